@@ -1,0 +1,40 @@
+# Two commands set everything up on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+BIN := .venv/bin
+CORE := $(wildcard core/*.hpp core/*.cpp)
+JOBS ?= 2
+
+.PHONY: demo test lint format sanitize bench clean
+.DEFAULT_GOAL := test
+
+.venv/built: pyproject.toml CMakeLists.txt $(CORE)
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	touch $@
+
+demo: .venv/built
+	$(BIN)/committee compare --example breast_cancer --models adaboost,subagging --jobs $(JOBS) --report report.html
+
+test: .venv/built
+	$(BIN)/pytest -n $(JOBS) -m 'not slow'
+
+lint: .venv/built
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror core/*.hpp core/*.cpp
+	$(BIN)/mypy
+
+format: .venv/built
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i core/*.hpp core/*.cpp
+
+# The kernels once more under AddressSanitizer and UBSan: a second build, put before the first on the path.
+sanitize: .venv/built
+	$(BIN)/python tests/sanitize.py
+
+bench: .venv/built
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf build .venv dist

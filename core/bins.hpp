@@ -1,0 +1,242 @@
+// Bins: edges learned from the columns, then a code for every cell.
+//
+// A value x has code = number of edges < x, so "x <= edges[b]" and "code <= b" say the same. Missing values
+// (and, in a categorical column, codes out of range) get the code after the last.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "threads.hpp"
+
+namespace committee {
+
+struct Weighed {
+  std::uint64_t key;  // the value, as an unsigned integer of the same order
+  double weight;
+};
+
+inline std::uint64_t ordered_key(double x) {
+  const auto bits = std::bit_cast<std::uint64_t>(x + 0.0);  // + 0.0: -0.0 and 0.0 are one value
+  return bits ^ (-(bits >> 63) | (std::uint64_t{1} << 63));
+}
+
+inline double key_value(std::uint64_t key) {
+  return std::bit_cast<double>(key ^ (((key >> 63) - 1) | (std::uint64_t{1} << 63)));
+}
+
+inline std::uint64_t key_of(std::uint64_t key) { return key; }
+inline std::uint64_t key_of(const Weighed& item) { return item.key; }
+inline double weight_of(std::uint64_t) { return 1.0; }
+inline double weight_of(const Weighed& item) { return item.weight; }
+
+// Sorts by key: a radix sort on the upper 33 bits (three passes of 11; a pass whose digit is the same everywhere is
+// skipped), then each run that agrees in those - values within 1e-6 of each other - on its own.
+template <class Item>
+void sort_by_key(std::vector<Item>& items, std::vector<Item>& scratch) {
+  constexpr int kBits = 11, kPasses = 3, kLow = 64 - kBits * kPasses;
+  constexpr std::size_t kDigits = std::size_t{1} << kBits;
+  const auto digit = [](const Item& item, int pass) { return (key_of(item) >> (kLow + kBits * pass)) & (kDigits - 1); };
+  std::array<std::array<std::uint32_t, kDigits>, kPasses> counts{};
+  for (const Item& item : items)
+    for (int pass = 0; pass < kPasses; ++pass) ++counts[pass][digit(item, pass)];
+  scratch.resize(items.size());
+  for (int pass = 0; pass < kPasses; ++pass) {
+    auto& count = counts[pass];
+    if (items.empty() || count[digit(items[0], pass)] == items.size()) continue;
+    std::uint32_t start = 0;
+    for (std::uint32_t& c : count) start += std::exchange(c, start);
+    for (const Item& item : items) scratch[count[digit(item, pass)]++] = item;
+    items.swap(scratch);
+  }
+  for (std::size_t first = 0, last = 0; first < items.size(); first = last) {
+    bool sorted = true;
+    for (last = first + 1; last < items.size() && key_of(items[last]) >> kLow == key_of(items[first]) >> kLow; ++last)
+      sorted &= key_of(items[last - 1]) <= key_of(items[last]);
+    if (!sorted)
+      std::stable_sort(items.begin() + first, items.begin() + last,
+                       [](const Item& a, const Item& b) { return key_of(a) < key_of(b); });
+  }
+}
+
+// The distinct values of sorted items one after the other, each with its summed weight.
+template <class Item>
+class Runs {
+ public:
+  explicit Runs(std::span<const Item> sorted) : items_(sorted) {}
+  bool next(Weighed& run) {
+    if (at_ == items_.size()) return false;
+    run = {key_of(items_[at_]), 0.0};
+    for (; at_ < items_.size() && key_of(items_[at_]) == run.key; ++at_) run.weight += weight_of(items_[at_]);
+    return true;
+  }
+
+ private:
+  std::span<const Item> items_;
+  std::size_t at_ = 0;
+};
+
+// A number e with a <= e < b, as near the middle as the floating-point grid allows.
+inline double between(double a, double b) {
+  const double middle = 0.5 * a + 0.5 * b;
+  return middle >= a && middle < b ? middle : a;
+}
+
+// Edges between the distinct values of sorted items: all of them when they fit, else where the weight is shared
+// out evenly. A bin is closed once it holds its share of what is left, or when the next value would overfill it.
+template <class Item>
+std::vector<double> edges_of(std::span<const Item> sorted, int max_bins) {
+  std::vector<double> edges;
+  std::int64_t n_distinct = sorted.empty() ? 0 : 1;
+  double left_over = 0.0;
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    n_distinct += i > 0 && key_of(sorted[i]) != key_of(sorted[i - 1]);
+    left_over += weight_of(sorted[i]);
+  }
+  int bins_left = max_bins;
+  double filled = 0.0, share = left_over / bins_left;
+  Runs<Item> runs(sorted);
+  Weighed run, next;
+  for (bool more = runs.next(run) && runs.next(next); more && bins_left > 1; run = next, more = runs.next(next)) {
+    filled += run.weight;
+    if (n_distinct <= max_bins || filled >= share || (2.0 * filled >= share && filled + next.weight >= 2.0 * share)) {
+      edges.push_back(between(key_value(run.key), key_value(next.key)));
+      left_over -= filled;
+      filled = 0.0;
+      share = left_over / --bins_left;
+    }
+  }
+  return edges;
+}
+
+// The distinct values of a whole column, or nothing as soon as there are more than max_bins of them.
+inline std::vector<std::uint64_t> few_distinct(const double* column, std::int64_t n, std::int64_t stride,
+                                               const double* weights, int max_bins) {
+  std::vector<std::uint64_t> found;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double x = column[i * stride];
+    if (std::isnan(x) || (weights && weights[i] == 0.0)) continue;
+    const std::uint64_t key = ordered_key(x);
+    const auto at = std::ranges::lower_bound(found, key);
+    if (at != found.end() && *at == key) continue;
+    if (found.size() == static_cast<std::size_t>(max_bins)) return {};
+    found.insert(at, key);
+  }
+  return found;
+}
+
+// Edges of every numeric column of X (n x p, row-major); rows of weight 0 do not count. Item: a bare key when all
+// rows weigh the same, else a key with its weight.
+template <class Item>
+std::vector<std::vector<double>> bin_edges(const double* X, std::int64_t n, std::int64_t p, const double* weights,
+                                           const std::int32_t* n_categories, int max_bins, std::int64_t max_sample,
+                                           Crew& crew) {
+  constexpr std::int64_t kColumns = 4;  // gathered together: they share cache lines
+  const std::int64_t m = std::min(n, max_sample);
+  std::vector<std::vector<double>> edges(static_cast<std::size_t>(p));
+  crew.each((p + kColumns - 1) / kColumns, 20 * m * p, [&](std::int64_t group) {
+    const std::int64_t first = group * kColumns, last = std::min(p, first + kColumns);
+    std::array<std::vector<Item>, kColumns> columns;
+    std::array<std::size_t, kColumns> size{};
+    for (std::int64_t j = first; j < last; ++j) columns[j - first].resize(static_cast<std::size_t>(m));
+    for (std::int64_t k = 0; k < m; ++k) {
+      const std::int64_t i = m == n ? k : static_cast<std::int64_t>(static_cast<__int128>(k) * n / m);
+      for (std::int64_t c = 0; c < last - first; ++c) {
+        const double x = X[i * p + first + c];
+        if constexpr (std::is_same_v<Item, Weighed>)
+          columns[c][size[c]] = {ordered_key(x), weights[i]};
+        else
+          columns[c][size[c]] = ordered_key(x);
+        size[c] += !(std::isnan(x) || (weights && weights[i] == 0.0));
+      }
+    }
+    std::vector<Item> scratch;
+    for (std::int64_t j = first; j < last; ++j) {
+      if (n_categories[j] > 0) continue;
+      std::vector<Item>& column = columns[j - first];
+      column.resize(size[j - first]);
+      sort_by_key(column, scratch);
+      edges[j] = edges_of<Item>(column, max_bins);
+      if (m < n && edges[j].size() + 1 < static_cast<std::size_t>(max_bins)) {
+        // the sample may have missed rare values of a column with few of them
+        const std::vector<std::uint64_t> all = few_distinct(X + j, n, p, weights, max_bins);
+        if (!all.empty()) edges[j] = edges_of<std::uint64_t>(all, max_bins);
+      }
+    }
+  });
+  return edges;
+}
+
+// Number of edges < x for eight values at a time, without a branch: their searches overlap. The edges are padded
+// with +inf to one less than a power of two.
+class EdgeSearch {
+ public:
+  static constexpr int kAbreast = 8;
+
+  explicit EdgeSearch(std::span<const double> edges)
+      : depth_(std::bit_width(edges.size())),
+        padded_(std::size_t{1} << depth_, std::numeric_limits<double>::infinity()) {
+    std::ranges::copy(edges, padded_.begin());
+  }
+
+  void operator()(const double* x, std::int64_t stride, std::uint32_t* found) const {
+    std::array<double, kAbreast> value;
+    for (int r = 0; r < kAbreast; ++r) value[r] = x[r * stride];
+    std::array<std::uint32_t, kAbreast> at{};
+    for (int level = depth_ - 1; level >= 0; --level) {
+      const double* const last = padded_.data() + (std::uint32_t{1} << level) - 1;
+      for (int r = 0; r < kAbreast; ++r) at[r] += static_cast<std::uint32_t>(last[at[r]] < value[r]) << level;
+    }
+    std::ranges::copy(at, found);
+  }
+
+ private:
+  int depth_;
+  std::vector<double> padded_;
+};
+
+// codes (n x p, row-major) from the edges of all columns.
+template <class Code>
+void bin_codes(const double* X, std::int64_t n, std::int64_t p, const double* edges, const std::int64_t* offset,
+               const std::int32_t* n_categories, Code* codes, Crew& crew) {
+  std::vector<EdgeSearch> search;
+  for (std::int64_t j = 0; j < p; ++j)
+    search.emplace_back(std::span(edges + offset[j], edges + offset[j + 1]));
+  constexpr std::int64_t kBlock = 256;  // rows of X that stay in cache while every column is coded
+  crew.each(n_blocks(n, kBlock), 4 * n * p, [&](std::int64_t b) {
+    const std::int64_t begin = b * kBlock, end = std::min(n, begin + kBlock);
+    for (std::int64_t j = 0; j < p; ++j) {
+      if (n_categories[j] > 0) {
+        const double k = n_categories[j];
+        for (std::int64_t i = begin; i < end; ++i) {
+          const double x = X[i * p + j];
+          codes[i * p + j] = static_cast<Code>(x >= 0.0 && x < k && x == std::floor(x) ? x : k);
+        }
+      } else {
+        const EdgeSearch& code_of = search[static_cast<std::size_t>(j)];
+        const auto missing = static_cast<std::uint32_t>(offset[j + 1] - offset[j] + 1);
+        std::array<std::uint32_t, kBlock> found;
+        std::int64_t i = begin;
+        for (; i + EdgeSearch::kAbreast <= end; i += EdgeSearch::kAbreast)
+          code_of(X + i * p + j, p, found.data() + (i - begin));
+        if (i < end) {  // the last few rows of the table, eight wide by repeating the last one
+          std::array<double, EdgeSearch::kAbreast> rest;
+          for (int r = 0; r < EdgeSearch::kAbreast; ++r) rest[r] = X[std::min(i + r, end - 1) * p + j];
+          code_of(rest.data(), 1, found.data() + (i - begin));
+        }
+        for (i = begin; i < end; ++i)
+          codes[i * p + j] = static_cast<Code>(std::isnan(X[i * p + j]) ? missing : found[i - begin]);
+      }
+    }
+  });
+}
+
+}  // namespace committee

@@ -1,0 +1,84 @@
+// Split criteria as policies. A criterion sees the summed statistics of a node (class weights, or moments) as
+// doubles in the user's units and says how good a node, or a pair of children, is. Growth maximises
+//     gain = pair(left, right) - node(parent).
+// A new criterion is one struct of this form and one line in grow.hpp's table of names.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+namespace committee {
+
+// sum_k w_k^2 / W: minus the weighted Gini impurity, up to a constant of the parent.
+struct Gini {
+  int planes;
+  double node(const double* w) const {
+    double sum = 0.0, squares = 0.0;
+    for (int k = 0; k < planes; ++k) {
+      sum += w[k];
+      squares += w[k] * w[k];
+    }
+    return sum > 0.0 ? squares / sum : 0.0;
+  }
+  double pair(const double* left, const double* right) const { return node(left) + node(right); }
+};
+
+// sum_k w_k ln w_k - W ln W: minus the weighted entropy.
+struct Entropy {
+  int planes;
+  static double xlogx(double x) { return x > 0.0 ? x * std::log(x) : 0.0; }
+  double node(const double* w) const {
+    double sum = 0.0, logs = 0.0;
+    for (int k = 0; k < planes; ++k) {
+      sum += w[k];
+      logs += xlogx(w[k]);
+    }
+    return logs - xlogx(sum);
+  }
+  double pair(const double* left, const double* right) const { return node(left) + node(right); }
+};
+
+// -Z = -2 sum_l sqrt(no_l yes_l) (Schapire & Singer 1999): planes come in pairs, one pair per output.
+struct Confidence {
+  int planes;
+  double node(const double* w) const {
+    double roots = 0.0;
+    for (int k = 0; k < planes; k += 2) roots += std::sqrt(w[k] * w[k + 1]);
+    return -2.0 * roots;
+  }
+  double pair(const double* left, const double* right) const { return node(left) + node(right); }
+};
+
+// (sum w z)^2 / sum w: the fall of the weighted squared error, up to a constant of the parent.
+struct SquaredError {
+  int planes;
+  double node(const double* m) const { return m[0] > 0.0 ? m[1] * m[1] / m[0] : 0.0; }
+  double pair(const double* left, const double* right) const { return node(left) + node(right); }
+};
+
+// -Z of the best stump whose sides vote for a class or abstain. With shares P right, N wrong, A abstained,
+//     Z = A + K P^(1/K) (N / (K - 1))^((K - 1)/K),   (K - 1) P > N;   K = 2: Z = 1 - (sqrt P - sqrt N)^2.
+// A node alone abstains: Z = its weight.
+struct Abstaining {
+  int planes;
+  double node(const double* w) const {
+    double sum = 0.0;
+    for (int k = 0; k < planes; ++k) sum += w[k];
+    return -sum;
+  }
+  double fall(double right, double wrong) const {  // voting weight - its Z
+    const double others = planes - 1;
+    if (others * right <= wrong) return 0.0;
+    if (planes == 2) return std::pow(std::sqrt(right) - std::sqrt(wrong), 2);
+    return right + wrong - planes * std::pow(right, 1.0 / planes) * std::pow(wrong / others, others / planes);
+  }
+  double pair(const double* left, const double* right) const {
+    const double l = -node(left), r = -node(right);
+    const double l_right = *std::max_element(left, left + planes);
+    const double r_right = *std::max_element(right, right + planes);
+    const double both = fall(l_right + r_right, l - l_right + r - r_right);
+    return std::max({both, fall(l_right, l - l_right), fall(r_right, r - r_right)}) - l - r;
+  }
+};
+
+}  // namespace committee

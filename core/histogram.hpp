@@ -1,0 +1,136 @@
+// Histograms: for every cell (feature, bin) and plane, the sum over rows of a fixed-point statistic.
+//
+// A row's weight w and its count 1 share one 64-bit integer, (round(w * unit) << count_bits) + 1, so one addition
+// serves both; integer sums are exact, do not depend on the order of rows or threads, and parent - child is exact too.
+// Class statistics use one plane per class: a row adds to the plane of its label alone, whatever their number.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "threads.hpp"
+
+namespace committee {
+
+template <class Code>
+struct BinnedTable {
+  const Code* codes;  // n_rows x n_features, row-major
+  std::int64_t n_rows;
+  std::int64_t n_features;
+  std::vector<std::int64_t> cell;  // feature j owns cells cell[j]..cell[j + 1]; its last one is "missing"
+  std::vector<std::uint8_t> categorical;
+
+  std::int64_t n_cells() const { return cell.back(); }
+  std::int64_t missing_bin(std::int64_t j) const { return cell[j + 1] - cell[j] - 1; }
+};
+
+// How weights become integers: w -> (round(w * unit) << count_bits) + 1.
+struct FixedPoint {
+  int count_bits = 1;
+  double unit = 1.0;
+
+  // n rows whose weights sum to `total` cannot overflow 64 bits.
+  static FixedPoint for_total(std::int64_t n, double total) {
+    const int bits = std::bit_width(static_cast<std::uint64_t>(n));
+    return {bits, std::ldexp(1.0, 63 - bits) / total};
+  }
+  std::uint64_t pack(double w, std::uint64_t count = 1) const {
+    return (static_cast<std::uint64_t>(w * unit + 0.5) << count_bits) + count;
+  }
+  double weight(std::uint64_t packed) const { return static_cast<double>(static_cast<std::int64_t>(packed >> count_bits)) / unit; }
+  std::int64_t count(std::uint64_t packed) const {
+    return static_cast<std::int64_t>(packed & ((std::uint64_t{1} << count_bits) - 1));
+  }
+};
+
+// Which plane a row adds to, and what. One per kind of statistic.
+struct ClassPlanes {  // Gini, entropy, two-class Z: plane = label
+  const std::uint64_t* packed;
+  const std::uint16_t* labels;
+  template <class Add>
+  void operator()(std::int64_t row, Add&& add) const { add(labels[row], packed[row]); }
+  void prefetch(std::int64_t row) const {
+    __builtin_prefetch(packed + row);
+    __builtin_prefetch(labels + row);
+  }
+};
+
+struct OneVersusRest {  // AdaBoost.MH, output l: planes 2l (no) and 2l + 1 (yes)
+  const std::uint64_t* packed;
+  const std::uint16_t* labels;
+  std::uint16_t output;
+  template <class Add>
+  void operator()(std::int64_t row, Add&& add) const { add(2 * output + (labels[row] == output), packed[row]); }
+  void prefetch(std::int64_t row) const {
+    __builtin_prefetch(packed + row);
+    __builtin_prefetch(labels + row);
+  }
+};
+
+struct Moments {  // squared error: plane 0 holds w, plane 1 holds w z as a signed integer
+  const std::uint64_t* packed;
+  const std::uint64_t* moment;
+  template <class Add>
+  void operator()(std::int64_t row, Add&& add) const {
+    add(0, packed[row]);
+    add(1, moment[row]);
+  }
+  void prefetch(std::int64_t row) const {
+    __builtin_prefetch(packed + row);
+    __builtin_prefetch(moment + row);
+  }
+};
+
+// histogram[plane][cell] += statistic, over rows[begin..end) (or the rows begin..end themselves when rows is null).
+template <class Code, class Planes>
+void add_rows(const BinnedTable<Code>& table, const std::int32_t* rows, std::int64_t begin, std::int64_t end,
+              const Planes& planes, std::uint64_t* histogram) {
+  constexpr std::int64_t kAhead = 12;  // rows fetched ahead of use; sequential rows need none
+  const std::int64_t p = table.n_features, n_cells = table.n_cells();
+  const std::int64_t* const cell = table.cell.data();
+  const auto one_row = [&](std::int64_t row) {
+    const Code* const code = table.codes + row * p;
+    planes(row, [&](auto plane, std::uint64_t value) {
+      std::uint64_t* const h = histogram + static_cast<std::int64_t>(plane) * n_cells;
+      for (std::int64_t j = 0; j < p; ++j) h[cell[j] + code[j]] += value;
+    });
+  };
+  if (rows == nullptr) {
+    for (std::int64_t i = begin; i < end; ++i) one_row(i);
+    return;
+  }
+  for (std::int64_t i = begin; i < end; ++i) {
+    if (i + kAhead < end) {
+      const std::int64_t next = rows[i + kAhead];
+      planes.prefetch(next);
+      const char* const line = reinterpret_cast<const char*>(table.codes + next * p);
+      for (std::int64_t byte = 0; byte < p * static_cast<std::int64_t>(sizeof(Code)); byte += 64)
+        __builtin_prefetch(line + byte);
+    }
+    one_row(rows[i]);
+  }
+}
+
+// The same, with the rows shared out over threads and their private histograms summed: the sums are exact, so
+// how many there are changes nothing.
+template <class Code, class Planes>
+void build_histogram(const BinnedTable<Code>& table, const std::int32_t* rows, std::int64_t n, const Planes& planes,
+                     std::uint64_t* histogram, std::int64_t n_planes, std::vector<std::uint64_t>& scratch, Crew& crew) {
+  const std::int64_t size = n_planes * table.n_cells();
+  const std::int64_t work = n * table.n_features;
+  // a private histogram must be worth zeroing and merging
+  const std::int64_t parts = std::clamp<std::int64_t>(work / (4 * size + 1), 1, crew.wanted(work));
+  if (parts == 1) return add_rows(table, rows, 0, n, planes, histogram);
+  scratch.assign(static_cast<std::size_t>((parts - 1) * size), 0);
+  crew.each(parts, work, [&](std::int64_t part) {
+    std::uint64_t* const mine = part == 0 ? histogram : scratch.data() + (part - 1) * size;
+    add_rows(table, rows, n * part / parts, n * (part + 1) / parts, planes, mine);
+  });
+  for (std::int64_t part = 1; part < parts; ++part)
+    for (std::int64_t i = 0; i < size; ++i) histogram[i] += scratch[static_cast<std::size_t>((part - 1) * size + i)];
+}
+
+}  // namespace committee

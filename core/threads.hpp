@@ -1,0 +1,98 @@
+// Threads that live for one call. Work is cut into parts whose number does not depend on the number of threads,
+// so every result has the same bits for any number of them; small work never starts a thread.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace committee {
+
+// Below this many elementary operations (about 100 us) starting threads costs more than it saves.
+inline constexpr std::int64_t kWorthAThread = 200'000;
+
+class Crew {
+ public:
+  explicit Crew(int n_threads) : n_threads_(std::max(1, n_threads)) {}
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  ~Crew() {
+    if (helpers_.empty()) return;
+    stopping_.store(true, std::memory_order_relaxed);
+    round_.fetch_add(1, std::memory_order_release);
+    round_.notify_all();
+  }  // ~jthread joins
+
+  int size() const { return n_threads_; }
+
+  // How many threads `work` elementary operations deserve.
+  int wanted(std::int64_t work) const {
+    return static_cast<int>(std::clamp<std::int64_t>(work / kWorthAThread, 1, n_threads_));
+  }
+
+  // Calls body(part) for every part in [0, n_parts), in any order, on any thread; returns when all are done.
+  template <class Body>
+  void each(std::int64_t n_parts, std::int64_t work, Body&& body) {
+    if (n_parts <= 1 || wanted(work) == 1) {
+      for (std::int64_t part = 0; part < n_parts; ++part) body(part);
+      return;
+    }
+    start();
+    std::atomic<std::int64_t> next{0};
+    job_ = [&] {
+      for (std::int64_t part; (part = next.fetch_add(1, std::memory_order_relaxed)) < n_parts;) body(part);
+    };
+    busy_.store(static_cast<int>(helpers_.size()), std::memory_order_relaxed);
+    round_.fetch_add(1, std::memory_order_release);
+    round_.notify_all();
+    job_();
+    for (int left; (left = busy_.load(std::memory_order_acquire)) != 0;) busy_.wait(left);
+  }
+
+ private:
+  void start() {
+    while (static_cast<int>(helpers_.size()) + 1 < n_threads_)
+      helpers_.emplace_back([this, seen = round_.load()]() mutable {
+        for (;;) {
+          round_.wait(seen, std::memory_order_acquire);
+          seen = round_.load(std::memory_order_acquire);
+          if (stopping_.load(std::memory_order_relaxed)) return;
+          job_();
+          if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) busy_.notify_all();
+        }
+      });
+  }
+
+  int n_threads_;
+  std::atomic<std::uint32_t> round_{0};
+  std::atomic<int> busy_{0};
+  std::atomic<bool> stopping_{false};
+  std::function<void()> job_;
+  std::vector<std::jthread> helpers_;
+};
+
+// Rows are cut into blocks of this many wherever a sum over rows must not depend on the number of threads.
+inline constexpr std::int64_t kRowBlock = 8192;
+
+inline std::int64_t n_blocks(std::int64_t n, std::int64_t block = kRowBlock) { return (n + block - 1) / block; }
+
+// sum of value(i) over [0, n): within blocks, then over blocks in order.
+template <class Value>
+double block_sum(Crew& crew, std::int64_t n, Value&& value) {
+  std::vector<double> partial(static_cast<std::size_t>(n_blocks(n)));
+  crew.each(n_blocks(n), 2 * n, [&](std::int64_t b) {
+    const std::int64_t end = std::min(n, (b + 1) * kRowBlock);
+    double sum = 0.0;
+    for (std::int64_t i = b * kRowBlock; i < end; ++i) sum += value(i);
+    partial[static_cast<std::size_t>(b)] = sum;
+  });
+  double total = 0.0;
+  for (double s : partial) total += s;
+  return total;
+}
+
+}  // namespace committee

@@ -1,0 +1,195 @@
+// Walking flat trees: a block of rows against all trees, eight rows abreast so that their loads overlap.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "threads.hpp"
+
+namespace committee {
+
+struct ForestArrays {  // as they come from Python, unchecked
+  std::int64_t n_features, n_trees, n_nodes, n_words;
+  const std::int64_t* offset;
+  const std::int32_t* feature;
+  const double* threshold;
+  const std::int32_t* left;
+  const std::uint8_t* missing_left;
+  const std::int64_t* category_offset;
+  const std::uint32_t* category_bits;
+};
+
+class Trees {
+ public:
+  explicit Trees(const ForestArrays& a) : n_features_(a.n_features), n_trees_(a.n_trees) {
+    check(a);
+    offset_.assign(a.offset, a.offset + a.n_trees + 1);
+    words_.assign(a.category_bits, a.category_bits + a.n_words);
+    for (std::int64_t t = 0; t < a.n_trees; ++t)
+      for (std::int64_t i = offset_[t]; i < offset_[t + 1]; ++i) add_node(a, t, i);
+    measure_depths();
+  }
+
+  std::int64_t n_features() const { return n_features_; }
+  std::int64_t n_trees() const { return n_trees_; }
+  std::int64_t n_nodes() const { return static_cast<std::int64_t>(nodes_.size()); }
+  std::int64_t offset(std::int64_t tree) const { return offset_[static_cast<std::size_t>(tree)]; }
+
+  // visitor(tree) gives what is called with (row, leaf) for every row that the tree sees; a row's trees come in order.
+  template <class Visitor>
+  void walk(const double* X, std::int64_t n, Crew& crew, const Visitor& visitor) const {
+    constexpr std::int64_t kBlock = 64;  // rows that stay in cache while every tree is walked
+    crew.each(n_blocks(n, kBlock), 8 * n * n_trees_, [&](std::int64_t b) {
+      const std::int64_t begin = b * kBlock, end = std::min(n, begin + kBlock);
+      if (has_categories_ || any_missing(X + begin * n_features_, (end - begin) * n_features_))
+        walk_block<false>(X, begin, end, visitor);
+      else
+        walk_block<true>(X, begin, end, visitor);
+    });
+  }
+
+ private:
+  enum Kind : std::uint8_t { kLeaf, kNumeric, kCategorical };
+  struct Node {  // all that a row without missing values needs
+    double threshold;
+    std::int32_t feature;
+    std::int32_t left;  // a leaf points at itself, with threshold +inf
+  };
+  struct Side {  // where the other rows go
+    Kind kind;
+    bool missing_left;
+    std::int32_t words;  // of a categorical split: 32 categories each
+    std::int64_t first_word;
+  };
+
+  void add_node(const ForestArrays& a, std::int64_t tree, std::int64_t i) {
+    if (a.feature[i] < 0) {
+      nodes_.push_back({std::numeric_limits<double>::infinity(), 0, static_cast<std::int32_t>(i - a.offset[tree])});
+      sides_.push_back({kLeaf, false, 0, 0});
+      return;
+    }
+    const std::int64_t words = a.category_offset[i + 1] - a.category_offset[i];
+    has_categories_ |= words > 0;
+    nodes_.push_back({a.threshold[i], a.feature[i], a.left[i]});
+    sides_.push_back({words > 0 ? kCategorical : kNumeric, a.missing_left[i] != 0, static_cast<std::int32_t>(words),
+                      a.category_offset[i]});
+  }
+
+  void measure_depths() {
+    std::vector<std::int32_t> depth;
+    for (std::int64_t t = 0; t < n_trees_; ++t) {
+      depth.assign(static_cast<std::size_t>(offset_[t + 1] - offset_[t]), 0);
+      std::int32_t deepest = 0;
+      for (std::size_t i = 0; i < depth.size(); ++i) {  // children come after their parents
+        deepest = std::max(deepest, depth[i]);
+        const Node& node = nodes_[static_cast<std::size_t>(offset_[t]) + i];
+        if (sides_[static_cast<std::size_t>(offset_[t]) + i].kind != kLeaf) depth[node.left] = depth[node.left + 1] = depth[i] + 1;
+      }
+      depth_.push_back(deepest);
+    }
+  }
+
+  static void check(const ForestArrays& a) {
+    const auto fail = [](const std::string& what) { throw std::invalid_argument("trees: " + what); };
+    if (a.n_features <= 0 || a.n_features >= (std::int64_t{1} << 29)) fail("the number of features is out of range");
+    if (a.offset[0] != 0 || a.offset[a.n_trees] != a.n_nodes) fail("offset must run from 0 to the number of nodes");
+    if (a.category_offset[0] != 0 || a.category_offset[a.n_nodes] != a.n_words)
+      fail("category_offset must run from 0 to the number of category words");
+    for (std::int64_t i = 0; i < a.n_nodes; ++i)
+      if (a.category_offset[i] > a.category_offset[i + 1] || a.category_offset[i + 1] > a.n_words)
+        fail("category_offset falls at node " + std::to_string(i));
+    for (std::int64_t t = 0; t < a.n_trees; ++t) {
+      const std::int64_t size = a.offset[t + 1] - a.offset[t];
+      if (size <= 0 || a.offset[t + 1] > a.n_nodes) fail("tree " + std::to_string(t) + " has no nodes");
+      if (size > std::numeric_limits<std::int32_t>::max()) fail("tree " + std::to_string(t) + " is too large");
+      for (std::int64_t i = a.offset[t]; i < a.offset[t + 1]; ++i) {
+        if (a.feature[i] < 0) continue;
+        if (a.feature[i] >= a.n_features) fail("feature out of range at node " + std::to_string(i));
+        if (a.left[i] <= i - a.offset[t] || a.left[i] + std::int64_t{1} >= size)
+          fail("child out of range at node " + std::to_string(i));
+        if (std::isnan(a.threshold[i])) fail("threshold is NaN at node " + std::to_string(i));
+      }
+    }
+  }
+
+  static bool any_missing(const double* x, std::int64_t n) {
+    bool missing = false;
+    for (std::int64_t i = 0; i < n; ++i) missing |= x[i] != x[i];
+    return missing;
+  }
+
+  // Where a row without missing values goes from a numeric split, or from a leaf.
+  static std::int32_t plain_step(const Node& node, const double* x) {
+    return node.left + !(x[node.feature] <= node.threshold);
+  }
+
+  // Where any row goes.
+  std::int32_t step(const Node& node, const Side& side, const double* x) const {
+    if (side.kind == kLeaf) return node.left;
+    const double value = x[node.feature];
+    if (std::isnan(value)) return node.left + !side.missing_left;
+    if (side.kind == kNumeric) return node.left + !(value <= node.threshold);
+    if (!(value >= 0.0 && value < 32.0 * side.words && value == std::floor(value)))
+      return node.left + !side.missing_left;  // not a category: missing
+    const auto category = static_cast<std::uint32_t>(value);
+    return node.left + !((words_[static_cast<std::size_t>(side.first_word) + category / 32] >> (category % 32)) & 1u);
+  }
+
+  template <bool kPlain, class Visitor>
+  void walk_block(const double* X, std::int64_t begin, std::int64_t end, const Visitor& visitor) const {
+    constexpr int kAbreast = 8;
+    constexpr std::int32_t kShallow = 6;
+    for (std::int64_t t = 0; t < n_trees_; ++t) {
+      const Node* const tree = nodes_.data() + offset_[static_cast<std::size_t>(t)];
+      const Side* const sides = sides_.data() + offset_[static_cast<std::size_t>(t)];
+      const auto next_of = [&](std::int32_t at, const double* x) {
+        if constexpr (kPlain) return plain_step(tree[at], x);
+        return step(tree[at], sides[at], x);
+      };
+      const std::int32_t depth = depth_[static_cast<std::size_t>(t)];
+      const auto visit = visitor(t);
+      std::int64_t i = begin;
+      for (; i + kAbreast <= end; i += kAbreast) {
+        std::array<std::int32_t, kAbreast> at{};
+        const double* const x = X + i * n_features_;
+        const auto advance = [&] {
+          std::int32_t moved = 0;
+          for (int r = 0; r < kAbreast; ++r) {
+            const std::int32_t next = next_of(at[r], x + r * n_features_);
+            moved |= next ^ at[r];
+            at[r] = next;
+          }
+          return moved != 0;
+        };
+        // a leaf stays where it is, so a shallow tree takes its depth in steps and asks nothing
+        if (depth <= kShallow)
+          for (std::int32_t d = 0; d < depth; ++d) advance();
+        else
+          while (advance()) {
+          }
+        for (int r = 0; r < kAbreast; ++r) visit(i + r, at[r]);
+      }
+      for (; i < end; ++i) {
+        std::int32_t at = 0;
+        for (std::int32_t next; (next = next_of(at, X + i * n_features_)) != at;) at = next;
+        visit(i, at);
+      }
+    }
+  }
+
+  std::int64_t n_features_, n_trees_;
+  std::vector<std::int64_t> offset_;
+  std::vector<std::int32_t> depth_;
+  std::vector<Node> nodes_;
+  std::vector<Side> sides_;
+  std::vector<std::uint32_t> words_;
+  bool has_categories_ = false;
+};
+
+}  // namespace committee

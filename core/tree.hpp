@@ -1,0 +1,43 @@
+// One tree as flat arrays, as growth writes it: node 0 is the root, children are adjacent and come after their parent.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "split.hpp"
+
+namespace committee {
+
+struct FlatTree {
+  std::vector<std::int32_t> feature, bin, left;
+  std::vector<std::uint8_t> missing_left;
+  std::vector<std::vector<std::uint32_t>> category_bits;
+  std::vector<double> gain, sums;  // sums: nodes x planes
+  std::vector<std::int64_t> count;
+  std::vector<std::int32_t> leaf_of_row;
+
+  std::int32_t add_node(int planes) {
+    feature.push_back(-1);
+    bin.push_back(-1);
+    left.push_back(-1);
+    missing_left.push_back(0);
+    category_bits.emplace_back();
+    gain.push_back(0.0);
+    sums.resize(sums.size() + static_cast<std::size_t>(planes));
+    count.push_back(0);
+    return static_cast<std::int32_t>(feature.size() - 1);
+  }
+
+  void set_split(std::int32_t node, const Split& split, std::int32_t left_child) {
+    feature[node] = split.feature;
+    bin[node] = split.bin;
+    left[node] = left_child;
+    missing_left[node] = split.missing_left;
+    gain[node] = split.gain;
+    category_bits[node].assign((split.category_is_left.size() + 31) / 32, 0);
+    for (std::size_t c = 0; c < split.category_is_left.size(); ++c)
+      category_bits[node][c / 32] |= static_cast<std::uint32_t>(split.category_is_left[c]) << (c % 32);
+  }
+};
+
+}  // namespace committee
