@@ -1,0 +1,133 @@
+"""Signatures of the native kernels (``core/``): loops over rows, bins and nodes, and nothing else.
+
+Every kernel releases the GIL, takes C-contiguous arrays and returns new NumPy arrays.
+``n_threads`` is a ceiling: small work stays on one thread, and the bits of every result are the same for any value.
+"""
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+F64: TypeAlias = NDArray[np.float64]
+I64: TypeAlias = NDArray[np.int64]
+I32: TypeAlias = NDArray[np.int32]
+U32: TypeAlias = NDArray[np.uint32]
+U16: TypeAlias = NDArray[np.uint16]
+U8: TypeAlias = NDArray[np.uint8]
+Codes: TypeAlias = U8 | U16
+Criterion: TypeAlias = Literal["gini", "entropy", "confidence", "abstaining", "squared_error"]
+
+# --- bins.hpp ----------------------------------------------------------------------------------------------
+
+def bin_edges(
+    X: F64, weights: F64 | None, n_categories: I32, max_bins: int, max_sample: int, n_threads: int
+) -> tuple[F64, I64]:
+    """Edges of every column's bins: ``edges[offset[j]:offset[j + 1]]``, strictly increasing.
+
+    A value x falls into bin ``b`` = number of edges < x, so ``x <= edges[b]`` says bin <= b.
+    Columns with ``n_categories[j] > 0`` get no edges. A column with at most ``max_bins`` distinct values
+    gets one bin per value (edges half-way between); others get edges at weighted quantiles of at most
+    ``max_sample`` evenly spaced rows.
+    """
+
+def bin_codes(X: F64, edges: F64, offset: I64, n_categories: I32, wide: bool, n_threads: int) -> Codes:
+    """Bin numbers, row-major, ``uint16`` when ``wide``. NaN (and a category code out of range) gets the bin after the last."""
+
+# --- histogram.hpp -----------------------------------------------------------------------------------------
+
+def class_histogram(
+    codes: Codes, n_bins: I32, labels: U16, n_classes: int, weights: F64, rows: I32 | None, n_threads: int
+) -> tuple[F64, I64]:
+    """Weight and row count per (class, cell): two arrays ``(n_classes, sum(n_bins + 1))``.
+
+    ``n_bins[j]`` counts the value bins of feature j; its cells are followed by one for missing values.
+    Weights are summed as fixed-point integers, hence exactly and in any order; each is rounded to
+    2**-(63 - bit_length(n)) of the largest possible total.
+    """
+
+# --- grow.hpp ----------------------------------------------------------------------------------------------
+
+class GrownTree:
+    """One tree as flat arrays over its N nodes; node 0 is the root, children are adjacent."""
+
+    feature: I32
+    """Feature split on, -1 for a leaf."""
+    bin: I32
+    """Bins <= ``bin`` go left; -1 for leaves and categorical splits."""
+    left: I32
+    """Left child (the right one is ``left + 1``), -1 for a leaf."""
+    missing_left: U8
+    category_offset: I64
+    """``category_bits[category_offset[i]:category_offset[i + 1]]``: bit c set, category c goes left; empty unless categorical."""
+    category_bits: U32
+    gain: F64
+    """How much the split raised the criterion's score, in units of weight; 0 for leaves."""
+    count: I64
+    """Training rows that reached the node."""
+    sums: F64
+    """``(N, planes)`` sufficient statistics: class weights; (no, yes) weights per class for "confidence" with
+    several outputs; (sum w, sum w z) for squared error."""
+    leaf_of_row: I32
+    """``(n,)`` the leaf of every row in ``rows``; -1 elsewhere."""
+
+class Grower:
+    """Grows trees over one binned table; holds the pooled buffers, so a boosting run makes it once."""
+
+    def __init__(
+        self,
+        codes: Codes,
+        n_bins: I32,
+        categorical: U8,
+        criterion: Criterion,
+        n_classes: int,
+        *,
+        max_depth: int,
+        max_leaf_nodes: int,
+        min_samples_leaf: int,
+        min_weight_leaf: float,
+        min_gain: float,
+        max_features: int,
+        n_threads: int,
+    ) -> None:
+        """``max_depth`` and ``max_leaf_nodes`` 0 mean unlimited; ``min_weight_leaf`` and ``min_gain`` are shares of the total weight."""
+    def grow_classes(self, labels: U16, weights: F64, rows: I32 | None, seed: int) -> GrownTree:
+        """Gini, entropy, confidence, abstaining. ``weights`` is ``(n,)``, or ``(n, n_classes)`` for AdaBoost.MH ("confidence" only)."""
+    def grow_targets(self, targets: F64, weights: F64, rows: I32 | None, seed: int) -> GrownTree:
+        """Squared error: ``targets`` ``(n,)``."""
+
+# --- traverse.hpp ------------------------------------------------------------------------------------------
+
+class Trees:
+    """T flat trees ready to be walked. All arrays are checked before anything is built; ``ValueError`` says what is wrong.
+
+    ``offset`` (T + 1): tree t owns nodes ``offset[t]:offset[t + 1]``; ``left`` counts within its tree, right = left + 1, and
+    a child always has a larger number than its parent, so every walk ends. ``threshold``: x <= threshold goes left.
+    NaN, and a category code that is not a whole number in range, follows ``missing_left``.
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        offset: I64,
+        feature: I32,
+        threshold: F64,
+        left: I32,
+        missing_left: U8,
+        category_offset: I64,
+        category_bits: U32,
+    ) -> None: ...
+    def apply(self, X: F64, n_threads: int) -> I32:
+        """``(n, T)`` the leaf each row reaches, counted within its tree."""
+    def tally_labels(self, X: F64, label: I32, weights: F64, n_classes: int, n_threads: int) -> F64:
+        """``(n, n_classes)``: sum of the weights of the trees whose leaf votes for each class; label -1 abstains."""
+    def sum_values(self, X: F64, value: F64, weights: F64, n_threads: int) -> F64:
+        """``(n, D)``: weighted sum over the trees of ``value[leaf]``, value ``(N, D)``."""
+
+# --- emphasis.hpp ------------------------------------------------------------------------------------------
+
+def scale_rows(weights: F64, leaf_of_row: I32, labels: U16, factor: F64, n_threads: int) -> float:
+    """``weights[i] *= factor[leaf_of_row[i], labels[i]]`` in place (leaf -1: left alone); returns the new sum.
+
+    With ``weights`` ``(n, K)`` (AdaBoost.MH) and factor ``(N, 2K)``: ``weights[i, l] *= factor[leaf, 2 l + (labels[i] == l)]``.
+    """

@@ -1,0 +1,1 @@
+"""Tables in: frames and arrays to one encoded matrix, files, and the example tables."""

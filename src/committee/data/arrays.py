@@ -1,0 +1,71 @@
+"""Arrays in: what NumPy can read as a matrix of numbers, and nothing that it would only guess at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def numeric_matrix(X: Any, names: Sequence[str] | None) -> NDArray[np.float64]:
+    """Return numbers in two dimensions as a C-contiguous float64 array.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p)
+        Numbers; NaN is missing.
+    names : sequence of str or None
+        What errors call the columns; None: ``x0``, ``x1``, ...
+
+    Returns
+    -------
+    ndarray of shape (n, p), float64, C-contiguous
+        ``X`` itself if it is that already.
+
+    Raises
+    ------
+    TypeError
+        For a sparse matrix, a masked array, and objects that NumPy finds no number in.
+    ValueError
+        If ``X`` is not two-dimensional, complex, made of dates, or holds text, be it ``"1.5"``.
+
+    Examples
+    --------
+    >>> numeric_matrix([[1, None], [2, 3]], None)
+    array([[ 1., nan],
+           [ 2.,  3.]])
+    """
+    kind = type(X)
+    if kind.__module__.partition(".")[0] == "scipy" and hasattr(X, "toarray"):
+        raise TypeError(f"X is a sparse {kind.__name__}, which is not supported; pass X.toarray()")
+    if isinstance(X, np.ma.MaskedArray):
+        raise TypeError("X is a masked array, whose mask would be lost; pass X.filled(numpy.nan)")
+    values = np.asarray(X)
+    if values.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {values.ndim}D array instead; Reshape your data: X.reshape(-1, 1) "
+            "for one column, X.reshape(1, -1) for one row"
+        )
+    if values.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: X is an array of {values.dtype}")
+    if values.dtype.kind in "mM":
+        raise ValueError(
+            f"X is an array of {values.dtype}; make numbers of the times (days since a date, ...)"
+        )
+    if values.dtype.kind in "OSUTV":
+        _refuse_text(values, names)
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
+def _refuse_text(values: NDArray[Any], names: Sequence[str] | None) -> None:
+    """Raise if a cell of an array is text, even one that reads as a number."""
+    for place, value in enumerate(values.flat):
+        if isinstance(value, str | bytes | np.void):
+            row, j = divmod(place, values.shape[1])
+            column = f"x{j}" if names is None or len(names) != values.shape[1] else names[j]
+            raise ValueError(
+                f"column {column!r} holds {value!r} at row {row}, and X is an array; make it numeric, "
+                "or pass a frame (pandas, polars, Arrow), where text columns are categories"
+            )

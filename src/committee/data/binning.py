@@ -1,0 +1,103 @@
+"""Binning: columns of numbers become small integers, once, before any tree is grown."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee import _core
+
+MAX_SAMPLE = 200_000
+"""Rows looked at for the quantiles of a column with many values; a column with few values is read whole."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Edges of every column's bins.
+
+    A value x of column j falls into bin number (edges < x), so ``x <= edge[b]`` says the same as
+    ``bin <= b`` and a split found on bins is exact on values. Missing values have the bin after the last.
+
+    Parameters
+    ----------
+    edges : float64 array
+        The edges of all columns, end to end; none for categorical columns.
+    offset : int64 array (p + 1,)
+        Column j has ``edges[offset[j]:offset[j + 1]]``.
+    n_categories : int32 array (p,)
+        Number of categories; 0 marks a numeric column.
+    """
+
+    edges: NDArray[np.float64]
+    offset: NDArray[np.int64]
+    n_categories: NDArray[np.int32]
+
+    @classmethod
+    def learn(
+        cls,
+        X: NDArray[np.float64],
+        weights: NDArray[np.float64] | None,
+        n_categories: NDArray[np.int32],
+        max_bins: int,
+        n_threads: int = 1,
+    ) -> "Bins":
+        """Edges from the columns of the encoded matrix.
+
+        A column with at most `max_bins` distinct values gets one bin for each; another gets edges where its
+        weight is shared out evenly, a value that is heavier than its share keeping a bin of its own.
+
+        Parameters
+        ----------
+        X : float64 array (n, p)
+            The encoded matrix.
+        weights : float64 array (n,) or None
+            Row weights; None counts every row once.
+        n_categories : int32 array (p,)
+            Number of categories, 0 for numeric columns.
+        max_bins : int
+            Most bins of a column, missing values not counted; at most 255 keeps a cell in one byte.
+        n_threads : int, default=1
+            Ceiling on the number of threads; the edges do not depend on it.
+
+        Raises
+        ------
+        ValueError
+            If `max_bins` is not in [2, 65535] or a column has more categories than `max_bins`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from committee.data.binning import Bins
+        >>> Bins.learn(np.array([[1.0], [2.0], [4.0]]), None, np.zeros(1, np.int32), 255).edges.tolist()
+        [1.5, 3.0]
+        """
+        for j in np.flatnonzero(n_categories > max_bins):
+            raise ValueError(
+                f"column {j} has {n_categories[j]} categories, more than max_bins={max_bins}; raise max_bins "
+                "(up to 65535), join rare categories, or drop the column if it is an identifier."
+            )
+        edges, offset = _core.bin_edges(X, weights, n_categories, max_bins, MAX_SAMPLE, n_threads)
+        return cls(edges, offset, n_categories)
+
+    @property
+    def n_bins(self) -> NDArray[np.int32]:
+        """Bins of each column, the one for missing values not counted, ``(p,)``."""
+        return np.where(self.n_categories > 0, self.n_categories, np.diff(self.offset) + 1).astype(np.int32)
+
+    @property
+    def categorical(self) -> NDArray[np.uint8]:
+        """1 where a column is categorical, ``(p,)``."""
+        return (self.n_categories > 0).astype(np.uint8)
+
+    def encode(self, X: NDArray[np.float64], n_threads: int = 1) -> NDArray[np.uint8] | NDArray[np.uint16]:
+        """Bin number of every cell, ``(n, p)``, row-major; two bytes each when a column needs them."""
+        wide = bool(self.n_bins.max(initial=1) > 255)
+        return _core.bin_codes(X, self.edges, self.offset, self.n_categories, wide, n_threads)
+
+    def threshold(self, feature: NDArray[np.int32], bin: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Value t such that ``x <= t`` says ``bin number <= bin``; +inf for a column's last bin, 0 where bin is -1."""
+        split = bin >= 0
+        at = self.offset[np.where(split, feature, 0)] + bin
+        has_edge = split & (at < self.offset[np.where(split, feature, 0) + 1])
+        edge = np.append(self.edges, np.inf)[np.where(has_edge, at, -1)]
+        return np.where(split, edge, 0.0)

@@ -1,0 +1,457 @@
+"""The door for tables: frames and arrays become one float64 matrix, by a schema that is learned once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.arrays import numeric_matrix
+from committee.data.columns import (
+    MAX_CATEGORIES,
+    Category,
+    Column,
+    distinct_numbers,
+    number_codes,
+)
+from committee.data.names import known_names, listing
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+F64: TypeAlias = NDArray[np.float64]
+CategoricalFeatures: TypeAlias = (
+    Literal["from_dtype"] | Sequence[str] | Sequence[int] | Sequence[bool] | NDArray[Any] | None
+)
+
+# rows and columns written at a time when a matrix is put together: what is read and written stays in cache,
+# and at most this many columns are held a second time
+_ROWS, _COLUMNS = 4096, 32
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """What the columns of a table are: their names, and the categories of those that are categorical.
+
+    A schema turns every table with these columns into the same matrix: numeric columns as they are (integers
+    beyond 2**53 are rounded to float64), categories as their codes 0, 1, ..., and NaN for what is missing -
+    None, null, NaN - or for a category that the schema has not seen.
+
+    Parameters
+    ----------
+    names : tuple of str or None
+        Column names; None for arrays, and for pandas frames whose names are not text.
+    categories : tuple of (tuple or None)
+        For each column the categories in the order of their codes, all text, all numbers or all booleans;
+        None for a numeric column, ``()`` for a categorical one that had no value.
+
+    Raises
+    ------
+    ValueError
+        If the parts contradict each other: duplicate or missing names, categories that are not distinct, not
+        finite or not of one kind, or more than 65,535 of them in a column.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"age": [31, None], "city": ["Oslo", "Bern"]})
+    >>> schema = TableSchema.learn(table)
+    >>> schema.categories
+    (None, ('Bern', 'Oslo'))
+    >>> schema.encode(table)
+    array([[31.,  1.],
+           [nan,  0.]])
+    """
+
+    names: tuple[str, ...] | None
+    categories: tuple[tuple[Category, ...] | None, ...]
+
+    def __post_init__(self) -> None:
+        if not self.categories:
+            raise ValueError("a table must have at least one column, got 0 feature(s)")
+        if self.names is not None:
+            _check_names(self.names, len(self.categories))
+        for j, categories in enumerate(self.categories):
+            if categories is not None:
+                _check_categories(categories, self.column(j))
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns p."""
+        return len(self.categories)
+
+    @property
+    def n_categories(self) -> NDArray[np.int32]:
+        """Categories of each column, shape (p,); 0 for a numeric one, and for one that had no value."""
+        return np.array([len(found or ()) for found in self.categories], dtype=np.int32)
+
+    @property
+    def categorical(self) -> NDArray[np.bool_]:
+        """Whether a column has categories, shape (p,); always ``n_categories > 0``."""
+        return self.n_categories > 0
+
+    def column(self, j: int) -> str:
+        """Return the name of column ``j``; ``"x3"`` when the table has no names."""
+        return f"x{j}" if self.names is None else self.names[j]
+
+    @classmethod
+    def learn(cls, X: Any, categorical_features: CategoricalFeatures = "from_dtype") -> TableSchema:
+        """Learn names and categories from a training table.
+
+        Parameters
+        ----------
+        X : frame or array-like of shape (n, p)
+            A pandas, polars, Arrow or other eager frame that narwhals takes, or numbers in a 2-D array.
+        categorical_features : "from_dtype", None, names, indices or boolean mask, default="from_dtype"
+            "from_dtype": the columns of a frame that hold text or booleans or are declared categorical (an
+            array has none) - the types already say it in most tables. None: no column; booleans are then
+            0 and 1. Otherwise those columns, whatever their type.
+
+        Returns
+        -------
+        TableSchema
+            Categories are those that occur, in the declared order for an Enum or an ordered pandas
+            Categorical and sorted otherwise.
+
+        Raises
+        ------
+        TypeError
+            For a lazy frame, a sparse matrix, a masked array, or column names partly text.
+        ValueError
+            If a column holds what can be no feature (dates, nested or complex values, text mixed with
+            numbers, infinite categories), a text column is not categorical, or ``categorical_features`` names
+            a column that is not there.
+
+        Examples
+        --------
+        >>> TableSchema.learn(np.array([[0.5, 7.0], [1.5, 3.0]]), categorical_features=[1]).categories
+        (None, (3.0, 7.0))
+        """
+        if not is_frame(X):
+            matrix = numeric_matrix(X, None)
+            chosen = _chosen(categorical_features, None, matrix.shape[1])
+            found = tuple(
+                distinct_numbers(matrix[:, j], f"x{j}") if chosen is not None and chosen[j] else None
+                for j in range(matrix.shape[1])
+            )
+            return cls(None, found)
+        frame = _open(X)
+        names = _names_of(frame.columns)
+        chosen = _chosen(categorical_features, names, len(frame.columns))
+        learned = []
+        for j, column in enumerate(_columns(frame, names)):
+            from_dtype = column.declared or column.kind != "number"
+            categorical = from_dtype if chosen is None else bool(chosen[j])
+            if not categorical and column.kind == "text" and column.series.null_count() < len(column.series):
+                raise ValueError(
+                    f"column {column.name!r} holds text but is not among categorical_features; "
+                    "name it there, or make it numeric, or drop it"
+                )
+            learned.append(column.distinct() if categorical else None)
+        return cls(names, tuple(learned))
+
+    def encode(self, X: Any) -> F64:
+        """Turn a table with these columns into numbers and codes.
+
+        Parameters
+        ----------
+        X : frame or array-like of shape (n, p)
+            The columns of the schema, by name and in its order when both have names, else by place.
+
+        Returns
+        -------
+        ndarray of shape (n, p), float64, C-contiguous
+            ``X`` itself where it is that already and no column is categorical: do not write to it.
+
+        Raises
+        ------
+        TypeError
+            For a lazy frame, a sparse matrix or a masked array.
+        ValueError
+            If columns are missing, unexpected or in another order, hold infinity, or are numbers where the
+            schema has text or the other way about.
+
+        Examples
+        --------
+        >>> schema = TableSchema(("size",), (("S", "M", "L"),))
+        >>> import polars as pl
+        >>> schema.encode(pl.DataFrame({"size": ["L", "S", "XXL", None]})).ravel()
+        array([ 2.,  0., nan, nan])
+        """
+        if is_frame(X):
+            return self._encode_frame(_open(X))
+        matrix = numeric_matrix(X, self.names)
+        self._check_width(matrix.shape[1])
+        self._refuse_infinity(matrix)
+        coded = [j for j, categories in enumerate(self.categories) if categories is not None]
+        if not coded:
+            return matrix
+        encoded = matrix.copy()
+        for j in coded:
+            encoded[:, j] = number_codes(matrix[:, j], self.categories[j] or (), self.column(j))
+        return encoded
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the schema as values that JSON has.
+
+        Examples
+        --------
+        >>> TableSchema(("size",), (("S", "M"),)).to_json()
+        {'names': ['size'], 'categories': [['S', 'M']]}
+        """
+        return {
+            "names": None if self.names is None else list(self.names),
+            "categories": [None if found is None else list(found) for found in self.categories],
+        }
+
+    @classmethod
+    def from_json(cls, stored: Any) -> TableSchema:
+        """Rebuild a schema from :meth:`to_json`, trusting nothing in it.
+
+        Parameters
+        ----------
+        stored : dict
+            What ``json.loads`` gave.
+
+        Returns
+        -------
+        TableSchema
+
+        Raises
+        ------
+        ValueError
+            If anything is not as :meth:`to_json` writes it.
+
+        Examples
+        --------
+        >>> TableSchema.from_json({"names": ["size"], "categories": [["S", "M"]]}).n_categories
+        array([2], dtype=int32)
+        """
+        if not isinstance(stored, dict) or set(stored) != {"names", "categories"}:
+            raise ValueError(
+                "a table schema must be an object with 'names' and 'categories', and nothing else"
+            )
+        names, categories = stored["names"], stored["categories"]
+        if names is not None and not isinstance(names, list):
+            raise ValueError(f"'names' of a table schema must be null or a list, got {type(names).__name__}")
+        if not isinstance(categories, list) or not all(
+            found is None or isinstance(found, list) for found in categories
+        ):
+            raise ValueError(
+                "'categories' of a table schema must be a list holding null or a list per column"
+            )
+        return cls(
+            None if names is None else tuple(names),
+            tuple(None if found is None else tuple(found) for found in categories),
+        )
+
+    def _encode_frame(self, frame: nw.DataFrame[Any]) -> F64:
+        names = _names_of(frame.columns)
+        if names is not None and self.names is not None:
+            _match_names(self.names, names)
+        self._check_width(len(frame.columns))
+        columns = _columns(frame, self.names or names)
+        encoded = np.empty((len(frame), self.n_features))
+        for start in range(0, self.n_features, _COLUMNS):
+            group = columns[start : start + _COLUMNS]
+            values = [
+                column.numbers() if categories is None else column.codes(categories)
+                for column, categories in zip(group, self.categories[start:], strict=False)
+            ]
+            for row in range(0, len(frame), _ROWS):
+                for j, column_values in enumerate(values, start):
+                    encoded[row : row + _ROWS, j] = column_values[row : row + _ROWS]
+        self._refuse_infinity(encoded)
+        return encoded
+
+    def _check_width(self, n_columns: int) -> None:
+        if n_columns != self.n_features:
+            raise ValueError(f"X has {n_columns} features, but {self.n_features} features were learned")
+
+    def _refuse_infinity(self, matrix: F64) -> None:
+        # by blocks of rows: the mask of a whole matrix would be an eighth of its size
+        step = max(1, 65_536 // max(1, matrix.shape[1]))
+        for start in range(0, len(matrix), step):
+            infinite = np.isinf(matrix[start : start + step])
+            if infinite.any():
+                row, j = np.argwhere(infinite)[0]
+                raise ValueError(
+                    f"column {self.column(j)!r} holds infinity at row {start + row}; "
+                    "replace it or mark it missing (NaN)"
+                )
+
+
+def is_frame(X: Any) -> bool:
+    """Say whether ``X`` is a data frame (lazy ones too), in the cheapest way that is sure.
+
+    Parameters
+    ----------
+    X : object
+        Anything.
+
+    Returns
+    -------
+    bool
+        Arrays, sequences and sparse matrices are none; narwhals is not imported to say so.
+
+    Examples
+    --------
+    >>> is_frame([[1.0, 2.0]])
+    False
+    """
+    if isinstance(X, np.ndarray | list | tuple):
+        return False
+    if type(X).__module__.partition(".")[0] in ("builtins", "numpy", "scipy", "sklearn"):
+        return False
+    from narwhals.dependencies import is_into_dataframe, is_into_lazyframe
+
+    return bool(is_into_dataframe(X) or is_into_lazyframe(X))
+
+
+def _open(X: Any) -> nw.DataFrame[Any]:
+    """Return a frame as narwhals sees it."""
+    import narwhals as nw
+    from narwhals.dependencies import is_into_lazyframe
+
+    if is_into_lazyframe(X):
+        raise TypeError(
+            "X is a lazy frame, whose rows are not there yet; pass X.collect() (Dask: X.compute())"
+        )
+    # narwhals refuses duplicates too, but without a remedy; Arrow's `columns` are not names
+    names: Any = X.column_names if hasattr(X, "column_names") else X.columns
+    _refuse_duplicates(name for name in names if isinstance(name, str))
+    return nw.from_native(X, eager_only=True)
+
+
+def _names_of(columns: Sequence[Any]) -> tuple[str, ...] | None:
+    """Return the column names, or None if none is text (pandas numbers the columns that have no name)."""
+    named = [isinstance(name, str) for name in columns]
+    if not any(named):
+        return None
+    if not all(named):
+        odd = next(name for name in columns if not isinstance(name, str))
+        raise TypeError(
+            "Feature names are only supported if all input features have string names, but "
+            f"{odd!r} is of type {type(odd).__name__}; convert them, e.g. X.columns = X.columns.astype(str)"
+        )
+    return tuple(str(name) for name in columns)
+
+
+def _columns(frame: nw.DataFrame[Any], names: Sequence[str] | None) -> list[Column]:
+    return [
+        Column.read(series, f"x{j}" if names is None else names[j])
+        for j, series in enumerate(frame.iter_columns())
+    ]
+
+
+def _match_names(learned: Sequence[str], given: Sequence[str]) -> None:
+    """Raise unless the names of a table are the learned ones, in their order."""
+    if tuple(learned) == tuple(given):
+        return
+    missing = [name for name in learned if name not in set(given)]
+    unexpected = [name for name in given if name not in set(learned)]
+    if not missing and not unexpected:
+        j = next(j for j, name in enumerate(learned) if name != given[j])
+        raise ValueError(
+            f"the columns are in another order than the learned ones: number {j} must be {learned[j]!r}, "
+            f"got {given[j]!r}; select them in the learned order"
+        )
+    faults = [f"{listing(missing)} missing"] if missing else []
+    faults += [f"{listing(unexpected)} unexpected"] if unexpected else []
+    raise ValueError(f"the columns are not the learned ones: {', '.join(faults)}; add or drop these")
+
+
+def _chosen(
+    categorical_features: Any, names: Sequence[str] | None, n_columns: int
+) -> NDArray[np.bool_] | None:
+    """Return which columns are to be categorical, or None if their types say it."""
+    mask = np.zeros(n_columns, dtype=bool)
+    if categorical_features is None:
+        return mask
+    if isinstance(categorical_features, str) and categorical_features == "from_dtype":
+        return None
+    if isinstance(categorical_features, str) or not isinstance(categorical_features, Iterable):
+        raise ValueError(
+            f"categorical_features must be 'from_dtype', None or a list, got {categorical_features!r}"
+        )
+    wanted = list(categorical_features)
+    if all(isinstance(item, bool | np.bool_) for item in wanted) and wanted:
+        if len(wanted) != n_columns:
+            raise ValueError(
+                f"categorical_features is a mask of {len(wanted)}, but X has {n_columns} columns"
+            )
+        return np.array(wanted, dtype=bool)
+    if all(isinstance(item, str) for item in wanted) and wanted:
+        if names is None:
+            raise ValueError("categorical_features gives names, but the columns of X have none; give indices")
+        wanted = [list(names).index(name) for name in known_names(wanted, names, "categorical_features")]
+    for item in wanted:
+        if isinstance(item, bool | np.bool_) or not isinstance(item, int | np.integer):
+            raise ValueError(
+                f"categorical_features must be all names, all indices or a mask, got {item!r} among them"
+            )
+        if not 0 <= item < n_columns:
+            raise ValueError(
+                f"categorical_features gives column {item}, but X has columns 0 to {n_columns - 1}"
+            )
+        mask[item] = True
+    return mask
+
+
+def _refuse_duplicates(names: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"column name {name!r} occurs more than once; rename or drop one")
+        seen.add(name)
+
+
+def _check_names(names: tuple[Any, ...], n_columns: int) -> None:
+    if len(names) != n_columns:
+        raise ValueError(f"a table schema has {len(names)} names for {n_columns} columns")
+    for name in names:
+        if not isinstance(name, str) or not _is_unicode(name):
+            raise ValueError(f"a column name must be text, got {name!r}")
+    _refuse_duplicates(names)
+
+
+def _check_categories(categories: tuple[Any, ...], name: str) -> None:
+    """Raise unless the categories of a column are distinct, finite and of one kind."""
+    if len(categories) > MAX_CATEGORIES:
+        raise ValueError(
+            f"column {name!r} has {len(categories)} categories, at most {MAX_CATEGORIES} are possible"
+        )
+    kinds = {_kind_of_category(category) for category in categories}
+    if None in kinds or len(kinds) > 1:
+        raise ValueError(
+            f"the categories of column {name!r} must be all text, all finite numbers or all booleans"
+        )
+    keys = categories if kinds == {"text"} else [float(category) for category in categories]
+    if len(set(keys)) != len(keys):
+        raise ValueError(f"the categories of column {name!r} must be distinct")
+
+
+def _kind_of_category(category: Any) -> str | None:
+    if isinstance(category, str):
+        return "text" if _is_unicode(category) else None
+    if isinstance(category, bool):
+        return "boolean"
+    if isinstance(category, int):
+        # 2**1023 and above may have no float64
+        return "number" if category.bit_length() < 1024 else None
+    if isinstance(category, float):
+        return "number" if math.isfinite(category) else None
+    return None
+
+
+def _is_unicode(text: str) -> bool:
+    """Say whether text can be written to a file: JSON can spell half a surrogate pair, UTF-8 cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

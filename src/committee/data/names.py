@@ -1,0 +1,99 @@
+"""Column names that somebody asked for, checked against the names that are there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+
+def known_names(wanted: Iterable[str], known: Sequence[str], where: str) -> tuple[str, ...]:
+    """Return ``wanted`` as a tuple, every name of which is in ``known``.
+
+    Parameters
+    ----------
+    wanted : iterable of str
+        The names asked for.
+    known : sequence of str
+        The names there are.
+    where : str
+        What the names belong to, as the error says it: ``"categorical"``, ``"target"``.
+
+    Returns
+    -------
+    tuple of str
+
+    Raises
+    ------
+    TypeError
+        If ``wanted`` is one string (whose letters would pass for names) or holds something else than strings.
+    ValueError
+        If a name is not known; the message gives the close matches.
+
+    Examples
+    --------
+    >>> known_names(["age"], ["age", "sex"], "categorical")
+    ('age',)
+    """
+    if isinstance(wanted, str):
+        raise TypeError(f"{where} must be a list of names, got the string {wanted!r}; write [{wanted!r}]")
+    names = tuple(wanted)
+    present = set(known)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"{where} must hold names (str), got {name!r} of type {type(name).__name__}")
+        if name not in present:
+            raise ValueError(f"{where} names {name!r}, which is not there; {hint_of_names(name, known)}")
+    return names
+
+
+def hint_of_names(name: str, known: Sequence[str]) -> str:
+    """Say which known names a mistyped ``name`` may have meant.
+
+    Parameters
+    ----------
+    name : str
+        The name that was not found.
+    known : sequence of str
+        The names there are.
+
+    Returns
+    -------
+    str
+        ``did you mean 'a' or 'b'?``, or the first names there are when none is close.
+
+    Examples
+    --------
+    >>> hint_of_names("agee", ["age", "sex"])
+    "did you mean 'age'?"
+    >>> hint_of_names("weight", ["age", "sex"])
+    "there are 'age', 'sex'"
+    """
+    folded = {other.strip().casefold(): other for other in known}
+    close = [folded[key] for key in get_close_matches(name.strip().casefold(), list(folded), n=3)]
+    if close:
+        return f"did you mean {' or '.join(map(repr, close))}?"
+    return f"there are {listing(known)}"
+
+
+def listing(values: Iterable[object], limit: int = 8) -> str:
+    """Write values one after the other for an error message, at most ``limit`` of them.
+
+    Parameters
+    ----------
+    values : iterable
+        What to list.
+    limit : int, default=8
+        How many to show before "and 12 more"; a message with hundreds of names is read by nobody.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> listing(["a", "b", "c"], limit=2)
+    "'a', 'b' and 1 more"
+    """
+    shown = list(values)
+    text = ", ".join(map(repr, shown[:limit]))
+    return text if len(shown) <= limit else f"{text} and {len(shown) - limit} more"

@@ -1,0 +1,470 @@
+"""Tables in: one encoding from pandas, polars and Arrow, compared with one written cell by cell."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from committee.data.frames import TableSchema, is_frame
+
+PEOPLE: dict[str, list[Any]] = {
+    "age": [31, 45, None, 8],
+    "weight": [60.5, None, 71.25, 30.0],
+    "city": ["Oslo", "Bern", None, "Oslo"],
+    "member": [True, None, False, True],
+}
+ENCODED = np.array(
+    [[31.0, 60.5, 1.0, 1.0], [45.0, np.nan, 0.0, np.nan], [np.nan, 71.25, np.nan, 0.0], [8.0, 30.0, 1.0, 1.0]]
+)
+
+FRAMES = {
+    "pandas": pd.DataFrame,
+    "pandas nullable": lambda columns: pd.DataFrame(columns).convert_dtypes(),
+    "pandas pyarrow": lambda columns: pa.table(columns).to_pandas(types_mapper=pd.ArrowDtype),
+    "pandas object": lambda columns: pd.DataFrame(columns, dtype=object),
+    "polars": pl.DataFrame,
+    "arrow": pa.table,
+    "narwhals": lambda columns: nw.from_native(pl.DataFrame(columns)),
+}
+
+
+@pytest.fixture(params=list(FRAMES))
+def make(request: pytest.FixtureRequest) -> Any:
+    return FRAMES[request.param]
+
+
+@pytest.fixture(params=["pandas", "polars", "arrow"])
+def make_plain(request: pytest.FixtureRequest) -> Any:
+    return FRAMES[request.param]
+
+
+def is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def encode_by_cell(
+    kinds: dict[str, str], train: dict[str, list[Any]], table: dict[str, list[Any]]
+) -> np.ndarray:
+    """Encode a table cell by cell, straight from the definition."""
+    encoded = []
+    for name, cells in table.items():
+        present = [value for value in train[name] if not is_missing(value)]
+        numeric = kinds[name] in ("number", "integer")
+        categories = sorted(set(present))
+        column = []
+        for value in cells:
+            if is_missing(value):
+                column.append(math.nan)
+            elif numeric:
+                column.append(float(value))
+            else:
+                column.append(float(categories.index(value)) if value in categories else math.nan)
+        encoded.append(column)
+    return np.array(encoded, dtype=np.float64).T.reshape(-1, len(table))
+
+
+def test_every_frame_gives_the_same_matrix(make: Any) -> None:
+    table = make(PEOPLE)
+    schema = TableSchema.learn(table)
+    assert schema == TableSchema(tuple(PEOPLE), (None, None, ("Bern", "Oslo"), (False, True)))
+    X = schema.encode(table)
+    assert X.dtype == np.float64
+    assert X.flags.c_contiguous
+    np.testing.assert_array_equal(X, ENCODED)
+    np.testing.assert_array_equal(schema.n_categories, [0, 0, 2, 2])
+    np.testing.assert_array_equal(schema.categorical, [False, False, True, True])
+    assert schema.n_features == 4
+    assert schema.column(2) == "city"
+
+
+def test_a_schema_from_one_frame_encodes_the_others(make: Any) -> None:
+    schema = TableSchema.learn(pl.DataFrame(PEOPLE))
+    np.testing.assert_array_equal(schema.encode(make(PEOPLE)), ENCODED)
+
+
+CELLS = {
+    "number": st.none() | st.floats(allow_infinity=False, width=32) | st.just(math.nan),
+    "integer": st.none() | st.integers(-(2**53), 2**53),
+    "text": st.none() | st.sampled_from(["", "a", "b", "B", "é", "10", "nan", "None", " a"]),
+    "boolean": st.none() | st.booleans(),
+}
+
+
+@st.composite
+def train_and_test(draw: st.DrawFn) -> tuple[dict[str, str], dict[str, list[Any]], dict[str, list[Any]]]:
+    kinds = draw(st.lists(st.sampled_from(sorted(CELLS)), min_size=1, max_size=5))
+    n_train, n_test = draw(st.integers(1, 12)), draw(st.integers(0, 12))
+    named = {f"c{j}": kind for j, kind in enumerate(kinds)}
+    train = {
+        name: draw(st.lists(CELLS[kind], min_size=n_train, max_size=n_train)) for name, kind in named.items()
+    }
+    test = {
+        name: draw(st.lists(CELLS[kind], min_size=n_test, max_size=n_test)) for name, kind in named.items()
+    }
+    return named, train, test
+
+
+POLARS = {"number": pl.Float64, "integer": pl.Int64, "text": pl.String, "boolean": pl.Boolean}
+PANDAS = {"number": "float64", "integer": "Int64", "text": "str", "boolean": "boolean"}
+
+
+@settings(max_examples=150, deadline=None)
+@given(train_and_test())
+def test_encoding_is_the_definition(
+    case: tuple[dict[str, str], dict[str, list[Any]], dict[str, list[Any]]],
+) -> None:
+    kinds, train, test = case
+    schemas = []
+    for make in (
+        lambda columns: pl.DataFrame(columns, schema={name: POLARS[kind] for name, kind in kinds.items()}),
+        lambda columns: pd.DataFrame({c: pd.array(columns[c], dtype=PANDAS[kinds[c]]) for c in kinds}),
+        lambda columns: (
+            pl.DataFrame(columns, schema={name: POLARS[kind] for name, kind in kinds.items()})
+            .to_arrow()
+            .replace_schema_metadata()
+        ),
+    ):
+        schema = TableSchema.learn(make(train))
+        np.testing.assert_array_equal(schema.encode(make(train)), encode_by_cell(kinds, train, train))
+        np.testing.assert_array_equal(schema.encode(make(test)), encode_by_cell(kinds, train, test))
+        assert TableSchema.from_json(json.loads(json.dumps(schema.to_json()))) == schema
+        schemas.append(schema)
+    assert schemas[0] == schemas[1] == schemas[2]
+
+
+def test_many_rows_and_columns() -> None:
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=(9_001, 67))
+    numbers[rng.random(numbers.shape) < 0.1] = np.nan
+    letters = np.array(["a", "b", "c", None], dtype=object)[rng.integers(0, 4, len(numbers))]
+    table = pl.DataFrame(numbers).insert_column(40, pl.Series("letter", letters.tolist()))
+    expected = np.insert(
+        numbers, 40, pl.Series(letters.tolist()).replace_strict({"a": 0.0, "b": 1.0, "c": 2.0}), axis=1
+    )
+    for frame in (table, table.to_pandas(), table.to_arrow(), pl.concat([table[:5000], table[5000:]])):
+        np.testing.assert_array_equal(TableSchema.learn(frame).encode(frame), expected)
+
+
+def test_an_index_of_a_pandas_frame_is_ignored() -> None:
+    table = pd.DataFrame(PEOPLE, index=[7, 7, 3, 0])
+    np.testing.assert_array_equal(TableSchema.learn(table).encode(table), ENCODED)
+
+
+def test_unseen_categories_are_missing(make_plain: Any) -> None:
+    schema = TableSchema.learn(make_plain({"c": ["a", "b"]}))
+    np.testing.assert_array_equal(schema.encode(make_plain({"c": ["c", "b"]})).ravel(), [np.nan, 1])
+
+
+def test_a_categorical_column_without_values(make_plain: Any) -> None:
+    schema = TableSchema((*"cx",), ((), None))
+    np.testing.assert_array_equal(schema.n_categories, [0, 0])
+    assert not schema.categorical.any()
+    assert np.isnan(schema.encode(make_plain({"c": ["a"], "x": [1.0]}))[0, 0])
+    empty = pd.DataFrame({"c": pd.Series([None, None], dtype="str")})
+    assert TableSchema.learn(empty).categories == ((),)
+
+
+def test_a_column_may_be_all_missing_when_encoded() -> None:
+    schema = TableSchema.learn(pl.DataFrame(PEOPLE))
+    nothing = pl.DataFrame({name: [None] for name in PEOPLE})
+    assert np.isnan(schema.encode(nothing)).all()
+    assert np.isnan(schema.encode(nothing.cast(pl.String))).all()
+    assert np.isnan(schema.encode(nothing.cast(pl.Float64))).all()
+    assert np.isnan(schema.encode(pd.DataFrame({name: [np.nan] for name in PEOPLE}))).all()
+
+
+# --- which columns are categorical -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chosen", [["age"], [0], np.array([0]), [True, False], np.array([True, False])])
+def test_categorical_features_by_name_index_or_mask(make_plain: Any, chosen: Any) -> None:
+    table = make_plain({"age": [5, 3, 5], "member": [True, False, True]})
+    schema = TableSchema.learn(table, categorical_features=chosen)
+    assert schema.categories == ((3, 5), None)
+    np.testing.assert_array_equal(schema.encode(table), [[1, 1], [0, 0], [1, 1]])
+
+
+def test_no_categorical_features(make_plain: Any) -> None:
+    table = make_plain({"member": [True, False], "x": [1, 2]})
+    for nothing in (None, [], ()):
+        schema = TableSchema.learn(table, categorical_features=nothing)
+        assert schema.categories == (None, None)
+        np.testing.assert_array_equal(schema.encode(table), [[1, 1], [0, 2]])
+    with pytest.raises(ValueError, match="column 'city' holds text but is not among categorical_features"):
+        TableSchema.learn(make_plain({"city": ["Oslo"]}), categorical_features=None)
+
+
+def test_array_columns_by_index() -> None:
+    X = np.array([[0.5, 7.0], [1.5, np.nan], [2.5, 3.0]])
+    schema = TableSchema.learn(X, categorical_features=[1])
+    assert schema.names is None
+    assert schema.categories == (None, (3.0, 7.0))
+    before = X.copy()
+    np.testing.assert_array_equal(schema.encode(X), [[0.5, 1], [1.5, np.nan], [2.5, 0]])
+    np.testing.assert_array_equal(X, before)
+    assert TableSchema.learn(X).categories == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        ("auto", "must be 'from_dtype', None or a list, got 'auto'"),
+        (5, "must be 'from_dtype', None or a list, got 5"),
+        (["agee"], "names 'agee', which is not there; did you mean 'age'?"),
+        ([2], "gives column 2, but X has columns 0 to 1"),
+        ([-1], "gives column -1"),
+        ([True], "is a mask of 1, but X has 2 columns"),
+        ([True, 1], "must be all names, all indices or a mask, got True"),
+        (["age", 1], "must be all names, all indices or a mask, got 'age'"),
+        ([0.5], "must be all names, all indices or a mask, got 0.5"),
+    ],
+)
+def test_wrong_categorical_features(chosen: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message.replace("?", r"\?")):
+        TableSchema.learn(pl.DataFrame({"age": [1], "weight": [2]}), categorical_features=chosen)
+
+
+def test_names_need_named_columns() -> None:
+    with pytest.raises(ValueError, match="the columns of X have none; give indices"):
+        TableSchema.learn(np.zeros((2, 2)), categorical_features=["age"])
+
+
+# --- names -------------------------------------------------------------------------------------------------
+
+
+def test_columns_must_be_the_learned_ones_in_order(make_plain: Any) -> None:
+    schema = TableSchema.learn(make_plain({"a": [1.0], "b": [2.0]}))
+    with pytest.raises(
+        ValueError, match="another order than the learned ones: number 0 must be 'a', got 'b'"
+    ):
+        schema.encode(make_plain({"b": [2.0], "a": [1.0]}))
+    with pytest.raises(ValueError, match="not the learned ones: 'b' missing, 'c' unexpected"):
+        schema.encode(make_plain({"a": [2.0], "c": [1.0]}))
+    with pytest.raises(ValueError, match="'b' missing"):
+        schema.encode(make_plain({"a": [2.0]}))
+    with pytest.raises(ValueError, match="'c' unexpected"):
+        schema.encode(make_plain({"a": [2.0], "b": [1.0], "c": [3.0]}))
+
+
+def test_tables_without_names_go_by_place() -> None:
+    named = TableSchema.learn(pl.DataFrame({"a": [1.0], "b": [2.0]}))
+    np.testing.assert_array_equal(named.encode(np.array([[3, 4]])), [[3, 4]])
+    np.testing.assert_array_equal(named.encode(pd.DataFrame([[3, 4]])), [[3, 4]])
+    nameless = TableSchema.learn(pd.DataFrame([["u", 4], ["v", 5]]))
+    assert nameless == TableSchema(None, (("u", "v"), None))
+    assert nameless.column(1) == "x1"
+    np.testing.assert_array_equal(nameless.encode(pl.DataFrame({"a": ["v"], "b": [1]})), [[1, 1]])
+    for wrong in (np.zeros((2, 3)), pd.DataFrame(np.zeros((2, 3)))):
+        with pytest.raises(ValueError, match="X has 3 features, but 2 features were learned"):
+            named.encode(wrong)
+
+
+def test_duplicate_and_mixed_names() -> None:
+    for twice in (
+        pd.DataFrame([[1, 2]], columns=["a", "a"]),
+        pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"]),
+    ):
+        assert is_frame(twice)
+        with pytest.raises(ValueError, match="column name 'a' occurs more than once; rename"):
+            TableSchema.learn(twice)
+    with pytest.raises(TypeError, match="only supported if all input features have string names, but 1 is"):
+        TableSchema.learn(pd.DataFrame([[1, 2]], columns=["a", 1]))
+
+
+# --- what is refused ---------------------------------------------------------------------------------------
+
+
+def test_infinity_is_refused_by_name_and_row(make_plain: Any) -> None:
+    values = [0.0] * 20
+    schema = TableSchema.learn(make_plain({"a": values, "age": values}))
+    values[17] = -math.inf
+    table = make_plain({"a": [0.0] * 20, "age": values})
+    message = r"column 'age' holds infinity at row 17; replace it or mark it missing \(NaN\)"
+    with pytest.raises(ValueError, match=message):
+        schema.encode(table)
+    with pytest.raises(ValueError, match=message):
+        TableSchema.learn(table, categorical_features=["age"])
+    with pytest.raises(ValueError, match=message):
+        TableSchema(("a", "age"), (None, (0.0,))).encode(table)
+    X = np.zeros((100_000, 3))
+    X[99_998, 2] = np.inf
+    X[3, 1] = np.nan
+    with pytest.raises(ValueError, match="column 'x2' holds infinity at row 99998"):
+        TableSchema.learn(X).encode(X)
+
+
+def test_text_for_numbers_and_numbers_for_text(make_plain: Any) -> None:
+    schema = TableSchema.learn(make_plain({"a": [1.0, 2.0], "b": ["u", "v"]}))
+    with pytest.raises(ValueError, match="column 'a' must hold numbers but holds text \\('x'\\)"):
+        schema.encode(make_plain({"a": [None, "x"], "b": ["u", "v"]}))
+    with pytest.raises(
+        ValueError, match="column 'b' must hold text categories \\('u', 'v'\\) but holds Int64"
+    ):
+        schema.encode(make_plain({"a": [1.0, 2.0], "b": [1, 2]}))
+    with pytest.raises(ValueError, match=r"column 'b' must hold text categories.*pass a frame"):
+        schema.encode(np.zeros((2, 2)))
+
+
+def test_containers_that_are_refused() -> None:
+    lazy = pl.LazyFrame({"a": [1.0]})
+    schema = TableSchema(("a",), (None,))
+    for refuse in (TableSchema.learn, schema.encode):
+        with pytest.raises(TypeError, match=r"lazy frame.*X.collect\(\)"):
+            refuse(lazy)
+        for sparse in (scipy.sparse.csr_array(np.eye(2)), scipy.sparse.csc_matrix(np.eye(2))):
+            with pytest.raises(TypeError, match=r"sparse csr_array|sparse csc_matrix.*pass X.toarray\(\)"):
+                refuse(sparse)
+        with pytest.raises(TypeError, match="mask would be lost"):
+            refuse(np.ma.masked_invalid([[np.nan]]))
+        with pytest.raises(ValueError, match="Expected 2D array, got 1D array instead"):
+            refuse(np.zeros(3))
+        with pytest.raises(ValueError, match="Expected 2D array, got 1D array instead"):
+            refuse(pd.Series([1.0]))
+
+
+def test_arrays_that_are_no_numbers() -> None:
+    for text in (np.array([["1.5"]]), np.array([[1.5], ["a"]], dtype=object), np.array([[b"u"]])):
+        with pytest.raises(
+            ValueError, match=r"column 'x0' holds .* at row [01], and X is an array; make it numeric"
+        ):
+            TableSchema.learn(text)
+    with pytest.raises(ValueError, match="column 'b' holds 'v' at row 0"):
+        TableSchema(("a", "b"), (None, None)).encode(np.array([[1, "v"]], dtype=object))
+    with pytest.raises(TypeError, match=r"argument must be .* string.* number"):
+        TableSchema.learn(np.array([[{"a": 1}]], dtype=object))
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        TableSchema.learn(np.array([[1j]]))
+    with pytest.raises(ValueError, match="make numbers of the times"):
+        TableSchema.learn(np.array([["2020-01-01"]], dtype="datetime64[D]"))
+    np.testing.assert_array_equal(
+        TableSchema(None, (None, None)).encode(np.array([[1, None], [2, 3.5]], dtype=object)),
+        [[1, np.nan], [2, 3.5]],
+    )
+
+
+def test_too_many_categories() -> None:
+    table = pl.DataFrame({"c": [f"v{i}" for i in range(65_536)]})
+    with pytest.raises(ValueError, match="column 'c' has 65536 categories, at most 65535"):
+        TableSchema.learn(table)
+    with pytest.raises(ValueError, match="column 'x0' has 65536 categories"):
+        TableSchema(None, (tuple(range(65_536)),))
+    assert TableSchema.learn(table[1:]).n_categories[0] == 65_535
+
+
+# --- arrays without copies ---------------------------------------------------------------------------------
+
+
+def test_a_float64_array_is_passed_through() -> None:
+    X = np.arange(12.0).reshape(4, 3)
+    schema = TableSchema.learn(X)
+    assert schema.encode(X) is X or np.shares_memory(schema.encode(X), X)
+    for other in (np.asfortranarray(X), X.astype(np.float32), X.astype(int), X.tolist()):
+        encoded = schema.encode(other)
+        assert encoded.dtype == np.float64
+        assert encoded.flags.c_contiguous
+        np.testing.assert_array_equal(encoded, X)
+
+
+def test_is_frame() -> None:
+    for frame in (
+        pd.DataFrame({"a": [1]}),
+        pl.DataFrame({"a": [1]}),
+        pa.table({"a": [1]}),
+        pl.LazyFrame({"a": [1]}),
+    ):
+        assert is_frame(frame)
+    for other in (np.eye(2), [[1]], ([1],), scipy.sparse.csr_array(np.eye(2)), None, 3, "a", {"a": [1]}):
+        assert not is_frame(other)
+    assert not is_frame(pd.Series([1]))
+    assert not is_frame(pl.Series([1]))
+
+
+def test_arrays_do_not_import_frame_libraries() -> None:
+    program = (
+        "import sys, numpy as np\n"
+        "from committee.data.frames import TableSchema, is_frame\n"
+        "X = np.eye(2); TableSchema.learn(X).encode(X); is_frame([[1]])\n"
+        "import committee.data.read, committee.data.examples\n"
+        "print(sorted({'narwhals', 'polars', 'pandas', 'pyarrow', 'sklearn'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+# --- JSON --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        None,
+        [],
+        {},
+        {"names": None},
+        {"names": None, "categories": [None], "more": 1},
+        {"names": None, "categories": []},
+        {"names": None, "categories": {"a": None}},
+        {"names": None, "categories": ["ab"]},
+        {"names": None, "categories": [3]},
+        {"names": "a", "categories": [None]},
+        {"names": ["a"], "categories": [None, None]},
+        {"names": ["a", "a"], "categories": [None, None]},
+        {"names": ["a", 1], "categories": [None, None]},
+        {"names": ["a", None], "categories": [None, None]},
+        {"names": ["\ud800"], "categories": [None]},
+        {"names": None, "categories": [["a", "a"]]},
+        {"names": None, "categories": [["a", 1]]},
+        {"names": None, "categories": [[True, 1]]},
+        {"names": None, "categories": [[True, True]]},
+        {"names": None, "categories": [[1, 1.0]]},
+        {"names": None, "categories": [[2**53, 2**53 + 1]]},
+        {"names": None, "categories": [[10**400]]},
+        {"names": None, "categories": [[math.nan]]},
+        {"names": None, "categories": [[math.inf]]},
+        {"names": None, "categories": [[None]]},
+        {"names": None, "categories": [[["a"]]]},
+        {"names": None, "categories": [["\udfff"]]},
+        {"names": None, "categories": [list(range(65_536))]},
+    ],
+)
+def test_malformed_json_is_refused(stored: Any) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        TableSchema.from_json(stored)
+
+
+def test_json_keeps_kinds_and_order() -> None:
+    schema = TableSchema(("a", "b", "c", "d", "e"), (None, ("s", "m", "l"), (3, 1), (False, True), ()))
+    again = TableSchema.from_json(json.loads(json.dumps(schema.to_json())))
+    assert again == schema
+    assert [type(found[0]) for found in again.categories if found] == [str, int, bool]
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=2),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(json_values, json_values)
+def test_any_json_gives_a_schema_or_a_value_error(names: Any, categories: Any) -> None:
+    stored = {"names": names, "categories": categories}
+    try:
+        schema = TableSchema.from_json(stored)
+    except ValueError:
+        return
+    assert TableSchema.from_json(json.loads(json.dumps(schema.to_json()))) == schema

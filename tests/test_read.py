@@ -1,0 +1,320 @@
+"""Files in: types, missing cells and every way a file may be wrong; the example tables."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.feather
+import pytest
+
+from committee.data.examples import EXAMPLES, load_example
+from committee.data.frames import TableSchema
+from committee.data.read import (
+    id_like_columns,
+    nearly_numeric_columns,
+    read_table,
+    split_target,
+)
+
+TEXT = "age,zip,city,member,label\n31,0150,Oslo,true,yes\n,3011,NA,false,no\n45.5,3011,Bern,true,no\n"
+ROWS = [(31.0, 150, "Oslo", True, "yes"), (None, 3011, None, False, "no"), (45.5, 3011, "Bern", True, "no")]
+
+
+def written(folder: Path, content: str | bytes, name: str = "table.csv") -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+# --- reading -----------------------------------------------------------------------------------------------
+
+
+def test_text_files(tmp_path: Path) -> None:
+    paths = [
+        written(tmp_path, TEXT),
+        written(tmp_path, TEXT.replace("\n", "\r\n"), "crlf.csv"),
+        written(tmp_path, "\ufeff" + TEXT, "mark.csv"),
+        written(tmp_path, gzip.compress(TEXT.encode()), "table.CSV.gz"),
+        written(tmp_path, TEXT.replace(",", "\t"), "table.tsv"),
+        written(tmp_path, gzip.compress(TEXT.replace(",", "\t").encode()), "table.tsv.gz"),
+        written(tmp_path, TEXT.replace("\n", "\n\n") + "\n\n", "blank.csv"),
+        written(tmp_path, TEXT.rstrip("\n"), "unended.csv"),
+    ]
+    for path in paths:
+        frame = read_table(str(path))
+        assert frame.rows() == ROWS, path.name
+        assert frame.dtypes == [pl.Float64, pl.Int64, pl.String, pl.Boolean, pl.String]
+
+
+def test_typed_files(tmp_path: Path) -> None:
+    frame = pl.DataFrame(ROWS, schema=["age", "zip", "city", "member", "label"], orient="row")
+    frame.write_parquet(tmp_path / "a.parquet")
+    for ending in ("feather", "arrow", "ipc"):
+        frame.write_ipc(tmp_path / f"a.{ending}")
+    pa.feather.write_feather(frame.to_arrow(), str(tmp_path / "z.feather"), compression="zstd")
+    for path in tmp_path.iterdir():
+        assert read_table(path).rows() == ROWS
+        assert read_table(path, categorical=["zip", "city"], drop=["age"]).schema == {
+            "zip": pl.String,
+            "city": pl.String,
+            "member": pl.Boolean,
+            "label": pl.String,
+        }
+
+
+def test_categorical_columns_stay_text(tmp_path: Path) -> None:
+    frame = read_table(
+        written(tmp_path, TEXT), categorical=(name for name in ["zip", "member"]), drop=["age"]
+    )
+    assert frame["zip"].to_list() == ["0150", "3011", "3011"]
+    assert frame["member"].to_list() == ["true", "false", "true"]
+    assert "age" not in frame.columns
+
+
+def test_types_come_from_the_whole_file(tmp_path: Path) -> None:
+    late = "a,b,c\n" + "1,1,1\n" * 5_000 + "x,2.5,\n"
+    frame = read_table(written(tmp_path, late))
+    assert frame.dtypes == [pl.String, pl.Float64, pl.Int64]
+
+
+def test_what_is_a_number_and_what_is_missing(tmp_path: Path) -> None:
+    text = 'a,b,c,d,e,f\n1,+1,inf,?,"NA",\n2, 2,-1e3,3,null,\nnan,-3,NaN,4,"",\n'
+    frame = read_table(written(tmp_path, text))
+    assert frame.rows() == [
+        (1, 1.0, np.inf, "?", None, None),
+        (2, 2.0, -1000.0, "3", None, None),
+        (None, -3.0, None, "4", None, None),
+    ]
+    assert frame.dtypes == [pl.Int64, pl.Float64, pl.Float64, pl.String, pl.Float64, pl.Float64]
+    with pytest.raises(ValueError, match="column 'c' holds infinity at row 0"):
+        TableSchema.learn(frame).encode(frame)
+
+
+def test_quoted_cells(tmp_path: Path) -> None:
+    frame = read_table(written(tmp_path, 'name,"a, b"\n"x\ny",1\n"say ""hi""",\n'))
+    assert frame.rows() == [("x\ny", 1), ('say "hi"', None)]
+    assert frame.columns == ["name", "a, b"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", r"is empty \(0 bytes\)"),
+        ("\n1,2\n", "has an empty first line"),
+        ("a,b\n", "2 columns and 0 rows"),
+        ("a,b,a\n1,2,3\n", "has the column 'a' more than once"),
+        ("a,b\n1,2\n3\n5,6\n", "has 1 cells in line 3, but 2 column names"),
+        ('a,b\n"1\n1",2\n3,4,5\n', "has 3 cells in line 4, but 2 column names"),
+        ("a;b\n1;2\n", "seems to be several separated by ';'; a .csv file must separate them by ','"),
+        ("a\tb\n1\t2\n", r"seems to be several separated by '\\t'"),
+        ("a,é\n1,2\n".encode("latin1"), "is not UTF-8 text"),
+        ("a,b\n1,é\n".encode("latin1"), "is not UTF-8 text"),
+        ("a,b\n1,2\n".encode("utf-16"), "is not UTF-8 text"),
+        ('a,b\n"x,2\n3,4\n', "cannot be read|cells in line"),
+        (gzip.compress(TEXT.encode()), "is a gzip file; name it table.csv.gz"),
+    ],
+)
+def test_broken_text_files(tmp_path: Path, content: str | bytes, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read_table(written(tmp_path, content))
+
+
+def test_broken_compressed_files(tmp_path: Path) -> None:
+    rows = "a,b\n" + "".join(f"{i},{i * i}\n" for i in range(5_000))
+    packed = gzip.compress(rows.encode())
+    for name, content in {
+        "short": packed[:-12],
+        "shorter": packed[: len(packed) // 2],
+        "header": packed[:5],
+        "changed": packed[:2000] + b"\x00\xff\x00\xff" + packed[2004:],
+        "checksum": packed[:-8] + b"\x00\x01\x02\x03" + packed[-4:],
+    }.items():
+        with pytest.raises(ValueError, match=r"cannot be read|not UTF-8|cells in line"):
+            read_table(written(tmp_path, content, f"{name}.csv.gz"))
+    with pytest.raises(ValueError, match="is not a gzip file though its name says so"):
+        read_table(written(tmp_path, TEXT, "plain.csv.gz"))
+    with pytest.raises(ValueError, match="empty first line"):
+        read_table(written(tmp_path, gzip.compress(b""), "nothing.csv.gz"))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("a.parquet", "Parquet"), ("a.feather", "Feather"), ("a.ipc", "Feather")]
+)
+def test_broken_typed_files(tmp_path: Path, name: str, kind: str) -> None:
+    for content in (b"PAR1 and no more than that", TEXT.encode()):
+        with pytest.raises(ValueError, match=f"cannot be read as {kind}"):
+            read_table(written(tmp_path, content, name))
+
+
+def test_paths_that_are_no_tables(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        read_table(tmp_path / "none.csv")
+    with pytest.raises(ValueError, match=r"unknown ending; known are \.csv, \.csv\.gz"):
+        read_table(written(tmp_path, TEXT, "table.xlsx"))
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(ValueError, match="is a folder"):
+        read_table(tmp_path / "folder.csv")
+    # no pattern is ever expanded
+    written(tmp_path, TEXT, "a1.csv")
+    with pytest.raises(FileNotFoundError):
+        read_table(tmp_path / "a*.csv")
+
+
+def test_unknown_names_get_a_hint(tmp_path: Path) -> None:
+    path = written(tmp_path, TEXT)
+    with pytest.raises(ValueError, match="categorical names 'Zipp', which is not there; did you mean 'zip'"):
+        read_table(path, categorical=["Zipp"])
+    with pytest.raises(ValueError, match="drop names 'qqqq', which is not there; there are 'age', 'zip'"):
+        read_table(path, drop=["qqqq"])
+    with pytest.raises(TypeError, match="categorical must be a list of names, got the string 'zip'"):
+        read_table(path, categorical="zip")
+    with pytest.raises(TypeError, match="drop must hold names"):
+        read_table(path, drop=[1])  # type: ignore[list-item]
+    pl.DataFrame({"l": [[1]]}).write_parquet(tmp_path / "l.parquet")
+    with pytest.raises(ValueError, match="categorical names 'l', which holds List"):
+        read_table(tmp_path / "l.parquet", categorical=["l"])
+
+
+# --- hints and labels --------------------------------------------------------------------------------------
+
+
+def test_id_like_columns() -> None:
+    n = 40
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(
+        {
+            "up": np.arange(n) * 3,
+            "down": -np.arange(n),
+            "shuffled": rng.permutation(n) + 1,
+            "income": rng.permutation(n) * 7,
+            "float": np.arange(float(n)),
+            "name": [f"person {i}" for i in range(n)],
+            "mostly": [f"person {min(i, 30)}" for i in range(n)],
+            "gaps": [None, *range(n - 1)],
+            "label": [f"{i}" for i in range(n)],
+        }
+    )
+    found = {column.name: column.reason for column in id_like_columns(frame, "label")}
+    assert found == {
+        "up": "numbers all 40 rows in order",
+        "down": "numbers all 40 rows in order",
+        "shuffled": "holds each of 40 consecutive numbers once",
+        "name": "is text with 40 different values in 40 rows",
+    }
+    assert "label" in {column.name for column in id_like_columns(frame)}
+    assert id_like_columns(frame.head(19)) == []
+
+
+def test_nearly_numeric_columns() -> None:
+    numbers = [str(i) for i in range(30)]
+    frame = pl.DataFrame(
+        {
+            "marked": [*numbers, "?", None, "?"],
+            "text": [*numbers[:3], *["red"] * 30],
+            "digits": [*numbers, "1.5", "-2", "1e3"],
+            "number": range(33),
+        }
+    )
+    (found,) = nearly_numeric_columns(frame)
+    assert (found.name, found.values, found.count) == ("marked", ("?",), 2)
+    assert nearly_numeric_columns(frame, "marked") == []
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        (["a", "b"], "U"),
+        (pl.Series(["a", "b"], dtype=pl.Categorical), "U"),
+        (pl.Series(["a", "b"], dtype=pl.Enum(["b", "a"])), "U"),
+        ([1, 2], "i"),
+        ([True, False], "b"),
+        ([0.5, 1.5], "f"),
+    ],
+)
+def test_split_target(labels: Any, kind: str) -> None:
+    X, y = split_target(pl.DataFrame({"label": labels, "x": [1, 2]}), "label")
+    assert X.columns == ["x"]
+    assert y.dtype.kind == kind
+    assert y.tolist() == list(labels)
+
+
+def test_split_target_refuses() -> None:
+    frame = pl.DataFrame({"x": [1.0, None, np.nan], "label": ["a", None, None], "list": [[1]] * 3})
+    with pytest.raises(ValueError, match=r"target 'Labels' is no column; did you mean 'label'\?"):
+        split_target(frame, "Labels")
+    with pytest.raises(
+        ValueError, match=r"target 'label' is missing in 2 of 3 rows \(first in row 1\); drop"
+    ):
+        split_target(frame, "label")
+    with pytest.raises(ValueError, match="target 'x' is missing in 2 of 3 rows"):
+        split_target(frame, "x")
+    with pytest.raises(ValueError, match="target 'list' holds List"):
+        split_target(frame, "list")
+    with pytest.raises(ValueError, match="target 'x' is the only column"):
+        split_target(frame.select("x"), "x")
+
+
+# --- example tables ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "labels"),
+    [
+        ("breast_cancer", (569, 31), {"benign", "malignant"}),
+        ("digits", (1797, 65), set("0123456789")),
+        ("iris", (150, 5), {"setosa", "versicolor", "virginica"}),
+        ("wine", (178, 14), {"class_0", "class_1", "class_2"}),
+    ],
+)
+def test_examples(name: str, shape: tuple[int, int], labels: set[str], tmp_path: Path) -> None:
+    frame = load_example(name)
+    assert frame.shape == shape
+    assert frame.columns[-1] == "target"
+    assert set(frame["target"]) == labels
+    X, y = split_target(frame, "target")
+    schema = TableSchema.learn(X)
+    assert not schema.categorical.any()
+    assert schema.encode(X).shape == (shape[0], shape[1] - 1)
+    # a file with the same rows gives the same matrix
+    frame.write_csv(tmp_path / "table.csv")
+    Z, z = split_target(read_table(tmp_path / "table.csv", categorical=["target"]), "target")
+    np.testing.assert_array_equal(schema.encode(Z), schema.encode(X))
+    np.testing.assert_array_equal(z, y)
+
+
+def test_examples_are_all_there() -> None:
+    assert EXAMPLES == ("breast_cancer", "digits", "iris", "wine")
+    with pytest.raises(ValueError, match="name 'Iris' is no example table; did you mean 'iris'"):
+        load_example("Iris")
+
+
+# --- the tables of the documents ---------------------------------------------------------------------------
+
+DATA = os.environ.get("COMMITTEE_DATA")
+
+
+@pytest.mark.skipif(DATA is None, reason="COMMITTEE_DATA names no folder of tables")
+def test_the_catalogue_of_tables() -> None:
+    folder = Path(DATA or "")
+    for entry in json.loads((folder / "catalogue.json").read_text()):
+        frame = read_table(folder / entry["file"], categorical=[*entry["categorical"], "target"])
+        X, y = split_target(frame, "target")
+        assert X.shape == (entry["rows"], len(entry["numeric"]) + len(entry["categorical"])), entry["name"]
+        assert sum(X.null_count().row(0)) == entry["missing_cells"], entry["name"]
+        assert dict(zip(*np.unique(y, return_counts=True), strict=True)) == entry["class_counts"], entry[
+            "name"
+        ]
+        schema = TableSchema.learn(X)
+        categorical = {
+            name for name, found in zip(X.columns, schema.categories, strict=True) if found is not None
+        }
+        assert categorical == set(entry["categorical"]), entry["name"]
+        assert np.isnan(schema.encode(X)).sum() == entry["missing_cells"], entry["name"]
+        assert nearly_numeric_columns(X.drop(entry["categorical"])) == [], entry["name"]
