@@ -1,7 +1,7 @@
 # Two commands set everything up on a fresh machine: `make demo` and `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
-CORE := $(wildcard core/*.hpp core/*.cpp)
+CORE := $(wildcard core/*.hpp core/*.cpp core/bindings/*.hpp core/bindings/*.cpp)
 JOBS ?= 2
 
 .PHONY: demo test lint format sanitize bench clean
@@ -21,13 +21,13 @@ test: .venv/built
 lint: .venv/built
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run --Werror core/*.hpp core/*.cpp
+	$(BIN)/clang-format --dry-run --Werror $(CORE)
 	$(BIN)/mypy
 
 format: .venv/built
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i core/*.hpp core/*.cpp
+	$(BIN)/clang-format -i $(CORE)
 
 # The kernels once more under AddressSanitizer and UBSan: a second build, put before the first on the path.
 sanitize: .venv/built

@@ -38,8 +38,8 @@ inline std::uint64_t key_of(const Weighed& item) { return item.key; }
 inline double weight_of(std::uint64_t) { return 1.0; }
 inline double weight_of(const Weighed& item) { return item.weight; }
 
-// Sorts by key: a radix sort on the upper 33 bits (three passes of 11; a pass whose digit is the same everywhere is
-// skipped), then each run that agrees in those - values within 1e-6 of each other - on its own.
+// Sorts by key: a radix sort on the upper 33 bits (three passes of 11; a pass whose digit is the same
+// everywhere is skipped), then each run that agrees in those - values within 1e-6 of each other - on its own.
 template <class Item>
 void sort_by_key(std::vector<Item>& items, std::vector<Item>& scratch) {
   constexpr int kBits = 11, kPasses = 3, kLow = 64 - kBits * kPasses;
@@ -90,8 +90,9 @@ inline double between(double a, double b) {
   return middle >= a && middle < b ? middle : a;
 }
 
-// Edges between the distinct values of sorted items: all of them when they fit, else where the weight is shared
-// out evenly. A bin is closed once it holds its share of what is left, or when the next value would overfill it.
+// Edges between the distinct values of sorted items: all of them when they fit, else where the weight is
+// shared out evenly. A bin is closed once it holds its share of what is left, or when the next value would
+// overfill it.
 template <class Item>
 std::vector<double> edges_of(std::span<const Item> sorted, int max_bins) {
   std::vector<double> edges;
@@ -133,8 +134,8 @@ inline std::vector<std::uint64_t> few_distinct(const double* column, std::int64_
   return found;
 }
 
-// Edges of every numeric column of X (n x p, row-major); rows of weight 0 do not count. Item: a bare key when all
-// rows weigh the same, else a key with its weight.
+// Edges of every numeric column of X (n x p, row-major); rows of weight 0 do not count. Item: a bare key when
+// all rows weigh the same, else a key with its weight.
 template <class Item>
 std::vector<std::vector<double>> bin_edges(const double* X, std::int64_t n, std::int64_t p, const double* weights,
                                            const std::int32_t* n_categories, int max_bins, std::int64_t max_sample,
@@ -175,8 +176,8 @@ std::vector<std::vector<double>> bin_edges(const double* X, std::int64_t n, std:
   return edges;
 }
 
-// Number of edges < x for eight values at a time, without a branch: their searches overlap. The edges are padded
-// with +inf to one less than a power of two.
+// Number of edges < x for eight values at a time, without a branch: their searches overlap. The edges are
+// padded with +inf to one less than a power of two.
 class EdgeSearch {
  public:
   static constexpr int kAbreast = 8;
@@ -208,8 +209,7 @@ template <class Code>
 void bin_codes(const double* X, std::int64_t n, std::int64_t p, const double* edges, const std::int64_t* offset,
                const std::int32_t* n_categories, Code* codes, Crew& crew) {
   std::vector<EdgeSearch> search;
-  for (std::int64_t j = 0; j < p; ++j)
-    search.emplace_back(std::span(edges + offset[j], edges + offset[j + 1]));
+  for (std::int64_t j = 0; j < p; ++j) search.emplace_back(std::span(edges + offset[j], edges + offset[j + 1]));
   constexpr std::int64_t kBlock = 256;  // rows of X that stay in cache while every column is coded
   crew.each(n_blocks(n, kBlock), 4 * n * p, [&](std::int64_t b) {
     const std::int64_t begin = b * kBlock, end = std::min(n, begin + kBlock);

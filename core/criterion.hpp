@@ -1,6 +1,7 @@
 // Split criteria as policies. A criterion sees the summed statistics of a node (class weights, or moments) as
-// doubles in the user's units and says how good a node, or a pair of children, is. Growth maximises
+// doubles in the user's units, one per plane, and says how good a node, or a pair of children, is. Growth maximises
 //     gain = pair(left, right) - node(parent).
+// The number of planes is an argument, so that it is a constant wherever the caller knows it.
 // A new criterion is one struct of this form and one line in grow.hpp's table of names.
 #pragma once
 
@@ -9,10 +10,20 @@
 
 namespace committee {
 
+// How categories are ordered before prefixes are tried: by one number per ordering (share of a class, mean
+// target).
+struct ByClassShare {
+  static int orderings(int planes) { return planes == 2 ? 1 : planes; }
+  static double share(const double* w, int planes, int ordering) {
+    double sum = 0.0;
+    for (int k = 0; k < planes; ++k) sum += w[k];
+    return w[planes == 2 ? 1 : ordering] / sum;
+  }
+};
+
 // sum_k w_k^2 / W: minus the weighted Gini impurity, up to a constant of the parent.
-struct Gini {
-  int planes;
-  double node(const double* w) const {
+struct Gini : ByClassShare {
+  static double node(const double* w, int planes) {
     double sum = 0.0, squares = 0.0;
     for (int k = 0; k < planes; ++k) {
       sum += w[k];
@@ -20,14 +31,15 @@ struct Gini {
     }
     return sum > 0.0 ? squares / sum : 0.0;
   }
-  double pair(const double* left, const double* right) const { return node(left) + node(right); }
+  static double pair(const double* left, const double* right, int planes) {
+    return node(left, planes) + node(right, planes);
+  }
 };
 
 // sum_k w_k ln w_k - W ln W: minus the weighted entropy.
-struct Entropy {
-  int planes;
+struct Entropy : ByClassShare {
   static double xlogx(double x) { return x > 0.0 ? x * std::log(x) : 0.0; }
-  double node(const double* w) const {
+  static double node(const double* w, int planes) {
     double sum = 0.0, logs = 0.0;
     for (int k = 0; k < planes; ++k) {
       sum += w[k];
@@ -35,49 +47,59 @@ struct Entropy {
     }
     return logs - xlogx(sum);
   }
-  double pair(const double* left, const double* right) const { return node(left) + node(right); }
+  static double pair(const double* left, const double* right, int planes) {
+    return node(left, planes) + node(right, planes);
+  }
 };
 
 // -Z = -2 sum_l sqrt(no_l yes_l) (Schapire & Singer 1999): planes come in pairs, one pair per output.
 struct Confidence {
-  int planes;
-  double node(const double* w) const {
+  static int orderings(int planes) { return planes / 2; }
+  static double share(const double* w, int, int ordering) {
+    const double no = w[2 * ordering], yes = w[2 * ordering + 1];
+    return no + yes > 0.0 ? yes / (no + yes) : 0.0;
+  }
+  static double node(const double* w, int planes) {
     double roots = 0.0;
     for (int k = 0; k < planes; k += 2) roots += std::sqrt(w[k] * w[k + 1]);
     return -2.0 * roots;
   }
-  double pair(const double* left, const double* right) const { return node(left) + node(right); }
+  static double pair(const double* left, const double* right, int planes) {
+    return node(left, planes) + node(right, planes);
+  }
 };
 
 // (sum w z)^2 / sum w: the fall of the weighted squared error, up to a constant of the parent.
 struct SquaredError {
-  int planes;
-  double node(const double* m) const { return m[0] > 0.0 ? m[1] * m[1] / m[0] : 0.0; }
-  double pair(const double* left, const double* right) const { return node(left) + node(right); }
+  static int orderings(int) { return 1; }
+  static double share(const double* m, int, int) { return m[1] / m[0]; }
+  static double node(const double* m, int) { return m[0] > 0.0 ? m[1] * m[1] / m[0] : 0.0; }
+  static double pair(const double* left, const double* right, int planes) {
+    return node(left, planes) + node(right, planes);
+  }
 };
 
 // -Z of the best stump whose sides vote for a class or abstain. With shares P right, N wrong, A abstained,
 //     Z = A + K P^(1/K) (N / (K - 1))^((K - 1)/K),   (K - 1) P > N;   K = 2: Z = 1 - (sqrt P - sqrt N)^2.
 // A node alone abstains: Z = its weight.
-struct Abstaining {
-  int planes;
-  double node(const double* w) const {
+struct Abstaining : ByClassShare {
+  static double node(const double* w, int planes) {
     double sum = 0.0;
     for (int k = 0; k < planes; ++k) sum += w[k];
     return -sum;
   }
-  double fall(double right, double wrong) const {  // voting weight - its Z
+  static double fall(double right, double wrong, int planes) {  // voting weight - its Z
     const double others = planes - 1;
     if (others * right <= wrong) return 0.0;
     if (planes == 2) return std::pow(std::sqrt(right) - std::sqrt(wrong), 2);
     return right + wrong - planes * std::pow(right, 1.0 / planes) * std::pow(wrong / others, others / planes);
   }
-  double pair(const double* left, const double* right) const {
-    const double l = -node(left), r = -node(right);
+  static double pair(const double* left, const double* right, int planes) {
+    const double l = -node(left, planes), r = -node(right, planes);
     const double l_right = *std::max_element(left, left + planes);
     const double r_right = *std::max_element(right, right + planes);
-    const double both = fall(l_right + r_right, l - l_right + r - r_right);
-    return std::max({both, fall(l_right, l - l_right), fall(r_right, r - r_right)}) - l - r;
+    const double both = fall(l_right + r_right, l - l_right + r - r_right, planes);
+    return std::max({both, fall(l_right, l - l_right, planes), fall(r_right, r - r_right, planes)}) - l - r;
   }
 };
 

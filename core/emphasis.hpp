@@ -7,8 +7,8 @@
 
 namespace committee {
 
-// weights[i] *= factor[leaf, label]; with K weights a row (AdaBoost.MH) weights[i, l] *= factor[leaf, 2 l + (label == l)].
-// Returns the new sum.
+// weights[i] *= factor[leaf, label]; with K weights a row (AdaBoost.MH) weights[i, l] *= factor[leaf, 2 l +
+// (label == l)]. Returns the new sum.
 inline double scale_rows(double* weights, std::int64_t n_outputs, const std::int32_t* leaf_of_row,
                          const std::uint16_t* labels, std::int64_t n, const double* factor, std::int64_t n_factors,
                          Crew& crew) {

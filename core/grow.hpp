@@ -29,16 +29,18 @@ struct GrowthLimits {
 // A generator that needs no state between nodes: the draw depends on the seed and the node alone.
 class SplitMix {
  public:
-  SplitMix(std::uint64_t seed, std::uint64_t stream) : state_(seed * 0x9E3779B97F4A7C15u + stream) { (*this)(); }
-  std::uint64_t operator()() {
-    std::uint64_t z = (state_ += 0x9E3779B97F4A7C15u);
+  SplitMix(std::uint64_t seed, std::uint64_t stream) : state_(mix(mix(seed) + stream)) {}
+  std::uint64_t operator()() { return mix(state_ += 0x9E3779B97F4A7C15u); }
+  std::uint64_t below(std::uint64_t n) {
+    return static_cast<std::uint64_t>((static_cast<unsigned __int128>((*this)()) * n) >> 64);
+  }
+
+ private:
+  static std::uint64_t mix(std::uint64_t z) {
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
     return z ^ (z >> 31);
   }
-  std::uint64_t below(std::uint64_t n) { return static_cast<std::uint64_t>((static_cast<unsigned __int128>((*this)()) * n) >> 64); }
-
- private:
   std::uint64_t state_;
 };
 
@@ -58,10 +60,16 @@ class Growth {
  public:
   // `fill(rows, n, histogram)` adds the statistics of some rows to a histogram.
   template <class Fill>
-  Growth(const BinnedTable<Code>& table, const GrowthLimits& limits, Criterion criterion, Units units, Fill fill,
+  Growth(const BinnedTable<Code>& table, const GrowthLimits& limits, int planes, Units units, Fill fill,
          std::uint64_t seed, GrowthBuffers& buffers, Crew& crew)
-      : table_(table), limits_(limits), criterion_(criterion), units_(units), fill_(std::move(fill)), seed_(seed),
-        buffers_(buffers), crew_(crew), planes_(criterion.planes) {}
+      : table_(table),
+        limits_(limits),
+        units_(units),
+        fill_(std::move(fill)),
+        seed_(seed),
+        buffers_(buffers),
+        crew_(crew),
+        planes_(planes) {}
 
   // Grows the tree over buffers.rows, whose sums are `root`.
   FlatTree grow(std::int64_t n_in_use, bool all_rows) {
@@ -69,8 +77,9 @@ class Growth {
     Node root{.begin = 0, .end = n_in_use, .depth = 0, .id = tree_.add_node(planes_)};
     root.histogram = build(root);
     root.sums = feature_sums(*root.histogram, 0);
-    total_weight_ = weight_of(root.sums);
-    split_limits_ = {limits_.min_samples_leaf, limits_.min_weight_leaf * total_weight_, limits_.min_gain * total_weight_};
+    const double total = weight_of(root.sums);
+    split_limits_ = {limits_.min_samples_leaf, limits_.min_weight_leaf * total,
+                     std::max(limits_.min_gain * total, kNoise * (units_.moment_unit > 0.0 ? units_.spread : total))};
     record(root);
     consider(std::move(root));
     std::int64_t leaves = 1;
@@ -101,7 +110,9 @@ class Growth {
 
   void record(const Node& node) {
     tree_.count[node.id] = node.size();
-    units_.read(node.sums.data(), planes_, tree_.sums.data() + std::int64_t{node.id} * planes_);
+    double* const sums = tree_.sums.data() + std::int64_t{node.id} * planes_;
+    units_.read(node.sums.data(), planes_, sums);
+    if (units_.moment_unit > 0.0) sums[1] += units_.centre * sums[0];
   }
 
   Histogram take_histogram() {
@@ -173,9 +184,12 @@ class Growth {
     const std::int64_t n_cells = table_.n_cells();
     crew_.each(static_cast<std::int64_t>(features.size()), 8 * planes_ * n_cells, [&](std::int64_t i) {
       const std::int32_t j = features[i];
-      FeatureScan<Criterion> scan(criterion_, units_, split_limits_, planes_);
-      found[i] = scan.best(node.sums.data(), node.histogram->data() + table_.cell[j], n_cells, table_.missing_bin(j),
-                           j, table_.categorical[j] != 0);
+      const auto scan = [&](auto&& feature) {
+        return feature.best(node.sums.data(), node.histogram->data() + table_.cell[j], n_cells, table_.missing_bin(j),
+                            j, table_.categorical[j] != 0);
+      };
+      found[i] = planes_ == 2 ? scan(FeatureScan<Criterion, 2>(units_, split_limits_, planes_))
+                              : scan(FeatureScan<Criterion, 0>(units_, split_limits_, planes_));
     });
     Split best;
     for (Split& split : found)
@@ -194,8 +208,8 @@ class Growth {
     for (std::int64_t i = 0; i < p && static_cast<std::int64_t>(chosen.size()) < limits_.max_features; ++i) {
       std::swap(features[i], features[i + static_cast<std::int64_t>(random.below(p - i))]);
       const std::int32_t j = features[i];
-      if (FeatureScan<Criterion>::varies(node.histogram->data() + table_.cell[j], table_.n_cells(), planes_,
-                                         table_.cell[j + 1] - table_.cell[j]))
+      if (FeatureScan<Criterion, 0>::varies(node.histogram->data() + table_.cell[j], table_.n_cells(), planes_,
+                                            table_.cell[j + 1] - table_.cell[j]))
         chosen.push_back(j);
     }
     std::sort(chosen.begin(), chosen.end());
@@ -282,7 +296,6 @@ class Growth {
  private:
   const BinnedTable<Code>& table_;
   const GrowthLimits& limits_;
-  const Criterion criterion_;
   const Units units_;
   const std::function<void(const std::int32_t*, std::int64_t, std::uint64_t*)> fill_;
   const std::uint64_t seed_;
@@ -290,7 +303,6 @@ class Growth {
   Crew& crew_;
   const int planes_;
   bool all_rows_ = false;
-  double total_weight_ = 0.0;
   SplitLimits split_limits_;
   FlatTree tree_;
   std::vector<Node> open_;

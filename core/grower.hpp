@@ -72,10 +72,14 @@ class TableGrower final : public Grower {
     };
     const bool all = rows == nullptr;
     switch (criterion_) {
-      case CriterionName::gini: return grow(Gini{planes}, units, fill, n_in_use, all, seed, crew);
-      case CriterionName::entropy: return grow(Entropy{planes}, units, fill, n_in_use, all, seed, crew);
-      case CriterionName::abstaining: return grow(Abstaining{planes}, units, fill, n_in_use, all, seed, crew);
-      default: return grow(Confidence{planes}, units, fill, n_in_use, all, seed, crew);
+      case CriterionName::gini:
+        return grow<Gini>(planes, units, fill, n_in_use, all, seed, crew);
+      case CriterionName::entropy:
+        return grow<Entropy>(planes, units, fill, n_in_use, all, seed, crew);
+      case CriterionName::abstaining:
+        return grow<Abstaining>(planes, units, fill, n_in_use, all, seed, crew);
+      default:
+        return grow<Confidence>(planes, units, fill, n_in_use, all, seed, crew);
     }
   }
 
@@ -86,31 +90,19 @@ class TableGrower final : public Grower {
     Crew crew(n_threads_);
     use_rows(rows, n_in_use);
     Units units{quantise(weights, 1, rows, n_in_use, crew)};
-    double largest = 0.0, moment = 0.0;
-    for_rows(rows, n_in_use, [&](std::int64_t row) {
-      if (!std::isfinite(targets[row])) throw std::invalid_argument("a target is not finite");
-      largest = std::max(largest, std::abs(targets[row]));
-      moment += weights[row] * std::abs(targets[row]);
-    });
-    units.moment_unit = moment > 0.0 ? std::ldexp(1.0, 61) / moment : 1.0;
-    if (!std::isfinite(moment) || !std::isfinite(units.moment_unit))
-      throw std::invalid_argument("the weighted targets leave the range of numbers; rescale them");
-    buffers_.moments.resize(static_cast<std::size_t>(table_.n_rows));
-    for_rows(rows, n_in_use, [&](std::int64_t row) {
-      buffers_.moments[row] = static_cast<std::uint64_t>(std::llround(weights[row] * targets[row] * units.moment_unit));
-    });
+    centre_targets(targets, weights, rows, n_in_use, units);
     const auto fill = [&](const std::int32_t* some, std::int64_t n, std::uint64_t* histogram) {
       build_histogram(table_, some, n, Moments{buffers_.packed.data(), buffers_.moments.data()}, histogram, 2,
                       buffers_.private_histograms, crew);
     };
-    return grow(SquaredError{2}, units, fill, n_in_use, rows == nullptr, seed, crew);
+    return grow<SquaredError>(2, units, fill, n_in_use, rows == nullptr, seed, crew);
   }
 
  private:
   template <class Criterion, class Fill>
-  FlatTree grow(Criterion criterion, Units units, Fill fill, std::int64_t n_in_use, bool all_rows, std::uint64_t seed,
+  FlatTree grow(int planes, Units units, Fill fill, std::int64_t n_in_use, bool all_rows, std::uint64_t seed,
                 Crew& crew) {
-    Growth<Code, Criterion> growth(table_, limits_, criterion, units, fill, seed, buffers_, crew);
+    Growth<Code, Criterion> growth(table_, limits_, planes, units, fill, seed, buffers_, crew);
     FlatTree tree = growth.grow(n_in_use, all_rows);
     tree.leaf_of_row.assign(static_cast<std::size_t>(table_.n_rows), -1);
     const auto& leaves = growth.leaves();
@@ -124,6 +116,32 @@ class TableGrower final : public Grower {
   template <class Visit>
   void for_rows(const std::int32_t* rows, std::int64_t n_in_use, Visit&& visit) const {
     for (std::int64_t i = 0; i < n_in_use; ++i) visit(rows ? rows[i] : i);
+  }
+
+  // Moments w (z - mean z) as signed integers: centred, so that no digit is spent on what no split can
+  // change.
+  void centre_targets(const double* targets, const double* weights, const std::int32_t* rows, std::int64_t n_in_use,
+                      Units& units) {
+    double total = 0.0, sum = 0.0, moment = 0.0;
+    for_rows(rows, n_in_use, [&](std::int64_t row) {
+      if (!std::isfinite(targets[row])) throw std::invalid_argument("a target is not finite");
+      total += weights[row];
+      sum += weights[row] * targets[row];
+    });
+    units.centre = sum / total;
+    for_rows(rows, n_in_use, [&](std::int64_t row) {
+      const double z = targets[row] - units.centre;
+      moment += weights[row] * std::abs(z);
+      units.spread += weights[row] * z * z;
+    });
+    units.moment_unit = moment > 0.0 ? std::ldexp(1.0, 61) / moment : 1.0;
+    if (!std::isfinite(units.centre) || !std::isfinite(units.spread) || !std::isfinite(units.moment_unit))
+      throw std::invalid_argument("the weighted targets leave the range of numbers; rescale them");
+    buffers_.moments.resize(static_cast<std::size_t>(table_.n_rows));
+    for_rows(rows, n_in_use, [&](std::int64_t row) {
+      const double z = targets[row] - units.centre;
+      buffers_.moments[row] = static_cast<std::uint64_t>(std::llround(weights[row] * z * units.moment_unit));
+    });
   }
 
   // The rows of this tree, each at most once.
@@ -164,7 +182,8 @@ class TableGrower final : public Grower {
       for (std::int64_t i = b * kRowBlock; i < end; ++i) {
         const std::int64_t row = rows ? rows[i] : i;
         for (std::int64_t l = 0; l < n_outputs; ++l)
-          buffers_.packed[static_cast<std::size_t>(l * table_.n_rows + row)] = fixed.pack(weights[row * n_outputs + l], l == 0);
+          buffers_.packed[static_cast<std::size_t>(l * table_.n_rows + row)] =
+              fixed.pack(weights[row * n_outputs + l], l == 0);
       }
     });
     return fixed;

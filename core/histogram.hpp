@@ -1,8 +1,9 @@
 // Histograms: for every cell (feature, bin) and plane, the sum over rows of a fixed-point statistic.
 //
-// A row's weight w and its count 1 share one 64-bit integer, (round(w * unit) << count_bits) + 1, so one addition
-// serves both; integer sums are exact, do not depend on the order of rows or threads, and parent - child is exact too.
-// Class statistics use one plane per class: a row adds to the plane of its label alone, whatever their number.
+// A row's weight w and its count 1 share one 64-bit integer, (round(w * unit) << count_bits) + 1, so one
+// addition serves both; integer sums are exact, do not depend on the order of rows or threads, and parent -
+// child is exact too. Class statistics use one plane per class: a row adds to the plane of its label alone,
+// whatever their number.
 #pragma once
 
 #include <algorithm>
@@ -30,17 +31,20 @@ struct BinnedTable {
 // How weights become integers: w -> (round(w * unit) << count_bits) + 1.
 struct FixedPoint {
   int count_bits = 1;
-  double unit = 1.0;
+  double unit = 1.0;     // integers per unit of weight
+  double inverse = 1.0;  // weight per integer
 
   // n rows whose weights sum to `total` cannot overflow 64 bits.
   static FixedPoint for_total(std::int64_t n, double total) {
     const int bits = std::bit_width(static_cast<std::uint64_t>(n));
-    return {bits, std::ldexp(1.0, 63 - bits) / total};
+    return {bits, std::ldexp(1.0, 63 - bits) / total, std::ldexp(total, bits - 63)};
   }
   std::uint64_t pack(double w, std::uint64_t count = 1) const {
     return (static_cast<std::uint64_t>(w * unit + 0.5) << count_bits) + count;
   }
-  double weight(std::uint64_t packed) const { return static_cast<double>(static_cast<std::int64_t>(packed >> count_bits)) / unit; }
+  double weight(std::uint64_t packed) const {
+    return static_cast<double>(static_cast<std::int64_t>(packed >> count_bits)) * inverse;
+  }
   std::int64_t count(std::uint64_t packed) const {
     return static_cast<std::int64_t>(packed & ((std::uint64_t{1} << count_bits) - 1));
   }
@@ -51,7 +55,9 @@ struct ClassPlanes {  // Gini, entropy, two-class Z: plane = label
   const std::uint64_t* packed;
   const std::uint16_t* labels;
   template <class Add>
-  void operator()(std::int64_t row, Add&& add) const { add(labels[row], packed[row]); }
+  void operator()(std::int64_t row, Add&& add) const {
+    add(labels[row], packed[row]);
+  }
   void prefetch(std::int64_t row) const {
     __builtin_prefetch(packed + row);
     __builtin_prefetch(labels + row);
@@ -63,7 +69,9 @@ struct OneVersusRest {  // AdaBoost.MH, output l: planes 2l (no) and 2l + 1 (yes
   const std::uint16_t* labels;
   std::uint16_t output;
   template <class Add>
-  void operator()(std::int64_t row, Add&& add) const { add(2 * output + (labels[row] == output), packed[row]); }
+  void operator()(std::int64_t row, Add&& add) const {
+    add(2 * output + (labels[row] == output), packed[row]);
+  }
   void prefetch(std::int64_t row) const {
     __builtin_prefetch(packed + row);
     __builtin_prefetch(labels + row);
@@ -84,7 +92,8 @@ struct Moments {  // squared error: plane 0 holds w, plane 1 holds w z as a sign
   }
 };
 
-// histogram[plane][cell] += statistic, over rows[begin..end) (or the rows begin..end themselves when rows is null).
+// histogram[plane][cell] += statistic, over rows[begin..end) (or the rows begin..end themselves when rows is
+// null).
 template <class Code, class Planes>
 void add_rows(const BinnedTable<Code>& table, const std::int32_t* rows, std::int64_t begin, std::int64_t end,
               const Planes& planes, std::uint64_t* histogram) {
@@ -95,6 +104,7 @@ void add_rows(const BinnedTable<Code>& table, const std::int32_t* rows, std::int
     const Code* const code = table.codes + row * p;
     planes(row, [&](auto plane, std::uint64_t value) {
       std::uint64_t* const h = histogram + static_cast<std::int64_t>(plane) * n_cells;
+#pragma GCC unroll 4
       for (std::int64_t j = 0; j < p; ++j) h[cell[j] + code[j]] += value;
     });
   };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <numeric>
@@ -14,6 +15,8 @@ namespace committee {
 // A later candidate must beat the best so far by more than rounding noise: ties go to the lowest feature, the
 // lowest bin, missing on the right, whatever the order in which weights were summed.
 inline constexpr double kTie = 1e-10;
+// A gain below this share of the root's weight (of its sum of squares, for targets) is rounding noise itself.
+inline constexpr double kNoise = 1e-12;
 
 struct Split {
   double gain = 0.0;
@@ -27,13 +30,16 @@ struct Split {
 struct SplitLimits {
   std::int64_t min_samples_leaf = 1;
   double min_weight_leaf = 0.0;  // in units of weight
-  double min_gain = 0.0;         // in units of weight
+  double min_gain = 0.0;         // in units of the score; at least the noise
 };
 
-// Reads packed sums as doubles in the user's units. `moment_unit` > 0: plane 1 is a signed moment.
+// Reads packed sums as doubles in the user's units. `moment_unit` > 0: plane 1 is a signed moment of targets
+// that were centred, whose weighted sum of squares is `spread`.
 struct Units {
   FixedPoint fixed;
   double moment_unit = 0.0;
+  double centre = 0.0;
+  double spread = 0.0;
 
   void read(const std::uint64_t* sums, int planes, double* out) const {
     for (int k = 0; k < planes; ++k) out[k] = fixed.weight(sums[k]);
@@ -49,15 +55,31 @@ struct Units {
   }
 };
 
+// One number per plane; kPlanes 0: known at run time only.
+template <class T, int kPlanes>
+struct PerPlane : std::array<T, kPlanes> {
+  explicit PerPlane(int) : std::array<T, kPlanes>{} {}
+};
+template <class T>
+struct PerPlane<T, 0> : std::vector<T> {
+  explicit PerPlane(int planes) : std::vector<T>(static_cast<std::size_t>(planes)) {}
+};
+
 // Scans the cells of one feature of one node.
-template <class Criterion>
+template <class Criterion, int kPlanes>
 class FeatureScan {
  public:
-  FeatureScan(const Criterion& criterion, const Units& units, const SplitLimits& limits, int planes)
-      : criterion_(criterion), units_(units), limits_(limits), planes_(planes), left_(planes), right_(planes),
-        order_sums_(planes), left_units_(planes), right_units_(planes) {}
+  FeatureScan(const Units& units, const SplitLimits& limits, int planes)
+      : units_(units),
+        limits_(limits),
+        planes_(planes),
+        left_(planes),
+        right_(planes),
+        left_units_(planes),
+        right_units_(planes) {}
 
-  // `sums`: the node's sums per plane; `cells`: its histogram at the feature's first cell, planes `stride` apart.
+  // `sums`: the node's sums per plane; `cells`: its histogram at the feature's first cell, planes `stride`
+  // apart.
   Split best(const std::uint64_t* sums, const std::uint64_t* cells, std::int64_t stride, std::int64_t missing_bin,
              std::int32_t feature, bool categorical) {
     sums_ = sums;
@@ -65,15 +87,13 @@ class FeatureScan {
     stride_ = stride;
     best_ = Split{};
     best_.feature = feature;
-    units_.read(sums, planes_, left_units_.data());
-    parent_score_ = criterion_.node(left_units_.data());
-    noise_ = 1e-12 * units_.weight(left_units_.data(), planes_);
-    if (units_.moment_unit > 0.0) noise_ = 1e-12 * std::abs(parent_score_);
+    units_.read(sums, planes(), left_units_.data());
+    parent_score_ = Criterion::node(left_units_.data(), planes());
     if (categorical)
       scan_categories(missing_bin);
     else
       scan_bins(missing_bin);
-    if (!(best_.gain > noise_ && best_.gain > limits_.min_gain)) best_.feature = -1;
+    if (!(best_.gain > limits_.min_gain)) best_.feature = -1;
     return std::move(best_);
   }
 
@@ -85,44 +105,47 @@ class FeatureScan {
   }
 
  private:
+  int planes() const { return kPlanes > 0 ? kPlanes : planes_; }
   static bool is_empty(const std::uint64_t* cell, std::int64_t stride, int planes) {
     for (int k = 0; k < planes; ++k)
       if (cell[k * stride] != 0) return false;
     return true;
   }
   void add_left(std::int64_t bin) {
-    for (int k = 0; k < planes_; ++k) left_[k] += cells_[k * stride_ + bin];
+    for (int k = 0; k < planes(); ++k) left_[k] += cells_[k * stride_ + bin];
   }
 
   // Offers the present left_ as a candidate; true when it is the best so far.
   bool offer() {
-    for (int k = 0; k < planes_; ++k) right_[k] = sums_[k] - left_[k];
-    if (units_.count(left_.data(), planes_) < limits_.min_samples_leaf ||
-        units_.count(right_.data(), planes_) < limits_.min_samples_leaf)
+    for (int k = 0; k < planes(); ++k) right_[k] = sums_[k] - left_[k];
+    if (units_.count(left_.data(), planes()) < limits_.min_samples_leaf ||
+        units_.count(right_.data(), planes()) < limits_.min_samples_leaf)
       return false;
-    units_.read(left_.data(), planes_, left_units_.data());
-    units_.read(right_.data(), planes_, right_units_.data());
-    if (limits_.min_weight_leaf > 0.0 && (units_.weight(left_units_.data(), planes_) < limits_.min_weight_leaf ||
-                                          units_.weight(right_units_.data(), planes_) < limits_.min_weight_leaf))
-      return false;
-    const double gain = criterion_.pair(left_units_.data(), right_units_.data()) - parent_score_;
+    units_.read(left_.data(), planes(), left_units_.data());
+    units_.read(right_.data(), planes(), right_units_.data());
+    const double left_weight = units_.weight(left_units_.data(), planes());
+    const double right_weight = units_.weight(right_units_.data(), planes());
+    if (!(left_weight > 0.0 && left_weight >= limits_.min_weight_leaf && right_weight > 0.0 &&
+          right_weight >= limits_.min_weight_leaf))
+      return false;  // a side without weight is no side
+    const double gain = Criterion::pair(left_units_.data(), right_units_.data(), planes()) - parent_score_;
     if (!(gain > best_.gain * (1.0 + kTie) && gain > 0.0)) return false;
     best_.gain = gain;
-    best_.left = left_;
+    best_.left.assign(left_.begin(), left_.end());
     return true;
   }
 
   bool left_is_larger() const {
-    std::vector<std::uint64_t> right(planes_);
-    for (int k = 0; k < planes_; ++k) right[k] = sums_[k] - best_.left[k];
-    return units_.count(best_.left.data(), planes_) > units_.count(right.data(), planes_);
+    std::vector<std::uint64_t> right(planes());
+    for (int k = 0; k < planes(); ++k) right[k] = sums_[k] - best_.left[k];
+    return units_.count(best_.left.data(), planes()) > units_.count(right.data(), planes());
   }
 
   void scan_bins(std::int64_t missing_bin) {
-    const bool has_missing = !is_empty(cells_ + missing_bin, stride_, planes_);
+    const bool has_missing = !is_empty(cells_ + missing_bin, stride_, planes());
     std::fill(left_.begin(), left_.end(), 0);
     for (std::int64_t b = 0; b < missing_bin; ++b) {
-      if (is_empty(cells_ + b, stride_, planes_)) continue;
+      if (is_empty(cells_ + b, stride_, planes())) continue;
       add_left(b);
       if (offer()) {
         best_.bin = static_cast<std::int32_t>(b);
@@ -134,21 +157,20 @@ class FeatureScan {
         best_.bin = static_cast<std::int32_t>(b);
         best_.missing_left = true;
       }
-      for (int k = 0; k < planes_; ++k) left_[k] -= cells_[k * stride_ + missing_bin];
+      for (int k = 0; k < planes(); ++k) left_[k] -= cells_[k * stride_ + missing_bin];
     }
     if (!has_missing && best_.bin >= 0) best_.missing_left = left_is_larger();
   }
 
-  // Ordered by the share of one class (two classes: Breiman 1984; squared error: by mean, Fisher 1958), the best
-  // subset is a prefix; with more classes each class's ordering is tried. Missing is one more category.
+  // Ordered by the share of one of two classes (Breiman 1984) or by mean target (Fisher 1958) the best subset
+  // is a prefix; with more classes each class's ordering is tried. Missing is one more category.
   void scan_categories(std::int64_t missing_bin) {
     present_.clear();
     for (std::int64_t b = 0; b <= missing_bin; ++b)
-      if (!is_empty(cells_ + b, stride_, planes_)) present_.push_back(b);
+      if (!is_empty(cells_ + b, stride_, planes())) present_.push_back(b);
     if (present_.size() < 2) return;
-    const bool one_ordering = units_.moment_unit > 0.0 || planes_ == 2;
-    for (int plane = one_ordering ? 1 : 0; plane < planes_; ++plane) {
-      order_by(plane);
+    for (int ordering = 0; ordering < Criterion::orderings(planes()); ++ordering) {
+      order_by(ordering);
       std::fill(left_.begin(), left_.end(), 0);
       for (std::size_t i = 0; i + 1 < present_.size(); ++i) {
         add_left(present_[i]);
@@ -156,7 +178,6 @@ class FeatureScan {
         best_.category_is_left.assign(static_cast<std::size_t>(missing_bin) + 1, 0);
         for (std::size_t k = 0; k <= i; ++k) best_.category_is_left[present_[k]] = 1;
       }
-      if (one_ordering) break;
     }
     if (best_.category_is_left.empty()) return;
     // categories this node never saw follow the larger child
@@ -169,32 +190,33 @@ class FeatureScan {
     best_.category_is_left.pop_back();
   }
 
-  void order_by(int plane) {
-    share_.resize(present_.size());
+  void order_by(int ordering) {
     std::vector<std::pair<double, std::int64_t>> keyed;
-    std::vector<std::uint64_t> cell(planes_);
+    PerPlane<std::uint64_t, kPlanes> cell(planes_);
+    PerPlane<double, kPlanes> shares(planes_);
     for (const std::int64_t b : present_) {
-      for (int k = 0; k < planes_; ++k) cell[k] = cells_[k * stride_ + b];
-      units_.read(cell.data(), planes_, order_sums_.data());
-      const double weight = units_.weight(order_sums_.data(), planes_);
+      for (int k = 0; k < planes(); ++k) cell[k] = cells_[k * stride_ + b];
+      units_.read(cell.data(), planes(), shares.data());
+      const double weight = units_.weight(shares.data(), planes());
       // a category of zero weight has no share; it goes first, where it moves nothing
-      keyed.emplace_back(weight > 0.0 ? order_sums_[plane] / weight : -std::numeric_limits<double>::infinity(), b);
+      keyed.emplace_back(
+          weight > 0.0 ? Criterion::share(shares.data(), planes(), ordering) : -std::numeric_limits<double>::infinity(),
+          b);
     }
     std::sort(keyed.begin(), keyed.end());
     for (std::size_t i = 0; i < keyed.size(); ++i) present_[i] = keyed[i].second;
   }
 
-  const Criterion& criterion_;
   const Units& units_;
   const SplitLimits& limits_;
   const int planes_;
   const std::uint64_t* sums_ = nullptr;
   const std::uint64_t* cells_ = nullptr;
   std::int64_t stride_ = 0;
-  double parent_score_ = 0.0, noise_ = 0.0;
+  double parent_score_ = 0.0;
   Split best_;
-  std::vector<std::uint64_t> left_, right_;
-  std::vector<double> order_sums_, left_units_, right_units_, share_;
+  PerPlane<std::uint64_t, kPlanes> left_, right_;
+  PerPlane<double, kPlanes> left_units_, right_units_;
   std::vector<std::int64_t> present_;
 };
 

@@ -1,5 +1,5 @@
-// Threads that live for one call. Work is cut into parts whose number does not depend on the number of threads,
-// so every result has the same bits for any number of them; small work never starts a thread.
+// Threads that live for one call. Work is cut into parts whose number does not depend on the number of
+// threads, so every result has the same bits for any number of them; small work never starts a thread.
 #pragma once
 
 #include <algorithm>

@@ -41,7 +41,8 @@ class Trees {
   std::int64_t n_nodes() const { return static_cast<std::int64_t>(nodes_.size()); }
   std::int64_t offset(std::int64_t tree) const { return offset_[static_cast<std::size_t>(tree)]; }
 
-  // visitor(tree) gives what is called with (row, leaf) for every row that the tree sees; a row's trees come in order.
+  // visitor(tree) gives what is called with (row, leaf) for every row that the tree sees; a row's trees come
+  // in order.
   template <class Visitor>
   void walk(const double* X, std::int64_t n, Crew& crew, const Visitor& visitor) const {
     constexpr std::int64_t kBlock = 64;  // rows that stay in cache while every tree is walked
@@ -89,7 +90,8 @@ class Trees {
       for (std::size_t i = 0; i < depth.size(); ++i) {  // children come after their parents
         deepest = std::max(deepest, depth[i]);
         const Node& node = nodes_[static_cast<std::size_t>(offset_[t]) + i];
-        if (sides_[static_cast<std::size_t>(offset_[t]) + i].kind != kLeaf) depth[node.left] = depth[node.left + 1] = depth[i] + 1;
+        if (sides_[static_cast<std::size_t>(offset_[t]) + i].kind != kLeaf)
+          depth[node.left] = depth[node.left + 1] = depth[i] + 1;
       }
       depth_.push_back(deepest);
     }

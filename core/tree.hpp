@@ -1,4 +1,5 @@
-// One tree as flat arrays, as growth writes it: node 0 is the root, children are adjacent and come after their parent.
+// One tree as flat arrays, as growth writes it: node 0 is the root, children are adjacent and come after
+// their parent.
 #pragma once
 
 #include <cstdint>

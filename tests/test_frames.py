@@ -55,9 +55,7 @@ def is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def encode_by_cell(
-    kinds: dict[str, str], train: dict[str, list[Any]], table: dict[str, list[Any]]
-) -> np.ndarray:
+def encode_by_cell(kinds: dict[str, str], train: dict[str, list[Any]], table: dict[str, list[Any]]) -> np.ndarray:
     """Encode a table cell by cell, straight from the definition."""
     encoded = []
     for name, cells in table.items():
@@ -108,12 +106,8 @@ def train_and_test(draw: st.DrawFn) -> tuple[dict[str, str], dict[str, list[Any]
     kinds = draw(st.lists(st.sampled_from(sorted(CELLS)), min_size=1, max_size=5))
     n_train, n_test = draw(st.integers(1, 12)), draw(st.integers(0, 12))
     named = {f"c{j}": kind for j, kind in enumerate(kinds)}
-    train = {
-        name: draw(st.lists(CELLS[kind], min_size=n_train, max_size=n_train)) for name, kind in named.items()
-    }
-    test = {
-        name: draw(st.lists(CELLS[kind], min_size=n_test, max_size=n_test)) for name, kind in named.items()
-    }
+    train = {name: draw(st.lists(CELLS[kind], min_size=n_train, max_size=n_train)) for name, kind in named.items()}
+    test = {name: draw(st.lists(CELLS[kind], min_size=n_test, max_size=n_test)) for name, kind in named.items()}
     return named, train, test
 
 
@@ -247,9 +241,7 @@ def test_names_need_named_columns() -> None:
 
 def test_columns_must_be_the_learned_ones_in_order(make_plain: Any) -> None:
     schema = TableSchema.learn(make_plain({"a": [1.0], "b": [2.0]}))
-    with pytest.raises(
-        ValueError, match="another order than the learned ones: number 0 must be 'a', got 'b'"
-    ):
+    with pytest.raises(ValueError, match="another order than the learned ones: number 0 must be 'a', got 'b'"):
         schema.encode(make_plain({"b": [2.0], "a": [1.0]}))
     with pytest.raises(ValueError, match="not the learned ones: 'b' missing, 'c' unexpected"):
         schema.encode(make_plain({"a": [2.0], "c": [1.0]}))
@@ -310,9 +302,7 @@ def test_text_for_numbers_and_numbers_for_text(make_plain: Any) -> None:
     schema = TableSchema.learn(make_plain({"a": [1.0, 2.0], "b": ["u", "v"]}))
     with pytest.raises(ValueError, match="column 'a' must hold numbers but holds text \\('x'\\)"):
         schema.encode(make_plain({"a": [None, "x"], "b": ["u", "v"]}))
-    with pytest.raises(
-        ValueError, match="column 'b' must hold text categories \\('u', 'v'\\) but holds Int64"
-    ):
+    with pytest.raises(ValueError, match="column 'b' must hold text categories \\('u', 'v'\\) but holds Int64"):
         schema.encode(make_plain({"a": [1.0, 2.0], "b": [1, 2]}))
     with pytest.raises(ValueError, match=r"column 'b' must hold text categories.*pass a frame"):
         schema.encode(np.zeros((2, 2)))
@@ -337,9 +327,7 @@ def test_containers_that_are_refused() -> None:
 
 def test_arrays_that_are_no_numbers() -> None:
     for text in (np.array([["1.5"]]), np.array([[1.5], ["a"]], dtype=object), np.array([[b"u"]])):
-        with pytest.raises(
-            ValueError, match=r"column 'x0' holds .* at row [01], and X is an array; make it numeric"
-        ):
+        with pytest.raises(ValueError, match=r"column 'x0' holds .* at row [01], and X is an array; make it numeric"):
             TableSchema.learn(text)
     with pytest.raises(ValueError, match="column 'b' holds 'v' at row 0"):
         TableSchema(("a", "b"), (None, None)).encode(np.array([[1, "v"]], dtype=object))

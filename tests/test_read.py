@@ -70,9 +70,7 @@ def test_typed_files(tmp_path: Path) -> None:
 
 
 def test_categorical_columns_stay_text(tmp_path: Path) -> None:
-    frame = read_table(
-        written(tmp_path, TEXT), categorical=(name for name in ["zip", "member"]), drop=["age"]
-    )
+    frame = read_table(written(tmp_path, TEXT), categorical=(name for name in ["zip", "member"]), drop=["age"])
     assert frame["zip"].to_list() == ["0150", "3011", "3011"]
     assert frame["member"].to_list() == ["true", "false", "true"]
     assert "age" not in frame.columns
@@ -144,9 +142,7 @@ def test_broken_compressed_files(tmp_path: Path) -> None:
         read_table(written(tmp_path, gzip.compress(b""), "nothing.csv.gz"))
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"), [("a.parquet", "Parquet"), ("a.feather", "Feather"), ("a.ipc", "Feather")]
-)
+@pytest.mark.parametrize(("name", "kind"), [("a.parquet", "Parquet"), ("a.feather", "Feather"), ("a.ipc", "Feather")])
 def test_broken_typed_files(tmp_path: Path, name: str, kind: str) -> None:
     for content in (b"PAR1 and no more than that", TEXT.encode()):
         with pytest.raises(ValueError, match=f"cannot be read as {kind}"):
@@ -249,9 +245,7 @@ def test_split_target_refuses() -> None:
     frame = pl.DataFrame({"x": [1.0, None, np.nan], "label": ["a", None, None], "list": [[1]] * 3})
     with pytest.raises(ValueError, match=r"target 'Labels' is no column; did you mean 'label'\?"):
         split_target(frame, "Labels")
-    with pytest.raises(
-        ValueError, match=r"target 'label' is missing in 2 of 3 rows \(first in row 1\); drop"
-    ):
+    with pytest.raises(ValueError, match=r"target 'label' is missing in 2 of 3 rows \(first in row 1\); drop"):
         split_target(frame, "label")
     with pytest.raises(ValueError, match="target 'x' is missing in 2 of 3 rows"):
         split_target(frame, "x")
@@ -308,13 +302,9 @@ def test_the_catalogue_of_tables() -> None:
         X, y = split_target(frame, "target")
         assert X.shape == (entry["rows"], len(entry["numeric"]) + len(entry["categorical"])), entry["name"]
         assert sum(X.null_count().row(0)) == entry["missing_cells"], entry["name"]
-        assert dict(zip(*np.unique(y, return_counts=True), strict=True)) == entry["class_counts"], entry[
-            "name"
-        ]
+        assert dict(zip(*np.unique(y, return_counts=True), strict=True)) == entry["class_counts"], entry["name"]
         schema = TableSchema.learn(X)
-        categorical = {
-            name for name, found in zip(X.columns, schema.categories, strict=True) if found is not None
-        }
+        categorical = {name for name, found in zip(X.columns, schema.categories, strict=True) if found is not None}
         assert categorical == set(entry["categorical"]), entry["name"]
         assert np.isnan(schema.encode(X)).sum() == entry["missing_cells"], entry["name"]
         assert nearly_numeric_columns(X.drop(entry["categorical"])) == [], entry["name"]

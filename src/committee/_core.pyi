@@ -32,7 +32,10 @@ def bin_edges(
     """
 
 def bin_codes(X: F64, edges: F64, offset: I64, n_categories: I32, wide: bool, n_threads: int) -> Codes:
-    """Bin numbers, row-major, ``uint16`` when ``wide``. NaN (and a category code out of range) gets the bin after the last."""
+    """Bin numbers, row-major, ``uint16`` when ``wide``.
+
+    NaN, and a category code out of range, gets the bin after the last.
+    """
 
 # --- histogram.hpp -----------------------------------------------------------------------------------------
 
@@ -45,6 +48,11 @@ def class_histogram(
     Weights are summed as fixed-point integers, hence exactly and in any order; each is rounded to
     2**-(63 - bit_length(n)) of the largest possible total.
     """
+
+def histogram_seconds(
+    codes: Codes, n_bins: I32, labels: U16, n_classes: int, weights: F64, rows: I32 | None, repeats: int, n_threads: int
+) -> F64:
+    """Wall seconds of `class_histogram`'s kernel alone, ``(repeats,)``: for measuring, nothing else."""
 
 # --- grow.hpp ----------------------------------------------------------------------------------------------
 
@@ -59,7 +67,7 @@ class GrownTree:
     """Left child (the right one is ``left + 1``), -1 for a leaf."""
     missing_left: U8
     category_offset: I64
-    """``category_bits[category_offset[i]:category_offset[i + 1]]``: bit c set, category c goes left; empty unless categorical."""
+    """``category_bits[category_offset[i]:category_offset[i + 1]]``: bit c set: category c goes left."""
     category_bits: U32
     gain: F64
     """How much the split raised the criterion's score, in units of weight; 0 for leaves."""
@@ -90,20 +98,28 @@ class Grower:
         max_features: int,
         n_threads: int,
     ) -> None:
-        """``max_depth`` and ``max_leaf_nodes`` 0 mean unlimited; ``min_weight_leaf`` and ``min_gain`` are shares of the total weight."""
+        """0 means no limit for ``max_depth`` and ``max_leaf_nodes``.
+
+        ``min_weight_leaf`` and ``min_gain`` are shares of the total weight.
+        """
     def grow_classes(self, labels: U16, weights: F64, rows: I32 | None, seed: int) -> GrownTree:
-        """Gini, entropy, confidence, abstaining. ``weights`` is ``(n,)``, or ``(n, n_classes)`` for AdaBoost.MH ("confidence" only)."""
+        """Gini, entropy, confidence, abstaining.
+
+        ``weights`` is ``(n,)``, or ``(n, n_classes)`` for AdaBoost.MH ("confidence" only).
+        """
     def grow_targets(self, targets: F64, weights: F64, rows: I32 | None, seed: int) -> GrownTree:
         """Squared error: ``targets`` ``(n,)``."""
 
 # --- traverse.hpp ------------------------------------------------------------------------------------------
 
 class Trees:
-    """T flat trees ready to be walked. All arrays are checked before anything is built; ``ValueError`` says what is wrong.
+    """T flat trees ready to be walked.
 
-    ``offset`` (T + 1): tree t owns nodes ``offset[t]:offset[t + 1]``; ``left`` counts within its tree, right = left + 1, and
-    a child always has a larger number than its parent, so every walk ends. ``threshold``: x <= threshold goes left.
-    NaN, and a category code that is not a whole number in range, follows ``missing_left``.
+    All arrays are checked before anything is built; ``ValueError`` says what is wrong.
+
+    ``offset`` (T + 1): tree t owns nodes ``offset[t]:offset[t + 1]``; ``left`` counts within its tree,
+    right = left + 1, and a child always has a larger number than its parent, so every walk ends.
+    ``threshold``: x <= threshold goes left. NaN, and a category code that is not a whole number in range, follows ``missing_left``.
     """
 
     def __init__(
@@ -129,5 +145,6 @@ class Trees:
 def scale_rows(weights: F64, leaf_of_row: I32, labels: U16, factor: F64, n_threads: int) -> float:
     """``weights[i] *= factor[leaf_of_row[i], labels[i]]`` in place (leaf -1: left alone); returns the new sum.
 
-    With ``weights`` ``(n, K)`` (AdaBoost.MH) and factor ``(N, 2K)``: ``weights[i, l] *= factor[leaf, 2 l + (labels[i] == l)]``.
+    With ``weights`` ``(n, K)`` (AdaBoost.MH) and factor ``(N, 2K)``:
+    ``weights[i, l] *= factor[leaf, 2 l + (labels[i] == l)]``.
     """

@@ -1,6 +1,10 @@
 """How many threads a kernel may use, and how many jobs a fit."""
 
+import numpy as np
 from joblib import effective_n_jobs
+
+MAX_THREADS = 256
+"""More than any machine this is for has processors; a wild ``n_jobs`` asks for no more."""
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -14,4 +18,4 @@ def n_threads(n_jobs: int | None) -> int:
     ValueError
         If `n_jobs` is 0.
     """
-    return max(1, int(effective_n_jobs(n_jobs)))
+    return int(np.clip(effective_n_jobs(n_jobs), 1, MAX_THREADS))

@@ -51,9 +51,7 @@ def numeric_matrix(X: Any, names: Sequence[str] | None) -> NDArray[np.float64]:
     if values.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: X is an array of {values.dtype}")
     if values.dtype.kind in "mM":
-        raise ValueError(
-            f"X is an array of {values.dtype}; make numbers of the times (days since a date, ...)"
-        )
+        raise ValueError(f"X is an array of {values.dtype}; make numbers of the times (days since a date, ...)")
     if values.dtype.kind in "OSUTV":
         _refuse_text(values, names)
     return np.ascontiguousarray(values, dtype=np.float64)

@@ -279,9 +279,7 @@ def refuse_infinity(values: NDArray[np.float64], name: str) -> None:
     """
     rows = np.flatnonzero(np.isinf(values))
     if rows.size:
-        raise ValueError(
-            f"column {name!r} holds infinity at row {rows[0]}; replace it or mark it missing (NaN)"
-        )
+        raise ValueError(f"column {name!r} holds infinity at row {rows[0]}; replace it or mark it missing (NaN)")
 
 
 def _plain_dtypes() -> tuple[Any, ...]:

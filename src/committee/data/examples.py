@@ -45,8 +45,6 @@ def load_example(name: str) -> pl.DataFrame:
     from sklearn import datasets
 
     bunch = getattr(datasets, f"load_{name}")()
-    columns = {
-        str(feature): np.ascontiguousarray(bunch.data[:, j]) for j, feature in enumerate(bunch.feature_names)
-    }
+    columns = {str(feature): np.ascontiguousarray(bunch.data[:, j]) for j, feature in enumerate(bunch.feature_names)}
     labels = [str(bunch.target_names[code]) for code in bunch.target]
     return pl.DataFrame(columns).with_columns(pl.Series("target", labels))

@@ -232,18 +232,14 @@ class TableSchema:
         array([2], dtype=int32)
         """
         if not isinstance(stored, dict) or set(stored) != {"names", "categories"}:
-            raise ValueError(
-                "a table schema must be an object with 'names' and 'categories', and nothing else"
-            )
+            raise ValueError("a table schema must be an object with 'names' and 'categories', and nothing else")
         names, categories = stored["names"], stored["categories"]
         if names is not None and not isinstance(names, list):
             raise ValueError(f"'names' of a table schema must be null or a list, got {type(names).__name__}")
         if not isinstance(categories, list) or not all(
             found is None or isinstance(found, list) for found in categories
         ):
-            raise ValueError(
-                "'categories' of a table schema must be a list holding null or a list per column"
-            )
+            raise ValueError("'categories' of a table schema must be a list holding null or a list per column")
         return cls(
             None if names is None else tuple(names),
             tuple(None if found is None else tuple(found) for found in categories),
@@ -318,9 +314,7 @@ def _open(X: Any) -> nw.DataFrame[Any]:
     from narwhals.dependencies import is_into_lazyframe
 
     if is_into_lazyframe(X):
-        raise TypeError(
-            "X is a lazy frame, whose rows are not there yet; pass X.collect() (Dask: X.compute())"
-        )
+        raise TypeError("X is a lazy frame, whose rows are not there yet; pass X.collect() (Dask: X.compute())")
     # narwhals refuses duplicates too, but without a remedy; Arrow's `columns` are not names
     names: Any = X.column_names if hasattr(X, "column_names") else X.columns
     _refuse_duplicates(name for name in names if isinstance(name, str))
@@ -343,8 +337,7 @@ def _names_of(columns: Sequence[Any]) -> tuple[str, ...] | None:
 
 def _columns(frame: nw.DataFrame[Any], names: Sequence[str] | None) -> list[Column]:
     return [
-        Column.read(series, f"x{j}" if names is None else names[j])
-        for j, series in enumerate(frame.iter_columns())
+        Column.read(series, f"x{j}" if names is None else names[j]) for j, series in enumerate(frame.iter_columns())
     ]
 
 
@@ -365,9 +358,7 @@ def _match_names(learned: Sequence[str], given: Sequence[str]) -> None:
     raise ValueError(f"the columns are not the learned ones: {', '.join(faults)}; add or drop these")
 
 
-def _chosen(
-    categorical_features: Any, names: Sequence[str] | None, n_columns: int
-) -> NDArray[np.bool_] | None:
+def _chosen(categorical_features: Any, names: Sequence[str] | None, n_columns: int) -> NDArray[np.bool_] | None:
     """Return which columns are to be categorical, or None if their types say it."""
     mask = np.zeros(n_columns, dtype=bool)
     if categorical_features is None:
@@ -375,15 +366,11 @@ def _chosen(
     if isinstance(categorical_features, str) and categorical_features == "from_dtype":
         return None
     if isinstance(categorical_features, str) or not isinstance(categorical_features, Iterable):
-        raise ValueError(
-            f"categorical_features must be 'from_dtype', None or a list, got {categorical_features!r}"
-        )
+        raise ValueError(f"categorical_features must be 'from_dtype', None or a list, got {categorical_features!r}")
     wanted = list(categorical_features)
     if all(isinstance(item, bool | np.bool_) for item in wanted) and wanted:
         if len(wanted) != n_columns:
-            raise ValueError(
-                f"categorical_features is a mask of {len(wanted)}, but X has {n_columns} columns"
-            )
+            raise ValueError(f"categorical_features is a mask of {len(wanted)}, but X has {n_columns} columns")
         return np.array(wanted, dtype=bool)
     if all(isinstance(item, str) for item in wanted) and wanted:
         if names is None:
@@ -391,13 +378,9 @@ def _chosen(
         wanted = [list(names).index(name) for name in known_names(wanted, names, "categorical_features")]
     for item in wanted:
         if isinstance(item, bool | np.bool_) or not isinstance(item, int | np.integer):
-            raise ValueError(
-                f"categorical_features must be all names, all indices or a mask, got {item!r} among them"
-            )
+            raise ValueError(f"categorical_features must be all names, all indices or a mask, got {item!r} among them")
         if not 0 <= item < n_columns:
-            raise ValueError(
-                f"categorical_features gives column {item}, but X has columns 0 to {n_columns - 1}"
-            )
+            raise ValueError(f"categorical_features gives column {item}, but X has columns 0 to {n_columns - 1}")
         mask[item] = True
     return mask
 
@@ -422,14 +405,10 @@ def _check_names(names: tuple[Any, ...], n_columns: int) -> None:
 def _check_categories(categories: tuple[Any, ...], name: str) -> None:
     """Raise unless the categories of a column are distinct, finite and of one kind."""
     if len(categories) > MAX_CATEGORIES:
-        raise ValueError(
-            f"column {name!r} has {len(categories)} categories, at most {MAX_CATEGORIES} are possible"
-        )
+        raise ValueError(f"column {name!r} has {len(categories)} categories, at most {MAX_CATEGORIES} are possible")
     kinds = {_kind_of_category(category) for category in categories}
     if None in kinds or len(kinds) > 1:
-        raise ValueError(
-            f"the categories of column {name!r} must be all text, all finite numbers or all booleans"
-        )
+        raise ValueError(f"the categories of column {name!r} must be all text, all finite numbers or all booleans")
     keys = categories if kinds == {"text"} else [float(category) for category in categories]
     if len(set(keys)) != len(keys):
         raise ValueError(f"the categories of column {name!r} must be distinct")

@@ -119,9 +119,7 @@ def read_table(path: FilePath, *, categorical: Iterable[str] = (), drop: Iterabl
     else:
         frame = _read_typed(file, ending)
     if not frame.width or not frame.height:
-        raise ValueError(
-            f"{str(file)!r} has {frame.width} columns and {frame.height} rows; both must be at least 1"
-        )
+        raise ValueError(f"{str(file)!r} has {frame.width} columns and {frame.height} rows; both must be at least 1")
     texts = known_names(wanted, frame.columns, "categorical")
     dropped = known_names(drop, frame.columns, "drop")
     nested = [name for name in texts if frame.schema[name].is_nested()]
@@ -275,9 +273,7 @@ def _ending_of(file: Path) -> str:
         with file.open("rb") as opened:
             head = opened.read(2)
         if with_gzip and head and head != _GZIP:
-            raise ValueError(
-                f"{str(file)!r} is not a gzip file though its name says so; rename or compress it"
-            )
+            raise ValueError(f"{str(file)!r} is not a gzip file though its name says so; rename or compress it")
         if not with_gzip and head == _GZIP:
             raise ValueError(f"{str(file)!r} is a gzip file; name it {file.name}.gz")
     return ending
@@ -387,9 +383,7 @@ def _lines_without_cells(file: Path, separator: str, n_columns: int) -> Sequence
                         f"but {n_columns} column names; correct that line"
                     )
     except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{str(file)!r} is not UTF-8 text (row {row + 1}); convert it, e.g. with iconv"
-        ) from error
+        raise ValueError(f"{str(file)!r} is not UTF-8 text (row {row + 1}); convert it, e.g. with iconv") from error
     except (OSError, EOFError, csv.Error) as error:
         raise ValueError(f"{str(file)!r} cannot be read at row {row + 1}: {_first_line(error)}") from error
     return blank

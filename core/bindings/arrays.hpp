@@ -1,0 +1,98 @@
+// What all bindings share: NumPy arrays in and out, and the checks of sizes.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "../histogram.hpp"
+
+namespace committee {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+template <class T>
+using In1 = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using In2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using In = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
+using Codes = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+inline void require(bool holds, const char* what) {
+  if (!holds) throw std::invalid_argument(what);
+}
+
+// A vector becomes a NumPy array that owns it.
+template <class T>
+nb::object array_of(std::vector<T>&& values, std::vector<std::size_t> shape) {
+  auto* owned = new std::vector<T>(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, T>(owned->data(), shape.size(), shape.data(), owner));
+}
+template <class T>
+nb::object array_of(std::vector<T>&& values) {
+  const std::size_t n = values.size();
+  return array_of(std::move(values), {n});
+}
+
+inline void require_weights(const In1<double>& weights) {
+  double total = 0.0;
+  bool fine = true;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    fine &= weights(i) >= 0.0;
+    total += weights(i);
+  }
+  require(fine && total > 0.0 && std::isfinite(total),
+          "weights must be finite, not negative, and sum to more than zero");
+}
+
+template <class T>
+const T* data_or_null(const std::optional<In1<T>>& a) {
+  return a ? a->data() : nullptr;
+}
+
+template <class Code>
+BinnedTable<Code> table_of(const Codes& codes, const In1<std::int32_t>& n_bins, const std::uint8_t* categorical) {
+  BinnedTable<Code> table{static_cast<const Code*>(codes.data()),
+                          static_cast<std::int64_t>(codes.shape(0)),
+                          static_cast<std::int64_t>(codes.shape(1)),
+                          {0},
+                          {}};
+  for (std::size_t j = 0; j < codes.shape(1); ++j) {
+    require(n_bins(j) >= 1 && n_bins(j) <= 65535, "n_bins must lie in [1, 65535]");
+    table.cell.push_back(table.cell.back() + n_bins(j) + 1);
+    table.categorical.push_back(categorical ? categorical[j] : 0);
+  }
+  return table;
+}
+
+inline bool is_wide(const Codes& codes) {
+  if (codes.dtype() == nb::dtype<std::uint16_t>()) return true;
+  if (codes.dtype() == nb::dtype<std::uint8_t>()) return false;
+  throw nb::type_error("codes must be uint8 or uint16");
+}
+
+inline void require_codes(const Codes& codes, const In1<std::int32_t>& n_bins) {
+  require(codes.shape(1) >= 1, "codes needs at least one column");
+  require(codes.shape(0) < static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()), "too many rows");
+  require(n_bins.size() == codes.shape(1), "n_bins needs one number per column");
+}
+
+void register_bins(nb::module_& m);
+void register_histogram(nb::module_& m);
+void register_grow(nb::module_& m);
+void register_traverse(nb::module_& m);
+void register_emphasis(nb::module_& m);
+
+}  // namespace committee

@@ -1,0 +1,68 @@
+#include "../bins.hpp"
+
+#include "arrays.hpp"
+
+namespace committee {
+namespace {
+
+nb::tuple py_bin_edges(In2<double> X, std::optional<In1<double>> weights, In1<std::int32_t> n_categories, int max_bins,
+                       std::int64_t max_sample, int n_threads) {
+  require(n_categories.size() == X.shape(1), "n_categories needs one number per column");
+  for (std::size_t j = 0; j < n_categories.size(); ++j)
+    require(n_categories(j) >= 0, "n_categories must not be negative");
+  if (weights) require_weights(*weights);
+  require(!weights || weights->size() == X.shape(0), "weights needs one number per row");
+  require(max_bins >= 2 && max_bins <= 65535, "max_bins must lie in [2, 65535]");
+  require(max_sample >= 1, "max_sample must be positive");
+  std::vector<double> edges;
+  std::vector<std::int64_t> offset{0};
+  {
+    nb::gil_scoped_release release;
+    Crew crew(n_threads);
+    const auto learn = weights ? bin_edges<Weighed> : bin_edges<std::uint64_t>;
+    for (const auto& column : learn(X.data(), X.shape(0), X.shape(1), data_or_null(weights), n_categories.data(),
+                                    max_bins, max_sample, crew)) {
+      edges.insert(edges.end(), column.begin(), column.end());
+      offset.push_back(static_cast<std::int64_t>(edges.size()));
+    }
+  }
+  return nb::make_tuple(array_of(std::move(edges)), array_of(std::move(offset)));
+}
+
+nb::object py_bin_codes(In2<double> X, In1<double> edges, In1<std::int64_t> offset, In1<std::int32_t> n_categories,
+                        bool wide, int n_threads) {
+  const std::size_t n = X.shape(0), p = X.shape(1);
+  require(n_categories.size() == p && offset.size() == p + 1, "offset and n_categories must fit the columns");
+  require(offset(0) == 0 && offset(p) == static_cast<std::int64_t>(edges.size()), "offset must span the edges");
+  for (std::size_t j = 0; j < p; ++j) {
+    require(offset(j) <= offset(j + 1) && offset(j + 1) <= static_cast<std::int64_t>(edges.size()),
+            "offset must not fall");
+    require(offset(j + 1) - offset(j) + 1 <= (wide ? 65535 : 255) && n_categories(j) <= (wide ? 65535 : 255),
+            "a column has more bins than its codes can hold");
+    require(n_categories(j) >= 0, "n_categories must not be negative");
+    for (std::int64_t e = offset(j); e < offset(j + 1); ++e)
+      require(std::isfinite(edges(e)) && (e == offset(j) || edges(e - 1) < edges(e)),
+              "edges must be finite and rise within a column");
+  }
+  const auto make = [&]<class Code>(Code) {
+    std::vector<Code> codes(n * p);
+    {
+      nb::gil_scoped_release release;
+      Crew crew(n_threads);
+      bin_codes(X.data(), n, p, edges.data(), offset.data(), n_categories.data(), codes.data(), crew);
+    }
+    return array_of(std::move(codes), {n, p});
+  };
+  return wide ? make(std::uint16_t{}) : make(std::uint8_t{});
+}
+
+}  // namespace
+
+void register_bins(nb::module_& m) {
+  m.def("bin_edges", &py_bin_edges, "X"_a.noconvert(), "weights"_a.noconvert().none(), "n_categories"_a.noconvert(),
+        "max_bins"_a, "max_sample"_a, "n_threads"_a);
+  m.def("bin_codes", &py_bin_codes, "X"_a.noconvert(), "edges"_a.noconvert(), "offset"_a.noconvert(),
+        "n_categories"_a.noconvert(), "wide"_a, "n_threads"_a);
+}
+
+}  // namespace committee

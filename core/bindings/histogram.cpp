@@ -1,0 +1,111 @@
+#include "../histogram.hpp"
+
+#include <chrono>
+
+#include "arrays.hpp"
+
+namespace committee {
+namespace {
+
+// One histogram's inputs, checked, with the weights packed.
+template <class Code>
+struct Packed {
+  BinnedTable<Code> table;
+  const std::int32_t* rows;
+  std::int64_t n_in_use;
+  FixedPoint fixed;
+  std::vector<std::uint64_t> packed;
+
+  Packed(const Codes& codes, const In1<std::int32_t>& n_bins, const In1<std::uint16_t>& labels, int n_classes,
+         const In1<double>& weights, const std::optional<In1<std::int32_t>>& in_use)
+      : table(table_of<Code>(codes, n_bins, nullptr)),
+        rows(data_or_null(in_use)),
+        n_in_use(static_cast<std::int64_t>(in_use ? in_use->size() : codes.shape(0))),
+        packed(codes.shape(0), 0) {
+    double total = 0.0;
+    for (std::int64_t i = 0; i < n_in_use; ++i) {
+      const std::int64_t row = rows ? rows[i] : i;
+      require(row >= 0 && row < table.n_rows, "rows holds a number outside the table");
+      require(labels(row) < n_classes, "a label is not below the number of classes");
+      require(weights(row) >= 0.0, "weights must not be negative");
+      total += weights(row);
+      for (std::int64_t j = 0; j < table.n_features; ++j)
+        require(table.codes[row * table.n_features + j] <= table.missing_bin(j), "a code exceeds its number of bins");
+    }
+    require(total > 0.0 && std::isfinite(total), "weights must be finite and sum to more than zero");
+    fixed = FixedPoint::for_total(n_in_use, total);
+    require(std::isfinite(fixed.unit), "weights are too small to be told apart; rescale them");
+    for (std::int64_t i = 0; i < n_in_use; ++i) {
+      const std::int64_t row = rows ? rows[i] : i;
+      packed[static_cast<std::size_t>(row)] = fixed.pack(weights(row));
+    }
+  }
+};
+
+void require_sizes(const Codes& codes, const In1<std::int32_t>& n_bins, const In1<std::uint16_t>& labels, int n_classes,
+                   const In1<double>& weights) {
+  require_codes(codes, n_bins);
+  require(labels.size() == codes.shape(0) && weights.size() == codes.shape(0),
+          "labels and weights need one number per row");
+  require(n_classes >= 1 && n_classes <= 65535, "n_classes must lie in [1, 65535]");
+}
+
+nb::tuple py_class_histogram(Codes codes, In1<std::int32_t> n_bins, In1<std::uint16_t> labels, int n_classes,
+                             In1<double> weights, std::optional<In1<std::int32_t>> rows, int n_threads) {
+  require_sizes(codes, n_bins, labels, n_classes, weights);
+  std::vector<double> weight;
+  std::vector<std::int64_t> count;
+  const auto run = [&]<class Code>(Code) {
+    nb::gil_scoped_release release;
+    const Packed<Code> in(codes, n_bins, labels, n_classes, weights, rows);
+    const std::size_t size = static_cast<std::size_t>(in.table.n_cells() * n_classes);
+    std::vector<std::uint64_t> histogram(size, 0), scratch;
+    Crew crew(n_threads);
+    build_histogram(in.table, in.rows, in.n_in_use, ClassPlanes{in.packed.data(), labels.data()}, histogram.data(),
+                    n_classes, scratch, crew);
+    weight.resize(size);
+    count.resize(size);
+    for (std::size_t c = 0; c < size; ++c) {
+      weight[c] = in.fixed.weight(histogram[c]);
+      count[c] = in.fixed.count(histogram[c]);
+    }
+  };
+  is_wide(codes) ? run(std::uint16_t{}) : run(std::uint8_t{});
+  const std::vector<std::size_t> shape{static_cast<std::size_t>(n_classes), weight.size() / n_classes};
+  return nb::make_tuple(array_of(std::move(weight), shape), array_of(std::move(count), shape));
+}
+
+nb::object py_histogram_seconds(Codes codes, In1<std::int32_t> n_bins, In1<std::uint16_t> labels, int n_classes,
+                                In1<double> weights, std::optional<In1<std::int32_t>> rows, int repeats,
+                                int n_threads) {
+  require_sizes(codes, n_bins, labels, n_classes, weights);
+  require(repeats >= 1, "repeats must be positive");
+  std::vector<double> seconds;
+  const auto run = [&]<class Code>(Code) {
+    nb::gil_scoped_release release;
+    const Packed<Code> in(codes, n_bins, labels, n_classes, weights, rows);
+    std::vector<std::uint64_t> histogram(static_cast<std::size_t>(in.table.n_cells() * n_classes)), scratch;
+    Crew crew(n_threads);
+    for (int repeat = 0; repeat < repeats; ++repeat) {
+      const auto start = std::chrono::steady_clock::now();
+      std::ranges::fill(histogram, 0);
+      build_histogram(in.table, in.rows, in.n_in_use, ClassPlanes{in.packed.data(), labels.data()}, histogram.data(),
+                      n_classes, scratch, crew);
+      seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    }
+  };
+  is_wide(codes) ? run(std::uint16_t{}) : run(std::uint8_t{});
+  return array_of(std::move(seconds));
+}
+
+}  // namespace
+
+void register_histogram(nb::module_& m) {
+  m.def("class_histogram", &py_class_histogram, "codes"_a.noconvert(), "n_bins"_a.noconvert(), "labels"_a.noconvert(),
+        "n_classes"_a, "weights"_a.noconvert(), "rows"_a.noconvert().none(), "n_threads"_a);
+  m.def("histogram_seconds", &py_histogram_seconds, "codes"_a.noconvert(), "n_bins"_a.noconvert(),
+        "labels"_a.noconvert(), "n_classes"_a, "weights"_a.noconvert(), "rows"_a.noconvert().none(), "repeats"_a,
+        "n_threads"_a);
+}
+
+}  // namespace committee

@@ -1,0 +1,113 @@
+#include "../traverse.hpp"
+
+#include "arrays.hpp"
+
+namespace committee {
+namespace {
+
+class PyTrees {
+ public:
+  PyTrees(std::int64_t n_features, In1<std::int64_t> offset, In1<std::int32_t> feature, In1<double> threshold,
+          In1<std::int32_t> left, In1<std::uint8_t> missing_left, In1<std::int64_t> category_offset,
+          In1<std::uint32_t> category_bits)
+      : trees_(checked(n_features, offset, feature, threshold, left, missing_left, category_offset, category_bits)) {}
+
+  nb::object apply(In2<double> X, int n_threads) const {
+    const std::size_t n = rows_of(X), T = static_cast<std::size_t>(trees_.n_trees());
+    std::vector<std::int32_t> leaves(n * T);
+    {
+      nb::gil_scoped_release release;
+      Crew crew(n_threads);
+      trees_.walk(X.data(), n, crew, [&](std::int64_t t) {
+        return [&leaves, T, t](std::int64_t i, std::int32_t at) { leaves[static_cast<std::size_t>(i) * T + t] = at; };
+      });
+    }
+    return array_of(std::move(leaves), {n, T});
+  }
+
+  nb::object tally_labels(In2<double> X, In1<std::int32_t> label, In1<double> weights, std::int64_t n_classes,
+                          int n_threads) const {
+    const std::size_t n = rows_of(X);
+    require(n_classes >= 1, "n_classes must be positive");
+    require(static_cast<std::int64_t>(label.size()) == trees_.n_nodes(), "label needs one number per node");
+    require(static_cast<std::int64_t>(weights.size()) == trees_.n_trees(), "weights needs one number per tree");
+    for (std::size_t i = 0; i < label.size(); ++i)
+      require(label(i) >= -1 && label(i) < n_classes, "a label is out of range");
+    std::vector<double> F(n * static_cast<std::size_t>(n_classes), 0.0);
+    {
+      nb::gil_scoped_release release;
+      Crew crew(n_threads);
+      trees_.walk(X.data(), n, crew, [&](std::int64_t t) {
+        return [label_of = label.data() + trees_.offset(t), w = weights.data()[t], F = F.data(), n_classes](
+                   std::int64_t i, std::int32_t at) {
+          if (label_of[at] >= 0) F[i * n_classes + label_of[at]] += w;
+        };
+      });
+    }
+    return array_of(std::move(F), {n, static_cast<std::size_t>(n_classes)});
+  }
+
+  nb::object sum_values(In2<double> X, In2<double> value, In1<double> weights, int n_threads) const {
+    const std::size_t n = rows_of(X), D = value.shape(1);
+    require(static_cast<std::int64_t>(value.shape(0)) == trees_.n_nodes(), "value needs one row per node");
+    require(static_cast<std::int64_t>(weights.size()) == trees_.n_trees(), "weights needs one number per tree");
+    std::vector<double> F(n * D, 0.0);
+    {
+      nb::gil_scoped_release release;
+      Crew crew(n_threads);
+      trees_.walk(X.data(), n, crew, [&](std::int64_t t) {
+        return [v = value.data() + trees_.offset(t) * D, w = weights.data()[t], F = F.data(), D](std::int64_t i,
+                                                                                                 std::int32_t at) {
+          for (std::size_t d = 0; d < D; ++d) F[i * D + d] += w * v[at * D + d];
+        };
+      });
+    }
+    return array_of(std::move(F), {n, D});
+  }
+
+ private:
+  static ForestArrays checked(std::int64_t n_features, const In1<std::int64_t>& offset,
+                              const In1<std::int32_t>& feature, const In1<double>& threshold,
+                              const In1<std::int32_t>& left, const In1<std::uint8_t>& missing_left,
+                              const In1<std::int64_t>& category_offset, const In1<std::uint32_t>& category_bits) {
+    const std::size_t n = feature.size();
+    require(offset.size() >= 1, "trees: offset needs at least one number");
+    require(threshold.size() == n && left.size() == n && missing_left.size() == n && category_offset.size() == n + 1,
+            "trees: the node arrays differ in length");
+    return {n_features,
+            static_cast<std::int64_t>(offset.size()) - 1,
+            static_cast<std::int64_t>(n),
+            static_cast<std::int64_t>(category_bits.size()),
+            offset.data(),
+            feature.data(),
+            threshold.data(),
+            left.data(),
+            missing_left.data(),
+            category_offset.data(),
+            category_bits.data()};
+  }
+  std::size_t rows_of(const In2<double>& X) const {
+    require(static_cast<std::int64_t>(X.shape(1)) == trees_.n_features(),
+            "X has another number of columns than the trees");
+    return X.shape(0);
+  }
+  Trees trees_;
+};
+
+}  // namespace
+
+void register_traverse(nb::module_& m) {
+  nb::class_<PyTrees>(m, "Trees")
+      .def(nb::init<std::int64_t, In1<std::int64_t>, In1<std::int32_t>, In1<double>, In1<std::int32_t>,
+                    In1<std::uint8_t>, In1<std::int64_t>, In1<std::uint32_t>>(),
+           "n_features"_a, "offset"_a.noconvert(), "feature"_a.noconvert(), "threshold"_a.noconvert(),
+           "left"_a.noconvert(), "missing_left"_a.noconvert(), "category_offset"_a.noconvert(),
+           "category_bits"_a.noconvert())
+      .def("apply", &PyTrees::apply, "X"_a.noconvert(), "n_threads"_a)
+      .def("tally_labels", &PyTrees::tally_labels, "X"_a.noconvert(), "label"_a.noconvert(), "weights"_a.noconvert(),
+           "n_classes"_a, "n_threads"_a)
+      .def("sum_values", &PyTrees::sum_values, "X"_a.noconvert(), "value"_a.noconvert(), "weights"_a.noconvert(),
+           "n_threads"_a);
+}
+
+}  // namespace committee

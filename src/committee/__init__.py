@@ -1,0 +1,68 @@
+"""Voting ensembles for tabular data: voters, emphasis, weights, and the vote they cast."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from committee.bagging.subagging import SubaggingClassifier
+    from committee.boosting.adaboost import AdaBoostClassifier
+    from committee.store import ModelFileError, load
+    from committee.vote import Committee
+    from committee.voters.stump import AbstainingStump
+    from committee.voters.tree import TreeVoter
+
+__version__ = version("committee")
+
+LEARNERS: dict[str, str] = {
+    "AdaBoostClassifier": "committee.boosting.adaboost",
+    "SubaggingClassifier": "committee.bagging.subagging",
+    "TreeVoter": "committee.voters.tree",
+    "AbstainingStump": "committee.voters.stump",
+}
+"""Every learner and its module: what files may name, and what `committee.learner` finds."""
+
+MODELS: dict[str, str] = {
+    "adaboost": "AdaBoostClassifier",
+    "subagging": "SubaggingClassifier",
+    "tree": "TreeVoter",
+    "abstaining_stump": "AbstainingStump",
+}
+"""Short names on the command line."""
+
+_OTHERS = {"Committee": "committee.vote", "ModelFileError": "committee.store", "load": "committee.store"}
+
+__all__ = [
+    "LEARNERS",
+    "MODELS",
+    "AbstainingStump",
+    "AdaBoostClassifier",
+    "Committee",
+    "ModelFileError",
+    "SubaggingClassifier",
+    "TreeVoter",
+    "learner",
+    "load",
+]
+
+
+def learner(name: str) -> type[Any]:
+    """The learner of that class name.
+
+    Raises
+    ------
+    KeyError
+        If there is none.
+    """
+    found: type[Any] = getattr(import_module(LEARNERS[name]), name)
+    return found
+
+
+def __getattr__(name: str) -> Any:
+    # imported when first asked for, so that `import committee` costs little
+    module = LEARNERS.get(name) or _OTHERS.get(name)
+    if module is None:
+        raise AttributeError(f"module 'committee' has no attribute {name!r}")
+    return getattr(import_module(module), name)

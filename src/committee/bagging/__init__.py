@@ -1,0 +1,1 @@
+"""Bagging: each voter is trained on a sample of its own."""

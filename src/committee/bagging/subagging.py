@@ -1,0 +1,261 @@
+"""Subagging: each voter is trained on a subsample of its own, and the rows left out judge it."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, _fit_context, clone
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import has_fit_parameter
+
+from committee.estimator import CommitteeClassifier, Rows
+from committee.links import Share, elected
+from committee.vote import Committee
+from committee.voters.estimators import EstimatorVoters
+from committee.voters.tree import TreeVoter
+
+
+class SubaggingClassifier(CommitteeClassifier):
+    """Subagging (or bagging) of any classifier: M voters, each trained on rows drawn for it alone.
+
+    Voter m sees floor(max_samples n) rows drawn without replacement (or with, `bootstrap=True`), never fewer
+    than one of each class: where a draw would lose a class it is made within classes instead. The committee
+    is the plain vote, one voter one vote. The rows that a voter did not see give its error for free.
+
+    Parameters
+    ----------
+    estimator : classifier or None, default=None
+        What is trained on each draw; None: `TreeVoter()`, a fully grown tree. It gets the encoded matrix
+        (categories as codes) and, if it has that parameter, ``categorical_features``.
+    n_estimators : int, default=21
+        Number M of voters; the SBPMT paper's. Odd, so that two classes cannot tie.
+    max_samples : float or int, default=0.7
+        Rows of a draw: a share of the rows (the SBPMT paper's 0.7) or their number.
+    bootstrap : bool, default=False
+        Draw with replacement.
+    oob_score : bool, default=False
+        Compute `oob_score_`, `oob_margins_` and `oob_decision_function_` from the rows left out of each draw.
+    voting : {"hard", "soft"}, default="hard"
+        "hard": one vote for the predicted class. "soft": class probabilities are averaged.
+    categorical_features : "from_dtype", None, list or mask, default="from_dtype"
+        Which columns are categories; "from_dtype": text, categorical and boolean columns of a data frame.
+    n_jobs : int or None, default=None
+        Voters trained at the same time; the committee does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Draws the rows, and seeds each voter's own ``random_state``.
+
+    Attributes
+    ----------
+    committee_ : Committee
+        The M voters, each of weight 1.
+    classes_ : array (n_classes,)
+    oob_score_ : float
+        Accuracy of the out-of-bag vote over the rows that at least one voter left out.
+    oob_margins_ : float64 array (n,)
+        Out-of-bag margins of the training rows; NaN where every voter saw the row.
+    oob_decision_function_ : float64 array (n, n_classes)
+        Out-of-bag vote shares; NaN where every voter saw the row.
+    table_ : TableSchema
+
+    Notes
+    -----
+    ``sample_weight`` goes to the voters, whose ``fit`` must take it. Rows of zero weight are left out; a
+    weight of k counts as k rows in each voter, but a row is drawn or not drawn as a whole, so that weights
+    and repeated rows agree in the mean over draws, not draw by draw. Out-of-bag rows of zero weight are NaN.
+
+    References
+    ----------
+    P. Bühlmann, B. Yu (2002). Analyzing bagging. Annals of Statistics 30. L. Breiman (1996). Bagging
+    predictors. Machine Learning 24. T. Qin, W.-M. Huang, On subbagging boosted probit model trees, section 3.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from committee import SubaggingClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = SubaggingClassifier(oob_score=True, random_state=0).fit(X, y)
+    >>> model.oob_score_ > 0.9
+    True
+    """
+
+    _stored_attributes: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_margins_", "oob_decision_function_")
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "max_samples": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0.0, 1.0, closed="right")],
+        "bootstrap": ["boolean"],
+        "oob_score": ["boolean"],
+        "voting": [StrOptions({"hard", "soft"})],
+        "categorical_features": "no_validation",
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int = 21,
+        *,
+        max_samples: float | int = 0.7,
+        bootstrap: bool = False,
+        oob_score: bool = False,
+        voting: Literal["hard", "soft"] = "hard",
+        categorical_features: Any = "from_dtype",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.max_samples = max_samples
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.voting = voting
+        self.categorical_features = categorical_features
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Draw and train the voters.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Training rows.
+        y : array-like (n,)
+            Class labels.
+        sample_weight : array-like (n,), default=None
+            Row weights; needs an `estimator` whose ``fit`` takes them.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If weights are given that the estimator cannot take, `max_samples` is larger than the table or
+            smaller than the number of classes, or the table is not fit for training.
+        """
+        context = self._init_callback_context(max_subtasks=self.n_estimators)
+        rows = self._rows(X, y, sample_weight)
+        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        template = self._template(sample_weight is not None)
+        random = check_random_state(self.random_state)
+        draws = [self._draw(rows, random) for _ in range(self.n_estimators)]
+        seeds = random.randint(2**31 - 1, size=self.n_estimators)
+        weighted = has_fit_parameter(template, "sample_weight")
+        train = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
+            delayed(_train)(template, rows, self.classes_, counts, int(seed), weighted)
+            for counts, seed in zip(draws, seeds, strict=True)
+        )
+        members = []
+        for member in train:
+            task = context.subcontext(task_name="voter").call_on_fit_task_begin(estimator=self, X=X, y=y)
+            members.append(member)
+            if task.call_on_fit_task_end(estimator=self, X=X, y=y):
+                break
+        voters = EstimatorVoters(members, self.classes_, soft=self.voting == "soft")
+        self.committee_ = Committee(voters, np.ones(len(members)), self.classes_, Share(), self.table_)
+        if self.oob_score:
+            self._judge(rows, draws[: len(members)], sample_weight)
+        context.call_on_fit_task_end(estimator=self, X=X, y=y)
+        return self
+
+    def _template(self, weights_given: bool) -> BaseEstimator:
+        """The estimator to clone, told which of the matrix's columns are categories."""
+        template: BaseEstimator = TreeVoter() if self.estimator is None else clone(self.estimator)
+        if weights_given and not has_fit_parameter(template, "sample_weight"):
+            raise ValueError(
+                f"sample_weight is given, but the fit of estimator={self.estimator!r} takes none; "
+                "leave the weights out or choose another estimator."
+            )
+        if self.voting == "soft" and not hasattr(template, "predict_proba"):
+            raise ValueError(
+                f"voting='soft' needs predict_proba, which estimator={self.estimator!r} lacks; use 'hard'."
+            )
+        categorical = np.flatnonzero(self.table_.categorical)
+        if len(categorical) and "categorical_features" in template.get_params(deep=False):
+            template.set_params(categorical_features=categorical.tolist())
+        return template
+
+    def _draw(self, rows: Rows, random: np.random.RandomState) -> NDArray[np.int64]:
+        """How often each row is drawn, ``(n,)``; every class at least once."""
+        n, n_classes = len(rows.labels), len(self.classes_)
+        size = int(self.max_samples) if isinstance(self.max_samples, Integral) else int(self.max_samples * n)
+        if size > n and not self.bootstrap:
+            raise ValueError(f"max_samples={self.max_samples} asks for {size} rows; only {n} of them have weight.")
+        size = max(size, n_classes)
+        drawn = random.randint(n, size=size) if self.bootstrap else random.permutation(n)[:size]
+        counts = np.bincount(drawn, minlength=n)
+        held = np.bincount(rows.labels, weights=counts, minlength=n_classes)
+        for lost in np.flatnonzero(held == 0):
+            # one row of the lost class for one of a class that can spare it: the size stays
+            counts[random.choice(np.flatnonzero(rows.labels == lost))] += 1
+            spare = np.flatnonzero((counts > 0) & (held[rows.labels] > 1))
+            given_up = random.choice(spare)
+            counts[given_up] -= 1
+            held[rows.labels[given_up]] -= 1
+            held[lost] = 1
+        return counts
+
+    def _judge(self, rows: Rows, draws: list[NDArray[np.int64]], sample_weight: ArrayLike | None) -> None:
+        """Out-of-bag vote: each row judged by the voters that did not see it."""
+        tally = np.zeros((len(rows.labels), len(self.classes_)))
+        asked = np.zeros(len(rows.labels))
+        for t, counts in enumerate(draws):
+            out = counts == 0
+            tally[out] += self.committee_.voters[t].tally(rows.X[out])
+            asked += out
+        seen_by_all = asked == 0
+        if seen_by_all.mean() > 0.01:
+            warnings.warn(
+                f"{seen_by_all.sum()} rows were left out of no draw and have no out-of-bag vote; "
+                "more estimators or a smaller max_samples would give them one.",
+                stacklevel=3,
+            )
+        share = np.divide(tally, asked[:, None], out=np.full_like(tally, np.nan), where=~seen_by_all[:, None])
+        rivals = share.copy()
+        each = np.arange(len(share))
+        rivals[each, rows.labels] = -np.inf
+        margins = share[each, rows.labels] - rivals.max(axis=1)
+        judged = ~seen_by_all
+        right = elected(share[judged]) == rows.labels[judged]
+        self.oob_score_ = float(np.average(right, weights=rows.weights[judged])) if judged.any() else float("nan")
+        self.oob_margins_ = _spread_out(margins, sample_weight)
+        self.oob_decision_function_ = _spread_out(share, sample_weight)
+
+
+def _train(
+    template: BaseEstimator,
+    rows: Rows,
+    classes: NDArray[Any],
+    counts: NDArray[np.int64],
+    seed: int,
+    weighted: bool,
+) -> Any:
+    """One voter on one draw; a row drawn k times has weight k, or stands k times where weights are not taken."""
+    member: Any = clone(template)
+    params = member.get_params(deep=False)
+    if "random_state" in params and params["random_state"] is None:
+        member.set_params(random_state=seed)
+    if weighted:
+        drawn = np.flatnonzero(counts)
+        return member.fit(rows.X[drawn], classes[rows.labels[drawn]], sample_weight=rows.weights[drawn] * counts[drawn])
+    drawn = np.repeat(np.arange(len(counts)), counts)
+    return member.fit(rows.X[drawn], classes[rows.labels[drawn]])
+
+
+def _spread_out(values: NDArray[np.float64], sample_weight: ArrayLike | None) -> NDArray[np.float64]:
+    """Values of the rows that count, put back among all rows; NaN for rows of zero weight."""
+    if sample_weight is None or np.all(np.asarray(sample_weight)):
+        return values
+    spread = np.full((len(np.asarray(sample_weight)), *values.shape[1:]), np.nan)
+    spread[np.asarray(sample_weight) > 0] = values
+    return spread

@@ -1,0 +1,1 @@
+"""Boosting: each voter is trained where the committee so far is wrong."""

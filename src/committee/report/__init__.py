@@ -1,0 +1,5 @@
+"""Tables, pictures and the HTML report."""
+
+from committee.report.displays import ComparisonDisplay, MarginDisplay, SizeDisplay
+
+__all__ = ["ComparisonDisplay", "MarginDisplay", "SizeDisplay"]

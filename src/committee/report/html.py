@@ -1,0 +1,123 @@
+"""The report of a comparison as one HTML file that needs nothing else: no network, no script, no fonts."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from committee.report.displays import ComparisonDisplay, MarginDisplay, SizeDisplay
+from committee.report.tables import grids, measures, table_sentence, verdict
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from committee.comparison import Comparison
+
+__all__ = ["render_report"]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture of the report: heading, a sentence about it, text for who cannot see it, and its data URI."""
+
+    heading: str
+    caption: str
+    description: str
+    uri: str
+
+
+def render_report(comparison: Comparison, *, notes: Iterable[str] = ()) -> str:
+    """Render the report of a comparison.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What `committee.comparison.compare` returned.
+    notes : iterable of str, default=()
+        Further remarks to show beside those of the comparison.
+
+    Returns
+    -------
+    str
+        A whole HTML page. The same comparison gives the same text.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from committee.comparison import compare
+    >>> from committee.report.html import render_report
+    >>> page = render_report(compare(*load_iris(return_X_y=True), {"bayes": GaussianNB()}))
+    >>> page.splitlines()[0]
+    '<!DOCTYPE html>'
+    """
+    import jinja2
+
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    template = environment.from_string(files("committee.report").joinpath("report.html.j2").read_text("utf-8"))
+    return template.render(
+        comparison=comparison,
+        sentence=table_sentence(comparison),
+        verdict=verdict(comparison),
+        notes=[*comparison.notes, *notes],
+        warned=[(model.name, text) for model in comparison.models for text in model.warnings],
+        grids=grids(comparison),
+        pictures=_pictures(comparison),
+        measures=measures(comparison),
+    )
+
+
+def _pictures(comparison: Comparison) -> list[Picture]:
+    if not comparison.ranked:
+        return []
+    colors = {model.name: i for i, model in enumerate(comparison.ranked)}
+    pictures = [
+        Picture(
+            "Accuracy in every fold",
+            "One dot per fold; the bar is the mean and one standard deviation either side.",
+            "Accuracy per model: " + _means(comparison),
+            _uri(ComparisonDisplay(comparison).plot().figure_),
+        )
+    ]
+    curves = {m.name: m.margin_quantiles for m in comparison.ranked if m.margin_quantiles is not None}
+    if curves:
+        pictures.append(
+            Picture(
+                "Training margins",
+                "Share of training rows whose margin is at most the value below, averaged over folds. Left of"
+                " zero are rows that the vote gets wrong; a curve further right is a more unanimous vote.",
+                "Cumulative distribution of the training margins of " + ", ".join(curves),
+                _uri(MarginDisplay(curves, colors=colors).plot().figure_),
+            )
+        )
+    if any(model.mean("n_nodes") for model in comparison.ranked):
+        pictures.append(
+            Picture(
+                "Size against accuracy",
+                "Further left is smaller, further up is better; bars show one standard deviation over folds.",
+                "Accuracy against the number of nodes: " + _means(comparison),
+                _uri(SizeDisplay(comparison).plot().figure_),
+            )
+        )
+    return pictures
+
+
+def _means(comparison: Comparison) -> str:
+    return "; ".join(f"{model.name} {model.mean('accuracy'):.4f}" for model in comparison.ranked)
+
+
+def _uri(figure: Figure) -> str:
+    """Draw a figure as SVG in a data URI: sharp at any size, and apart from the ids of the other pictures."""
+    import matplotlib
+
+    buffer = io.BytesIO()
+    # Without a date and with fixed ids, the same comparison gives the same bytes.
+    with matplotlib.rc_context({"svg.hashsalt": "committee", "svg.fonttype": "path"}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    return "data:image/svg+xml;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")

@@ -1,0 +1,1 @@
+"""Voters: the members of a committee, one kind per file."""

@@ -1,0 +1,427 @@
+"""Flat trees in one set of arrays: the voters that the native kernels walk."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee import _core
+from committee.voters.protocol import VoteKind, VoterIndex
+from committee.voters.soundness import check_forest
+
+_NODE_DTYPES: dict[str, type[np.generic]] = {
+    "feature": np.int32,
+    "threshold": np.float64,
+    "left": np.int32,
+    "missing_left": np.uint8,
+    "label": np.int32,
+    "value": np.float64,
+    "gain": np.float64,
+    "weight": np.float64,
+    "count": np.int64,
+}
+_DTYPES: dict[str, type[np.generic]] = {
+    "offset": np.int64,
+    "category_offset": np.int64,
+    "category_bits": np.uint32,
+    **_NODE_DTYPES,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """T trees over the same p features, their N nodes laid end to end.
+
+    Node numbers inside a tree start at 0 (the root); a child's number is larger than its parent's and the two
+    children of a node are neighbours. At an inner node i a row goes left when
+
+    - its value is NaN and ``missing_left[i]``, or
+    - the split is numeric (an empty range of category bits) and ``x <= threshold[i]``, or
+    - the split is categorical and bit x of its category bits is set. A value that is no whole number within
+      the range of those bits is an unseen category and follows ``missing_left[i]``.
+
+    The arrays are kept as read-only views. Sizes and types are checked on construction; `check` looks at
+    every value and is what a file's contents must pass.
+
+    Parameters
+    ----------
+    n_features : int
+        Width p of the encoded matrix.
+    n_classes : int
+        Number of classes K that the voters choose from.
+    offset : int64 array (T + 1,)
+        Tree t owns nodes ``offset[t]:offset[t + 1]``.
+    feature : int32 array (N,)
+        Column split on, -1 for a leaf.
+    threshold : float64 array (N,)
+        ``x <= threshold`` goes left; +inf sends all but missing values left; 0.0 where unused.
+    left : int32 array (N,)
+        Left child, counted within the tree; the right one is ``left + 1``. -1 for a leaf.
+    missing_left : uint8 array (N,)
+        1 where missing values go left.
+    category_offset : int64 array (N + 1,)
+        Node i's category bits are ``category_bits[category_offset[i]:category_offset[i + 1]]``.
+    category_bits : uint32 array (C,)
+        Bit c of a node's words is set when category c goes left, 32 categories to the word.
+    label : int32 array (N,) or None
+        Hard votes: the class index a leaf votes for, -1 where it abstains and on inner nodes.
+    value : float64 array (N, D) or None
+        Score votes: D = 1 for two classes (positive: the second class), or D = K. Exactly one of `label` and
+        `value` is given.
+    gain, weight : float64 arrays (N,)
+        Training record: what the split gained, and the weight of the rows that reached the node.
+    count : int64 array (N,)
+        Training record: the number of rows that reached the node.
+
+    Raises
+    ------
+    ValueError
+        If an array has the wrong type or size, or if not exactly one of `label` and `value` is given.
+
+    Examples
+    --------
+    One stump on the first of two columns, x <= 0.5 votes for class 0:
+
+    >>> import numpy as np
+    >>> from committee.voters.forest import Forest
+    >>> stump = Forest(
+    ...     n_features=2, n_classes=2, offset=np.array([0, 3]), feature=np.array([0, -1, -1], np.int32),
+    ...     threshold=np.array([0.5, 0.0, 0.0]), left=np.array([1, -1, -1], np.int32),
+    ...     missing_left=np.zeros(3, np.uint8), category_offset=np.zeros(4, np.int64),
+    ...     category_bits=np.zeros(0, np.uint32), label=np.array([-1, 0, 1], np.int32), value=None,
+    ...     gain=np.array([1.0, 0.0, 0.0]), weight=np.array([2.0, 1.0, 1.0]), count=np.array([2, 1, 1]))
+    >>> stump.votes(np.array([[0.2, 9.0], [0.7, 9.0]])).tolist()
+    [[0], [1]]
+    """
+
+    n_features: int
+    n_classes: int
+    offset: NDArray[np.int64]
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    left: NDArray[np.int32]
+    missing_left: NDArray[np.uint8]
+    category_offset: NDArray[np.int64]
+    category_bits: NDArray[np.uint32]
+    label: NDArray[np.int32] | None
+    value: NDArray[np.float64] | None
+    gain: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    count: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        if (self.label is None) == (self.value is None):
+            raise ValueError("A forest needs exactly one of label (hard votes) and value (scores).")
+        for name, dtype in _DTYPES.items():
+            array = getattr(self, name)
+            if array is not None:
+                # the kernels keep no copy to compare with, so nobody may change an array after its check
+                object.__setattr__(self, name, _frozen(name, array, dtype))
+        if self.offset.size < 1:
+            raise ValueError("offset must have one more element than there are trees; it is empty.")
+        n = self.feature.shape[0]
+        sizes = {name: len(array) for name in _NODE_DTYPES if (array := getattr(self, name)) is not None}
+        sizes["category_offset"] = len(self.category_offset) - 1
+        for name, size in sizes.items():
+            if size != n:
+                raise ValueError(f"{name} is for {size} nodes; feature is for {n}.")
+
+    # -- size and selection -------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.offset) - 1
+
+    def __getitem__(self, index: VoterIndex) -> "Forest":
+        chosen = np.atleast_1d(np.arange(len(self))[index])
+        sizes = self.n_nodes[chosen]
+        offset = _running(sizes)
+        nodes: slice | NDArray[np.int64]
+        words: slice | NDArray[np.int64]
+        if len(chosen) and np.all(np.diff(chosen) == 1):
+            # neighbours in order, as in staged predictions: views instead of copies
+            nodes = slice(int(self.offset[chosen[0]]), int(self.offset[chosen[-1] + 1]))
+            words = slice(int(self.category_offset[nodes.start]), int(self.category_offset[nodes.stop]))
+        else:
+            nodes = _ranges(self.offset[chosen], sizes)
+            words = _ranges(self.category_offset[nodes], np.diff(self.category_offset)[nodes])
+        per_node: dict[str, Any] = {
+            name: None if (array := getattr(self, name)) is None else array[nodes] for name in _NODE_DTYPES
+        }
+        return Forest(
+            n_features=self.n_features,
+            n_classes=self.n_classes,
+            offset=offset,
+            category_offset=_running(np.diff(self.category_offset)[nodes]),
+            category_bits=self.category_bits[words],
+            **per_node,
+        )
+
+    @classmethod
+    def concatenate(cls, forests: Sequence["Forest"]) -> Self:
+        """One forest of all trees of several, in order.
+
+        Parameters
+        ----------
+        forests : sequence of Forest
+            At least one; all with the same `n_features`, `n_classes` and kind of vote.
+
+        Raises
+        ------
+        ValueError
+            If there is none, or if they differ in columns, classes or kind of vote.
+
+        Examples
+        --------
+        ``Forest.concatenate([forest[:3], forest[3:]])`` has the trees of ``forest``.
+        """
+        if not forests:
+            raise ValueError("Forest.concatenate needs at least one forest.")
+        first = forests[0]
+        for number, forest in enumerate(forests):
+            for name in ("n_features", "n_classes", "kind", "n_outputs"):
+                if getattr(forest, name) != getattr(first, name):
+                    raise ValueError(
+                        f"Forests cannot be joined: forest {number} has {name} = {getattr(forest, name)!r}, "
+                        f"the first has {getattr(first, name)!r}."
+                    )
+        per_node: dict[str, Any] = {
+            name: np.concatenate([getattr(f, name) for f in forests])
+            for name in _NODE_DTYPES
+            if getattr(first, name) is not None
+        }
+        return cls(
+            n_features=first.n_features,
+            n_classes=first.n_classes,
+            offset=_running(np.concatenate([f.n_nodes for f in forests])),
+            category_offset=_running(np.concatenate([np.diff(f.category_offset) for f in forests])),
+            category_bits=np.concatenate([f.category_bits for f in forests]),
+            **({"label": None, "value": None} | per_node),
+        )
+
+    @property
+    def kind(self) -> VoteKind:
+        """``"label"`` when the leaves name classes, ``"score"`` when they hold numbers."""
+        return "score" if self.label is None else "label"
+
+    @property
+    def n_outputs(self) -> int:
+        """Columns of a tally: the number of classes for labels, D for scores."""
+        return self.n_classes if self.value is None else self.value.shape[1]
+
+    @property
+    def n_nodes(self) -> NDArray[np.int64]:
+        """Number of nodes of each tree, ``(T,)``."""
+        return np.diff(self.offset)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays, the training record included."""
+        return sum(array.nbytes for name in _DTYPES if (array := getattr(self, name)) is not None)
+
+    @property
+    def spread(self) -> NDArray[np.float64]:
+        """The most that each tree can change a margin, ``(T,)``.
+
+        1 for labels. For scores the largest over the leaves of |value| (D = 1) or of max_k - min_k (D = K).
+        """
+        if self.value is None or not len(self):
+            return np.ones(len(self))
+        width = np.abs(self.value[:, 0]) if self.value.shape[1] == 1 else np.ptp(self.value, axis=1)
+        return np.maximum.reduceat(np.where(self.feature < 0, width, 0.0), self.offset[:-1])
+
+    # -- voting -------------------------------------------------------------------------------------------
+
+    def apply(self, X: NDArray[np.float64], n_threads: int = 1) -> NDArray[np.int32]:
+        """Leaf that each row reaches in each tree.
+
+        Parameters
+        ----------
+        X : float64 array (n, p)
+            The encoded matrix.
+        n_threads : int, default=1
+            Ceiling on the number of threads; the result does not depend on it.
+
+        Returns
+        -------
+        int32 array (n, T)
+            Node numbers within each tree.
+
+        Raises
+        ------
+        ValueError
+            If `X` is not a matrix of `n_features` columns.
+
+        Examples
+        --------
+        ``forest.label[forest.apply(X) + forest.offset[:-1]]`` is ``forest.votes(X)``.
+        """
+        return self._trees.apply(self._matrix(X), n_threads)
+
+    def tally(
+        self, X: NDArray[np.float64], weights: NDArray[np.float64] | None = None, n_threads: int = 1
+    ) -> NDArray[np.float64]:
+        """Weighted sum of the votes, F(x) = sum_t w_t h_t(x).
+
+        Parameters
+        ----------
+        X : float64 array (n, p)
+            The encoded matrix.
+        weights : float64 array (T,), default=None
+            How much each tree counts; None counts every tree once.
+        n_threads : int, default=1
+            Ceiling on the number of threads; the bits of the result do not depend on it.
+
+        Returns
+        -------
+        float64 array
+            ``(n, n_classes)`` for labels: the weight voting for each class. ``(n, D)`` for scores.
+
+        Raises
+        ------
+        ValueError
+            If `X` is not a matrix of `n_features` columns, or there is not one weight per tree.
+
+        Examples
+        --------
+        ``forest.tally(X).argmax(axis=1)`` is the plain majority vote.
+        """
+        X = self._matrix(X)
+        weights = np.ones(len(self)) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+        if weights.shape != (len(self),):
+            raise ValueError(f"weights has shape {weights.shape}; a forest of {len(self)} trees needs ({len(self)},).")
+        if self.value is not None:
+            return self._trees.sum_values(X, self.value, weights, n_threads)
+        assert self.label is not None
+        return self._trees.tally_labels(X, self.label, weights, self.n_classes, n_threads)
+
+    def votes(self, X: NDArray[np.float64], n_threads: int = 1) -> NDArray[np.int16] | NDArray[np.float64]:
+        """Vote of every tree on every row.
+
+        Parameters
+        ----------
+        X : float64 array (n, p)
+            The encoded matrix.
+        n_threads : int, default=1
+            Ceiling on the number of threads; the result does not depend on it.
+
+        Returns
+        -------
+        int16 array (n, T) or float64 array (n, T, D)
+            Class indices, -1 where a tree abstains, for labels; the leaves' values for scores.
+
+        Raises
+        ------
+        ValueError
+            If `X` is not a matrix of `n_features` columns.
+
+        Examples
+        --------
+        ``(forest.votes(X) == -1).mean(axis=0)`` is how often each tree abstains.
+        """
+        leaves = self.apply(X, n_threads) + self.offset[:-1]
+        if self.value is not None:
+            scores: NDArray[np.float64] = self.value[leaves]
+            return scores
+        assert self.label is not None
+        labels: NDArray[np.int16] = self.label.astype(np.int16)[leaves]
+        return labels
+
+    def feature_importances(self, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Share of the total split gain that each feature earned.
+
+        Parameters
+        ----------
+        weights : float64 array (T,), default=None
+            How much each tree counts (its absolute value is used); None counts every tree once.
+
+        Returns
+        -------
+        float64 array (p,)
+            Sums to one; all zeros when no tree has a split that gained anything.
+
+        Raises
+        ------
+        ValueError
+            If there is not one weight per tree.
+
+        Examples
+        --------
+        ``np.argsort(forest.feature_importances())[::-1][:5]`` are the five most used features.
+        """
+        gain = self.gain
+        if weights is not None:
+            if len(weights) != len(self):
+                raise ValueError(f"weights has {len(weights)} elements; the forest has {len(self)} trees.")
+            gain = gain * np.repeat(np.abs(weights), self.n_nodes)
+        split = self.feature >= 0
+        earned = np.bincount(self.feature[split], weights=gain[split], minlength=self.n_features)
+        total = earned.sum()
+        return earned / total if total > 0 else np.zeros(self.n_features)
+
+    # -- checking -----------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Look at every value; after this, no walk can leave the arrays or fail to end.
+
+        Raises
+        ------
+        ValueError
+            Naming the array, the tree and the node at fault: extents that do not rise, a column or a child
+            out of range, nodes that do not form a tree, category bits out of order, a class out of range, a
+            number that is not finite or a negative count.
+
+        Examples
+        --------
+        ``forest.check()`` returns nothing for a forest that training made.
+        """
+        check_forest(self)
+
+    # -- the native side ----------------------------------------------------------------------------------
+
+    @cached_property
+    def _trees(self) -> "_core.Trees":
+        return _core.Trees(
+            self.n_features,
+            self.offset,
+            self.feature,
+            self.threshold,
+            self.left,
+            self.missing_left,
+            self.category_offset,
+            self.category_bits,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def _matrix(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        X = np.ascontiguousarray(X, dtype=np.float64)
+        if X.ndim != 2 or X.shape[1] != self.n_features:
+            raise ValueError(f"X has shape {X.shape}; the forest needs (n, {self.n_features}).")
+        return X
+
+
+def _frozen(name: str, array: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
+    """A read-only view of an array of the right type; anything else is refused, not converted."""
+    if not isinstance(array, np.ndarray) or array.dtype != dtype:
+        found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
+        raise ValueError(f"{name} is {found}; it must be an array of {np.dtype(dtype)}.")
+    if array.ndim != (2 if name == "value" else 1) or not array.flags.c_contiguous or not array.flags.aligned:
+        wanted = "matrix" if name == "value" else "vector"
+        raise ValueError(f"{name} must be a C-contiguous {wanted}; its shape is {array.shape}.")
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _running(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Extents of ranges laid end to end."""
+    return np.concatenate([[0], np.cumsum(sizes)], dtype=np.int64)
+
+
+def _ranges(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Positions of several ranges, one after the other."""
+    return np.arange(sizes.sum()) + np.repeat(starts - _running(sizes)[:-1], sizes)

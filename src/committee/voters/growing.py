@@ -1,0 +1,141 @@
+"""From trees as the kernel grows them (bins) to voters as a committee keeps them (values)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from committee._core import Grower, GrownTree
+from committee.data.binning import Bins
+from committee.voters.forest import Forest
+
+if TYPE_CHECKING:
+    from committee._core import Criterion
+
+
+@dataclass(frozen=True)
+class GrowthLimits:
+    """When a tree stops growing, as users say it; `grower` translates."""
+
+    max_depth: int | None = None
+    max_leaf_nodes: int | None = None
+    min_samples_leaf: int = 1
+    min_weight_leaf: float = 0.0
+    min_impurity_decrease: float = 0.0
+    max_features: int | float | str | None = None
+
+
+GROWTH_CONSTRAINTS: dict[str, list[Any]] = {
+    "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+    "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
+    "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
+    "min_weight_leaf": [Interval(Real, 0.0, 0.5, closed="both")],
+    "min_impurity_decrease": [Interval(Real, 0.0, None, closed="left")],
+    "max_features": [
+        Interval(Integral, 1, None, closed="left"),
+        Interval(Real, 0.0, 1.0, closed="right"),
+        StrOptions({"sqrt", "log2"}),
+        None,
+    ],
+    "max_bins": [Interval(Integral, 2, 65_535, closed="both")],
+}
+"""scikit-learn parameter constraints of `GrowthLimits` and the number of bins."""
+
+
+def grower(
+    X: NDArray[np.float64],
+    bins: Bins,
+    criterion: Criterion,
+    n_classes: int,
+    limits: GrowthLimits,
+    n_threads: int,
+) -> Grower:
+    """Bin the matrix and make ready to grow trees on it."""
+    return Grower(
+        bins.encode(X, n_threads),
+        bins.n_bins,
+        bins.categorical,
+        criterion,
+        n_classes,
+        max_depth=limits.max_depth or 0,
+        max_leaf_nodes=limits.max_leaf_nodes or 0,
+        min_samples_leaf=limits.min_samples_leaf,
+        min_weight_leaf=limits.min_weight_leaf,
+        min_gain=limits.min_impurity_decrease,
+        max_features=n_features_tried(limits.max_features, X.shape[1]),
+        n_threads=n_threads,
+    )
+
+
+def n_features_tried(max_features: int | float | str | None, p: int) -> int:
+    """Features a node looks at: None all, an int that many, a float that share, "sqrt" or "log2" of them."""
+    if max_features is None:
+        return p
+    if isinstance(max_features, str):
+        return max(1, int(np.sqrt(p) if max_features == "sqrt" else np.log2(p)))
+    if isinstance(max_features, Integral):
+        if max_features > p:
+            raise ValueError(f"max_features={max_features} exceeds the {p} columns; use None for all of them.")
+        return int(max_features)
+    return max(1, int(max_features * p))
+
+
+def plant(
+    trees: Sequence[GrownTree],
+    bins: Bins,
+    n_classes: int,
+    *,
+    label: Sequence[NDArray[np.int32]] | None = None,
+    value: Sequence[NDArray[np.float64]] | None = None,
+) -> Forest:
+    """A `Forest` of grown trees.
+
+    Parameters
+    ----------
+    trees : sequence of GrownTree
+        As `committee._core.Grower` returns them.
+    bins : Bins
+        The bins they were grown on; their edges become thresholds.
+    n_classes : int
+        Number of classes K.
+    label, value : sequence of arrays
+        What each tree's nodes vote: class indices ``(N,)`` or scores ``(N, D)``; exactly one of the two.
+    """
+    feature = np.concatenate([tree.feature for tree in trees])
+    bin = np.concatenate([tree.bin for tree in trees])
+    words = np.concatenate([np.diff(tree.category_offset) for tree in trees])
+    return Forest(
+        n_features=len(bins.n_categories),
+        n_classes=n_classes,
+        offset=np.cumsum([0, *(len(tree.feature) for tree in trees)], dtype=np.int64),
+        feature=feature,
+        threshold=bins.threshold(feature, bin),
+        left=np.concatenate([tree.left for tree in trees]),
+        missing_left=np.concatenate([tree.missing_left for tree in trees]),
+        category_offset=np.concatenate([[0], np.cumsum(words)]).astype(np.int64),
+        category_bits=np.concatenate([tree.category_bits for tree in trees]),
+        label=None if label is None else np.concatenate(label),
+        value=None if value is None else np.concatenate(value),
+        gain=np.concatenate([tree.gain for tree in trees]),
+        weight=np.concatenate([tree.sums.sum(axis=1) for tree in trees]),
+        count=np.concatenate([tree.count for tree in trees]),
+    )
+
+
+def leaf_labels(tree: GrownTree) -> NDArray[np.int32]:
+    """The heaviest class of each leaf (ties: the first), -1 on inner nodes."""
+    return np.where(tree.feature < 0, tree.sums.argmax(axis=1), -1).astype(np.int32)
+
+
+def class_shares(tree: GrownTree) -> NDArray[np.float64]:
+    """Each node's class weights as shares ``(N, K)``; a node without weight says nothing (uniform)."""
+    total = tree.sums.sum(axis=1, keepdims=True)
+    share = np.full_like(tree.sums, 1.0 / tree.sums.shape[1])
+    np.divide(tree.sums, total, out=share, where=total > 0)
+    return share

@@ -1,0 +1,170 @@
+"""Random small tables to grow trees on, in every mixture the kernels must take."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+from numpy.typing import NDArray
+from tests.oracles import grow as oracle
+
+from committee import _core
+
+Codes = NDArray[np.uint8] | NDArray[np.uint16]
+CLASS_CRITERIA = ("gini", "entropy", "confidence", "confidence_mh", "abstaining")
+CRITERIA = (*CLASS_CRITERIA, "squared_error")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One binned table with labels and targets; ``kind`` "confidence_mh" has (n, K) weights."""
+
+    kind: str
+    codes: Codes
+    n_bins: NDArray[np.int32]
+    categorical: NDArray[np.uint8]
+    labels: NDArray[np.uint16]
+    n_classes: int
+    targets: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    rows: NDArray[np.int32] | None = None
+
+    @property
+    def criterion(self) -> str:
+        return "confidence" if self.kind == "confidence_mh" else self.kind
+
+    @property
+    def table(self) -> oracle.Table:
+        if self.kind == "squared_error":
+            statistics = oracle.target_statistics(self.targets, self.weights)
+        else:
+            statistics = oracle.class_statistics(self.labels, self.weights, self.n_classes)
+        return oracle.Table(
+            codes=self.codes,
+            n_bins=self.n_bins,
+            categorical=self.categorical,
+            criterion=self.criterion,
+            statistics=statistics,
+            weights=self.weights if self.weights.ndim == 1 else self.weights.sum(1),
+            rows=np.arange(len(self.codes)) if self.rows is None else np.asarray(self.rows, dtype=np.int64),
+        )
+
+    def limits(self, **limits: Any) -> oracle.Limits:
+        if self.kind == "abstaining":
+            limits["max_depth"] = 1
+        return oracle.Limits(**limits)
+
+    def grower(self, limits: oracle.Limits, max_features: int = 0, n_threads: int = 1) -> _core.Grower:
+        return _core.Grower(
+            self.codes,
+            self.n_bins,
+            self.categorical,
+            self.criterion,  # type: ignore[arg-type]
+            self.n_classes,
+            max_depth=limits.max_depth,
+            max_leaf_nodes=limits.max_leaf_nodes,
+            min_samples_leaf=limits.min_samples_leaf,
+            min_weight_leaf=limits.min_weight_leaf,
+            min_gain=limits.min_gain,
+            max_features=max_features,
+            n_threads=n_threads,
+        )
+
+    def grow_with(self, grower: _core.Grower, seed: int = 0) -> _core.GrownTree:
+        if self.kind == "squared_error":
+            return grower.grow_targets(self.targets, self.weights, self.rows, seed)
+        return grower.grow_classes(self.labels, self.weights, self.rows, seed)
+
+    def grow(self, limits: oracle.Limits, max_features: int = 0, n_threads: int = 1, seed: int = 0) -> _core.GrownTree:
+        return self.grow_with(self.grower(limits, max_features, n_threads), seed)
+
+
+def random_weights(rng: np.random.Generator, shape: tuple[int, ...], kind: str) -> NDArray[np.float64]:
+    if kind == "equal":
+        return np.ones(shape)
+    if kind == "integer":
+        weights = rng.integers(0, 4, shape).astype(np.float64)
+    elif kind == "some_zero":
+        weights = rng.exponential(size=shape) * (rng.random(shape) < 0.7)
+    else:
+        weights = np.exp(rng.normal(size=shape) * 3.0)
+    weights[0] = 1.0  # never all zero
+    return weights
+
+
+def random_case(
+    rng: np.random.Generator,
+    kind: str,
+    n: int,
+    p: int,
+    n_classes: int = 2,
+    max_bins: int = 6,
+    weights: str = "equal",
+    categorical: str = "mixed",
+    missing: float = 0.1,
+    wide: bool = False,
+) -> Case:
+    """Labels and targets lean on the first column, so that deeper trees have something to find."""
+    if kind == "confidence":
+        n_classes = 2
+    n_bins = rng.integers(1, max_bins + 1, p).astype(np.int32)
+    codes = rng.integers(0, n_bins, (n, p))
+    codes = np.where(rng.random((n, p)) < missing, n_bins, codes)
+    flags = {"none": np.zeros(p), "all": np.ones(p), "mixed": rng.integers(0, 2, p)}[categorical]
+    guess = (codes[:, 0] * (1 + codes[:, -1])) % n_classes
+    labels = np.where(rng.random(n) < 0.6, guess, rng.integers(0, n_classes, n)).astype(np.uint16)
+    return Case(
+        kind=kind,
+        codes=codes.astype(np.uint16) if wide else codes.astype(np.uint8),
+        n_bins=n_bins,
+        categorical=flags.astype(np.uint8),
+        labels=labels,
+        n_classes=n_classes,
+        targets=codes[:, 0] - 2.0 + rng.normal(size=n),
+        weights=random_weights(rng, (n, n_classes) if kind == "confidence_mh" else (n,), weights),
+    )
+
+
+def one_column(codes: list[int], labels: list[int], n_bins: int, categorical: bool = False) -> Case:
+    """Two classes, equal weights, Gini."""
+    case = random_case(np.random.default_rng(0), "gini", len(codes), 1)
+    return replace(
+        case,
+        codes=np.array(codes, dtype=np.uint8)[:, None],
+        n_bins=np.array([n_bins], dtype=np.int32),
+        categorical=np.array([categorical], dtype=np.uint8),
+        labels=np.array(labels, dtype=np.uint16),
+    )
+
+
+@st.composite
+def cases(draw: st.DrawFn, /, kinds: tuple[str, ...] = CRITERIA, max_rows: int = 60, **fixed: Any) -> Case:
+    """A few drawn sizes and kinds; the cells themselves come from a drawn seed: examples are cheap."""
+    options: dict[str, Any] = {
+        "kind": draw(st.sampled_from(kinds)),
+        "n": draw(st.integers(2, max_rows)),
+        "p": draw(st.integers(1, 4)),
+        "n_classes": draw(st.integers(2, 4)),
+        "weights": draw(st.sampled_from(["equal", "integer", "some_zero", "heavy"])),
+        "missing": draw(st.sampled_from([0.0, 0.1, 0.5])),
+        "wide": draw(st.booleans()),
+    }
+    options.update(fixed)
+    return random_case(np.random.default_rng(draw(st.integers(0, 2**32 - 1))), **options)
+
+
+def limits_for(case: Case, draw: st.DrawFn) -> oracle.Limits:
+    return case.limits(
+        max_depth=draw(st.integers(0, 4)),
+        max_leaf_nodes=draw(st.sampled_from([0, 0, 2, 3, 5])),
+        min_samples_leaf=draw(st.sampled_from([1, 1, 2, 5])),
+        # odd shares: a child of exactly that weight would be a matter of rounding
+        min_weight_leaf=draw(st.sampled_from([0.0, 0.0, 0.0314159, 0.1234567])),
+        min_gain=draw(st.sampled_from([0.0, 0.0, 0.0123457])),
+    )
+
+
+@st.composite
+def cases_with_limits(draw: st.DrawFn, /, **fixed: Any) -> tuple[Case, oracle.Limits]:
+    case = draw(cases(**fixed))
+    return case, limits_for(case, draw)

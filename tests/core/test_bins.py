@@ -1,0 +1,291 @@
+"""Bins: edges that separate exactly or share the weight out evenly, and codes that say where a value lies."""
+
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
+from tests.oracles import bins as oracle
+
+from committee import _core
+
+EVERY_ROW = 2**40
+NUMERIC = np.zeros(1, dtype=np.int32)
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+special = st.sampled_from([0.0, -0.0, 1.0, np.nextafter(1.0, 2.0), 5e-324, -5e-324, 1e-323, 1e308, -1e308, 1.79e308])
+columns = arrays(np.float64, st.integers(1, 40), elements=finite | special | st.just(np.nan))
+crowded = arrays(np.float64, st.integers(1, 200), elements=st.integers(-30, 30).map(float) | st.just(np.nan))
+
+
+def edges_of(
+    column: NDArray[np.float64],
+    weights: NDArray[np.float64] | None = None,
+    max_bins: int = 255,
+    max_sample: int = EVERY_ROW,
+) -> NDArray[np.float64]:
+    edges, offset = _core.bin_edges(column[:, None].copy(), weights, NUMERIC, max_bins, max_sample, 1)
+    np.testing.assert_array_equal(offset, [0, len(edges)])
+    return edges
+
+
+def assert_separates(edges: NDArray[np.float64], values: NDArray[np.float64]) -> None:
+    """One edge in each gap between neighbouring values, as near its middle as the grid of floats allows."""
+    assert len(edges) == max(0, len(values) - 1)
+    assert (values[:-1] <= edges).all()
+    assert (edges < values[1:]).all()
+    middle = 0.5 * values[:-1] + 0.5 * values[1:]
+    grid = np.spacing(0.5 * np.maximum(np.abs(values[:-1]), np.abs(values[1:])))  # halved: 1e308 has no next
+    assert (np.abs(edges - middle) <= 2 * grid).all()
+
+
+@given(columns)
+@example(np.array([1e308, -1e308]))
+@example(np.array([0.0, -0.0]))
+@example(np.array([1.0, np.nextafter(1.0, 2.0), np.nextafter(1.0, 0.0)]))
+@example(np.array([5e-324, 0.0, -5e-324, 1e-323]))
+@example(np.array([-1.79e308, 1.79e308, 1.7e308]))
+@example(np.full(5, np.nan))
+@example(np.full(5, 3.5))
+def test_few_values_get_a_bin_each(column: NDArray[np.float64]) -> None:
+    values = oracle.values_in_use(column, None)
+    edges = edges_of(column)
+    assert_separates(edges, values)
+    np.testing.assert_allclose(edges, oracle.exact_edges(column, None), rtol=1e-15, atol=1e-323)
+    known = column[~np.isnan(column)]
+    np.testing.assert_array_equal((edges[None, :] < known[:, None]).sum(1), np.searchsorted(values, known))
+
+
+@given(crowded, st.integers(2, 20))
+def test_few_values_are_counted_up_to_max_bins(column: NDArray[np.float64], max_bins: int) -> None:
+    values = oracle.values_in_use(column, None)
+    edges = edges_of(column, max_bins=max_bins)
+    if len(values) <= max_bins:
+        assert_separates(edges, values)
+    else:
+        assert 1 <= len(edges) <= max_bins - 1
+
+
+@given(crowded, st.integers(2, 20), st.sampled_from(["none", "integer", "heavy"]), st.integers(0, 2**32 - 1))
+def test_many_values_share_the_weight_out(column: NDArray[np.float64], max_bins: int, kind: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    weights = {
+        "none": None,
+        "integer": rng.integers(0, 4, len(column)).astype(np.float64),
+        "heavy": np.exp(3 * rng.normal(size=len(column))),
+    }[kind]
+    if weights is not None:
+        weights[0] = 1.0
+    values = oracle.values_in_use(column, weights)
+    edges = edges_of(column, weights, max_bins)
+    assert len(edges) <= max_bins - 1
+    assert (np.diff(edges) > 0).all()
+    if len(values) < 2:
+        assert len(edges) == 0
+        return
+    # every edge parts two neighbouring values, in the middle of their gap
+    below = np.searchsorted(values, edges, side="right")
+    assert (below >= 1).all()
+    assert (below < len(values)).all()
+    assert (edges < values[below]).all()
+    np.testing.assert_allclose(edges, 0.5 * (values[below - 1] + values[below]))
+    # no bin holds much more than its share
+    w = np.ones(len(column)) if weights is None else weights
+    in_use = ~np.isnan(column) & (w > 0)
+    in_bin = np.bincount(np.searchsorted(edges, column[in_use]), w[in_use], minlength=len(edges) + 1)
+    of_value = np.bincount(np.searchsorted(values, column[in_use]), w[in_use])
+    assert in_bin.max() <= (2 / max_bins * of_value.sum() + of_value.max()) * (1 + 1e-9)
+    assert in_bin.min() > 0
+
+
+def test_equal_weights_of_many_values_give_equal_bins() -> None:
+    column = np.random.default_rng(0).permutation(10_000).astype(np.float64)
+    edges = edges_of(column, max_bins=100)
+    in_bin = np.bincount(np.searchsorted(edges, column))
+    assert len(in_bin) == 100
+    np.testing.assert_array_equal(in_bin, 100)
+
+
+@given(crowded, st.integers(2, 12), st.integers(0, 2**32 - 1))
+def test_integer_weights_are_repeated_rows(column: NDArray[np.float64], max_bins: int, seed: int) -> None:
+    times = np.random.default_rng(seed).integers(0, 4, len(column))
+    times[0] = 2
+    weighted = edges_of(column, times.astype(np.float64), max_bins)
+    np.testing.assert_array_equal(weighted, edges_of(np.repeat(column, times), None, max_bins))
+
+
+@given(crowded, st.integers(2, 12))
+def test_order_of_rows_does_not_matter(column: NDArray[np.float64], max_bins: int) -> None:
+    np.testing.assert_array_equal(edges_of(column, None, max_bins), edges_of(column[::-1], None, max_bins))
+
+
+def test_rare_values_that_the_sample_misses_keep_their_bin() -> None:
+    column = np.zeros(10_000)
+    column[4_321] = 1.0
+    column[[7, 9_999]] = [2.0, -5.0]
+    np.testing.assert_array_equal(edges_of(column, max_sample=100), [-2.5, 0.5, 1.5])
+    weights = np.ones(10_000)
+    weights[7] = 0.0
+    np.testing.assert_array_equal(edges_of(column, weights, max_sample=100), [-2.5, 0.5])
+
+
+def test_a_sample_of_many_values_is_near_the_quantiles_of_all() -> None:
+    column = np.random.default_rng(0).random(100_000)
+    edges = edges_of(column, max_bins=10, max_sample=5_000)
+    np.testing.assert_allclose(edges, np.arange(1, 10) / 10, atol=0.03)
+
+
+@pytest.mark.parametrize("max_bins", [256, 65_535])
+def test_wide_bins(max_bins: int) -> None:
+    column = np.random.default_rng(1).normal(size=70_000)
+    edges = edges_of(column, max_bins=max_bins)
+    assert len(edges) == max_bins - 1
+    codes = _core.bin_codes(column[:, None].copy(), edges, np.array([0, len(edges)]), NUMERIC, True, 1)
+    assert codes.dtype == np.uint16
+    np.testing.assert_array_equal(codes[:, 0], np.searchsorted(edges, column))
+
+
+# --- several columns ----------------------------------------------------------------------------------------
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, p = draw(st.integers(1, 300)), draw(st.integers(1, 9))
+    n_categories = (rng.integers(0, 40, p) * rng.integers(0, 2, p)).astype(np.int32)
+    X = np.where(n_categories > 0, rng.integers(0, np.maximum(n_categories, 1), (n, p)), rng.normal(size=(n, p)))
+    X = np.where(rng.random((n, p)) < 0.3, np.round(X), X)
+    X[rng.random((n, p)) < 0.1] = np.nan
+    return X, n_categories
+
+
+@given(tables(), st.integers(2, 30), st.booleans())
+def test_columns_are_binned_one_by_one(
+    table: tuple[NDArray[np.float64], NDArray[np.int32]], max_bins: int, wide: bool
+) -> None:
+    X, n_categories = table
+    edges, offset = _core.bin_edges(X, None, n_categories, max_bins, EVERY_ROW, 1)
+    assert edges.dtype == np.float64
+    assert offset.dtype == np.int64
+    for j in range(X.shape[1]):
+        own = edges[offset[j] : offset[j + 1]]
+        np.testing.assert_array_equal(own, [] if n_categories[j] else edges_of(X[:, j], None, max_bins))
+    codes = _core.bin_codes(X, edges, offset, n_categories, wide, 1)
+    assert codes.dtype == (np.uint16 if wide else np.uint8)
+    np.testing.assert_array_equal(codes, oracle.bin_codes(X, edges, offset, n_categories))
+
+
+@given(
+    arrays(np.float64, st.integers(0, 20), elements=finite).map(np.unique),
+    arrays(np.float64, st.integers(1, 60), elements=st.floats() | special),
+)
+def test_codes_say_on_which_side_of_the_edges(edges: NDArray[np.float64], column: NDArray[np.float64]) -> None:
+    with np.errstate(over="ignore"):
+        column = np.concatenate([column, edges, np.nextafter(edges, np.inf), np.nextafter(edges, -np.inf)])
+    codes = _core.bin_codes(column[:, None].copy(), edges, np.array([0, len(edges)]), NUMERIC, False, 1)[:, 0]
+    missing = np.isnan(column)
+    assert (codes[missing] == len(edges) + 1).all()
+    for b, edge in enumerate(edges):
+        np.testing.assert_array_equal(codes[~missing] <= b, column[~missing] <= edge)
+
+
+def test_categories_out_of_range_are_missing() -> None:
+    column = np.array([0.0, 2.0, 3.0, -1.0, -0.0, 1.5, np.nan, np.inf, -np.inf, 1e300, 2**32 + 1.0, -0.5])
+    codes = _core.bin_codes(
+        column[:, None].copy(), np.empty(0), np.array([0, 0]), np.array([3], dtype=np.int32), False, 1
+    )
+    np.testing.assert_array_equal(codes[:, 0], [0, 2, 3, 3, 0, 3, 3, 3, 3, 3, 3, 3])
+
+
+# --- refusals -----------------------------------------------------------------------------------------------
+
+GOOD_EDGES: dict[str, Any] = {
+    "X": np.arange(12.0).reshape(4, 3),
+    "weights": np.ones(4),
+    "n_categories": np.array([0, 12, 0], dtype=np.int32),
+    "max_bins": 255,
+    "max_sample": 100,
+    "n_threads": 1,
+}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"max_bins": 1},
+        {"max_bins": 0},
+        {"max_bins": -5},
+        {"max_bins": 65_536},
+        {"max_sample": 0},
+        {"max_sample": -1},
+        {"weights": np.ones(3)},
+        {"weights": np.ones(5)},
+        {"weights": np.array([1.0, -1.0, 1.0, 1.0])},
+        {"weights": np.array([1.0, np.nan, 1.0, 1.0])},
+        {"weights": np.array([1.0, np.inf, 1.0, 1.0])},
+        {"weights": np.zeros(4)},
+        {"n_categories": np.array([0, 0], dtype=np.int32)},
+        {"n_categories": np.zeros(4, dtype=np.int32)},
+        {"n_categories": np.array([0, -1, 0], dtype=np.int32)},
+    ],
+    ids="-".join,
+)
+def test_bin_edges_refuses(wrong: dict[str, Any]) -> None:
+    _core.bin_edges(**GOOD_EDGES)
+    with pytest.raises(ValueError):
+        _core.bin_edges(**GOOD_EDGES | wrong)
+
+
+GOOD_CODES: dict[str, Any] = {
+    "X": np.arange(12.0).reshape(4, 3),
+    "edges": np.array([1.0, 2.0, 3.0]),
+    "offset": np.array([0, 2, 2, 3]),
+    "n_categories": np.array([0, 12, 0], dtype=np.int32),
+    "wide": False,
+    "n_threads": 1,
+}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"offset": np.array([0, 2, 3])},
+        {"offset": np.array([0, 2, 2, 3, 3])},
+        {"offset": np.array([0, 2, 1, 3])},
+        {"offset": np.array([0, 2, 2, 4])},
+        {"offset": np.array([0, 2, 2, 2])},
+        {"offset": np.array([-1, 2, 2, 3])},
+        {"offset": np.array([1, 2, 2, 3])},
+        {"offset": np.array([0, 2**40, 2**40, 3])},
+        {"edges": np.array([2.0, 1.0, 3.0])},
+        {"edges": np.array([1.0, np.nan, 3.0])},
+        {"n_categories": np.array([0, 12], dtype=np.int32)},
+        {"n_categories": np.array([0, 12, -3], dtype=np.int32)},
+        {"n_categories": np.array([0, 256, 0], dtype=np.int32)},
+        {"n_categories": np.array([0, 65_536, 0], dtype=np.int32), "wide": True},
+        {"edges": np.arange(257.0), "offset": np.array([0, 256, 256, 257])},
+        {"edges": np.arange(65_537.0), "offset": np.array([0, 65_536, 65_536, 65_537]), "wide": True},
+    ],
+    ids="-".join,
+)
+def test_bin_codes_refuses(wrong: dict[str, Any]) -> None:
+    _core.bin_codes(**GOOD_CODES)
+    with pytest.raises(ValueError):
+        _core.bin_codes(**GOOD_CODES | wrong)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.complex128, object])
+def test_other_types_of_number_are_refused(dtype: type) -> None:
+    with pytest.raises(TypeError):
+        _core.bin_edges(**GOOD_EDGES | {"X": GOOD_EDGES["X"].astype(dtype)})
+
+
+def test_255_bins_fit_narrow_codes() -> None:
+    column = np.append(np.arange(255.0), np.nan)
+    edges = edges_of(column)
+    assert len(edges) == 254
+    codes = _core.bin_codes(column[:, None].copy(), edges, np.array([0, 254]), NUMERIC, False, 1)
+    np.testing.assert_array_equal(codes[:, 0], np.arange(256))

@@ -1,0 +1,273 @@
+"""Growth: every split of every tree is checked against all candidates of its node, one by one."""
+
+from dataclasses import replace
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from numpy.typing import NDArray
+from tests.core.cases import CLASS_CRITERIA, CRITERIA, Case, cases, cases_with_limits, one_column, random_case
+from tests.core.checked_tree import ARRAYS, CheckedTree, assert_same_tree
+from tests.oracles import grow as oracle
+
+from committee import _core
+
+NO_LIMITS = oracle.Limits()
+
+
+@settings(max_examples=400)
+@given(cases_with_limits())
+def test_every_split_is_the_best_of_its_node(drawn: tuple[Case, oracle.Limits]) -> None:
+    case, limits = drawn
+    CheckedTree(case.grow(limits), case.table, limits).assert_right()
+
+
+@pytest.mark.parametrize("kind", CRITERIA)
+@pytest.mark.parametrize("categorical", ["none", "all"])
+@given(data=st.data())
+def test_every_criterion(kind: str, categorical: str, data: st.DataObject) -> None:
+    case, limits = data.draw(cases_with_limits(kinds=(kind,), categorical=categorical))
+    CheckedTree(case.grow(limits), case.table, limits).assert_right()
+
+
+def assert_same_splits(tree: _core.GrownTree, i: int, nodes: list[oracle.Node], k: int, n_bins: Any) -> None:
+    node = nodes[k]
+    assert tree.feature[i] == node.feature
+    if node.goes_left is None:
+        return
+    np.testing.assert_array_equal(
+        oracle.goes_left(tree, i, int(n_bins[node.feature]), categorical=False), node.goes_left
+    )
+    assert_same_splits(tree, int(tree.left[i]), nodes, node.left, n_bins)
+    assert_same_splits(tree, int(tree.left[i]) + 1, nodes, node.left + 1, n_bins)
+
+
+@pytest.mark.parametrize("kind", CRITERIA)
+@pytest.mark.parametrize("weights", ["equal", "integer"])
+@given(data=st.data())
+def test_ties_go_to_the_first_candidate(kind: str, weights: str, data: st.DataObject) -> None:
+    """Whole numbers tie often; the naive tree takes the lowest feature, the lowest bin, missing right."""
+    case = data.draw(cases(kinds=(kind,), n_classes=2, weights=weights, categorical="none"))
+    case = replace(case, targets=np.round(case.targets))
+    limits = case.limits(max_depth=data.draw(st.integers(1, 3)))
+    assert_same_splits(case.grow(limits), 0, oracle.grow(case.table, limits), 0, case.n_bins)
+
+
+# --- categories ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["gini", "entropy", "confidence", "squared_error"])
+@given(data=st.data())
+def test_categorical_split_is_the_best_of_all_subsets(kind: str, data: st.DataObject) -> None:
+    """Two classes: Breiman et al. 1984, section 4.2.2; squared error: Fisher 1958."""
+    case = data.draw(cases(kinds=(kind,), n_classes=2, p=1, categorical="all"))
+    tree = case.grow(case.limits(max_depth=1))
+    table = case.table
+    counts = np.bincount(case.codes[:, 0], minlength=case.n_bins[0] + 1)
+    masks = np.array(list(oracle.subset_masks(counts)), dtype=bool).reshape(-1, len(counts))
+    gains = oracle.gains_of(table, table.rows, 0, masks, NO_LIMITS)
+    best = max(gains.max(initial=0.0), 0.0)
+    assert tree.gain[0] == pytest.approx(best, abs=1e-9 * table.scale)
+
+
+def test_many_categories_use_several_words() -> None:
+    rng = np.random.default_rng(0)
+    codes: NDArray[np.uint8] = rng.integers(0, 200, (3000, 1)).astype(np.uint8)
+    good = rng.random(200) < 0.5
+    case = random_case(rng, "gini", 3000, 1)
+    case = replace(
+        case,
+        codes=codes,
+        n_bins=np.array([200], dtype=np.int32),
+        categorical=np.array([1], dtype=np.uint8),
+        labels=good[codes[:, 0]].astype(np.uint16),
+    )
+    tree = case.grow(NO_LIMITS)
+    np.testing.assert_array_equal(tree.feature, [0, -1, -1])
+    np.testing.assert_array_equal(tree.category_offset, [0, 7, 7, 7])
+    np.testing.assert_array_equal(oracle.goes_left(tree, 0, 200, categorical=True)[:200], ~good)
+    assert tree.category_bits[6] < 2 ** (200 - 192)
+
+
+# --- missing values -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("categorical", [False, True])
+@pytest.mark.parametrize(
+    ("codes", "labels", "missing_left"),
+    [
+        ([0, 0, 1, 1, 2], [0, 0, 1, 1, 0], 1),  # the missing row (code 2) is of the left child's class
+        ([0, 0, 1, 1, 2], [0, 0, 1, 1, 1], 0),
+        ([0, 0, 0, 1], [0, 0, 0, 1], 1),  # none missing: the larger child
+        ([0, 1, 1, 1], [0, 1, 1, 1], 0),
+        ([0, 0, 1, 1], [0, 0, 1, 1], 0),  # equal children: right
+    ],
+)
+def test_missing_values_learn_their_side(
+    codes: list[int], labels: list[int], missing_left: int, categorical: bool
+) -> None:
+    tree = one_column(codes, labels, 2, categorical).grow(oracle.Limits(max_depth=1))
+    assert tree.missing_left[0] == missing_left
+
+
+def test_missing_values_that_tell_nothing_go_right() -> None:
+    tree = one_column([0, 1, 2, 2], [0, 1, 0, 1], 2).grow(oracle.Limits(max_depth=1))
+    assert tree.missing_left[0] == 0
+
+
+def test_missing_against_present() -> None:
+    tree = one_column([0, 1, 2, 3, 3], [0, 0, 0, 1, 1], 3).grow(NO_LIMITS)
+    np.testing.assert_array_equal(tree.feature, [0, -1, -1])
+    assert tree.bin[0] == 2
+    assert tree.missing_left[0] == 0
+
+
+def test_categories_a_node_never_saw_follow_the_larger_child() -> None:
+    tree = one_column([0, 0, 3, 0], [0, 0, 1, 0], 5, categorical=True).grow(NO_LIMITS)
+    np.testing.assert_array_equal(oracle.goes_left(tree, 0, 5, categorical=True), [1, 1, 1, 0, 1, 1])
+    tree = one_column([0, 3, 3, 3], [0, 1, 1, 1], 5, categorical=True).grow(NO_LIMITS)
+    np.testing.assert_array_equal(oracle.goes_left(tree, 0, 5, categorical=True), [1, 0, 0, 0, 0, 0])
+
+
+# --- weights and rows ---------------------------------------------------------------------------------------
+
+
+# With more than two classes, cells of equal share in one class stand in an order that the last bit of a sum
+# decides, and a stump that may abstain can gain the same from any split: whole weights would compare ties.
+without_ties = cases(weights="integer", categorical="none") | cases(
+    kinds=("gini", "entropy", "confidence", "squared_error"),
+    n_classes=2,
+    weights="integer",
+    categorical="all",
+)
+
+
+@given(without_ties, st.integers(0, 3))
+def test_integer_weights_are_repeated_rows(case: Case, depth: int) -> None:
+    times = (1 + case.weights if case.weights.ndim == 1 else 1 + case.weights[:, 0]).astype(int)
+    case = replace(case, weights=np.broadcast_to(times.astype(float), case.weights.T.shape).T.copy())
+    limits = case.limits(max_depth=depth)
+    repeated = replace(
+        case,
+        codes=np.repeat(case.codes, times, axis=0),
+        labels=np.repeat(case.labels, times),
+        targets=np.repeat(case.targets, times),
+        weights=np.ones_like(np.repeat(case.weights, times, axis=0)),
+    )
+    ours, theirs = case.grow(limits), repeated.grow(limits)
+    np.testing.assert_array_equal(ours.feature, theirs.feature)
+    np.testing.assert_array_equal(ours.bin, theirs.bin)
+    np.testing.assert_array_equal(ours.leaf_of_row, theirs.leaf_of_row[np.cumsum(times) - times])
+    np.testing.assert_allclose(ours.gain, theirs.gain, atol=1e-9 * case.table.scale)
+    np.testing.assert_allclose(ours.sums, theirs.sums, atol=1e-12 * case.table.total)
+
+
+def leaf_groups(tree: _core.GrownTree, rows: NDArray[np.integer]) -> set[tuple[int, ...]]:
+    """Which rows end together, whatever their leaf is called."""
+    leaf = tree.leaf_of_row[rows]
+    return {tuple(np.flatnonzero(leaf == k).tolist()) for k in np.unique(leaf)}
+
+
+@settings(max_examples=200)
+@given(cases(weights="some_zero"), st.integers(0, 3))
+def test_rows_of_no_weight_change_no_split(case: Case, depth: int) -> None:
+    """They may swap children: with bin 1 weightless, <= 1 and missing is the rest of <= 2 without."""
+    limits = case.limits(max_depth=depth)
+    heavy = np.flatnonzero(case.table.weights > 0).astype(np.int32)
+    ours, theirs = case.grow(limits), replace(case, rows=heavy).grow(limits)
+    assert leaf_groups(ours, heavy) == leaf_groups(theirs, heavy)
+    np.testing.assert_allclose(np.sort(ours.gain), np.sort(theirs.gain), atol=1e-12 * case.table.scale)
+
+
+@pytest.mark.parametrize("kind", ["gini", "abstaining"])
+def test_a_child_without_weight_is_no_child(kind: str) -> None:
+    """A constant vote is the best stump here; rows of weight 0 must not stand in for its other side."""
+    codes, labels = [0, 1, 1, 2, 2], [0, 0, 1, 0, 1]
+    case = replace(one_column(codes, labels, 3), kind=kind, weights=np.array([0.0, 3.0, 1.0, 3.0, 1.0]))
+    tree = case.grow(oracle.Limits(max_depth=1))
+    if kind == "gini":
+        np.testing.assert_array_equal(tree.feature, [-1])
+    else:
+        np.testing.assert_array_equal(tree.bin, [1, -1, -1])
+    assert (tree.sums.sum(1) > 0).all()
+
+
+@given(cases_with_limits(), st.integers(0, 2**32 - 1))
+def test_some_rows_are_a_smaller_table(drawn: tuple[Case, oracle.Limits], seed: int) -> None:
+    case, limits = drawn
+    keep = np.random.default_rng(seed).random(len(case.codes)) < 0.6
+    keep[0] = True
+    rows = np.flatnonzero(keep)
+    ours = replace(case, rows=rows.astype(np.int32)).grow(limits)
+    smaller = replace(
+        case,
+        codes=case.codes[keep],
+        labels=case.labels[keep],
+        targets=case.targets[keep],
+        weights=case.weights[keep],
+    ).grow(limits)
+    for name in ARRAYS[:-1]:
+        np.testing.assert_array_equal(getattr(ours, name), getattr(smaller, name), err_msg=name)
+    np.testing.assert_array_equal(ours.leaf_of_row[keep], smaller.leaf_of_row)
+    assert (ours.leaf_of_row[~keep] == -1).all()
+
+
+@given(cases_with_limits(), st.integers(0, 2**32 - 1))
+def test_all_rows_are_no_rows_in_any_order(drawn: tuple[Case, oracle.Limits], seed: int) -> None:
+    case, limits = drawn
+    n = len(case.codes)
+    tree = case.grow(limits)
+    assert_same_tree(tree, replace(case, rows=np.arange(n, dtype=np.int32)).grow(limits))
+    shuffled = np.random.default_rng(seed).permutation(n).astype(np.int32)
+    other = replace(case, rows=shuffled)
+    CheckedTree(other.grow(limits), other.table, limits).assert_right()
+
+
+@given(cases_with_limits(kinds=CLASS_CRITERIA, weights="equal"), st.integers(0, 2**32 - 1))
+def test_order_of_rows_does_not_matter(drawn: tuple[Case, oracle.Limits], seed: int) -> None:
+    """To the bit where the total weight is exact in any order of summing."""
+    case, limits = drawn
+    shuffled = np.random.default_rng(seed).permutation(len(case.codes)).astype(np.int32)
+    assert_same_tree(case.grow(limits), replace(case, rows=shuffled).grow(limits))
+
+
+@given(cases_with_limits(max_rows=200))
+def test_narrow_and_wide_codes_agree(drawn: tuple[Case, oracle.Limits]) -> None:
+    case, limits = drawn
+    other = replace(case, codes=case.codes.astype(np.uint16))
+    assert_same_tree(replace(case, codes=case.codes.astype(np.uint8)).grow(limits), other.grow(limits))
+
+
+@pytest.mark.parametrize("kind", CRITERIA)
+@pytest.mark.parametrize("scale", [1e-140, 1e-20, 1e20, 1e140])
+def test_the_unit_of_the_weights_does_not_matter(kind: str, scale: float) -> None:
+    case = random_case(np.random.default_rng(5), kind, 50, 3, n_classes=3, weights="some_zero")
+    limits = case.limits(max_depth=3, min_weight_leaf=0.0314159, min_gain=0.001)
+    ours, scaled = case.grow(limits), replace(case, weights=scale * case.weights).grow(limits)
+    np.testing.assert_array_equal(ours.feature, scaled.feature)
+    np.testing.assert_array_equal(ours.leaf_of_row, scaled.leaf_of_row)
+    np.testing.assert_allclose(scaled.gain / scale, ours.gain, rtol=1e-9)
+
+
+# --- squared error ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.1, 1000.0])
+def test_rounding_is_not_a_gain(mean: float) -> None:
+    """Both values of the feature have targets of one mean, up to the rounding of their sums."""
+    rng = np.random.default_rng(0)
+    case = replace(one_column([0, 0, 0, 1, 1, 1], [0] * 6, 2), kind="squared_error", weights=np.full(6, 0.1))
+    for _ in range(100):
+        targets = rng.normal(size=6)
+        targets[[2, 5]] = -targets[[0, 3]] - targets[[1, 4]]
+        assert len(replace(case, targets=mean + targets).grow(NO_LIMITS).feature) == 1
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e6])
+def test_targets_far_from_zero(offset: float) -> None:
+    case = random_case(np.random.default_rng(3), "squared_error", 200, 3, max_bins=20)
+    limits = oracle.Limits(max_depth=3)
+    near, far = case.grow(limits), replace(case, targets=case.targets + offset).grow(limits)
+    np.testing.assert_array_equal(near.leaf_of_row, far.leaf_of_row)

@@ -1,0 +1,319 @@
+"""The grower: its limits, its draws of features, its buffers, and what it refuses."""
+
+import gc
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+from tests.core.cases import CRITERIA, Case, cases, cases_with_limits, random_case
+from tests.core.checked_tree import CheckedTree, assert_same_tree
+from tests.oracles import grow as oracle
+
+from committee import _core
+
+NO_LIMITS = oracle.Limits()
+
+
+# --- limits -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("max_leaf_nodes", [1, 2, 3, 7, 20])
+def test_as_many_leaves_as_asked_for(max_leaf_nodes: int) -> None:
+    case = random_case(np.random.default_rng(0), "gini", 2000, 4, max_bins=50)
+    tree = case.grow(oracle.Limits(max_leaf_nodes=max_leaf_nodes))
+    assert (tree.feature < 0).sum() == max_leaf_nodes
+
+
+@given(cases(weights="equal", n_classes=3), st.integers(1, 4), st.integers(0, 2**32 - 1))
+def test_max_features(case: Case, max_features: int, seed: int) -> None:
+    """A node looks at max_features features that vary in it, and takes the best split of those."""
+    limits = case.limits(max_depth=3)
+    checked = CheckedTree(case.grow(limits, max_features, seed=seed), case.table, limits)
+    checked.assert_shape()
+    checked.assert_sums()
+    checked.assert_leaf_of_row()
+    for i, rows in enumerate(checked.rows):
+        if not checked.may_split(i) or oracle.pure(case.table, rows):
+            continue
+        varies = np.array([len(np.unique(column)) > 1 for column in case.codes[rows].T])
+        looked_at = min(max_features, int(varies.sum()))
+        gain = checked.tree.gain[i] if checked.tree.feature[i] >= 0 else checked.least
+        offered = checked.gains(i)
+        if checked.tree.feature[i] >= 0:
+            checked.assert_split(i)
+            assert offered[checked.tree.feature[i]] <= gain + checked.noise
+        assert (offered[varies] <= gain + checked.noise).sum() >= looked_at
+
+
+def test_every_feature_is_drawn_equally_often() -> None:
+    rng = np.random.default_rng(0)
+    case = random_case(rng, "gini", 400, 6, max_bins=2, missing=0.0, categorical="none")
+    case = replace(case, n_bins=np.full(6, 2, np.int32), codes=rng.integers(0, 2, (400, 6)).astype(np.uint8))
+    grower = case.grower(oracle.Limits(max_depth=2), max_features=1)
+    trees = [case.grow_with(grower, seed) for seed in range(1200)]
+    drawn = np.array([tree.feature[:3] for tree in trees if len(tree.feature) >= 3 and tree.feature[0] >= 0])
+    at_root = np.bincount(drawn[:, 0], minlength=6)
+    assert len(drawn) > 1100
+    assert at_root.min() > 140
+    assert at_root.max() < 260
+    assert_same_tree(trees[7], case.grow_with(grower, 7))
+
+
+def test_neighbouring_seeds_draw_independently() -> None:
+    """Trees are given seeds in a row; what one of them drew must not tell what the next one draws."""
+    p, m = 8, 4
+    # the lower its number, the better a feature tells the label: the root shows the lowest one drawn
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 2, 4000)
+    codes = np.stack([np.where(rng.random(4000) < 0.5 + 0.05 * (p - j), labels, 1 - labels) for j in range(p)], axis=1)
+    case = replace(
+        random_case(rng, "gini", 4000, p),
+        codes=codes.astype(np.uint8),
+        labels=labels.astype(np.uint16),
+        n_bins=np.full(p, 2, np.int32),
+        categorical=np.zeros(p, np.uint8),
+        weights=np.ones(4000),
+    )
+    grower = case.grower(oracle.Limits(max_depth=1), max_features=m)
+    lowest = np.array([case.grow_with(grower, seed).feature[0] for seed in range(1500)])
+    for lag in (1, 2, 3):
+        assert abs(np.corrcoef(lowest[:-lag], lowest[lag:])[0, 1]) < 0.1
+
+
+def test_alternating_labels_grow_a_leaf_for_every_row() -> None:
+    n = 1000
+    case = replace(
+        random_case(np.random.default_rng(0), "gini", n, 1),
+        codes=np.arange(n, dtype=np.uint16)[:, None],
+        n_bins=np.array([n], dtype=np.int32),
+        categorical=np.zeros(1, np.uint8),
+        labels=(np.arange(n) % 2).astype(np.uint16),
+        weights=np.ones(n),
+    )
+    tree = case.grow(NO_LIMITS)
+    assert len(tree.feature) == 2 * n - 1
+    np.testing.assert_array_equal(np.sort(tree.leaf_of_row), np.flatnonzero(tree.feature < 0))
+
+
+@pytest.mark.parametrize("kind", CRITERIA)
+def test_tables_with_nothing_to_split(kind: str) -> None:
+    case = random_case(np.random.default_rng(0), kind, 5, 2)
+    limits = case.limits()
+    one_row = replace(case, rows=np.array([3], dtype=np.int32))
+    constant = replace(case, codes=np.zeros_like(case.codes))
+    pure = replace(case, labels=np.zeros_like(case.labels), targets=np.full(5, 0.1))
+    for nothing in (one_row, constant, pure):
+        tree = nothing.grow(limits)
+        np.testing.assert_array_equal(tree.feature, [-1])
+        np.testing.assert_array_equal(np.unique(tree.leaf_of_row[nothing.table.rows]), [0])
+        np.testing.assert_allclose(tree.sums[0], nothing.table.statistics[nothing.table.rows].sum(0), atol=1e-14)
+
+
+# --- a grower and its buffers -------------------------------------------------------------------------------
+
+
+@given(cases_with_limits(), st.integers(0, 2**32 - 1))
+def test_a_used_grower_grows_the_same_trees(drawn: tuple[Case, oracle.Limits], seed: int) -> None:
+    case, limits = drawn
+    rng = np.random.default_rng(seed)
+    grower = case.grower(limits)
+    for _ in range(4):
+        rows = np.flatnonzero(rng.random(len(case.codes)) < 0.5).astype(np.int32)
+        other = replace(case, rows=rows if len(rows) else None, weights=case.weights + rng.random())
+        assert_same_tree(other.grow_with(grower, seed), other.grow(limits, seed=seed))
+    assert_same_tree(case.grow_with(grower, seed), case.grow(limits, seed=seed))
+
+
+def test_a_grower_keeps_its_table_and_a_tree_its_arrays() -> None:
+    case = random_case(np.random.default_rng(0), "gini", 500, 5, max_bins=30)
+    expected = case.grow(NO_LIMITS)
+    grower = replace(case, codes=case.codes.copy(), n_bins=case.n_bins.copy()).grower(NO_LIMITS)
+    gc.collect()
+    noise = [np.full((500, 5), 255, dtype=np.uint8) for _ in range(50)]
+    tree = case.grow_with(grower)
+    assert_same_tree(tree, expected)
+    feature, sums = tree.feature, tree.sums
+    del tree, grower
+    gc.collect()
+    assert len(noise) == 50
+    np.testing.assert_array_equal(feature, expected.feature)
+    np.testing.assert_array_equal(sums, expected.sums)
+
+
+def test_buffers_do_not_grow_from_tree_to_tree() -> None:
+    statm = Path("/proc/self/statm")
+    if not statm.exists():
+        pytest.skip("needs /proc")
+    if "COMMITTEE_CORE" in os.environ:
+        pytest.skip("AddressSanitizer holds freed memory back")
+    case = random_case(np.random.default_rng(0), "gini", 60, 64, n_classes=8)
+    case = replace(case, n_bins=np.full(64, 255, dtype=np.int32))  # a histogram takes a megabyte
+    grower = case.grower(oracle.Limits(max_depth=2))
+
+    def pages_after(n_trees: int) -> int:
+        for seed in range(n_trees):
+            case.grow_with(grower, seed)
+        return int(statm.read_text().split()[1])
+
+    before = pages_after(20)
+    assert pages_after(150) - before < 30 * 2**20 // 4096
+
+
+# --- refusals -----------------------------------------------------------------------------------------------
+
+TABLE: dict[str, Any] = {
+    "codes": np.array([[0, 1], [3, 0], [1, 2], [2, 2]], dtype=np.uint8),
+    "n_bins": np.array([3, 2], dtype=np.int32),
+    "categorical": np.array([0, 1], dtype=np.uint8),
+    "criterion": "gini",
+    "n_classes": 2,
+    "max_depth": 2,
+    "max_leaf_nodes": 0,
+    "min_samples_leaf": 1,
+    "min_weight_leaf": 0.0,
+    "min_gain": 0.0,
+    "max_features": 0,
+    "n_threads": 1,
+}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"codes": np.array([[0, 3], [3, 0], [1, 2], [2, 2]], dtype=np.uint8)},
+        {"codes": np.array([[4, 0], [3, 0], [1, 2], [2, 2]], dtype=np.uint16)},
+        {"codes": np.empty((0, 2), dtype=np.uint8)},
+        {
+            "codes": np.empty((4, 0), dtype=np.uint8),
+            "n_bins": np.empty(0, np.int32),
+            "categorical": np.empty(0, np.uint8),
+        },
+        {"n_bins": np.array([3], dtype=np.int32)},
+        {"n_bins": np.array([3, 2, 1], dtype=np.int32)},
+        {"n_bins": np.array([3, -2], dtype=np.int32)},
+        {"categorical": np.array([1], dtype=np.uint8)},
+        {"categorical": np.array([1, 0, 0], dtype=np.uint8)},
+        {"criterion": "poisson"},
+        {"criterion": ""},
+        {"criterion": "abstaining"},
+        {"criterion": "abstaining", "max_depth": 0},
+        {"n_classes": 0},
+        {"n_classes": -1},
+        {"n_classes": 65_537},
+        {"max_depth": -1},
+        {"max_leaf_nodes": -1},
+        {"min_samples_leaf": 0},
+        {"min_samples_leaf": -1},
+        {"min_weight_leaf": -0.1},
+        {"min_weight_leaf": np.nan},
+        {"min_gain": -0.1},
+        {"min_gain": np.nan},
+        {"max_features": -1},
+    ],
+    ids="-".join,
+)
+def test_grower_refuses(wrong: dict[str, Any]) -> None:
+    _core.Grower(**TABLE)
+    with pytest.raises(ValueError):
+        _core.Grower(**TABLE | wrong)
+
+
+LABELS: dict[str, Any] = {
+    "labels": np.array([0, 1, 1, 0], dtype=np.uint16),
+    "weights": np.ones(4),
+    "rows": np.array([2, 0, 1], dtype=np.int32),
+    "seed": 0,
+}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"labels": np.array([0, 2, 1, 0], dtype=np.uint16)},
+        {"labels": np.array([0, 65_535, 1, 0], dtype=np.uint16)},
+        {"labels": np.array([0, 1, 1], dtype=np.uint16)},
+        {"weights": np.ones(3)},
+        {"weights": np.ones((4, 2))},  # not with Gini
+        {"weights": np.ones((4, 1, 1))},
+        {"weights": np.array([1.0, -1.0, 1.0, 1.0])},
+        {"weights": np.array([1.0, np.nan, 1.0, 1.0])},
+        {"weights": np.array([1.0, np.inf, 1.0, 1.0])},
+        {"weights": np.array([0.0, 0.0, 0.0, 1.0])},
+        {"weights": np.full(4, 1e308)},
+        {"weights": np.full(4, 5e-324)},
+        {"rows": np.array([0, 4], dtype=np.int32)},
+        {"rows": np.array([0, -1], dtype=np.int32)},
+        {"rows": np.array([0, 1, 0], dtype=np.int32)},
+        {"rows": np.array([0, 1, 2, 3, 0], dtype=np.int32)},
+        {"rows": np.array([], dtype=np.int32)},
+    ],
+    ids="-".join,
+)
+def test_grow_classes_refuses(wrong: dict[str, Any]) -> None:
+    grower = _core.Grower(**TABLE)
+    before = grower.grow_classes(**LABELS)
+    with pytest.raises(ValueError):
+        grower.grow_classes(**LABELS | wrong)
+    assert_same_tree(grower.grow_classes(**LABELS), before)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"targets": np.ones(3)},
+        {"targets": np.array([1.0, np.nan, 1.0, 1.0])},
+        {"targets": np.array([1.0, np.inf, 1.0, 1.0])},
+        {"targets": np.array([1e300, 1.0, 1.0, 1.0]), "weights": np.full(4, 1e300)},
+        {"weights": np.ones(5)},
+        {"weights": np.zeros(4)},
+        {"weights": np.array([1.0, -1.0, 1.0, 1.0])},
+        {"rows": np.array([0, 4], dtype=np.int32)},
+        {"rows": np.array([1, 1], dtype=np.int32)},
+    ],
+    ids="-".join,
+)
+def test_grow_targets_refuses(wrong: dict[str, Any]) -> None:
+    targets: dict[str, Any] = {
+        "targets": np.array([1.0, 2.0, 3.0, 4.0]),
+        "weights": np.ones(4),
+        "rows": None,
+        "seed": 0,
+    }
+    grower = _core.Grower(**TABLE | {"criterion": "squared_error"})
+    grower.grow_targets(**targets)
+    with pytest.raises(ValueError):
+        grower.grow_targets(**targets | wrong)
+
+
+def test_the_criterion_decides_what_can_be_grown() -> None:
+    with pytest.raises(ValueError):
+        _core.Grower(**TABLE | {"criterion": "squared_error"}).grow_classes(**LABELS)
+    with pytest.raises(ValueError):
+        _core.Grower(**TABLE).grow_targets(np.ones(4), np.ones(4), None, 0)
+    three = TABLE | {"criterion": "confidence", "n_classes": 3}
+    with pytest.raises(ValueError):
+        _core.Grower(**three).grow_classes(**LABELS)
+    with pytest.raises(ValueError):
+        _core.Grower(**three).grow_classes(**LABELS | {"weights": np.ones((4, 2))})
+    _core.Grower(**three).grow_classes(**LABELS | {"weights": np.ones((4, 3))})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"labels": LABELS["labels"].astype(np.int64)},
+        {"weights": np.ones(4, dtype=np.float32)},
+        {"rows": np.array([0, 1], dtype=np.int64)},
+        {"seed": -1},
+    ],
+    ids="-".join,
+)
+def test_other_types_are_refused(wrong: dict[str, Any]) -> None:
+    grower = _core.Grower(**TABLE)
+    with pytest.raises(TypeError):
+        grower.grow_classes(**LABELS | wrong)

@@ -1,0 +1,1 @@
+"""The naive version of every kernel, one file per header of ``core/``."""

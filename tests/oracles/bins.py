@@ -1,0 +1,44 @@
+"""Bins the slow way: edges from the sorted distinct values, codes by binary search."""
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def between(a: float, b: float) -> float:
+    """A number e with a <= e < b, half-way where the floating-point grid has such a number."""
+    middle = 0.5 * a + 0.5 * b
+    return middle if a <= middle < b else a
+
+
+def values_in_use(column: NDArray[np.float64], weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """The distinct values that count: not missing, and of positive weight."""
+    keep = ~np.isnan(column)
+    if weights is not None:
+        keep &= weights > 0.0
+    return np.unique(column[keep])
+
+
+def exact_edges(column: NDArray[np.float64], weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """One bin per distinct value."""
+    values = values_in_use(column, weights)
+    return np.array([between(a, b) for a, b in pairwise(values)], dtype=np.float64)
+
+
+def bin_codes(
+    X: NDArray[np.float64],
+    edges: NDArray[np.float64],
+    offset: NDArray[np.int64],
+    n_categories: NDArray[np.int32],
+) -> NDArray[np.int64]:
+    codes = np.empty(X.shape, dtype=np.int64)
+    for j in range(X.shape[1]):
+        column = X[:, j]
+        if n_categories[j] > 0:
+            known = np.isin(column, np.arange(n_categories[j]))
+            codes[:, j] = np.where(known, np.where(known, column, 0), n_categories[j])
+        else:
+            own = edges[offset[j] : offset[j + 1]]
+            codes[:, j] = np.where(np.isnan(column), len(own) + 1, np.searchsorted(own, column, side="left"))
+    return codes

@@ -1,0 +1,303 @@
+"""Tree growth the slow way: every candidate split of a node is written out as a mask over cells and scored.
+
+A cell is a bin of one feature; the last cell of a feature holds its missing values.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from tests.oracles import criterion as criteria
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+TIE = 1e-10
+"""A later candidate must beat the best so far by this share of it."""
+ROUNDING = 1e-12
+"""Gains below this share of the score's scale are rounding, not gain."""
+WEIGHTLESS = -1e300
+"""Key of a cell whose rows all have weight 0: it goes first, where it moves nothing."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Coded rows and what each of them adds to the sums of its node."""
+
+    codes: NDArray[np.integer]
+    n_bins: NDArray[np.int32]
+    categorical: NDArray[np.uint8]
+    criterion: str
+    statistics: Floats
+    weights: Floats
+    rows: Integers
+
+    @property
+    def total(self) -> float:
+        return float(self.weights[self.rows].sum())
+
+    @property
+    def scale(self) -> float:
+        """What a gain is compared with when it is called small."""
+        if self.criterion != "squared_error":
+            return self.total
+        sums = self.statistics[self.rows]
+        return float((np.divide(sums[:, 1] ** 2, sums[:, 0], out=np.zeros(len(sums)), where=sums[:, 0] > 0)).sum())
+
+
+@dataclass(frozen=True)
+class Limits:
+    """0 means unlimited for the two maxima."""
+
+    max_depth: int = 0
+    max_leaf_nodes: int = 0
+    min_samples_leaf: int = 1
+    min_weight_leaf: float = 0.0
+    min_gain: float = 0.0
+
+
+class Tree(Protocol):
+    """The arrays of a grown tree that decide where a row goes."""
+
+    feature: NDArray[np.int32]
+    bin: NDArray[np.int32]
+    left: NDArray[np.int32]
+    missing_left: NDArray[np.uint8]
+    category_offset: NDArray[np.int64]
+    category_bits: NDArray[np.uint32]
+
+
+@dataclass
+class Node:
+    """One node of the naive tree."""
+
+    rows: Integers
+    depth: int
+    feature: int = -1
+    goes_left: Mask | None = None
+    gain: float = 0.0
+    left: int = -1
+
+
+# --- what each row adds -------------------------------------------------------------------------------------
+
+
+def class_statistics(labels: NDArray[np.uint16], weights: Floats, n_classes: int) -> Floats:
+    """Class weights, or with ``(n, n_classes)`` weights the pairs (no, yes) of every class."""
+    n = len(labels)
+    if weights.ndim == 1:
+        planes = np.zeros((n, n_classes))
+        planes[np.arange(n), labels] = weights
+        return planes
+    planes = np.zeros((n, 2 * n_classes))
+    for output in range(n_classes):
+        planes[np.arange(n), 2 * output + (labels == output)] = weights[:, output]
+    return planes
+
+
+def target_statistics(targets: Floats, weights: Floats) -> Floats:
+    return np.stack([weights, weights * targets], axis=1)
+
+
+# --- candidate splits of one feature ------------------------------------------------------------------------
+
+
+def cell_sums(table: Table, rows: Integers, j: int) -> tuple[Floats, Integers]:
+    n_cells = int(table.n_bins[j]) + 1
+    sums = np.zeros((n_cells, table.statistics.shape[1]))
+    np.add.at(sums, table.codes[rows, j].astype(np.int64), table.statistics[rows])
+    return sums, np.bincount(table.codes[rows, j].astype(np.int64), minlength=n_cells)
+
+
+def numeric_masks(counts: Integers) -> Iterator[Mask]:
+    """Bins up to one that holds rows against the rest; missing values right first, then left."""
+    n_bins = len(counts) - 1
+    for last in np.flatnonzero(counts[:n_bins]):
+        values = np.arange(n_bins + 1) <= last
+        values[n_bins] = False
+        if counts[n_bins] == 0:
+            values[n_bins] = counts[values].sum() > counts[~values].sum()
+            yield values
+            continue
+        yield values
+        with_missing = values.copy()
+        with_missing[n_bins] = True
+        yield with_missing
+
+
+def shares(criterion: str, sums: Floats) -> list[Floats]:
+    """The keys by which the cells of a categorical feature are put in order, one array per ordering."""
+    if criterion == "squared_error":
+        pairs = [(sums[:, 1], sums[:, 0])]
+    elif sums.shape[1] == 2:
+        pairs = [(sums[:, 1], sums.sum(1))]
+    elif criterion == "confidence":
+        pairs = [(sums[:, k + 1], sums[:, k] + sums[:, k + 1]) for k in range(0, sums.shape[1], 2)]
+    else:
+        pairs = [(sums[:, k], sums.sum(1)) for k in range(sums.shape[1])]
+    cell_weight = sums[:, 0] if criterion == "squared_error" else sums.sum(1)
+    return [np.where(cell_weight > 0, criteria.ratio(part, weight), WEIGHTLESS) for part, weight in pairs]
+
+
+def tied_groups(keys: Floats, cells: Integers) -> list[list[int]]:
+    """The cells in the order of their keys; cells of (all but) the same key stand together."""
+    order = sorted(cells.tolist(), key=lambda c: (keys[c], c))
+    groups: list[list[int]] = []
+    for cell in order:
+        if groups and keys[cell] - keys[groups[-1][-1]] <= 1e-9 * (1 + abs(keys[cell])):
+            groups[-1].append(cell)
+        else:
+            groups.append([cell])
+    return groups
+
+
+def side_masks(left: list[int], counts: Integers) -> Mask:
+    """Cells without rows follow the larger child."""
+    mask = np.zeros(len(counts), dtype=bool)
+    mask[left] = True
+    mask[counts == 0] = counts[mask].sum() > counts[~mask].sum()
+    return mask
+
+
+def categorical_masks(criterion: str, sums: Floats, counts: Integers, any_tie: bool) -> Iterator[Mask]:
+    """Prefixes of every ordering.
+
+    ``any_tie`` also parts groups of tied cells, in every way: the last bit of its keys decides which of these
+    ways an implementation tries.
+    """
+    for keys in shares(criterion, sums):
+        groups = tied_groups(keys, np.flatnonzero(counts))
+        for g, group in enumerate(groups):
+            before = [cell for earlier in groups[:g] for cell in earlier]
+            sizes = range(1, len(group) + 1) if any_tie else [len(group)]
+            for size in sizes:
+                for chosen in combinations(group, size):
+                    yield side_masks(before + list(chosen), counts)
+
+
+def subset_masks(counts: Integers) -> Iterator[Mask]:
+    """Every way to part the cells in two."""
+    present = np.flatnonzero(counts).tolist()
+    for size in range(1, len(present)):
+        for chosen in combinations(present, size):
+            yield side_masks(list(chosen), counts)
+
+
+def masks_of(table: Table, rows: Integers, j: int, any_tie: bool = False) -> Mask:
+    sums, counts = cell_sums(table, rows, j)
+    if table.categorical[j]:
+        found = list(categorical_masks(table.criterion, sums, counts, any_tie))
+    else:
+        found = list(numeric_masks(counts))
+    return np.array(found, dtype=bool).reshape(-1, len(counts))
+
+
+def gains_of(table: Table, rows: Integers, j: int, masks: Mask, limits: Limits) -> Floats:
+    """Gain of every mask, -inf where a child would be too small. Rows of weight 0 alone make no child."""
+    sums, counts = cell_sums(table, rows, j)
+    weight = np.zeros(len(counts))
+    np.add.at(weight, table.codes[rows, j].astype(np.int64), table.weights[rows])
+    left = masks.astype(np.float64) @ sums
+    right = (~masks).astype(np.float64) @ sums
+    fewest = np.minimum(masks @ counts, ~masks @ counts)
+    lightest = np.minimum(masks @ weight, ~masks @ weight)
+    allowed = (fewest >= limits.min_samples_leaf) & (lightest >= limits.min_weight_leaf * table.total)
+    allowed &= (fewest > 0) & (lightest > 0)
+    return np.where(allowed, criteria.gain(table.criterion, left, right), -np.inf)
+
+
+# --- whole nodes --------------------------------------------------------------------------------------------
+
+
+def pure(table: Table, rows: Integers) -> bool:
+    """Whether no split can raise the score: one class, or one target, holds all the weight."""
+    sums = table.statistics[rows]
+    sums = sums[table.weights[rows] > 0]
+    if table.criterion == "squared_error":
+        targets = sums[:, 1] / sums[:, 0]
+        return len(targets) == 0 or bool(np.ptp(targets) == 0)
+    if table.criterion == "confidence" and table.statistics.shape[1] > 2:
+        totals = sums.sum(0)
+        return bool((np.minimum(totals[0::2], totals[1::2]) == 0).all())
+    return int((sums.sum(0) > 0).sum()) <= 1
+
+
+def least_gain(table: Table, limits: Limits) -> float:
+    return max(limits.min_gain * table.total, ROUNDING * table.scale)
+
+
+def best_gain(table: Table, rows: Integers, limits: Limits, j: int, any_tie: bool = False) -> float:
+    """The best gain feature j offers, -inf if it offers no admissible split."""
+    masks = masks_of(table, rows, j, any_tie)
+    if len(masks) == 0 or pure(table, rows):
+        return -np.inf
+    return float(gains_of(table, rows, j, masks, limits).max())
+
+
+def split(table: Table, node: Node, limits: Limits) -> None:
+    """Finds the node's split: the first of the best, in the order of features, bins, missing right."""
+    if (limits.max_depth and node.depth >= limits.max_depth) or pure(table, node.rows):
+        return
+    for j in range(table.codes.shape[1]):
+        masks = masks_of(table, node.rows, j)
+        for mask, gain in zip(masks, gains_of(table, node.rows, j, masks, limits), strict=True):
+            if gain > max(least_gain(table, limits), node.gain * (1 + TIE)):
+                node.feature, node.goes_left, node.gain = j, mask, float(gain)
+
+
+def grow(table: Table, limits: Limits) -> list[Node]:
+    """Breadth-first, or best gain first (of equal gains the older node) when leaves are limited."""
+    nodes = [Node(rows=table.rows, depth=0)]
+    split(table, nodes[0], limits)
+    open_nodes = [0]
+    n_leaves = 1
+    while open_nodes and not (limits.max_leaf_nodes and n_leaves >= limits.max_leaf_nodes):
+        best = max(open_nodes, key=lambda i: (nodes[i].gain, -i)) if limits.max_leaf_nodes else open_nodes[0]
+        open_nodes.remove(best)
+        parent = nodes[best]
+        if parent.goes_left is None:
+            continue
+        parent.left = len(nodes)
+        left = parent.goes_left[table.codes[parent.rows, parent.feature]]
+        for side in (left, ~left):
+            child = Node(rows=parent.rows[side], depth=parent.depth + 1)
+            split(table, child, limits)
+            open_nodes.append(len(nodes))
+            nodes.append(child)
+        n_leaves += 1
+    return nodes
+
+
+# --- reading a grown tree -----------------------------------------------------------------------------------
+
+
+def goes_left(tree: Tree, i: int, n_bins: int, categorical: bool) -> Mask:
+    """Node i's split as a mask over the cells of its feature."""
+    mask = np.zeros(n_bins + 1, dtype=bool)
+    if categorical:
+        bits = tree.category_bits[tree.category_offset[i] : tree.category_offset[i + 1]]
+        for category in range(n_bins):
+            mask[category] = bool(bits[category // 32] >> (category % 32) & 1)
+    else:
+        mask[:n_bins] = np.arange(n_bins) <= tree.bin[i]
+    mask[n_bins] = bool(tree.missing_left[i])
+    return mask
+
+
+def walk(tree: Tree, table: Table) -> tuple[list[Integers], Integers]:
+    """The rows that reach every node, and every node's depth."""
+    rows = [np.empty(0, dtype=np.int64)] * len(tree.feature)
+    depth = np.zeros(len(tree.feature), dtype=np.int64)
+    rows[0] = table.rows
+    for i, j in enumerate(tree.feature):
+        if j < 0:
+            continue
+        mask = goes_left(tree, i, int(table.n_bins[j]), bool(table.categorical[j]))
+        left = mask[table.codes[rows[i], j]]
+        for child, side in ((tree.left[i], left), (tree.left[i] + 1, ~left)):
+            rows[child], depth[child] = rows[i][side], depth[i] + 1
+    return rows, depth

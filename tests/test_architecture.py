@@ -1,0 +1,184 @@
+"""The rooms of docs/architecture.md: a module imports only from rooms below its own, and every module has a room.
+
+The page's two tables, top to bottom, are what is checked; a module that the tables do not name belongs nowhere.
+"""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "committee"
+CORE = ROOT / "core"
+PAGE = ROOT / "docs" / "architecture.md"
+
+UPWARD = {
+    ("vote", "adapters"): "Committee.from_estimator: the constructor that users look for stands where they look",
+    ("__init__", "*"): "the table of names names everything, for the type checker alone",
+}
+"""The imports that go up, each inside a function or for types only, and why."""
+
+LATE = {"narwhals", "polars", "matplotlib", "rich", "jinja2", "safetensors", "typer", "xgboost", "lightgbm"}
+"""Packages that cost time to import: only inside functions, so that `import committee` stays cheap."""
+
+
+@dataclass(frozen=True)
+class Import:
+    module: str
+    line: int
+    kind: str  # "top", "inside" a function, or "types" only
+
+
+def module_name(path: Path) -> str:
+    """``voters.tree`` for src/committee/voters/tree.py; ``report`` for a package; ``__init__`` for the package itself."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts if len(parts) == 1 or parts[-1] != "__init__" else parts[:-1])
+
+
+MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def rows_of_table(heading: str) -> list[str]:
+    """The first cells of the first table under a heading of the page."""
+    section = PAGE.read_text("utf-8").split(f"## {heading}\n")[1].split("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("|")]
+    return [row.split("|")[1] for row in rows[2:]]
+
+
+def rooms() -> dict[str, int]:
+    """Height of each module's room, 0 at the top; a folder stands for the modules that no other row names."""
+    named = [re.findall(r"`([^`]+)`", cell) for cell in rows_of_table("Rooms")]
+    single = {name.replace("/", "."): height for height, names in enumerate(named) for name in names if name[-1] != "/"}
+    folder = {name[:-1]: height for height, names in enumerate(named) for name in names if name[-1] == "/"}
+    heights = dict(single)
+    for module in MODULES:
+        if module not in heights and module.partition(".")[0] in folder:
+            heights[module] = folder[module.partition(".")[0]]
+    return heights
+
+
+def imports_of(module: str) -> list[Import]:
+    """What a module imports, with packages' names resolved to modules of the house where they are that."""
+    return list(_imports(ast.parse(MODULES[module].read_text("utf-8")), "top"))
+
+
+def _imports(node: ast.AST, kind: str) -> Iterator[Import]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import):
+            yield from (Import(alias.name, child.lineno, kind) for alias in child.names)
+        elif isinstance(child, ast.ImportFrom):
+            assert child.level == 0, f"line {child.lineno}: relative import; write the whole name"
+            for alias in child.names:
+                yield Import(f"{child.module}.{alias.name}", child.lineno, kind)
+        elif isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            yield from _imports(child, "types")
+        else:
+            is_function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            yield from _imports(child, "inside" if is_function and kind == "top" else kind)
+
+
+def own_module(name: str) -> str | None:
+    """The module of the house behind an imported name; None for what comes from elsewhere."""
+    package, _, rest = name.partition(".")
+    if package != "committee":
+        return None
+    while rest:
+        if rest in MODULES or rest == "_core":
+            return rest
+        rest = rest.rpartition(".")[0]
+    return "__init__"
+
+
+def own_imports(module: str) -> list[tuple[str, Import]]:
+    found = [(own_module(imported.module), imported) for imported in imports_of(module)]
+    return [(target, imported) for target, imported in found if target is not None]
+
+
+def allowed_up(module: str, target: str) -> bool:
+    return (module, target) in UPWARD or (module, "*") in UPWARD
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_imports_only_from_rooms_below(module):
+    heights = rooms()
+    where = MODULES[module].relative_to(ROOT)
+    if MODULES[module].read_text("utf-8").strip().count("\n") or module == "__init__":
+        assert module in heights, f"{where} has no room in docs/architecture.md"
+    for target, imported in own_imports(module):
+        if heights[target] < heights[module]:
+            assert allowed_up(module, target), (
+                f"{where}:{imported.line} imports committee.{target}, which is in a room above"
+            )
+            assert imported.kind != "top", f"{where}:{imported.line} imports from above when it is itself imported"
+
+
+def test_no_module_imports_itself_in_a_circle():
+    needs = {
+        module: {target for target, imported in own_imports(module) if imported.kind != "types"} - {module}
+        for module in MODULES
+    }
+    for module, target in UPWARD:
+        needs.get(module, set()).discard(target)
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        pytest.fail(f"these import each other: {' <- '.join(error.args[1])}")
+
+
+def test_every_room_is_there():
+    for name in re.findall(r"`([^`]+)`", " ".join(rows_of_table("Rooms"))):
+        path = PACKAGE / name
+        assert name == "_core" or path.is_dir() or path.with_suffix(".py").is_file(), f"there is no {name}"
+    assert rooms()["_core"] == max(rooms().values())
+
+
+def test_exceptions_are_still_needed():
+    for module, target in UPWARD:
+        assert target == "*" or target in {found for found, _ in own_imports(module)}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_costly_packages_are_imported_late(module):
+    late = LATE - {"typer"} if module in ("cli", "terminal") else LATE
+    early = {found.module.partition(".")[0] for found in imports_of(module) if found.kind == "top"} & late
+    assert not early, f"{MODULES[module].relative_to(ROOT)} imports {sorted(early)} at its top; do it in a function"
+
+
+@pytest.mark.parametrize(
+    ("statement", "absent"),
+    [
+        ("import committee", LATE | {"sklearn", "scipy", "committee._core"}),
+        ("from committee import AdaBoostClassifier, SubaggingClassifier, Committee, load", LATE),
+    ],
+)
+def test_importing_loads_no_more_than_it_must(statement, absent):
+    ask = f"{statement}; import sys; print(*sys.modules, sep='\\n')"
+    loaded = subprocess.run([sys.executable, "-c", ask], check=True, capture_output=True, text=True).stdout.split()
+    assert not absent & set(loaded)
+
+
+def test_kernels_include_only_from_below():
+    order = [re.findall(r"`([^`]+)`", cell) for cell in rows_of_table("Kernels")]
+    height = {name: place for place, names in enumerate(order) for name in names}
+    files = {path.stem: path for path in [*CORE.glob("*.hpp"), *CORE.glob("*.cpp")]}
+    assert set(height) == set(files)
+    for name, path in files.items():
+        for included in re.findall(r'^#include "(\w+)\.hpp"', path.read_text("utf-8"), re.MULTILINE):
+            assert height[included] > height[name], f"core/{path.name} includes {included}.hpp, which is not below it"
+
+
+def test_kernels_know_no_learner():
+    """C++ has loops over rows, bins and nodes; what an algorithm is called is said in Python."""
+    from committee import LEARNERS
+
+    for path in [*CORE.glob("*.hpp"), *CORE.glob("*.cpp")]:
+        code = re.sub(r"//.*", "", path.read_text("utf-8"))
+        assert not [learner for learner in LEARNERS if learner in code], path
+        assert "Python.h" not in code and (path.name == "module.cpp" or "nanobind" not in code), path
