@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -176,32 +177,52 @@ std::vector<std::vector<double>> bin_edges(const double* X, std::int64_t n, std:
   return edges;
 }
 
-// Number of edges < x for eight values at a time, without a branch: their searches overlap. The edges are
-// padded with +inf to one less than a power of two.
+// Number of edges < x, for several values at a time and without a branch, so that their searches overlap. A grid of
+// equal cells over the edges says where to start - an edge in a lower cell than x is below x, one in a higher cell is
+// above it, as rounding keeps order - and a binary search over the most edges that any cell holds does the rest.
 class EdgeSearch {
  public:
-  static constexpr int kAbreast = 8;
+  static constexpr int kAbreast = 16;
 
-  explicit EdgeSearch(std::span<const double> edges)
-      : depth_(std::bit_width(edges.size())),
-        padded_(std::size_t{1} << depth_, std::numeric_limits<double>::infinity()) {
-    std::ranges::copy(edges, padded_.begin());
+  explicit EdgeSearch(std::span<const double> edges) : edges_(edges.begin(), edges.end()), below_(kCells + 1, 0) {
+    if (edges.size() > 1) {
+      lowest_ = edges.front();
+      scale_ = kCells / (edges.back() - edges.front());
+      if (!std::isfinite(scale_)) scale_ = 0.0;  // one cell for all
+    }
+    for (const double edge : edges) ++below_[cell_of(edge) + 1];
+    const std::uint32_t most = *std::ranges::max_element(below_);
+    std::partial_sum(below_.begin(), below_.end(), below_.begin());
+    depth_ = static_cast<int>(std::bit_width(most));
+    edges_.resize(edges.size() + (std::size_t{1} << depth_), std::numeric_limits<double>::infinity());
   }
 
   void operator()(const double* x, std::int64_t stride, std::uint32_t* found) const {
     std::array<double, kAbreast> value;
-    for (int r = 0; r < kAbreast; ++r) value[r] = x[r * stride];
-    std::array<std::uint32_t, kAbreast> at{};
+    std::array<std::uint32_t, kAbreast> at;
+    for (int r = 0; r < kAbreast; ++r) {
+      value[r] = x[r * stride];
+      at[r] = below_[cell_of(value[r])];
+    }
     for (int level = depth_ - 1; level >= 0; --level) {
-      const double* const last = padded_.data() + (std::uint32_t{1} << level) - 1;
+      const double* const last = edges_.data() + (std::uint32_t{1} << level) - 1;
       for (int r = 0; r < kAbreast; ++r) at[r] += static_cast<std::uint32_t>(last[at[r]] < value[r]) << level;
     }
     std::ranges::copy(at, found);
   }
 
  private:
-  int depth_;
-  std::vector<double> padded_;
+  static constexpr int kCells = 1024;
+
+  std::uint32_t cell_of(double x) const {
+    const double cell = (x - lowest_) * scale_;
+    return static_cast<std::uint32_t>(cell > 0.0 ? std::min(cell, kCells - 1.0) : 0.0);  // NaN: any cell will do
+  }
+
+  double lowest_ = 0.0, scale_ = 0.0;
+  int depth_ = 0;
+  std::vector<double> edges_;
+  std::vector<std::uint32_t> below_;  // edges in lower cells
 };
 
 // codes (n x p, row-major) from the edges of all columns.

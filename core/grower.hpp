@@ -174,8 +174,10 @@ class TableGrower final : public Grower {
       return fine ? sum : std::numeric_limits<double>::quiet_NaN();
     });
     const FixedPoint fixed = FixedPoint::for_total(n_in_use, total);
-    if (!(total > 0.0) || !std::isfinite(total) || !std::isfinite(fixed.unit))
+    if (!(total > 0.0) || !std::isfinite(total))
       throw std::invalid_argument("weights must be finite, not negative, and sum to more than zero");
+    if (total < 1e-150 || total > 1e150)  // criteria multiply weights
+      throw std::invalid_argument("the weights sum to less than 1e-150 or more than 1e150; rescale them");
     buffers_.packed.resize(static_cast<std::size_t>(table_.n_rows * n_outputs));
     crew.each(n_blocks(n_in_use), 2 * n_in_use * n_outputs, [&](std::int64_t b) {
       const std::int64_t end = std::min(n_in_use, (b + 1) * kRowBlock);

@@ -34,10 +34,13 @@ struct FixedPoint {
   double unit = 1.0;     // integers per unit of weight
   double inverse = 1.0;  // weight per integer
 
-  // n rows whose weights sum to `total` cannot overflow 64 bits.
+  // n rows whose weights sum to `total` cannot overflow 64 bits. The unit is a power of two: whole weights stay whole,
+  // so that a weight of k and k rows are the same to the last bit.
   static FixedPoint for_total(std::int64_t n, double total) {
-    const int bits = std::bit_width(static_cast<std::uint64_t>(n));
-    return {bits, std::ldexp(1.0, 63 - bits) / total, std::ldexp(total, bits - 63)};
+    const int bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n)));
+    int exponent = 0;
+    std::frexp(total, &exponent);  // total < 2^exponent
+    return {bits, std::ldexp(1.0, 63 - bits - exponent), std::ldexp(1.0, exponent + bits - 63)};
   }
   std::uint64_t pack(double w, std::uint64_t count = 1) const {
     return (static_cast<std::uint64_t>(w * unit + 0.5) << count_bits) + count;

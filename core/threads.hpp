@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -34,7 +36,8 @@ class Crew {
     return static_cast<int>(std::clamp<std::int64_t>(work / kWorthAThread, 1, n_threads_));
   }
 
-  // Calls body(part) for every part in [0, n_parts), in any order, on any thread; returns when all are done.
+  // Calls body(part) for every part in [0, n_parts), in any order, on any thread; returns when all are done. The
+  // first exception ends the run and is thrown here, on the caller's thread.
   template <class Body>
   void each(std::int64_t n_parts, std::int64_t work, Body&& body) {
     if (n_parts <= 1 || wanted(work) == 1) {
@@ -43,14 +46,23 @@ class Crew {
     }
     start();
     std::atomic<std::int64_t> next{0};
-    job_ = [&] {
-      for (std::int64_t part; (part = next.fetch_add(1, std::memory_order_relaxed)) < n_parts;) body(part);
+    std::exception_ptr failure;
+    std::mutex failing;
+    job_ = [&]() noexcept {
+      try {
+        for (std::int64_t part; (part = next.fetch_add(1, std::memory_order_relaxed)) < n_parts;) body(part);
+      } catch (...) {
+        next.store(n_parts, std::memory_order_relaxed);
+        const std::scoped_lock lock(failing);
+        if (!failure) failure = std::current_exception();
+      }
     };
     busy_.store(static_cast<int>(helpers_.size()), std::memory_order_relaxed);
     round_.fetch_add(1, std::memory_order_release);
     round_.notify_all();
     job_();
     for (int left; (left = busy_.load(std::memory_order_acquire)) != 0;) busy_.wait(left);
+    if (failure) std::rethrow_exception(failure);
   }
 
  private:

@@ -114,7 +114,8 @@ void register_grow(nb::module_& m) {
       .def_ro("gain", &GrownTree::gain)
       .def_ro("count", &GrownTree::count)
       .def_ro("sums", &GrownTree::sums)
-      .def_ro("leaf_of_row", &GrownTree::leaf_of_row);
+      .def_ro("leaf_of_row", &GrownTree::leaf_of_row)
+      .def("forget_rows", [](GrownTree& tree) { tree.leaf_of_row = nb::none(); });
   nb::class_<PyGrower>(m, "Grower")
       .def(nb::init<Codes, In1<std::int32_t>, In1<std::uint8_t>, const std::string&, int, int, std::int64_t,
                     std::int64_t, double, double, std::int64_t, int>(),

@@ -24,13 +24,18 @@ LEARNERS: dict[str, str] = {
 }
 """Every learner and its module: what files may name, and what `committee.learner` finds."""
 
-MODELS: dict[str, str] = {
-    "adaboost": "AdaBoostClassifier",
-    "subagging": "SubaggingClassifier",
-    "tree": "TreeVoter",
-    "abstaining_stump": "AbstainingStump",
+MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+    "adaboost": ("AdaBoostClassifier", {}),
+    "adaboost_confidence": ("AdaBoostClassifier", {"vote": "confidence", "n_estimators": 200}),
+    "adaboost_trees": (
+        "AdaBoostClassifier",
+        {"vote": "confidence", "n_estimators": 100, "max_depth": 3, "learning_rate": 0.3},
+    ),
+    "subagging": ("SubaggingClassifier", {}),
+    "tree": ("TreeVoter", {}),
+    "abstaining_stump": ("AbstainingStump", {}),
 }
-"""Short names on the command line."""
+"""Short names on the command line: a learner, and parameters that differ from its defaults."""
 
 _OTHERS = {"Committee": "committee.vote", "ModelFileError": "committee.store", "load": "committee.store"}
 
@@ -45,6 +50,7 @@ __all__ = [
     "TreeVoter",
     "learner",
     "load",
+    "model",
 ]
 
 
@@ -58,6 +64,29 @@ def learner(name: str) -> type[Any]:
     """
     found: type[Any] = getattr(import_module(LEARNERS[name]), name)
     return found
+
+
+def model(name: str) -> Any:
+    """A new, unfitted classifier by its short name.
+
+    Parameters
+    ----------
+    name : str
+        A key of `MODELS`.
+
+    Raises
+    ------
+    KeyError
+        If there is none of that name.
+
+    Examples
+    --------
+    >>> import committee
+    >>> committee.model("adaboost_confidence")
+    AdaBoostClassifier(n_estimators=200, vote='confidence')
+    """
+    class_name, parameters = MODELS[name]
+    return learner(class_name)(**parameters)
 
 
 def __getattr__(name: str) -> Any:

@@ -78,6 +78,8 @@ class GrownTree:
     several outputs; (sum w, sum w z) for squared error."""
     leaf_of_row: I32
     """``(n,)`` the leaf of every row in ``rows``; -1 elsewhere."""
+    def forget_rows(self) -> None:
+        """Drop ``leaf_of_row``, the one array as long as the table: many trees are kept, each used for rows once."""
 
 class Grower:
     """Grows trees over one binned table; holds the pooled buffers, so a boosting run makes it once."""
@@ -119,7 +121,7 @@ class Trees:
 
     ``offset`` (T + 1): tree t owns nodes ``offset[t]:offset[t + 1]``; ``left`` counts within its tree,
     right = left + 1, and a child always has a larger number than its parent, so every walk ends.
-    ``threshold``: x <= threshold goes left. NaN, and a category code that is not a whole number in range, follows ``missing_left``.
+    ``threshold``: x <= threshold goes left. NaN, and what is no category code in range, follows ``missing_left``.
     """
 
     def __init__(

@@ -257,12 +257,12 @@ def _split(values: list[str] | None) -> list[str] | None:
 
 def _learner(name: str, settings: list[str], seed: int) -> Any:
     """Unfitted learner with its parameters set."""
-    from committee import learner
+    from committee import model as new_model
     from committee.data.names import hint_of_names
 
     if name not in MODELS:
         raise ValueError(f"there is no model {name!r}; {hint_of_names(name, list(MODELS))}")
-    model = learner(MODELS[name])()
+    model = new_model(name)
     for setting in settings:
         parameter, equals, text = setting.partition("=")
         parameter = parameter.strip()
@@ -281,10 +281,10 @@ def _value(text: str) -> Any:
     """Value of a parameter: a Python literal, the name of a learner (for a voter), or else text."""
     import ast
 
-    from committee import learner
+    from committee import model as new_model
 
     if text in MODELS:
-        return learner(MODELS[text])()
+        return new_model(text)
     try:
         return ast.literal_eval(text.strip())
     except (ValueError, SyntaxError):

@@ -183,13 +183,14 @@ class Candidate:
         """Unfitted estimator with the seed set; ``schema`` describes the matrix that a peer will see."""
         from sklearn.base import clone
 
-        from committee import MODELS, learner
+        from committee import MODELS
+        from committee import model as new_model
         from committee.peers import PEERS
 
         if self.estimator is not None:
             model = clone(self.estimator)
         elif self.name in MODELS:
-            model = learner(MODELS[self.name])()
+            model = new_model(self.name)
         else:
             assert schema is not None
             return PEERS[self.name].make(schema, seed, 1)

@@ -9,21 +9,23 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.callback import CallbackSupportMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_n_features,
     _check_sample_weight,
-    assert_all_finite,
+    _num_samples,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
     validate_data,
 )
 
-from committee.data.frames import TableSchema, is_frame
+from committee.data.arrays import numeric_matrix
+from committee.data.binning import Binned, refuse_more_categories
+from committee.data.frames import TableSchema, is_frame, refuse_lazy
+from committee.data.labels import class_numbers, label_vector
 from committee.parallel import n_threads
 from committee.vote import Committee
 from committee.voters.soundness import MAX_CLASSES
@@ -45,6 +47,10 @@ class Rows:
     def take(self, index: NDArray[np.integer[Any]] | NDArray[np.bool_]) -> Rows:
         """Some of the rows."""
         return Rows(self.X[index], self.labels[index], self.weights[index], self.uniform)
+
+    def binned(self, table: TableSchema, max_bins: int, n_threads: int) -> Binned:
+        """The rows in bins, learned from them and their weights."""
+        return Binned.of(self.X, None if self.uniform else self.weights, table, max_bins, n_threads)
 
     @property
     def count(self) -> float:
@@ -77,22 +83,20 @@ class CommitteeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Rows of zero weight are left out here, so that no learner ever meets them.
         """
         X, y = self._checked(X, y)
-        classes, labels = _class_numbers(y)
+        classes, labels = class_numbers(y)
         self.table_ = TableSchema.learn(X, self.categorical_features)
         encoded = self.table_.encode(X)
         uniform = sample_weight is None
-        weights = _check_sample_weight(sample_weight, encoded, dtype=np.float64, ensure_non_negative=True)
+        weights = _row_weights(sample_weight, encoded)
         if not uniform and not weights.all():
             keep = weights > 0
-            if not keep.any():
-                raise ValueError("sample_weight is zero for every row; at least one row must count.")
             encoded, labels, weights = encoded[keep], labels[keep], weights[keep]
             present, labels = np.unique(labels, return_inverse=True)
             classes = classes[present]
         if len(classes) < 2:
             raise ValueError(
-                f"y holds a single class, {classes.tolist()[0]!r} (rows of zero weight do not count); "
-                "a classifier needs at least two classes."
+                f"y holds one class only, {classes.tolist()[0]!r} (rows of zero weight do not count); "
+                "a classifier needs at least two."
             )
         if len(classes) > MAX_CLASSES:
             raise ValueError(
@@ -101,20 +105,17 @@ class CommitteeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.classes_ = classes
         return Rows(encoded, labels.astype(np.uint16, copy=False), weights, uniform)
 
-    def _checked(self, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
+    def _checked(self, X: Any, y: ArrayLike | None) -> tuple[Any, NDArray[Any]]:
         """scikit-learn's checks of the pair, for arrays and frames; values are the table's affair."""
-        target: NDArray[Any]
+        target = label_vector(y)
         if not is_frame(X):
-            X, target = validate_data(self, X, y, dtype=np.float64, order="C", ensure_all_finite=False)
-        else:
-            _check_feature_names(self, X, reset=True)
-            _check_n_features(self, X, reset=True)
-            target = column_or_1d(y, warn=True)
-            check_consistent_length(X, target)
-        if target.dtype.kind not in "biu":
-            if target.dtype.kind == "f":
-                assert_all_finite(target, input_name="y")
-            check_classification_targets(target)
+            X, target = validate_data(self, numeric_matrix(X, None), target, ensure_all_finite=False)
+            return X, target
+        refuse_lazy(X)
+        _check_feature_names(self, X, reset=True)
+        _check_n_features(self, X, reset=True)
+        check_consistent_length(X, target)
+        _refuse_empty(X)
         return X, target
 
     def _validation_rows(self, X_val: Any, y_val: ArrayLike | None) -> Rows | None:
@@ -127,19 +128,40 @@ class CommitteeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         target: NDArray[Any] = column_or_1d(y_val)
         check_consistent_length(encoded, target)
         number = {label: k for k, label in enumerate(self.classes_.tolist())}
-        labels = np.array([number.get(label, -1) for label in target.tolist()])
-        if (labels < 0).any():
-            raise ValueError(f"y_val holds {target[labels < 0][0]!r}, which is not a class of y.")
-        return Rows(encoded, labels.astype(np.uint16), np.ones(len(labels)), uniform=True)
+        unknown = [label for label in target.tolist() if label not in number]
+        if unknown:
+            raise ValueError(
+                f"y_val holds {unknown[0]!r}, which is not a class of y; its classes are {self.classes_.tolist()}."
+            )
+        labels = [number[label] for label in target.tolist()]
+        return Rows(encoded, np.array(labels, dtype=np.uint16), np.ones(len(labels)), uniform=True)
 
     def _named(self, X: Any) -> Any:
         """X as the committee takes it: names and width checked, arrays made float64."""
         check_is_fitted(self, "committee_" if hasattr(self, "committee_") else "table_")
         if not is_frame(X):
-            return validate_data(self, X, reset=False, dtype=np.float64, order="C", ensure_all_finite=False)
+            # the first look is for what must not become a number, the second for the width
+            matrix = numeric_matrix(X, self.table_.names)
+            return validate_data(self, matrix, reset=False, ensure_all_finite=False)
+        refuse_lazy(X)
         _check_feature_names(self, X, reset=False)
         _check_n_features(self, X, reset=False)
+        _refuse_empty(X)
         return X
+
+    def _member(self, parameter: str, given: Any) -> BaseEstimator:
+        """The user's classifier to clone for each voter, told which columns of the matrix are categories."""
+        member: BaseEstimator = clone(given)
+        if not is_classifier(member):
+            raise ValueError(f"{parameter}={given!r} is no classifier; a vote needs voters that name classes.")
+        params = member.get_params(deep=False)
+        categorical = np.flatnonzero(self.table_.categorical)
+        if len(categorical) and "categorical_features" in params:
+            # members see a matrix without names, so a column is refused here, where it has one
+            if "max_bins" in params:
+                refuse_more_categories(self.table_, params["max_bins"])
+            member.set_params(categorical_features=categorical.tolist())
+        return member
 
     # --- the committee out -----------------------------------------------------------------------------------
 
@@ -204,14 +226,32 @@ class CommitteeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _class_numbers(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Sorted classes and each row's class number; small integers are counted instead of sorted."""
-    if y.dtype.kind in "biu" and len(y):
-        low, high = int(y.min()), int(y.max())
-        if high - low < 65_536:
-            shifted = (y.astype(np.int64) - low).astype(np.uint16)
-            present = np.flatnonzero(np.bincount(shifted, minlength=high - low + 1))
-            number = np.zeros(high - low + 1, dtype=np.uint16)
-            number[present] = np.arange(len(present))
-            return (present + low).astype(y.dtype), number[shifted]
-    return np.unique(y, return_inverse=True)
+def seeded(member: BaseEstimator, seed: int) -> BaseEstimator:
+    """The member with a seed in every ``random_state`` left None, its parts' too, so that a run can be repeated."""
+    free = [
+        name
+        for name, value in sorted(member.get_params().items())
+        if value is None and (name == "random_state" or name.endswith("__random_state"))
+    ]
+    random = np.random.RandomState(seed)
+    return member.set_params(**{name: int(random.randint(2**31 - 1)) for name in free})
+
+
+def _row_weights(sample_weight: ArrayLike | None, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """One weight for each row: finite, not negative, and not all zero."""
+    weights: NDArray[np.float64] = _check_sample_weight(sample_weight, X, dtype=np.float64, allow_all_zero_weights=True)
+    if (weights < 0).any():
+        row = int(np.argmax(weights < 0))
+        raise ValueError(f"sample_weight[{row}] is {weights[row]}; weights must not be negative (0 leaves a row out).")
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if not np.isfinite(total):
+        raise ValueError("sample_weight adds up to infinity; divide all weights by the largest.")
+    if not total:
+        raise ValueError("sample_weight is zero for every row; at least one row must count.")
+    return weights
+
+
+def _refuse_empty(frame: Any) -> None:
+    if not _num_samples(frame):
+        raise ValueError("X has 0 rows; at least one is needed.")

@@ -109,6 +109,16 @@ def test_equal_weights_of_many_values_give_equal_bins() -> None:
     np.testing.assert_array_equal(in_bin, 100)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_values_that_differ_in_their_last_bits(weighted: bool) -> None:
+    steps = np.random.default_rng(0).permutation(np.repeat(np.arange(5_000), 3))
+    column = np.where(steps % 2 == 0, 1.0 + steps * 2.0**-52, -1.0 - steps * 2.0**-52)
+    edges = edges_of(column, np.ones(len(column)) if weighted else None, max_bins=100)
+    in_bin = np.bincount(np.searchsorted(edges, column))
+    np.testing.assert_array_equal(in_bin, 150)
+    assert_separates(edges_of(column, None, max_bins=65_535), np.unique(column))
+
+
 @given(crowded, st.integers(2, 12), st.integers(0, 2**32 - 1))
 def test_integer_weights_are_repeated_rows(column: NDArray[np.float64], max_bins: int, seed: int) -> None:
     times = np.random.default_rng(seed).integers(0, 4, len(column))

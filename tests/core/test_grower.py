@@ -64,6 +64,16 @@ def test_every_feature_is_drawn_equally_often() -> None:
     assert_same_tree(trees[7], case.grow_with(grower, 7))
 
 
+def test_the_lowest_of_the_features_drawn_wins_a_tie() -> None:
+    case = random_case(np.random.default_rng(0), "gini", 100, 6, missing=0.0, categorical="none")
+    case = replace(case, codes=np.repeat(case.codes[:, :1], 6, axis=1), n_bins=np.repeat(case.n_bins[:1], 6))
+    grower = case.grower(oracle.Limits(max_depth=1), max_features=3)
+    root = np.array([case.grow_with(grower, seed).feature[0] for seed in range(300)])
+    assert root.min() == 0
+    assert root.max() == 3  # of three features out of six, the lowest is at most the fourth
+    assert 0.4 < (root == 0).mean() < 0.6
+
+
 def test_neighbouring_seeds_draw_independently() -> None:
     """Trees are given seeds in a row; what one of them drew must not tell what the next one draws."""
     p, m = 8, 4
@@ -317,3 +327,18 @@ def test_other_types_are_refused(wrong: dict[str, Any]) -> None:
     grower = _core.Grower(**TABLE)
     with pytest.raises(TypeError):
         grower.grow_classes(**LABELS | wrong)
+
+
+def test_weights_beyond_any_product_are_refused() -> None:
+    case = random_case(np.random.default_rng(0), "gini", 20, 2)
+    for factor in (1e-200, 1e200):
+        with pytest.raises(ValueError, match="rescale"):
+            replace(case, weights=case.weights * factor).grow(oracle.Limits())
+
+
+def test_forgotten_rows_leave_the_tree() -> None:
+    case = random_case(np.random.default_rng(0), "gini", 20, 2)
+    tree = case.grow(oracle.Limits())
+    tree.forget_rows()
+    assert tree.leaf_of_row is None
+    assert len(tree.feature) == len(tree.count)

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, _fit_context, clone
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import has_fit_parameter
 
-from committee.estimator import CommitteeClassifier, Rows
+from committee.estimator import CommitteeClassifier, Rows, seeded
 from committee.links import Share, elected
+from committee.parallel import n_threads
 from committee.vote import Committee
 from committee.voters.estimators import EstimatorVoters
+from committee.voters.forest import Forest
+from committee.voters.growing import class_shares, leaf_labels, plant
+from committee.voters.protocol import Voters
 from committee.voters.tree import TreeVoter
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 
 class SubaggingClassifier(CommitteeClassifier):
@@ -140,37 +149,43 @@ class SubaggingClassifier(CommitteeClassifier):
         Raises
         ------
         ValueError
-            If weights are given that the estimator cannot take, `max_samples` is larger than the table or
-            smaller than the number of classes, or the table is not fit for training.
+            If the estimator is no classifier or cannot take the weights that are given, `max_samples` is a
+            number larger than the table or smaller than the number of classes, or the table is not fit for
+            training.
         """
         context = self._init_callback_context(max_subtasks=self.n_estimators)
         rows = self._rows(X, y, sample_weight)
-        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+        context.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=metadata)
         template = self._template(sample_weight is not None)
         random = check_random_state(self.random_state)
         draws = [self._draw(rows, random) for _ in range(self.n_estimators)]
         seeds = random.randint(2**31 - 1, size=self.n_estimators)
-        weighted = has_fit_parameter(template, "sample_weight")
-        train = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
-            delayed(_train)(template, rows, self.classes_, counts, int(seed), weighted)
-            for counts, seed in zip(draws, seeds, strict=True)
-        )
+        train = self._trainer(rows, template)
         members = []
-        for member in train:
-            task = context.subcontext(task_name="voter").call_on_fit_task_begin(estimator=self, X=X, y=y)
+        for member in Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
+            delayed(train)(counts, int(seed)) for counts, seed in zip(draws, seeds, strict=True)
+        ):
+            task = context.subcontext(task_name="voter")
+            task.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=metadata)
             members.append(member)
-            if task.call_on_fit_task_end(estimator=self, X=X, y=y):
+            if task.call_on_fit_task_end(
+                estimator=self,
+                X=X,
+                y=y,
+                metadata=metadata,
+                reconstruction_attributes=lambda: {"committee_": self._vote_of(members)},
+            ):
                 break
-        voters = EstimatorVoters(members, self.classes_, soft=self.voting == "soft")
-        self.committee_ = Committee(voters, np.ones(len(members)), self.classes_, Share(), self.table_)
+        self.committee_ = self._vote_of(members)
         if self.oob_score:
             self._judge(rows, draws[: len(members)], sample_weight)
-        context.call_on_fit_task_end(estimator=self, X=X, y=y)
+        context.call_on_fit_task_end(estimator=self, X=X, y=y, metadata=metadata, reconstruction_attributes={})
         return self
 
     def _template(self, weights_given: bool) -> BaseEstimator:
         """The estimator to clone, told which of the matrix's columns are categories."""
-        template: BaseEstimator = TreeVoter() if self.estimator is None else clone(self.estimator)
+        template = self._member("estimator", TreeVoter() if self.estimator is None else self.estimator)
         if weights_given and not has_fit_parameter(template, "sample_weight"):
             raise ValueError(
                 f"sample_weight is given, but the fit of estimator={self.estimator!r} takes none; "
@@ -180,17 +195,38 @@ class SubaggingClassifier(CommitteeClassifier):
             raise ValueError(
                 f"voting='soft' needs predict_proba, which estimator={self.estimator!r} lacks; use 'hard'."
             )
-        categorical = np.flatnonzero(self.table_.categorical)
-        if len(categorical) and "categorical_features" in template.get_params(deep=False):
-            template.set_params(categorical_features=categorical.tolist())
         return template
+
+    def _trainer(self, rows: Rows, template: BaseEstimator) -> Callable[[NDArray[np.int64], int], Any]:
+        """What makes a member of a draw and a seed: a tree on the kernels, or any other fitted classifier."""
+        if type(template) is TreeVoter:
+            return _TreeTrainer(self, template, rows)
+        weighted = has_fit_parameter(template, "sample_weight")
+        return partial(_train, template, rows, self.classes_, weighted)
+
+    def _vote_of(self, members: list[Any]) -> Committee:
+        """The members' committee, one voter one vote; native trees as one forest."""
+        voters: Voters
+        if isinstance(members[0], Forest):
+            voters = Forest.concatenate(members)
+        else:
+            voters = EstimatorVoters(members, self.classes_, soft=self.voting == "soft")
+        return Committee(voters, np.ones(len(members)), self.classes_, Share(), self.table_)
 
     def _draw(self, rows: Rows, random: np.random.RandomState) -> NDArray[np.int64]:
         """How often each row is drawn, ``(n,)``; every class at least once."""
         n, n_classes = len(rows.labels), len(self.classes_)
         size = int(self.max_samples) if isinstance(self.max_samples, Integral) else int(self.max_samples * n)
         if size > n and not self.bootstrap:
-            raise ValueError(f"max_samples={self.max_samples} asks for {size} rows; only {n} of them have weight.")
+            raise ValueError(
+                f"max_samples={self.max_samples} asks for {size} rows, but only {n} have weight; "
+                "lower it, or draw with bootstrap=True."
+            )
+        if size < n_classes and isinstance(self.max_samples, Integral):
+            raise ValueError(
+                f"max_samples={self.max_samples} is fewer than the {n_classes} classes, and every draw needs a row "
+                "of each; raise it."
+            )
         size = max(size, n_classes)
         drawn = random.randint(n, size=size) if self.bootstrap else random.permutation(n)[:size]
         counts = np.bincount(drawn, minlength=n)
@@ -231,20 +267,41 @@ class SubaggingClassifier(CommitteeClassifier):
         self.oob_margins_ = _spread_out(margins, sample_weight)
         self.oob_decision_function_ = _spread_out(share, sample_weight)
 
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        if hasattr(self.estimator, "__sklearn_tags__"):
+            tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
+        return tags
+
+
+class _TreeTrainer:
+    """Trees grown straight from one binned table, which all draws share."""
+
+    def __init__(self, model: SubaggingClassifier, template: TreeVoter, rows: Rows) -> None:
+        template._validate_params()  # its fit, which does this, is never called
+        self.template, self.rows, self.soft = template, rows, model.voting == "soft"
+        self.n_classes = len(model.classes_)
+        self.binned = rows.binned(model.table_, template.max_bins, n_threads(model.n_jobs))
+
+    def __call__(self, counts: NDArray[np.int64], seed: int) -> Forest:
+        drawn = np.flatnonzero(counts).astype(np.int32)
+        grower = self.template.grower(self.binned, self.n_classes, n_threads(self.template.n_jobs))
+        tree = grower.grow_classes(self.rows.labels, self.rows.weights * counts, drawn, seed)
+        if self.soft:
+            return plant([tree], self.binned.bins, self.n_classes, value=[class_shares(tree)])
+        return plant([tree], self.binned.bins, self.n_classes, label=[leaf_labels(tree)])
+
 
 def _train(
     template: BaseEstimator,
     rows: Rows,
     classes: NDArray[Any],
+    weighted: bool,
     counts: NDArray[np.int64],
     seed: int,
-    weighted: bool,
 ) -> Any:
     """One voter on one draw; a row drawn k times has weight k, or stands k times where weights are not taken."""
-    member: Any = clone(template)
-    params = member.get_params(deep=False)
-    if "random_state" in params and params["random_state"] is None:
-        member.set_params(random_state=seed)
+    member: Any = seeded(clone(template), seed)
     if weighted:
         drawn = np.flatnonzero(counts)
         return member.fit(rows.X[drawn], classes[rows.labels[drawn]], sample_weight=rows.weights[drawn] * counts[drawn])

@@ -5,27 +5,30 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import ceil
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, _fit_context, clone
+from sklearn.base import _fit_context, clone
 from sklearn.model_selection import train_test_split
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import has_fit_parameter
 
 from committee import _core
 from committee.boosting.emphasis import CRITERIA, RULES, Round, is_chance, samme_factors, samme_weight
-from committee.data.binning import Bins
-from committee.estimator import CommitteeClassifier, Rows
+from committee.estimator import CommitteeClassifier, Rows, seeded
 from committee.links import Softmax, elected
 from committee.parallel import n_threads
 from committee.vote import Committee
 from committee.voters.estimators import EstimatorVoters
 from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits, grower, plant
 from committee.voters.protocol import Voters
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 
 class AdaBoostClassifier(CommitteeClassifier):
@@ -44,7 +47,7 @@ class AdaBoostClassifier(CommitteeClassifier):
     max_leaf_nodes : int or None, default=None
         Most leaves of a tree, best split first.
     learning_rate : float, default=1.0
-        Shrinks every alpha_t (or leaf value); smaller steps need more rounds.
+        Shrinks every alpha_t (or leaf value), in (0, 10]; smaller steps need more rounds.
     vote : {"discrete", "confidence", "abstaining"}, default="discrete"
         "discrete": a leaf votes for its heaviest class, alpha = ln((1 - err) / err) + ln(K - 1) (SAMME).
         "confidence": a leaf votes c = 1/2 ln((W_+ + eps) / (W_- + eps)), splits have the least
@@ -122,7 +125,8 @@ class AdaBoostClassifier(CommitteeClassifier):
     )
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "learning_rate": [Interval(Real, 0.0, None, closed="neither")],
+        # beyond 10 a step may multiply weights by more than float64 holds
+        "learning_rate": [Interval(Real, 0.0, 10.0, closed="right")],
         "vote": [StrOptions(set(RULES))],
         "voter": [HasMethods(["fit", "predict"]), None],
         "criterion": [StrOptions({"gini", "entropy"})],
@@ -212,7 +216,7 @@ class AdaBoostClassifier(CommitteeClassifier):
         rows = self._rows(X, y, sample_weight)
         random = check_random_state(self.random_state)
         rows, held_out = self._held_out(rows, X_val, y_val, random)
-        metadata = {"sample_weight": sample_weight}
+        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         context.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=metadata)
         run: _TreeRun | _VoterRun
         seed = int(random.randint(2**31 - 1))
@@ -269,23 +273,37 @@ class AdaBoostClassifier(CommitteeClassifier):
         given = self._validation_rows(X_val, y_val)
         if not self.early_stopping:
             if given is not None:
-                raise ValueError("X_val is only used when early_stopping=True.")
+                raise ValueError("X_val is only used by early stopping; set early_stopping=True or leave it out.")
             return rows, None
         if given is not None:
             return rows, given
         smallest = int(np.bincount(rows.labels).min())
         if smallest < 2:
             raise ValueError(
-                f"validation_fraction needs two rows of each class; class "
-                f"{self.classes_[np.bincount(rows.labels).argmin()]!r} has {smallest}. Give X_val and y_val."
+                f"early_stopping needs two rows of each class, one of them to hold out; class "
+                f"{self.classes_.tolist()[np.bincount(rows.labels).argmin()]!r} has {smallest}. Give X_val and y_val."
             )
-        train, held = train_test_split(
-            np.arange(len(rows.labels)),
-            test_size=self.validation_fraction,
-            stratify=rows.labels,
-            random_state=random,
-        )
+        n, n_classes = len(rows.labels), len(self.classes_)
+        n_held = ceil(self.validation_fraction * n)
+        if not n_classes <= n_held <= n - n_classes:
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction} holds out {n_held} of {n} rows; that many and as "
+                f"many as remain must be at least the {n_classes} classes. Change it, or give X_val and y_val."
+            )
+        train, held = train_test_split(np.arange(n), test_size=n_held, stratify=rows.labels, random_state=random)
+        lost = np.bincount(rows.labels[train], minlength=n_classes) == 0
+        if lost.any():
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction} leaves no row of class "
+                f"{self.classes_.tolist()[lost.argmax()]!r} to train on; lower it, or give X_val and y_val."
+            )
         return rows.take(np.sort(train)), rows.take(np.sort(held))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        if hasattr(self.voter, "__sklearn_tags__"):
+            tags.input_tags.allow_nan = get_tags(self.voter).input_tags.allow_nan
+        return tags
 
     def _state(self, run: _TreeRun | _VoterRun, watch: _Watch) -> dict[str, Any]:
         """Fitted attributes as of now."""
@@ -313,8 +331,8 @@ class _TreeRun:
         self.threads = n_threads(model.n_jobs)
         self.rule = RULES[model.vote](n_classes, rows.count, model.learning_rate)
         self.link = self.rule.link
-        weights = None if rows.uniform else rows.weights
-        self.bins = Bins.learn(rows.X, weights, model.table_.n_categories, model.max_bins, self.threads)
+        binned = rows.binned(model.table_, model.max_bins, self.threads)
+        self.bins = binned.bins
         limits = GrowthLimits(
             model.max_depth,
             model.max_leaf_nodes,
@@ -324,7 +342,7 @@ class _TreeRun:
             model.max_features,
         )
         criterion = CRITERIA[model.vote] or model.criterion
-        self.grower = grower(rows.X, self.bins, criterion, n_classes, limits, self.threads)
+        self.grower = grower(binned, criterion, n_classes, limits, self.threads)
         self.trees: list[_core.GrownTree] = []
         self.steps: list[Round] = []
 
@@ -345,6 +363,7 @@ class _TreeRun:
             if step.perfect or step.useless:
                 return
             _core.scale_rows(weights, tree.leaf_of_row, labels, step.factor, self.threads)
+            tree.forget_rows()
 
     def voters(self, n: int, first: int = 0) -> Voters:
         """The voters from `first` to `n`."""
@@ -360,7 +379,7 @@ class _VoterRun:
     link = Softmax()
 
     def __init__(self, model: AdaBoostClassifier, rows: Rows, seed: int) -> None:
-        self.voter: BaseEstimator = model.voter
+        self.voter = model._member("voter", model.voter)
         self.classes, self.rows, self.learning_rate = model.classes_, rows, model.learning_rate
         self.random = np.random.RandomState(seed)
         self.estimators: list[Any] = []
@@ -371,9 +390,7 @@ class _VoterRun:
         y, n_classes = self.classes[self.rows.labels], len(self.classes)
         weights = self.rows.weights / self.rows.weights.sum()
         while True:
-            member: Any = clone(self.voter)
-            if "random_state" in member.get_params(deep=False):
-                member.set_params(random_state=int(self.random.randint(2**31 - 1)))
+            member: Any = seeded(clone(self.voter), int(self.random.randint(2**31 - 1)))
             member.fit(self.rows.X, y, sample_weight=weights)
             wrong = member.predict(self.rows.X) != y
             error = float(weights[wrong].sum())

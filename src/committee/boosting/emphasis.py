@@ -115,7 +115,8 @@ class Confidence:
         factor[:, 0::2] = np.exp(self.learning_rate * c)
         factor[:, 1::2] = np.exp(-self.learning_rate * c)
         factor, Z = normalised(factor, W)
-        return Round(self.learning_rate, factor, error, Z, value=c, useless=Z >= 1.0 - 1e-12)
+        least = 2.0 * float(np.sqrt(no * yes).sum())  # Z of a whole step, which says what the voter is worth
+        return Round(self.learning_rate, factor, error, Z, value=c, useless=least >= 1.0 - 1e-12)
 
 
 class Abstaining:

@@ -43,6 +43,8 @@ def numeric_matrix(X: Any, names: Sequence[str] | None) -> NDArray[np.float64]:
     if isinstance(X, np.ma.MaskedArray):
         raise TypeError("X is a masked array, whose mask would be lost; pass X.filled(numpy.nan)")
     values = np.asarray(X)
+    if values.dtype.kind in "UT" and isinstance(X, list | tuple):
+        values = np.asarray(X, dtype=object)  # one text had made text of every number
     if values.ndim != 2:
         raise ValueError(
             f"Expected 2D array, got {values.ndim}D array instead; Reshape your data: X.reshape(-1, 1) "
@@ -62,6 +64,7 @@ def _refuse_text(values: NDArray[Any], names: Sequence[str] | None) -> None:
     for place, value in enumerate(values.flat):
         if isinstance(value, str | bytes | np.void):
             row, j = divmod(place, values.shape[1])
+            value = value.item() if isinstance(value, np.generic) else value
             column = f"x{j}" if names is None or len(names) != values.shape[1] else names[j]
             raise ValueError(
                 f"column {column!r} holds {value!r} at row {row}, and X is an array; make it numeric, "

@@ -1,11 +1,17 @@
 """Binning: columns of numbers become small integers, once, before any tree is grown."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
+
+if TYPE_CHECKING:
+    from committee.data.frames import TableSchema
 
 MAX_SAMPLE = 200_000
 """Rows looked at for the quantiles of a column with many values; a column with few values is read whole."""
@@ -40,7 +46,7 @@ class Bins:
         n_categories: NDArray[np.int32],
         max_bins: int,
         n_threads: int = 1,
-    ) -> "Bins":
+    ) -> Bins:
         """Edges from the columns of the encoded matrix.
 
         A column with at most `max_bins` distinct values gets one bin for each; another gets edges where its
@@ -62,7 +68,7 @@ class Bins:
         Raises
         ------
         ValueError
-            If `max_bins` is not in [2, 65535] or a column has more categories than `max_bins`.
+            If `max_bins` is not in [2, 65535], or the weights are negative, not finite or all zero.
 
         Examples
         --------
@@ -71,11 +77,6 @@ class Bins:
         >>> Bins.learn(np.array([[1.0], [2.0], [4.0]]), None, np.zeros(1, np.int32), 255).edges.tolist()
         [1.5, 3.0]
         """
-        for j in np.flatnonzero(n_categories > max_bins):
-            raise ValueError(
-                f"column {j} has {n_categories[j]} categories, more than max_bins={max_bins}; raise max_bins "
-                "(up to 65535), join rare categories, or drop the column if it is an identifier."
-            )
         edges, offset = _core.bin_edges(X, weights, n_categories, max_bins, MAX_SAMPLE, n_threads)
         return cls(edges, offset, n_categories)
 
@@ -101,3 +102,65 @@ class Bins:
         has_edge = split & (at < self.offset[np.where(split, feature, 0) + 1])
         edge = np.append(self.edges, np.inf)[np.where(has_edge, at, -1)]
         return np.where(split, edge, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Binned:
+    """A table in bins, as the growers read it.
+
+    Parameters
+    ----------
+    bins : Bins
+        What the codes mean.
+    codes : uint8 or uint16 array (n, p)
+        Bin number of every cell.
+    """
+
+    bins: Bins
+    codes: NDArray[np.uint8] | NDArray[np.uint16]
+
+    @classmethod
+    def of(
+        cls,
+        X: NDArray[np.float64],
+        weights: NDArray[np.float64] | None,
+        table: TableSchema,
+        max_bins: int,
+        n_threads: int = 1,
+    ) -> Binned:
+        """Learn the bins of the encoded matrix of a table, and bin it.
+
+        Raises
+        ------
+        ValueError
+            If a column has more categories than `max_bins`.
+        """
+        for j in np.flatnonzero(table.n_categories > max_bins).tolist():
+            raise ValueError(
+                f"column {table.column(j)!r} has {table.n_categories[j]} categories, more than max_bins={max_bins}; "
+                "raise max_bins (up to 65535), join rare categories, or drop the column if it is an identifier."
+            )
+        bins = Bins.learn(X, weights, table.n_categories, max_bins, n_threads)
+        return cls(bins, bins.encode(X, n_threads))
+
+
+def refuse_more_categories(table: TableSchema, max_bins: int) -> None:
+    """Raise if a column of a table has more categories than bins.
+
+    Parameters
+    ----------
+    table : TableSchema
+        The columns.
+    max_bins : int
+        Most bins of a column.
+
+    Raises
+    ------
+    ValueError
+        Naming the first such column.
+    """
+    for j in np.flatnonzero(table.n_categories > max_bins).tolist():
+        raise ValueError(
+            f"column {table.column(j)!r} has {table.n_categories[j]} categories, more than max_bins={max_bins}; "
+            "raise max_bins (up to 65535), join rare categories, or drop the column if it is an identifier."
+        )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee._core import Grower, GrownTree
-from committee.data.binning import Bins
+from committee.data.binning import Binned, Bins
 from committee.voters.forest import Forest
 
 if TYPE_CHECKING:
@@ -48,19 +48,12 @@ GROWTH_CONSTRAINTS: dict[str, list[Any]] = {
 """scikit-learn parameter constraints of `GrowthLimits` and the number of bins."""
 
 
-def grower(
-    X: NDArray[np.float64],
-    bins: Bins,
-    criterion: Criterion,
-    n_classes: int,
-    limits: GrowthLimits,
-    n_threads: int,
-) -> Grower:
-    """Bin the matrix and make ready to grow trees on it."""
+def grower(binned: Binned, criterion: Criterion, n_classes: int, limits: GrowthLimits, n_threads: int) -> Grower:
+    """Make ready to grow trees on a binned table."""
     return Grower(
-        bins.encode(X, n_threads),
-        bins.n_bins,
-        bins.categorical,
+        binned.codes,
+        binned.bins.n_bins,
+        binned.bins.categorical,
         criterion,
         n_classes,
         max_depth=limits.max_depth or 0,
@@ -68,7 +61,7 @@ def grower(
         min_samples_leaf=limits.min_samples_leaf,
         min_weight_leaf=limits.min_weight_leaf,
         min_gain=limits.min_impurity_decrease,
-        max_features=n_features_tried(limits.max_features, X.shape[1]),
+        max_features=n_features_tried(limits.max_features, binned.codes.shape[1]),
         n_threads=n_threads,
     )
 

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 
 from committee._core import GrownTree
-from committee.data.binning import Bins
 from committee.estimator import CommitteeClassifier
 from committee.links import Share
 from committee.parallel import n_threads
@@ -136,14 +135,13 @@ class AbstainingStump(CommitteeClassifier):
         rows = self._rows(X, y, sample_weight)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         threads = n_threads(self.n_jobs)
-        weights = None if rows.uniform else rows.weights
-        bins = Bins.learn(rows.X, weights, self.table_.n_categories, self.max_bins, threads)
+        binned = rows.binned(self.table_, self.max_bins, threads)
         limits = GrowthLimits(1, None, self.min_samples_leaf, self.min_weight_leaf)
-        growing = grower(rows.X, bins, "abstaining", len(self.classes_), limits, threads)
+        growing = grower(binned, "abstaining", len(self.classes_), limits, threads)
         tree = growing.grow_classes(rows.labels, rows.weights, None, 0)
-        voters = plant([tree], bins, len(self.classes_), label=[best_abstention(tree)])
+        voters = plant([tree], binned.bins, len(self.classes_), label=[best_abstention(tree)])
         self.committee_ = Committee(voters, np.ones(1), self.classes_, Share(), self.table_)
-        context.call_on_fit_task_end(estimator=self, X=X, y=y)
+        context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
         return self
 
     def vote(self, X: Any) -> NDArray[Any]:

@@ -11,7 +11,8 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 
-from committee.data.binning import Bins
+from committee._core import Grower
+from committee.data.binning import Binned
 from committee.estimator import CommitteeClassifier
 from committee.links import Share
 from committee.parallel import n_threads
@@ -135,8 +136,16 @@ class TreeVoter(CommitteeClassifier):
         rows = self._rows(X, y, sample_weight)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         threads = n_threads(self.n_jobs)
-        weights = None if rows.uniform else rows.weights
-        bins = Bins.learn(rows.X, weights, self.table_.n_categories, self.max_bins, threads)
+        binned = rows.binned(self.table_, self.max_bins, threads)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        tree = self.grower(binned, len(self.classes_), threads).grow_classes(rows.labels, rows.weights, None, seed)
+        voters = plant([tree], binned.bins, len(self.classes_), value=[class_shares(tree)])
+        self.committee_ = Committee(voters, np.ones(1), self.classes_, Share(), self.table_)
+        context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
+        return self
+
+    def grower(self, binned: Binned, n_classes: int, n_threads: int) -> Grower:
+        """The kernel that grows trees with this voter's parameters on a binned table."""
         limits = GrowthLimits(
             self.max_depth,
             self.max_leaf_nodes,
@@ -145,10 +154,4 @@ class TreeVoter(CommitteeClassifier):
             self.min_impurity_decrease,
             self.max_features,
         )
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        growing = grower(rows.X, bins, self.criterion, len(self.classes_), limits, threads)
-        tree = growing.grow_classes(rows.labels, rows.weights, None, seed)
-        voters = plant([tree], bins, len(self.classes_), value=[class_shares(tree)])
-        self.committee_ = Committee(voters, np.ones(1), self.classes_, Share(), self.table_)
-        context.call_on_fit_task_end(estimator=self, X=X, y=y)
-        return self
+        return grower(binned, self.criterion, n_classes, limits, n_threads)

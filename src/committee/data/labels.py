@@ -1,0 +1,104 @@
+"""Labels in: a vector of one type, without gaps, and the number of each row's class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import assert_all_finite, column_or_1d
+
+
+def label_vector(y: ArrayLike | None) -> NDArray[Any]:
+    """The labels as a vector: whole numbers, booleans or text.
+
+    Parameters
+    ----------
+    y : array-like (n,)
+        Class labels; a series of pandas, polars or Arrow too.
+
+    Returns
+    -------
+    array (n,)
+        `y` itself if it is one already.
+
+    Raises
+    ------
+    ValueError
+        If `y` is None, not one-dimensional, has rows without a label, mixes types, or holds numbers to predict
+        instead of classes.
+
+    Examples
+    --------
+    >>> label_vector(["yes", "no"]).tolist()
+    ['yes', 'no']
+    """
+    if y is None:
+        raise ValueError("A classifier requires y to be passed, but the target y is None; give each row's class.")
+    target: NDArray[Any] = column_or_1d(y, warn=True)
+    if target.dtype.kind in "biu":
+        return target
+    if target.dtype.kind == "O":
+        _check_objects(target)
+    elif target.dtype.kind == "f":
+        if (missing := np.isnan(target)).any():
+            raise ValueError(f"Input y contains NaN: row {np.argmax(missing)} has no label; leave such rows out.")
+        assert_all_finite(target, input_name="y")
+    check_classification_targets(target)
+    return target
+
+
+def class_numbers(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Sorted classes and each row's class number.
+
+    Small whole numbers are counted instead of sorted.
+
+    Parameters
+    ----------
+    y : array (n,)
+        Labels as `label_vector` gives them.
+
+    Returns
+    -------
+    classes : array (n_classes,)
+    number : array (n,)
+        Place of each label in `classes`.
+
+    Examples
+    --------
+    >>> classes, number = class_numbers(np.array([7, 3, 7]))
+    >>> classes.tolist(), number.tolist()
+    ([3, 7], [1, 0, 1])
+    """
+    if y.dtype.kind in "biu" and len(y):
+        low, high = int(y.min()), int(y.max())
+        if high - low < 65_536 and high < 2**63:
+            shifted = (y.astype(np.int64) - low).astype(np.uint16)
+            present = np.flatnonzero(np.bincount(shifted, minlength=high - low + 1))
+            number = np.zeros(high - low + 1, dtype=np.uint16)
+            number[present] = np.arange(len(present))
+            return (present + low).astype(y.dtype), number[shifted]
+    return np.unique(y, return_inverse=True)
+
+
+def _check_objects(target: NDArray[Any]) -> None:
+    """Python objects are labels if all of them are text."""
+    for row, label in enumerate(target):
+        if _is_missing(label):
+            raise ValueError(f"Input y contains NaN: row {row} has no label ({label}); leave such rows out.")
+    kinds = sorted({type(label).__name__ for label in target if not isinstance(label, str)})
+    if kinds:
+        mixed = any(isinstance(label, str) for label in target)
+        held = f"text mixed with {' and '.join(kinds)}" if mixed else f"{' and '.join(kinds)} as Python objects"
+        raise ValueError(
+            f"Unknown label type: y holds {held}; make all labels text, y.astype(str), or all whole numbers, "
+            "y.astype(int)."
+        )
+
+
+def _is_missing(label: object) -> bool:
+    """Say whether an object stands for "no label": None, NaN, and pandas' own two."""
+    if isinstance(label, float | np.floating):
+        return bool(np.isnan(label))
+    return label is None or type(label).__name__ in ("NAType", "NaTType")
