@@ -8,4 +8,6 @@ NB_MODULE(_core, m) {
   committee::register_grow(m);
   committee::register_traverse(m);
   committee::register_emphasis(m);
+  committee::register_linear_boost(m);
+  committee::register_leaf_models(m);
 }

@@ -13,8 +13,8 @@
 
 namespace committee {
 
-// Below this many elementary operations (about 100 us) starting threads costs more than it saves.
-inline constexpr std::int64_t kWorthAThread = 200'000;
+// Below this many elementary operations (some 300 us) starting threads costs more than it saves.
+inline constexpr std::int64_t kWorthAThread = 1'000'000;
 
 class Crew {
  public:

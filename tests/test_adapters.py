@@ -28,13 +28,13 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
-from tests.oracles import vote as oracle
 
 from committee.links import Share, Softmax
 from committee.vote import Committee
 from committee.voters.estimators import EstimatorVoters
 from committee.voters.forest import Forest
 from committee.voters.sklearn_trees import float64_threshold, forest_of_trees
+from tests.oracles import vote as oracle
 
 Tree = DecisionTreeClassifier
 

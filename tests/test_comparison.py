@@ -260,7 +260,7 @@ def test_missing_peer_says_what_to_install(monkeypatch):
     with pytest.raises(ValueError, match="needs the package 'xgboost'"):
         candidates(["xgboost"])
     assert installed_peers() == []
-    assert set(default_models()) == {"adaboost", "subagging", "tree"}
+    assert set(default_models()) == set(committee.MODELS) - {"abstaining_stump"}
 
 
 def test_progress_counts_every_cell():

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.stored_models import LEARNERS, Change, craft, refused, small_file, table
 
 from committee.data.frames import TableSchema
 from committee.store import ModelFileError, load, save
+from tests.stored_models import LEARNERS, Change, craft, refused, small_file, table
 
 
 def test_crafting_nothing_gives_the_model(tmp_path):

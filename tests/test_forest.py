@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.oracles import traverse
 
 from committee.voters.forest import Forest
 from committee.voters.protocol import Voters
+from tests.oracles import traverse
 
 
 @st.composite

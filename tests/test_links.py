@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.oracles import vote as oracle
 
 from committee.links import LINKS, Link, Logistic, Share, Softmax, elected, from_json
+from tests.oracles import vote as oracle
 
 ordinary = st.floats(-20, 20)
 # the neighbourhoods where probabilities round: near zero, near saturation, far out, and one ulp apart

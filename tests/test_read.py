@@ -41,9 +41,9 @@ def test_text_files(tmp_path: Path) -> None:
         written(tmp_path, TEXT),
         written(tmp_path, TEXT.replace("\n", "\r\n"), "crlf.csv"),
         written(tmp_path, "\ufeff" + TEXT, "mark.csv"),
-        written(tmp_path, gzip.compress(TEXT.encode()), "table.CSV.gz"),
+        written(tmp_path, gzip.compress(TEXT.encode(), mtime=0), "table.CSV.gz"),
         written(tmp_path, TEXT.replace(",", "\t"), "table.tsv"),
-        written(tmp_path, gzip.compress(TEXT.replace(",", "\t").encode()), "table.tsv.gz"),
+        written(tmp_path, gzip.compress(TEXT.replace(",", "\t").encode(), mtime=0), "table.tsv.gz"),
         written(tmp_path, TEXT.replace("\n", "\n\n") + "\n\n", "blank.csv"),
         written(tmp_path, TEXT.rstrip("\n"), "unended.csv"),
     ]
@@ -116,7 +116,7 @@ def test_quoted_cells(tmp_path: Path) -> None:
         ("a,b\n1,é\n".encode("latin1"), "is not UTF-8 text"),
         ("a,b\n1,2\n".encode("utf-16"), "is not UTF-8 text"),
         ('a,b\n"x,2\n3,4\n', "cannot be read|cells in line"),
-        (gzip.compress(TEXT.encode()), "is a gzip file; name it table.csv.gz"),
+        (gzip.compress(TEXT.encode(), mtime=0), "is a gzip file; name it table.csv.gz"),
     ],
 )
 def test_broken_text_files(tmp_path: Path, content: str | bytes, message: str) -> None:
@@ -139,7 +139,7 @@ def test_broken_compressed_files(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="is not a gzip file though its name says so"):
         read_table(written(tmp_path, TEXT, "plain.csv.gz"))
     with pytest.raises(ValueError, match="empty first line"):
-        read_table(written(tmp_path, gzip.compress(b""), "nothing.csv.gz"))
+        read_table(written(tmp_path, gzip.compress(b"", mtime=0), "nothing.csv.gz"))
 
 
 @pytest.mark.parametrize(("name", "kind"), [("a.parquet", "Parquet"), ("a.feather", "Feather"), ("a.ipc", "Feather")])

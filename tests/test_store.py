@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier
-from tests.stored_models import BINARY, LEARNERS, boosted, craft, matrix, refused, small_file, table
 
 import committee
 from committee.bagging.subagging import SubaggingClassifier
 from committee.boosting.adaboost import AdaBoostClassifier
 from committee.store import ModelFileError, load, save
+from tests.stored_models import BINARY, LEARNERS, boosted, craft, matrix, refused, small_file, table
 
 
 def cases() -> list[Any]:

@@ -15,7 +15,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from tests.oracles import vote as oracle
 
 from committee import vote as vote_module
 from committee.data.frames import TableSchema
@@ -24,6 +23,7 @@ from committee.vote import Committee
 from committee.voters.estimators import EstimatorVoters
 from committee.voters.forest import Forest
 from committee.voters.protocol import Voters
+from tests.oracles import vote as oracle
 
 
 def forest_that_votes(votes: np.ndarray, n_classes: int) -> Forest:

@@ -26,6 +26,8 @@ using In1 = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using In2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T>
+using In3 = nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+template <class T>
 using In = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
 using Codes = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
@@ -94,5 +96,7 @@ void register_histogram(nb::module_& m);
 void register_grow(nb::module_& m);
 void register_traverse(nb::module_& m);
 void register_emphasis(nb::module_& m);
+void register_linear_boost(nb::module_& m);
+void register_leaf_models(nb::module_& m);
 
 }  // namespace committee

@@ -1,6 +1,4 @@
-#include "../traverse.hpp"
-
-#include "arrays.hpp"
+#include "forest_arrays.hpp"
 
 namespace committee {
 namespace {
@@ -10,7 +8,8 @@ class PyTrees {
   PyTrees(std::int64_t n_features, In1<std::int64_t> offset, In1<std::int32_t> feature, In1<double> threshold,
           In1<std::int32_t> left, In1<std::uint8_t> missing_left, In1<std::int64_t> category_offset,
           In1<std::uint32_t> category_bits)
-      : trees_(checked(n_features, offset, feature, threshold, left, missing_left, category_offset, category_bits)) {}
+      : trees_(forest_arrays(n_features, offset, feature, threshold, left, missing_left, category_offset,
+                             category_bits)) {}
 
   nb::object apply(In2<double> X, int n_threads) const {
     const std::size_t n = rows_of(X), T = static_cast<std::size_t>(trees_.n_trees());
@@ -66,26 +65,6 @@ class PyTrees {
   }
 
  private:
-  static ForestArrays checked(std::int64_t n_features, const In1<std::int64_t>& offset,
-                              const In1<std::int32_t>& feature, const In1<double>& threshold,
-                              const In1<std::int32_t>& left, const In1<std::uint8_t>& missing_left,
-                              const In1<std::int64_t>& category_offset, const In1<std::uint32_t>& category_bits) {
-    const std::size_t n = feature.size();
-    require(offset.size() >= 1, "trees: offset needs at least one number");
-    require(threshold.size() == n && left.size() == n && missing_left.size() == n && category_offset.size() == n + 1,
-            "trees: the node arrays differ in length");
-    return {n_features,
-            static_cast<std::int64_t>(offset.size()) - 1,
-            static_cast<std::int64_t>(n),
-            static_cast<std::int64_t>(category_bits.size()),
-            offset.data(),
-            feature.data(),
-            threshold.data(),
-            left.data(),
-            missing_left.data(),
-            category_offset.data(),
-            category_bits.data()};
-  }
   std::size_t rows_of(const In2<double>& X) const {
     require(static_cast<std::int64_t>(X.shape(1)) == trees_.n_features(),
             "X has another number of columns than the trees");

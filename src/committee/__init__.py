@@ -7,10 +7,12 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from committee.bagging.sbpmt import SBPMTClassifier
     from committee.bagging.subagging import SubaggingClassifier
     from committee.boosting.adaboost import AdaBoostClassifier
     from committee.store import ModelFileError, load
     from committee.vote import Committee
+    from committee.voters.probit_model_tree import ProbitModelTreeClassifier
     from committee.voters.stump import AbstainingStump
     from committee.voters.tree import TreeVoter
 
@@ -19,6 +21,8 @@ __version__ = version("committee")
 LEARNERS: dict[str, str] = {
     "AdaBoostClassifier": "committee.boosting.adaboost",
     "SubaggingClassifier": "committee.bagging.subagging",
+    "SBPMTClassifier": "committee.bagging.sbpmt",
+    "ProbitModelTreeClassifier": "committee.voters.probit_model_tree",
     "TreeVoter": "committee.voters.tree",
     "AbstainingStump": "committee.voters.stump",
 }
@@ -31,7 +35,9 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
         "AdaBoostClassifier",
         {"vote": "confidence", "n_estimators": 100, "max_depth": 3, "learning_rate": 0.3},
     ),
+    "sbpmt": ("SBPMTClassifier", {}),
     "subagging": ("SubaggingClassifier", {}),
+    "probit_model_tree": ("ProbitModelTreeClassifier", {}),
     "tree": ("TreeVoter", {}),
     "abstaining_stump": ("AbstainingStump", {}),
 }
@@ -46,6 +52,8 @@ __all__ = [
     "AdaBoostClassifier",
     "Committee",
     "ModelFileError",
+    "ProbitModelTreeClassifier",
+    "SBPMTClassifier",
     "SubaggingClassifier",
     "TreeVoter",
     "learner",

@@ -150,3 +150,63 @@ def scale_rows(weights: F64, leaf_of_row: I32, labels: U16, factor: F64, n_threa
     With ``weights`` ``(n, K)`` (AdaBoost.MH) and factor ``(N, 2K)``:
     ``weights[i, l] *= factor[leaf, 2 l + (labels[i] == l)]``.
     """
+
+# --- linear_boost.hpp --------------------------------------------------------------------------------------
+
+def newton_terms(link: Literal["probit", "logit"], x: F64) -> tuple[F64, F64, F64]:
+    """-Q'(x), Q''(x) and Q(x) of the margin loss: -ln Phi(x) for probit, ln(1 + exp(-x)) for logit."""
+
+def linear_boost(
+    D: F64,
+    rows: I32,
+    start: I64,
+    labels: U16,
+    weights: F64,
+    n_outputs: int,
+    link: Literal["probit", "logit"],
+    n_steps: int,
+    tol: float,
+    cap: float,
+    by_likelihood: bool,
+    record: bool,
+    n_threads: int,
+) -> tuple[F64, F64, F64, I32, F64]:
+    """Component-wise Newton boosting of a linear score in every leaf; leaf l has ``rows[start[l]:start[l + 1]]``.
+
+    ``n_outputs`` 1: two classes, positive for label 1; otherwise output k is "class k or not". Weights must be
+    positive. No training score passes ``cap``; a step is halved until the risk falls, and boosting stops when
+    it falls by less than ``tol`` per unit of weight. Returns intercepts ``(L, O)``, coefficients ``(L, O, q)``, the
+    scores of ``rows`` ``(m, O)``, and if ``record`` the feature of every step ``(L, O, B)`` (-1: the intercept alone,
+    -2: not taken) and the mean risk before and after every step ``(L, O, B + 1)``.
+    """
+
+# --- leaf_models.hpp ---------------------------------------------------------------------------------------
+
+class LeafModelTrees:
+    """Trees as `Trees`, whose leaves hold linear scores: ``model[leaf]`` numbers a row of intercept and coefficient."""
+
+    def __init__(
+        self,
+        n_features: int,
+        offset: I64,
+        feature: I32,
+        threshold: F64,
+        left: I32,
+        missing_left: U8,
+        category_offset: I64,
+        category_bits: U32,
+        model: I32,
+        intercept: F64,
+        coefficient: F64,
+    ) -> None: ...
+    def scores(self, X: F64, D: F64, n_threads: int) -> F64:
+        """``(n, T, O)``: trees split on the rows of X, leaf models see those of D."""
+    def votes(self, X: F64, D: F64, n_threads: int) -> NDArray[np.int16]:
+        """``(n, T)`` class numbers: the sign of one output, or the (first) largest of several."""
+    def tally_committees(
+        self, X: F64, D: F64, weights: F64, start: I64, n_classes: int, hard: bool, n_threads: int
+    ) -> F64:
+        """``(n, n_classes)``: committee m is the trees ``start[m]:start[m + 1]`` with their weights.
+
+        Hard: one vote for its winner; otherwise the shares of its weight.
+        """

@@ -6,9 +6,9 @@ from typing import Any
 import hypothesis.strategies as st
 import numpy as np
 from numpy.typing import NDArray
-from tests.oracles import grow as oracle
 
 from committee import _core
+from tests.oracles import grow as oracle
 
 Codes = NDArray[np.uint8] | NDArray[np.uint16]
 CLASS_CRITERIA = ("gini", "entropy", "confidence", "confidence_mh", "abstaining")

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.oracles import grow as oracle
 
 from committee import _core
+from tests.oracles import grow as oracle
 
 ARRAYS = (
     "feature",

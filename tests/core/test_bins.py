@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
-from tests.oracles import bins as oracle
 
 from committee import _core
+from tests.oracles import bins as oracle
 
 EVERY_ROW = 2**40
 NUMERIC = np.zeros(1, dtype=np.int32)

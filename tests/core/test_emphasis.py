@@ -6,9 +6,9 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given
-from tests.oracles import emphasis as oracle
 
 from committee import _core
+from tests.oracles import emphasis as oracle
 
 
 @given(

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from numpy.typing import NDArray
+
+from committee import _core
 from tests.core.cases import CLASS_CRITERIA, CRITERIA, Case, cases, cases_with_limits, one_column, random_case
 from tests.core.checked_tree import ARRAYS, CheckedTree, assert_same_tree
 from tests.oracles import grow as oracle
-
-from committee import _core
 
 NO_LIMITS = oracle.Limits()
 

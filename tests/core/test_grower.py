@@ -10,11 +10,11 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given
+
+from committee import _core
 from tests.core.cases import CRITERIA, Case, cases, cases_with_limits, random_case
 from tests.core.checked_tree import CheckedTree, assert_same_tree
 from tests.oracles import grow as oracle
-
-from committee import _core
 
 NO_LIMITS = oracle.Limits()
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from numpy.typing import NDArray
-from tests.core.cases import Case, cases
-from tests.oracles import histogram as oracle
 
 from committee import _core
+from tests.core.cases import Case, cases
+from tests.oracles import histogram as oracle
 
 some_cases = cases(kinds=("gini",))
 

@@ -10,11 +10,11 @@ from functools import partial
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+
+from committee import _core
 from tests.core.cases import CRITERIA, Case, random_case
 from tests.core.checked_tree import assert_same_tree
 from tests.oracles import grow as oracle
-
-from committee import _core
 
 MANY_ROWS = 200_000
 """Enough work for every kernel to start its threads."""

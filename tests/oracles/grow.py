@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
 from tests.oracles import criterion as criteria
 
 Floats = NDArray[np.float64]

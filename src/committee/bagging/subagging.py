@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -162,22 +163,25 @@ class SubaggingClassifier(CommitteeClassifier):
         draws = [self._draw(rows, random) for _ in range(self.n_estimators)]
         seeds = random.randint(2**31 - 1, size=self.n_estimators)
         train = self._trainer(rows, template)
-        members = []
-        for member in Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
-            delayed(train)(counts, int(seed)) for counts, seed in zip(draws, seeds, strict=True)
-        ):
-            task = context.subcontext(task_name="voter")
-            task.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=metadata)
-            members.append(member)
-            if task.call_on_fit_task_end(
-                estimator=self,
-                X=X,
-                y=y,
-                metadata=metadata,
-                reconstruction_attributes=lambda: {"committee_": self._vote_of(members)},
-            ):
-                break
+        members: list[Any] = []
+        pool = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
+        jobs = (delayed(train)(counts, int(seed)) for counts, seed in zip(draws, seeds, strict=True))
+        with _closed_in_silence(pool(jobs)) as trained:
+            for member in trained:
+                task = context.subcontext(task_name="voter")
+                task.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=metadata)
+                members.append(member)
+                if task.call_on_fit_task_end(
+                    estimator=self,
+                    X=X,
+                    y=y,
+                    metadata=metadata,
+                    reconstruction_attributes=lambda: {"committee_": self._vote_of(members)},
+                ):
+                    break
         self.committee_ = self._vote_of(members)
+        for name in self._stored_attributes:
+            self.__dict__.pop(name, None)  # of an earlier fit, on other rows
         if self.oob_score:
             self._judge(rows, draws[: len(members)], sample_weight)
         context.call_on_fit_task_end(estimator=self, X=X, y=y, metadata=metadata, reconstruction_attributes={})
@@ -290,6 +294,17 @@ class _TreeTrainer:
         if self.soft:
             return plant([tree], self.binned.bins, self.n_classes, value=[class_shares(tree)])
         return plant([tree], self.binned.bins, self.n_classes, label=[leaf_labels(tree)])
+
+
+@contextmanager
+def _closed_in_silence(members: Generator[Any]) -> Iterator[Iterator[Any]]:
+    """Ends the training of members that a callback's stop or failure has left over; joblib would warn of them."""
+    try:
+        yield members
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            members.close()
 
 
 def _train(

@@ -50,7 +50,7 @@ class Bins:
         """Edges from the columns of the encoded matrix.
 
         A column with at most `max_bins` distinct values gets one bin for each; another gets edges where its
-        weight is shared out evenly, a value that is heavier than its share keeping a bin of its own.
+        weight is shared out evenly, and a bin that is half full is closed before a value that would overfill it.
 
         Parameters
         ----------

@@ -121,9 +121,18 @@ def plant(
     )
 
 
+def heaviest_class(sums: NDArray[np.float64]) -> NDArray[np.intp]:
+    """The class of the largest sum in each row, the first of those that are equal but for rounding.
+
+    Three rows of weight 1/7 and one of weight 3/7 are a tie, whatever their sums' last bits say.
+    """
+    first: NDArray[np.intp] = np.argmax(sums >= sums.max(axis=1, keepdims=True) * (1.0 - 1e-10), axis=1)
+    return first
+
+
 def leaf_labels(tree: GrownTree) -> NDArray[np.int32]:
     """The heaviest class of each leaf (ties: the first), -1 on inner nodes."""
-    return np.where(tree.feature < 0, tree.sums.argmax(axis=1), -1).astype(np.int32)
+    return np.where(tree.feature < 0, heaviest_class(tree.sums), -1).astype(np.int32)
 
 
 def class_shares(tree: GrownTree) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from committee.estimator import CommitteeClassifier
 from committee.links import Share
 from committee.parallel import n_threads
 from committee.vote import Committee
-from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits, grower, plant
+from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits, grower, heaviest_class, plant
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -36,11 +36,12 @@ def best_abstention(tree: GrownTree) -> NDArray[np.int32]:
     """What the nodes of a grown stump vote: each leaf its heaviest class or -1, by the least Z."""
     leaves = np.flatnonzero(tree.feature < 0)
     W = tree.sums[leaves] / tree.sums[leaves].sum()
-    heaviest, right = W.argmax(axis=1), W.max(axis=1)
+    heaviest, right = heaviest_class(W), W.max(axis=1)
     wrong = W.sum(axis=1) - right
     every = np.ones(len(leaves), dtype=bool)
     choices = [every, *np.eye(len(leaves), dtype=bool)] if len(leaves) > 1 else [every]
-    voting = min(choices, key=lambda v: refusal_z(right[v].sum(), wrong[v].sum(), W.shape[1]))
+    Z = [refusal_z(right[v].sum(), wrong[v].sum(), W.shape[1]) for v in choices]
+    voting = next(v for v, z in zip(choices, Z, strict=True) if z <= min(Z) + 1e-12)  # the first, but for rounding
     label = np.full(len(tree.feature), -1, dtype=np.int32)
     label[leaves[voting]] = heaviest[voting]
     return label

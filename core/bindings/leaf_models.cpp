@@ -1,0 +1,111 @@
+#include "../leaf_models.hpp"
+
+#include "forest_arrays.hpp"
+
+namespace committee {
+namespace {
+
+class PyLeafModelTrees {
+ public:
+  PyLeafModelTrees(std::int64_t n_features, In1<std::int64_t> offset, In1<std::int32_t> feature, In1<double> threshold,
+                   In1<std::int32_t> left, In1<std::uint8_t> missing_left, In1<std::int64_t> category_offset,
+                   In1<std::uint32_t> category_bits, In1<std::int32_t> model, In2<double> intercept,
+                   In3<double> coefficient)
+      : trees_(
+            forest_arrays(n_features, offset, feature, threshold, left, missing_left, category_offset, category_bits),
+            checked(model, feature, intercept, coefficient), static_cast<std::int64_t>(intercept.shape(0)),
+            static_cast<std::int64_t>(intercept.shape(1)), static_cast<std::int64_t>(coefficient.shape(2)),
+            intercept.data(), coefficient.data()) {}
+
+  nb::object scores(In2<double> X, In2<double> D, int n_threads) const {
+    const std::size_t n = rows_of(X, D), T = static_cast<std::size_t>(trees_.trees().n_trees());
+    const std::size_t K = static_cast<std::size_t>(trees_.n_outputs());
+    std::vector<double> out(n * T * K);
+    {
+      nb::gil_scoped_release release;
+      Crew crew(n_threads);
+      trees_.walk(X.data(), D.data(), n, crew, [&](std::int64_t i, std::int64_t t, const double* scores) {
+        std::copy_n(scores, K, out.data() + (static_cast<std::size_t>(i) * T + t) * K);
+      });
+    }
+    return array_of(std::move(out), {n, T, K});
+  }
+
+  nb::object votes(In2<double> X, In2<double> D, int n_threads) const {
+    const std::size_t n = rows_of(X, D), T = static_cast<std::size_t>(trees_.trees().n_trees());
+    return array_of(elections(X, D, n, n_threads), {n, T});
+  }
+
+  nb::object tally_committees(In2<double> X, In2<double> D, In1<double> weights, In1<std::int64_t> start,
+                              std::int64_t n_classes, bool hard, int n_threads) const {
+    const std::size_t n = rows_of(X, D);
+    const std::int64_t T = trees_.trees().n_trees();
+    require(static_cast<std::int64_t>(weights.size()) == T, "weights needs one number per tree");
+    require(n_classes >= std::max<std::int64_t>(2, trees_.n_outputs()),
+            "n_classes must be 2, or the number of outputs");
+    require(start.size() >= 2 && start(0) == 0 && start(start.size() - 1) == T,
+            "start must run from 0 to the number of trees");
+    for (std::size_t c = 0; c + 1 < start.size(); ++c) require(start(c) < start(c + 1), "a committee has no trees");
+    for (std::size_t t = 0; t < weights.size(); ++t)
+      require(weights(t) > 0.0 && std::isfinite(weights(t)), "weights must be positive and finite");
+    std::vector<double> tally(n * static_cast<std::size_t>(n_classes), 0.0);
+    const std::vector<std::int16_t> votes = elections(X, D, n, n_threads);
+    {
+      nb::gil_scoped_release release;
+      Crew crew(n_threads);
+      committee::tally_committees(votes.data(), n, T, weights.data(), start.data(), start.size() - 1, n_classes, hard,
+                                  tally.data(), crew);
+    }
+    return array_of(std::move(tally), {n, static_cast<std::size_t>(n_classes)});
+  }
+
+ private:
+  std::vector<std::int16_t> elections(const In2<double>& X, const In2<double>& D, std::size_t n, int n_threads) const {
+    const std::size_t T = static_cast<std::size_t>(trees_.trees().n_trees());
+    std::vector<std::int16_t> votes(n * T);
+    nb::gil_scoped_release release;
+    Crew crew(n_threads);
+    trees_.walk(X.data(), D.data(), n, crew, [&](std::int64_t i, std::int64_t t, const double* scores) {
+      votes[static_cast<std::size_t>(i) * T + t] = elected(scores, trees_.n_outputs());
+    });
+    return votes;
+  }
+
+  static const std::int32_t* checked(const In1<std::int32_t>& model, const In1<std::int32_t>& feature,
+                                     const In2<double>& intercept, const In3<double>& coefficient) {
+    require(model.size() == feature.size(), "model needs one number per node");
+    require(intercept.shape(0) == coefficient.shape(0) && intercept.shape(1) == coefficient.shape(1),
+            "intercept and coefficient must be for the same models and outputs");
+    require(intercept.shape(1) >= 1 && intercept.shape(1) <= 32767, "a model needs 1 to 32767 outputs");
+    return model.data();
+  }
+
+  std::size_t rows_of(const In2<double>& X, const In2<double>& D) const {
+    require(static_cast<std::int64_t>(X.shape(1)) == trees_.trees().n_features(),
+            "X has another number of columns than the trees");
+    require(static_cast<std::int64_t>(D.shape(1)) == trees_.n_features(),
+            "D has another number of columns than the models");
+    require(X.shape(0) == D.shape(0), "X and D need the same rows");
+    return X.shape(0);
+  }
+
+  LeafModelTrees trees_;
+};
+
+}  // namespace
+
+void register_leaf_models(nb::module_& m) {
+  nb::class_<PyLeafModelTrees>(m, "LeafModelTrees")
+      .def(nb::init<std::int64_t, In1<std::int64_t>, In1<std::int32_t>, In1<double>, In1<std::int32_t>,
+                    In1<std::uint8_t>, In1<std::int64_t>, In1<std::uint32_t>, In1<std::int32_t>, In2<double>,
+                    In3<double>>(),
+           "n_features"_a, "offset"_a.noconvert(), "feature"_a.noconvert(), "threshold"_a.noconvert(),
+           "left"_a.noconvert(), "missing_left"_a.noconvert(), "category_offset"_a.noconvert(),
+           "category_bits"_a.noconvert(), "model"_a.noconvert(), "intercept"_a.noconvert(), "coefficient"_a.noconvert())
+      .def("scores", &PyLeafModelTrees::scores, "X"_a.noconvert(), "D"_a.noconvert(), "n_threads"_a)
+      .def("votes", &PyLeafModelTrees::votes, "X"_a.noconvert(), "D"_a.noconvert(), "n_threads"_a)
+      .def("tally_committees", &PyLeafModelTrees::tally_committees, "X"_a.noconvert(), "D"_a.noconvert(),
+           "weights"_a.noconvert(), "start"_a.noconvert(), "n_classes"_a, "hard"_a, "n_threads"_a);
+}
+
+}  // namespace committee

@@ -1,0 +1,72 @@
+#include "../linear_boost.hpp"
+
+#include <string>
+
+#include "arrays.hpp"
+
+namespace committee {
+namespace {
+
+LossName loss_named(const std::string& name) {
+  require(name == "probit" || name == "logit", "link must be 'probit' or 'logit'");
+  return name == "probit" ? LossName::probit : LossName::logistic;
+}
+
+nb::tuple py_newton_terms(const std::string& link, In1<double> x) {
+  const LossName loss = loss_named(link);
+  const std::size_t n = x.size();
+  std::vector<double> gradient(n), curvature(n), value(n);
+  const std::vector<double> ones(kLanes, 1.0);
+  for (std::size_t i = 0; i < n; ++i) {  // one row at a time: the kernel gives the loss as a sum
+    const double f[kLanes]{x(i)}, one[kLanes]{1.0};
+    double w[kLanes], wz[kLanes];
+    value[i] = newton_terms(loss, f, ones.data(), one, kLanes, w, wz).risk;
+    gradient[i] = wz[0];
+    curvature[i] = w[0];
+  }
+  return nb::make_tuple(array_of(std::move(gradient)), array_of(std::move(curvature)), array_of(std::move(value)));
+}
+
+nb::tuple py_linear_boost(In2<double> D, In1<std::int32_t> rows, In1<std::int64_t> start, In1<std::uint16_t> labels,
+                          In1<double> weights, std::int64_t n_outputs, const std::string& link, int n_steps, double tol,
+                          double cap, bool by_likelihood, bool record, int n_threads) {
+  const std::size_t n = D.shape(0), q = D.shape(1);
+  require(start.size() >= 2 && start(0) == 0 && start(start.size() - 1) == static_cast<std::int64_t>(rows.size()),
+          "start must run from 0 to the number of rows");
+  for (std::size_t l = 0; l + 1 < start.size(); ++l) require(start(l) < start(l + 1), "a leaf has no rows");
+  require(labels.size() == n && weights.size() == n, "labels and weights need one number per row");
+  require(n_outputs >= 1, "n_outputs must be positive");
+  require(n_steps >= 1, "n_steps must be positive");
+  require(tol >= 0.0 && cap > 0.0 && std::isfinite(cap), "tol must not be negative, cap must be positive and finite");
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    require(rows(i) >= 0 && rows(i) < static_cast<std::int64_t>(n), "rows holds a number outside the table");
+    require(weights(rows(i)) > 0.0 && std::isfinite(weights(rows(i))), "weights must be positive and finite");
+    require(labels(rows(i)) < (n_outputs == 1 ? 2 : n_outputs), "a label is not below the number of classes");
+    for (std::size_t j = 0; j < q; ++j) require(std::isfinite(D(rows(i), j)), "D must be finite");
+  }
+  const BoostSettings settings{loss_named(link), n_steps, tol, cap, by_likelihood};
+  LeafModels out;
+  {
+    nb::gil_scoped_release release;
+    Crew crew(n_threads);
+    out = linear_boost(D.data(), q, rows.data(), start.data(), start.size() - 1, labels.data(), weights.data(),
+                       n_outputs, settings, record, crew);
+  }
+  const std::size_t L = start.size() - 1, K = static_cast<std::size_t>(n_outputs),
+                    B = static_cast<std::size_t>(n_steps);
+  return nb::make_tuple(array_of(std::move(out.intercept), {L, K}), array_of(std::move(out.coefficient), {L, K, q}),
+                        array_of(std::move(out.score), {rows.size(), K}),
+                        array_of(std::move(out.path), {record ? L : 0, K, B}),
+                        array_of(std::move(out.risk), {record ? L : 0, K, B + 1}));
+}
+
+}  // namespace
+
+void register_linear_boost(nb::module_& m) {
+  m.def("newton_terms", &py_newton_terms, "link"_a, "x"_a.noconvert());
+  m.def("linear_boost", &py_linear_boost, "D"_a.noconvert(), "rows"_a.noconvert(), "start"_a.noconvert(),
+        "labels"_a.noconvert(), "weights"_a.noconvert(), "n_outputs"_a, "link"_a, "n_steps"_a, "tol"_a, "cap"_a,
+        "by_likelihood"_a, "record"_a, "n_threads"_a);
+}
+
+}  // namespace committee

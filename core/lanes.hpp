@@ -1,0 +1,92 @@
+// Eight doubles at a time, written once: the compiler makes one AVX-512, two AVX2 or four SSE2 operations of each.
+// Sums are kept per lane and folded in one fixed order, and nothing is contracted, so all of them give the same bits.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+// One copy of a function for each of these instruction sets, chosen when the library is loaded. The sanitizers
+// start after that choice is made, so their build has the baseline only.
+#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(COMMITTEE_SANITIZE)
+#define COMMITTEE_CLONES __attribute__((target_clones("default", "avx2", "arch=x86-64-v4")))
+#else
+#define COMMITTEE_CLONES
+#endif
+#define COMMITTEE_INLINE __attribute__((always_inline)) inline
+
+namespace committee {
+
+inline constexpr std::int64_t kLanes = 8;
+using Lanes = double __attribute__((vector_size(64)));
+using LaneBits = std::int64_t __attribute__((vector_size(64)));
+
+COMMITTEE_INLINE Lanes load(const double* x) {
+  Lanes v;
+  std::memcpy(&v, x, sizeof v);
+  return v;
+}
+COMMITTEE_INLINE void store(double* x, const Lanes& v) { std::memcpy(x, &v, sizeof v); }
+COMMITTEE_INLINE double fold(const Lanes& v) {
+  return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+}
+COMMITTEE_INLINE LaneBits bits_of(const Lanes& v) {
+  LaneBits b;
+  std::memcpy(&b, &v, sizeof b);
+  return b;
+}
+COMMITTEE_INLINE Lanes lanes_of(const LaneBits& b) {
+  Lanes v;
+  std::memcpy(&v, &b, sizeof v);
+  return v;
+}
+COMMITTEE_INLINE Lanes absolute(const Lanes& v) { return lanes_of(bits_of(v) & INT64_MAX); }
+
+// exp(x) for x <= 0, to 2 units in the last place; 0 below -708.
+COMMITTEE_INLINE Lanes exp_negative(const Lanes& x) {
+  const Lanes floor_at = Lanes{} - 745.0;
+  const Lanes clamped = x < floor_at ? floor_at : x;
+  const Lanes magic = Lanes{} + 0x1.8p52;
+  const Lanes shifted = clamped * 0x1.71547652b82fep0 + magic;  // the whole number of ln 2 in x, in the low bits
+  const Lanes whole = shifted - magic;
+  const Lanes r = (clamped - whole * 0x1.62e42fefa3800p-1) - whole * 0x1.ef35793c76730p-45;
+  Lanes p = r * (1.0 / 6227020800.0) + 1.0 / 479001600.0;
+  p = p * r + 1.0 / 39916800.0;
+  p = p * r + 1.0 / 3628800.0;
+  p = p * r + 1.0 / 362880.0;
+  p = p * r + 1.0 / 40320.0;
+  p = p * r + 1.0 / 5040.0;
+  p = p * r + 1.0 / 720.0;
+  p = p * r + 1.0 / 120.0;
+  p = p * r + 1.0 / 24.0;
+  p = p * r + 1.0 / 6.0;
+  p = p * r + 0.5;
+  p = p * r + 1.0;
+  p = p * r + 1.0;
+  const LaneBits scaled = bits_of(p) + ((bits_of(shifted) - bits_of(magic)) << 52);
+  const Lanes tiny = Lanes{} - 708.0;
+  return clamped < tiny ? Lanes{} : lanes_of(scaled);
+}
+
+// ln(x) for normal x > 0.
+COMMITTEE_INLINE Lanes log_positive(const Lanes& x) {
+  constexpr std::int64_t kHalf = 0x3fe6a09e667f3bcd;  // sqrt(1/2): mantissas are taken from [sqrt(1/2), sqrt 2)
+  const LaneBits b = bits_of(x);
+  const LaneBits exponent = (b - kHalf) >> 52;
+  const Lanes m = lanes_of(b - (exponent << 52));
+  const Lanes s = (m - 1.0) / (m + 1.0), t = s * s;
+  Lanes p = t * (2.0 / 21.0) + 2.0 / 19.0;
+  p = p * t + 2.0 / 17.0;
+  p = p * t + 2.0 / 15.0;
+  p = p * t + 2.0 / 13.0;
+  p = p * t + 2.0 / 11.0;
+  p = p * t + 2.0 / 9.0;
+  p = p * t + 2.0 / 7.0;
+  p = p * t + 2.0 / 5.0;
+  p = p * t + 2.0 / 3.0;
+  p = p * t + 2.0;
+  const Lanes e = __builtin_convertvector(exponent, Lanes);
+  return e * 0x1.62e42fefa3800p-1 + (s * p + e * 0x1.ef35793c76730p-45);
+}
+
+}  // namespace committee

@@ -1,0 +1,322 @@
+// Component-wise Newton boosting of linear scores in many leaves at once.
+//
+// One problem is a (leaf, output) pair: rows with signs y = +-1 and weights v. A step computes the Newton terms of the
+// loss at x = y f, w = v Q''(x) and w z = -v y Q'(x), fits the working response z on (1, x_j) for every feature j by
+// weighted least squares, and adds the line of the feature with the least weighted squared error (or the greatest
+// likelihood after the step). B steps make one linear score a + b . x.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "newton.hpp"
+#include "threads.hpp"
+
+namespace committee {
+
+enum class LossName { probit, logistic };
+
+struct NewtonSums {
+  double risk, weight, response;  // sums of v Q, w and w z
+};
+
+// w and w z of n rows (a multiple of kLanes; padding has v = 0), and their sums.
+COMMITTEE_CLONES inline NewtonSums newton_terms(LossName loss, const double* f, const double* y, const double* v,
+                                                std::int64_t n, double* w, double* wz) {
+  Lanes risk{}, sum_w{}, sum_wz{};
+  const auto run = [&](auto link) __attribute__((always_inline)) {
+    for (std::int64_t i = 0; i < n; i += kLanes) {
+      const Lanes sign = load(y + i), weight = load(v + i);
+      const NewtonTerms t = decltype(link)::terms(sign * load(f + i));
+      const Lanes wi = weight * t.curvature, wzi = weight * sign * t.gradient;
+      store(w + i, wi);
+      store(wz + i, wzi);
+      risk += weight * t.loss;
+      sum_w += wi;
+      sum_wz += wzi;
+    }
+  };
+  loss == LossName::probit ? run(Probit{}) : run(Logistic{});
+  return {fold(risk), fold(sum_w), fold(sum_wz)};
+}
+
+struct FeatureSums {
+  double x, xx, xz;  // sum w x, sum w x^2, sum w z x
+};
+
+// Sums of p columns (n rows each, `stride` apart) against w and w z; four columns share each load of w and w z.
+COMMITTEE_CLONES inline void feature_sums(const double* X, std::int64_t stride, std::int64_t p, const double* w,
+                                          const double* wz, std::int64_t n, FeatureSums* sums) {
+  constexpr int kColumns = 4;
+  for (std::int64_t first = 0; first < p; first += kColumns) {
+    const double* column[kColumns];  // the last block repeats its last column
+    for (int c = 0; c < kColumns; ++c) column[c] = X + (first + c < p ? first + c : p - 1) * stride;
+    Lanes x[kColumns]{}, xx[kColumns]{}, xz[kColumns]{};
+    for (std::int64_t i = 0; i < n; i += kLanes) {
+      const Lanes wi = load(w + i), wzi = load(wz + i);
+      for (int c = 0; c < kColumns; ++c) {
+        const Lanes value = load(column[c] + i), weighted = value * wi;
+        x[c] += weighted;
+        xx[c] += weighted * value;
+        xz[c] += wzi * value;
+      }
+    }
+    for (int c = 0; c < kColumns && first + c < p; ++c) sums[first + c] = {fold(x[c]), fold(xx[c]), fold(xz[c])};
+  }
+}
+
+// to = from + intercept + slope * x over n rows (whole lanes); returns the largest |to|.
+COMMITTEE_CLONES inline double add_line(const double* from, const double* x, double intercept, double slope,
+                                        std::int64_t n, double* to) {
+  Lanes largest{};
+  for (std::int64_t i = 0; i < n; i += kLanes) {
+    const Lanes sum = load(from + i) + (intercept + slope * load(x + i)), size = absolute(sum);
+    store(to + i, sum);
+    largest = size > largest ? size : largest;
+  }
+  double most = 0.0;
+  for (int r = 0; r < kLanes; ++r) most = std::max(most, largest[r]);
+  return most;
+}
+
+struct BoostSettings {
+  LossName loss = LossName::probit;
+  int n_steps = 100;
+  double tol = 0.0;  // stop when the risk per unit of weight falls by less
+  double cap = 8.0;  // no training score may pass it: separable rows would send the line to infinity
+  bool by_likelihood = false;
+};
+
+// One leaf: its rows' features as standardised columns, padded to whole lanes.
+class Leaf {
+ public:
+  Leaf(const double* D, std::int64_t n_features, const std::int32_t* rows, std::int64_t n)
+      : n_rows_(n),
+        stride_((n + kLanes - 1) / kLanes * kLanes),
+        p_(n_features),
+        columns_(p_ * stride_, 0.0),
+        mean_(p_),
+        scale_(p_, 1.0) {
+    for (std::int64_t j = 0; j < p_; ++j) {
+      double* const x = columns_.data() + j * stride_;
+      double sum = 0.0, squares = 0.0;
+      for (std::int64_t i = 0; i < n; ++i) sum += x[i] = D[rows[i] * n_features + j];
+      mean_[j] = sum / static_cast<double>(n);
+      for (std::int64_t i = 0; i < n; ++i) {
+        x[i] -= mean_[j];
+        squares += x[i] * x[i];
+      }
+      const double deviation = std::sqrt(squares / static_cast<double>(n));
+      // what is constant up to rounding has no line; its column is zero
+      const bool varies = deviation > 1e-12 * std::abs(mean_[j]) && deviation > 0.0 && std::isfinite(1.0 / deviation);
+      scale_[j] = varies ? 1.0 / deviation : 0.0;
+      for (std::int64_t i = 0; i < n; ++i) x[i] *= scale_[j];
+      std::fill(x + n, x + stride_, x[n - 1]);  // padding repeats the last row, at weight 0
+    }
+  }
+
+  std::int64_t n_rows() const { return n_rows_; }
+  std::int64_t stride() const { return stride_; }
+  std::int64_t n_features() const { return p_; }
+  const double* columns() const { return columns_.data(); }
+  const double* column(std::int64_t j) const { return columns_.data() + j * stride_; }
+  // Turns a slope per standardised unit into one per unit, moving the intercept along.
+  double in_user_units(std::int64_t j, double slope, double& intercept) const {
+    intercept -= slope * scale_[j] * mean_[j];
+    return slope * scale_[j];
+  }
+
+ private:
+  std::int64_t n_rows_, stride_, p_;
+  std::vector<double> columns_, mean_, scale_;
+};
+
+struct Line {
+  std::int64_t feature = -1;  // -1: the intercept alone
+  double intercept = 0.0, slope = 0.0;
+};
+
+// Boosts one output of one leaf.
+class LeafBoost {
+ public:
+  explicit LeafBoost(const Leaf& leaf)
+      : leaf_(leaf),
+        n_(leaf.stride()),
+        f_(n_),
+        y_(n_),
+        v_(n_),
+        w_(n_),
+        wz_(n_),
+        w2_(n_),
+        wz2_(n_),
+        trial_(n_),
+        zero_(n_),
+        sums_(leaf.n_features()),
+        slope_(leaf.n_features()) {}
+
+  // Signs and weights of the leaf's rows; scores start at zero.
+  template <class Sign, class Weight>
+  void start(Sign&& sign, Weight&& weight) {
+    total_ = 0.0;
+    std::ranges::fill(y_, 1.0);
+    for (std::int64_t i = 0; i < leaf_.n_rows(); ++i) {
+      y_[i] = sign(i);
+      v_[i] = weight(i);
+      total_ += v_[i];
+    }
+    std::ranges::fill(f_, 0.0);
+    std::ranges::fill(slope_, 0.0);
+    intercept_ = 0.0;
+  }
+
+  // path[b], risk[b + 1]: the feature of step b (-1 intercept only, -2 not taken) and the mean risk after it.
+  void run(const BoostSettings& settings, std::int32_t* path, double* risk) {
+    int step = 0;
+    if (one_sided()) {  // one class alone: the best line is a constant at infinity
+      intercept_ = y_[0] * settings.cap;
+      std::fill_n(f_.begin(), leaf_.n_rows(), intercept_);
+      step = settings.n_steps;
+    }
+    now_ = newton_terms(settings.loss, f_.data(), y_.data(), v_.data(), n_, w_.data(), wz_.data());
+    if (path) std::fill_n(path, settings.n_steps, -2);
+    if (risk) std::fill_n(risk, settings.n_steps + 1, now_.risk / total_);
+    for (; step < settings.n_steps && now_.weight > 0.0; ++step) {
+      Line line = settings.by_likelihood ? most_likely(settings.loss) : least_squares();
+      double after = risk_after(settings.loss, line);
+      // a full Newton step may overshoot where weights have all but vanished: halve it until the risk falls
+      for (int halving = 0; halving < 30 && !(after <= now_.risk); ++halving) {
+        line.intercept *= 0.5;
+        line.slope *= 0.5;
+        after = risk_after(settings.loss, line);
+      }
+      if (!(after <= now_.risk) || largest_ > settings.cap || now_.risk - after < settings.tol * total_) break;
+      accept(line);
+      if (path) path[step] = static_cast<std::int32_t>(line.feature);
+      if (risk) std::fill(risk + step + 1, risk + settings.n_steps + 1, now_.risk / total_);
+    }
+  }
+
+  double intercept() const { return intercept_; }
+  const std::vector<double>& slopes() const { return slope_; }
+  double score(std::int64_t i) const { return f_[i]; }
+
+ private:
+  // The feature whose weighted regression of z leaves the least squared error.
+  Line least_squares() {
+    feature_sums(leaf_.columns(), n_, leaf_.n_features(), w_.data(), wz_.data(), n_, sums_.data());
+    double best = 0.0;
+    std::int64_t chosen = -1;
+    for (std::int64_t j = 0; j < leaf_.n_features(); ++j) {
+      if (!has_line(j)) continue;
+      const double fall = shared(j) * shared(j) / spread(j);
+      if (fall > best * (1.0 + 1e-10)) {
+        best = fall;
+        chosen = j;
+      }
+    }
+    return line_of(chosen);
+  }
+
+  // The feature whose line gives the least risk: one pass over the rows for each.
+  Line most_likely(LossName loss) {
+    feature_sums(leaf_.columns(), n_, leaf_.n_features(), w_.data(), wz_.data(), n_, sums_.data());
+    Line best = line_of(-1);
+    double least = risk_after(loss, best);
+    for (std::int64_t j = 0; j < leaf_.n_features(); ++j) {
+      if (!has_line(j)) continue;
+      const double risk = risk_after(loss, line_of(j));
+      if (risk < least * (1.0 - 1e-10)) {
+        least = risk;
+        best = line_of(j);
+      }
+    }
+    return best;
+  }
+
+  // Weighted sums of squares and products about the mean, of feature j and of j with the response.
+  double spread(std::int64_t j) const { return sums_[j].xx - sums_[j].x * sums_[j].x / now_.weight; }
+  double shared(std::int64_t j) const { return sums_[j].xz - sums_[j].x * now_.response / now_.weight; }
+  bool has_line(std::int64_t j) const { return spread(j) > 1e-10 * sums_[j].xx; }
+  Line line_of(std::int64_t j) const {
+    if (j < 0) return {-1, now_.response / now_.weight, 0.0};
+    const double slope = shared(j) / spread(j);
+    return {j, (now_.response - slope * sums_[j].x) / now_.weight, slope};
+  }
+
+  // The risk if the line were added; leaves the scores and Newton terms of that state in trial_, w2_, wz2_.
+  double risk_after(LossName loss, const Line& line) {
+    const double* const x = line.feature < 0 ? zero_.data() : leaf_.column(line.feature);
+    largest_ = add_line(f_.data(), x, line.intercept, line.slope, n_, trial_.data());
+    then_ = newton_terms(loss, trial_.data(), y_.data(), v_.data(), n_, w2_.data(), wz2_.data());
+    return then_.risk;
+  }
+
+  bool one_sided() const {
+    return std::all_of(y_.begin(), y_.begin() + leaf_.n_rows(), [&](double y) { return y == y_[0]; });
+  }
+
+  void accept(const Line& line) {
+    f_.swap(trial_);
+    w_.swap(w2_);
+    wz_.swap(wz2_);
+    now_ = then_;
+    intercept_ += line.intercept;
+    if (line.feature >= 0) slope_[line.feature] += line.slope;
+  }
+
+  const Leaf& leaf_;
+  const std::int64_t n_;
+  std::vector<double> f_, y_, v_, w_, wz_, w2_, wz2_, trial_, zero_;
+  std::vector<FeatureSums> sums_;
+  std::vector<double> slope_;
+  NewtonSums now_{}, then_{};
+  double intercept_ = 0.0, total_ = 0.0, largest_ = 0.0;
+};
+
+struct LeafModels {
+  std::vector<double> intercept;    // leaves x outputs
+  std::vector<double> coefficient;  // leaves x outputs x features
+  std::vector<double> score;        // rows (in the order given) x outputs
+  std::vector<std::int32_t> path;   // leaves x outputs x steps
+  std::vector<double> risk;         // leaves x outputs x (steps + 1)
+};
+
+// Boosts every leaf: its rows are rows[start[l]..start[l + 1]). One output means two classes, sign + for label 1;
+// otherwise output k is "class k or not".
+inline LeafModels linear_boost(const double* D, std::int64_t n_features, const std::int32_t* rows,
+                               const std::int64_t* start, std::int64_t n_leaves, const std::uint16_t* labels,
+                               const double* weights, std::int64_t n_outputs, const BoostSettings& settings,
+                               bool record, Crew& crew) {
+  LeafModels out;
+  const std::int64_t problems = n_leaves * n_outputs, n_rows = start[n_leaves];
+  out.intercept.resize(problems);
+  out.coefficient.resize(problems * n_features);
+  out.score.resize(n_rows * n_outputs);
+  if (record) {
+    out.path.resize(problems * settings.n_steps);
+    out.risk.resize(problems * (settings.n_steps + 1));
+  }
+  crew.each(n_leaves, n_rows * n_outputs * settings.n_steps * (n_features + 8), [&](std::int64_t l) {
+    const std::int32_t* const mine = rows + start[l];
+    const Leaf leaf(D, n_features, mine, start[l + 1] - start[l]);
+    LeafBoost boost(leaf);
+    for (std::int64_t k = 0; k < n_outputs; ++k) {
+      const std::int64_t problem = l * n_outputs + k;
+      const std::uint16_t yes = n_outputs == 1 ? 1 : static_cast<std::uint16_t>(k);
+      boost.start([&](std::int64_t i) { return labels[mine[i]] == yes ? 1.0 : -1.0; },
+                  [&](std::int64_t i) { return weights[mine[i]]; });
+      boost.run(settings, record ? out.path.data() + problem * settings.n_steps : nullptr,
+                record ? out.risk.data() + problem * (settings.n_steps + 1) : nullptr);
+      out.intercept[problem] = boost.intercept();
+      for (std::int64_t j = 0; j < n_features; ++j)
+        out.coefficient[problem * n_features + j] = leaf.in_user_units(j, boost.slopes()[j], out.intercept[problem]);
+      for (std::int64_t i = 0; i < leaf.n_rows(); ++i) out.score[(start[l] + i) * n_outputs + k] = boost.score(i);
+    }
+  });
+  return out;
+}
+
+}  // namespace committee

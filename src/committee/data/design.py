@@ -1,0 +1,106 @@
+"""What linear leaf models see: numbers, categories as 0/1 columns, and whether a value was missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from committee.data.frames import TableSchema
+
+F64 = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """The columns of a linear model, made from those of the encoded matrix.
+
+    A numeric column stands as it is, its missing values filled with the training mean, and is followed by a
+    0/1 column "was missing" if any was. A category of two values gives one 0/1 column (the second value), of
+    k > 2 values k of them; a missing category is 0 in all, and has a "was missing" column if any was. A linear
+    model can so give a missing value any effect of its own.
+
+    Parameters
+    ----------
+    source : int32 array (q,)
+        Column of the encoded matrix that each design column comes from.
+    category : int32 array (q,)
+        Category code that a 0/1 column stands for; -1 for the number itself, -2 for "was missing".
+    fill : float64 array (p,)
+        What a missing number becomes.
+    """
+
+    source: NDArray[np.int32]
+    category: NDArray[np.int32]
+    fill: F64
+
+    @classmethod
+    def learn(cls, X: F64, weights: F64, n_categories: NDArray[np.int32]) -> Design:
+        """Columns and fill values from training rows.
+
+        Parameters
+        ----------
+        X : float64 array (n, p)
+            Encoded matrix.
+        weights : float64 array (n,)
+            Row weights, for the means.
+        n_categories : int32 array (p,)
+            Categories of each column; 0 for a number.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from committee.data.design import Design
+        >>> X = np.array([[1.0, 0.0], [np.nan, 2.0], [3.0, 1.0]])
+        >>> Design.learn(X, np.ones(3), np.array([0, 3], np.int32)).matrix(X)
+        array([[1., 0., 1., 0., 0.],
+               [2., 1., 0., 0., 1.],
+               [3., 0., 0., 1., 0.]])
+        """
+        missing = np.isnan(X)
+        present = weights @ ~missing
+        sums = weights @ np.where(missing, 0.0, X)
+        fill = np.divide(sums, present, out=np.zeros(X.shape[1]), where=present > 0)
+        columns: list[tuple[int, int]] = []
+        for j, k in enumerate(n_categories.tolist()):
+            codes = [-1] if k == 0 else [1] if k == 2 else range(k)
+            columns += [(j, code) for code in codes]
+            if missing[:, j].any():
+                columns.append((j, -2))
+        source, category = np.array(columns, dtype=np.int32).T
+        return cls(np.ascontiguousarray(source), np.ascontiguousarray(category), fill)
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def matrix(self, X: F64) -> F64:
+        """Design matrix ``(n, q)`` of encoded rows."""
+        if len(self) == X.shape[1] and (self.category == -1).all():
+            missing = np.isnan(X)
+            return np.where(missing, self.fill, X) if missing.any() else X
+        D = np.empty((len(X), len(self)))
+        for c, (j, code) in enumerate(zip(self.source.tolist(), self.category.tolist(), strict=True)):
+            column = X[:, j]
+            if code == -1:
+                D[:, c] = np.where(np.isnan(column), self.fill[j], column)
+            else:
+                D[:, c] = np.isnan(column) if code == -2 else column == code
+        return D
+
+    def names(self, table: TableSchema) -> list[str]:
+        """Each design column in words: ``age``, ``city = Oslo``, ``age missing``."""
+        words = []
+        for j, code in zip(self.source.tolist(), self.category.tolist(), strict=True):
+            name, known = table.column(j), table.categories[j]
+            if code == -2:
+                words.append(f"{name} missing")
+            else:
+                words.append(name if code == -1 or known is None else f"{name} = {known[code]}")
+        return words
+
+    def to_json(self) -> dict[str, Any]:
+        """Lists, as JSON can hold them."""
+        return {"source": self.source.tolist(), "category": self.category.tolist(), "fill": self.fill.tolist()}

@@ -1,0 +1,106 @@
+"""Voters that are committees themselves: boosted model trees, each group of them one voter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.voters.model_forest import ModelForest
+from committee.voters.protocol import VoteKind, VoterIndex
+
+F64 = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedCommittees:
+    """M committees of model trees; each elects a class by its members' weighted votes.
+
+    Parameters
+    ----------
+    members : ModelForest
+        All trees of all committees, end to end.
+    alpha : float64 array (T,)
+        Weight of each tree in its committee, positive.
+    start : int64 array (M + 1,)
+        Committee m has trees ``start[m]:start[m + 1]``.
+    soft : bool
+        False: a committee casts one vote for its winner. True: it gives the shares of its members' weight.
+    """
+
+    members: ModelForest
+    alpha: F64
+    start: NDArray[np.int64]
+    soft: bool = False
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    def __getitem__(self, index: VoterIndex) -> BoostedCommittees:
+        chosen = np.atleast_1d(np.arange(len(self))[index])
+        trees = np.concatenate([np.arange(self.start[m], self.start[m + 1]) for m in chosen])
+        sizes = np.diff(self.start)[chosen]
+        start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return BoostedCommittees(self.members[trees], self.alpha[trees], start, self.soft)
+
+    @property
+    def kind(self) -> VoteKind:
+        """``"label"`` for hard, ``"score"`` for soft votes."""
+        return "score" if self.soft else "label"
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes K."""
+        return self.members.n_classes
+
+    @property
+    def n_features(self) -> int:
+        """Width of the encoded matrix."""
+        return self.members.n_features
+
+    @property
+    def n_nodes(self) -> NDArray[np.int64]:
+        """Tree nodes of each committee."""
+        return np.add.reduceat(self.members.n_nodes, self.start[:-1])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all members."""
+        return self.members.nbytes + self.alpha.nbytes + self.start.nbytes
+
+    @property
+    def spread(self) -> F64:
+        """The most that a committee can change a margin: one vote."""
+        return np.ones(len(self))
+
+    def shares(self, X: F64, n_threads: int = 1) -> F64:
+        """Share of each committee's weight that votes for each class, ``(n, M, K)``."""
+        votes = self.members.votes(X, n_threads)
+        P = np.zeros((len(votes), len(self), self.n_classes))
+        rows = np.arange(len(votes))
+        for m in range(len(self)):
+            for t in range(self.start[m], self.start[m + 1]):
+                P[rows, m, votes[:, t]] += self.alpha[t]
+        return P / np.add.reduceat(self.alpha, self.start[:-1])[:, None]
+
+    def votes(self, X: F64, n_threads: int = 1) -> NDArray[np.int16] | F64:
+        """Class index of each committee ``(n, M)``, or its shares ``(n, M, K)`` when soft."""
+        P = self.shares(X, n_threads)
+        return P if self.soft else P.argmax(axis=2).astype(np.int16)
+
+    def tally(self, X: F64, weights: F64 | None = None, n_threads: int = 1) -> F64:
+        """Weighted sum over the committees, ``(n, K)``."""
+        plain = weights is None or bool((np.asarray(weights) == 1.0).all())
+        if plain and self.members.trees_per_voter == 1:
+            X = np.ascontiguousarray(X, dtype=np.float64)
+            D = np.ascontiguousarray(self.members.design.matrix(X))
+            native = self.members.trees
+            return native.tally_committees(X, D, self.alpha, self.start, self.n_classes, not self.soft, n_threads)
+        w = np.ones(len(self)) if weights is None else np.asarray(weights, dtype=np.float64)
+        P = self.shares(X, n_threads)
+        if not self.soft:
+            winner = P.argmax(axis=2)
+            P = (winner[:, :, None] == np.arange(self.n_classes)).astype(np.float64)
+        tally: F64 = np.einsum("nmk,m->nk", P, w)
+        return tally

@@ -1,0 +1,215 @@
+"""scikit-learn's callbacks: every voter is a task, and a task can be watched, scored, or the last."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.callback import FitCallback, ProgressBar, ScoringMonitor
+from sklearn.metrics import log_loss, make_scorer
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from committee import AbstainingStump, AdaBoostClassifier, SubaggingClassifier, TreeVoter
+
+ENSEMBLES = [
+    AdaBoostClassifier(6),
+    AdaBoostClassifier(6, vote="confidence", max_depth=2),
+    AdaBoostClassifier(6, vote="abstaining"),
+    AdaBoostClassifier(6, voter=GaussianNB()),
+    SubaggingClassifier(n_estimators=6, random_state=0),
+    SubaggingClassifier(GaussianNB(), 6, voting="soft", random_state=0),
+    SubaggingClassifier(AdaBoostClassifier(3), 6, n_jobs=2, random_state=0),
+]
+SINGLE = [TreeVoter(max_depth=3), AbstainingStump()]
+
+
+def noisy(n: int = 200) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 4))
+    return X, (X[:, 0] + X[:, 1] ** 2 + rng.normal(size=n) > 1).astype(np.int64)
+
+
+@dataclass
+class Diary:
+    """Writes down what it is told, in order; stops or fails after some voters."""
+
+    stop_after: int = 99
+    fail_after: int = 99
+    events: list[Any] = field(default_factory=list)
+    answers: list[Any] = field(default_factory=list)
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        self.events.append("setup")
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        self.events.append("teardown")
+
+    def on_fit_task_begin(self, estimator: Any, context: Any, *, X: Any = None, y: Any = None) -> None:
+        assert len(X) == len(y)
+        self.events.append(("begin", context.task_name, context.task_id))
+
+    def on_fit_task_end(
+        self, estimator: Any, context: Any, *, X: Any = None, y: Any = None, fitted_estimator: Any = None
+    ) -> bool:
+        self.events.append(("end", context.task_name, context.task_id))
+        self.answers.append(fitted_estimator.predict_proba(X))
+        if context.task_name != "fit" and len(self.answers) >= self.fail_after:
+            raise ArithmeticError("as told")
+        return len(self.answers) >= self.stop_after
+
+
+def test_the_diary_is_a_callback():
+    assert isinstance(Diary(), FitCallback)
+
+
+@pytest.mark.parametrize("ensemble", ENSEMBLES, ids=str)
+def test_every_voter_is_a_task(ensemble):
+    X, y = noisy()
+    diary = Diary()
+    model = clone(ensemble).set_callbacks(diary).fit(X, y)
+    T = model.committee_.n_voters
+    name = "round" if isinstance(model, AdaBoostClassifier) else "voter"
+    tasks = [(when, name, t) for t in range(T) for when in ("begin", "end")]
+    assert T > 3
+    assert diary.events == ["setup", ("begin", "fit", 0), *tasks, ("end", "fit", 0), "teardown"]
+    for said, stage in zip(diary.answers, model.staged_predict_proba(X), strict=False):
+        assert_allclose(said, stage, atol=1e-12)
+    assert_array_equal(diary.answers[-1], model.predict_proba(X))
+    plain = clone(ensemble).fit(X, y)
+    assert_array_equal(plain.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("single", SINGLE, ids=str)
+def test_a_single_voter_is_one_task(single):
+    X, y = noisy()
+    diary = Diary()
+    model = clone(single).set_callbacks(diary).fit(X, y)
+    assert diary.events == ["setup", ("begin", "fit", 0), ("end", "fit", 0), "teardown"]
+    assert_array_equal(diary.answers[0], model.predict_proba(X))
+
+
+@pytest.mark.parametrize("ensemble", ENSEMBLES, ids=str)
+@pytest.mark.parametrize("k", [1, 3])
+def test_a_callback_can_stop_the_run(ensemble, k):
+    X, y = noisy()
+    model = clone(ensemble).set_callbacks(Diary(stop_after=k)).fit(X, y)
+    whole = clone(ensemble).fit(X, y)
+    assert model.committee_.n_voters == k
+    assert_array_equal(model.committee_.weights, whole.committee_.weights[:k])
+    assert_array_equal(model.predict_proba(X), whole.committee_.select(slice(k)).predict_proba(X))
+    for name in ("estimator_errors_", "normalisers_"):
+        if hasattr(model, name):
+            assert_array_equal(getattr(model, name), getattr(whole, name)[:k])
+
+
+def test_stopped_early_the_voters_there_are_judge():
+    X, y = noisy()
+    model = SubaggingClassifier(n_estimators=50, oob_score=True, random_state=0).set_callbacks(Diary(stop_after=30))
+    model.fit(X, y)
+    same = SubaggingClassifier(n_estimators=50, oob_score=True, random_state=0).fit(X, y)
+    assert model.committee_.n_voters == 30
+    assert 0.5 < model.oob_score_ <= 1.0 and model.oob_score_ != same.oob_score_
+
+
+@pytest.mark.parametrize("ensemble", ENSEMBLES, ids=str)
+def test_a_callback_that_fails_is_taken_down(ensemble):
+    X, y = noisy()
+    diary, other = Diary(fail_after=2), Diary()
+    model = clone(ensemble).set_callbacks(diary, other)
+    with pytest.raises(ArithmeticError, match="as told"):
+        model.fit(X, y)
+    assert diary.events[-1] == other.events[-1] == "teardown"
+    assert not hasattr(model, "committee_")
+    assert not hasattr(model, "_callback_fit_ctx")
+    fitted = model.set_callbacks(Diary()).fit(X, y)
+    assert_array_equal(fitted.predict(X), clone(ensemble).fit(X, y).predict(X))
+
+
+def test_bad_input_takes_callbacks_down_too():
+    for learner in (*ENSEMBLES, *SINGLE):
+        diary = Diary()
+        with pytest.raises(ValueError, match="infinity"):
+            clone(learner).set_callbacks(diary).fit(np.full((4, 1), np.inf), [0, 1, 0, 1])
+        assert diary.events == ["setup", "teardown"]
+
+
+def test_early_stopping_shows_every_round_and_keeps_the_best():
+    X, y = noisy(400)
+    diary = Diary()
+    model = AdaBoostClassifier(100, max_depth=3, early_stopping=True, n_iter_no_change=7, random_state=0)
+    model.set_callbacks(diary).fit(X, y)
+    rounds = sum(event[:2] == ("end", "round") for event in diary.events)
+    kept = model.committee_.n_voters
+    assert rounds == kept + 7
+    for said in diary.answers[kept - 1 :]:  # as if the run had stopped there: the best so far
+        assert_array_equal(said, model.predict_proba(X))
+
+
+# --- scikit-learn's own -------------------------------------------------------------------------------------
+
+
+def scores(monitor: ScoringMonitor, task: str, name: str = "accuracy") -> list[float]:
+    return [row[name] for row in monitor.get_logs().data if row["task_name"] == task]
+
+
+@pytest.mark.parametrize("ensemble", ENSEMBLES, ids=str)
+def test_scores_of_the_monitor_are_those_of_the_stages(ensemble):
+    X, y = noisy()
+    monitor = ScoringMonitor(scoring="accuracy")
+    model = clone(ensemble).set_callbacks(monitor).fit(X, y)
+    name = "round" if isinstance(model, AdaBoostClassifier) else "voter"
+    assert_allclose(scores(monitor, name), [(stage == y).mean() for stage in model.staged_predict(X)])
+    assert_allclose(scores(monitor, "fit"), [model.score(X, y)])
+
+
+def test_scores_are_weighted_as_the_rows_are():
+    X, y = noisy()
+    w = np.random.default_rng(1).exponential(size=len(y))
+    for ensemble in (AdaBoostClassifier(6), SubaggingClassifier(n_estimators=6, random_state=0)):
+        monitor = ScoringMonitor(scoring=["accuracy", "neg_log_loss"])
+        model = ensemble.set_callbacks(monitor).fit(X, y, w)
+        name = "round" if isinstance(model, AdaBoostClassifier) else "voter"
+        accuracy = [np.average(stage == y, weights=w) for stage in model.staged_predict(X)]
+        assert_allclose(scores(monitor, name, "accuracy"), accuracy)
+        losses = [-log_loss(y, stage, sample_weight=w) for stage in model.staged_predict_proba(X)]
+        assert_allclose(scores(monitor, name, "neg_log_loss"), losses)
+
+
+def test_a_score_that_takes_no_weights_can_be_watched():
+    def right(y: Any, predicted: Any) -> float:
+        return float((y == predicted).sum())
+
+    X, y = noisy()
+    for learner in (*ENSEMBLES, *SINGLE):
+        monitor = ScoringMonitor(scoring=make_scorer(right))
+        model = clone(learner).set_callbacks(monitor).fit(X, y)
+        assert scores(monitor, "fit", "score") == [right(y, model.predict(X))]
+
+
+def test_progress_bar_counts_the_voters(capsys):
+    X, y = noisy()
+    for learner in (*ENSEMBLES, *SINGLE):
+        model = clone(learner).set_callbacks(ProgressBar()).fit(X, y)
+        assert type(model).__name__ in capsys.readouterr().out
+    model = AdaBoostClassifier(200, max_depth=3).set_callbacks(ProgressBar()).fit(X[:20], y[:20])
+    assert model.committee_.n_voters < 200  # a perfect voter: the bar ends early
+    assert "100%" in capsys.readouterr().out
+    AdaBoostClassifier(3).fit(X, y)
+    assert capsys.readouterr().out == ""  # nothing unless asked for
+
+
+def test_in_a_pipeline_and_in_a_search(capsys):
+    X, y = noisy()
+    for learner in (*ENSEMBLES, *SINGLE):
+        pipeline = make_pipeline(StandardScaler(), clone(learner)).set_callbacks(ProgressBar()).fit(X, y)
+        assert type(learner).__name__ in capsys.readouterr().out
+        assert not hasattr(pipeline[-1], "_parent_callback_ctx")
+    search = GridSearchCV(AdaBoostClassifier(3), {"max_depth": [1, 2]}, cv=2).set_callbacks(ProgressBar())
+    assert search.fit(X, y).score(X, y) > 0.6
+    assert "AdaBoostClassifier" in capsys.readouterr().out

@@ -1,0 +1,72 @@
+"""Every learner, in several configurations, against the capabilities of checks.py."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+
+import committee
+from committee import AbstainingStump, AdaBoostClassifier, SubaggingClassifier, TreeVoter
+from tests.checks import Subject, answers_of_child, numbers, yield_checks
+
+
+def boosted(n_estimators: int = 8, **params: object) -> AdaBoostClassifier:
+    return AdaBoostClassifier(n_estimators, random_state=0, **params)  # type: ignore[arg-type]
+
+
+def subagged(estimator: object = None, **params: object) -> SubaggingClassifier:
+    return SubaggingClassifier(estimator, 5, random_state=0, **params)  # type: ignore[arg-type]
+
+
+SUBJECTS = [
+    Subject(boosted(), scale_free=True),
+    Subject(boosted(max_depth=2), scale_free=True),
+    Subject(boosted(max_depth=None, max_leaf_nodes=4, criterion="entropy", learning_rate=0.5), scale_free=True),
+    Subject(boosted(max_depth=3, max_features=0.5), draws_columns=True),
+    Subject(boosted(max_bins=6)),
+    Subject(boosted(vote="confidence")),
+    Subject(boosted(vote="confidence", max_depth=2)),
+    Subject(boosted(vote="abstaining")),
+    Subject(boosted(voter=DecisionTreeClassifier(max_depth=1)), storable=False),
+    Subject(boosted(voter=TreeVoter(max_depth=2))),
+    # weights move which rows are drawn or held out, so they repeat rows in the mean only
+    Subject(boosted(early_stopping=True, validation_fraction=0.2), integer_weights=False),
+    Subject(subagged(), integer_weights=False, scale_free=True),
+    Subject(subagged(voting="soft", max_samples=0.2, oob_score=True), integer_weights=False, scale_free=True),
+    Subject(subagged(bootstrap=True), integer_weights=False, scale_free=True),
+    Subject(subagged(boosted(4, vote="confidence")), integer_weights=False),
+    Subject(subagged(subagged(TreeVoter(max_depth=3))), integer_weights=False, scale_free=True),
+    Subject(subagged(GaussianNB()), integer_weights=False, storable=False),
+    Subject(TreeVoter(random_state=0), scale_free=True),
+    Subject(TreeVoter(max_depth=4, criterion="entropy", max_bins=16, random_state=0), scale_free=True),
+    Subject(AbstainingStump(), scale_free=True),
+]
+
+
+def test_every_learner_is_checked():
+    assert {type(subject.model).__name__ for subject in SUBJECTS} == set(committee.LEARNERS)
+
+
+@pytest.mark.parametrize(
+    ("subject", "check"),
+    [
+        pytest.param(subject, check, id=f"{' '.join(repr(subject.model).split())}-{check.__name__}")
+        for subject in SUBJECTS
+        for check in yield_checks(subject)
+    ],
+)
+def test_capability(subject, check):
+    check(subject)
+
+
+def test_spawned_child_says_and_learns_the_same():
+    """A process that inherits nothing, as on systems without fork."""
+    X, y = numbers(2)
+    models = [subject.fit(X, y) for subject in SUBJECTS]
+    jobs = [(subject, model, X, y) for subject, model in zip(SUBJECTS, models, strict=True)]
+    for model, (said, learned) in zip(models, answers_of_child("spawn", jobs), strict=True):
+        p = model.predict_proba(X)
+        assert_array_equal(said, p)
+        assert_array_equal(learned, p)
+        assert np.isfinite(p).all()

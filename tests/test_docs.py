@@ -1,0 +1,212 @@
+"""The pages, docstrings and examples do what they say.
+
+On a page, in order and in a folder of its own:
+
+- a ``python`` fence runs, all of a page in one namespace; a ``text`` fence right below it is what it printed,
+  numbers compared loosely, as they may differ a little from one processor to another;
+- a ``console`` fence has its ``$ committee ...`` lines run; the words of the output shown must occur in the real one;
+- a fence of any language with a path after the language quotes that file, verbatim but for its indentation; a
+  line ``...`` leaves something out.
+"""
+
+import contextlib
+import doctest
+import importlib
+import io
+import itertools
+import math
+import os
+import pkgutil
+import re
+import shlex
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import committee
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+MODULES = sorted(
+    found.name
+    for found in pkgutil.walk_packages(committee.__path__, "committee.")
+    if not found.name.rpartition(".")[2].startswith("_")
+)
+
+NUMBER = r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?"
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "CLICOLOR_FORCE")}
+
+
+@dataclass(frozen=True)
+class Fence:
+    """A fenced block of a page: its language, what follows that on the same line, its text and where it stands."""
+
+    language: str
+    info: str
+    text: str
+    line: int  # of the first line of text
+    end: int  # of the closing line
+
+    def is_right_below(self, other: "Fence") -> bool:
+        return self.line - 1 - other.end <= 2
+
+
+def fences(page: Path) -> list[Fence]:
+    found, start, language, info = [], None, "", ""
+    lines = page.read_text("utf-8").splitlines()
+    for number, line in enumerate(lines, start=1):
+        if line.startswith("```") and start is None:
+            start, (language, _, info) = number, line[3:].partition(" ")
+        elif line.startswith("```"):
+            text = "\n".join(lines[start : number - 1]) + "\n"
+            found.append(Fence(language, info.strip(), text, start + 1, number))
+            start = None
+    assert start is None, f"{page}: the fence of line {start} is never closed"
+    return found
+
+
+def quotes(page: Path) -> list[Fence]:
+    return [fence for fence in fences(page) if fence.info]
+
+
+# --- snippets --------------------------------------------------------------------------------------------------------
+
+
+def run_python(fence: Fence, page: Path, namespace: dict[str, object]) -> str:
+    """What a snippet prints; its line numbers are those of the page."""
+    code = compile("\n" * (fence.line - 1) + fence.text, str(page), "exec")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(code, namespace)
+    return printed.getvalue()
+
+
+def run_console(fence: Fence, page: Path, folder: Path) -> None:
+    """Run the lines that call committee; others, as make and pip, are for readers."""
+    for command, shown in commands(fence.text):
+        words = shlex.split(command)
+        if words[0] != "committee":
+            continue
+        answer = subprocess.run(
+            [sys.executable, "-W", "error", "-c", "from committee.cli import main; main()", *words[1:]],
+            cwd=folder,
+            env=ENVIRONMENT | {"COLUMNS": "100", "TERM": "dumb"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert answer.returncode == 0, f"{page.name}: $ {command}\n{answer.stdout}"
+        missing = words_of(shown) - words_of(answer.stdout)
+        assert not missing, f"{page.name}: $ {command} does not print {sorted(missing)}, but\n{answer.stdout}"
+
+
+def commands(text: str) -> list[tuple[str, str]]:
+    """Each ``$`` line, those that end in a backslash joined to the next, with the output shown below it."""
+    parts = re.split(r"^\$ ", text.replace("\\\n", " "), flags=re.MULTILINE)[1:]
+    return [(command, shown) for command, _, shown in (part.partition("\n") for part in parts)]
+
+
+def words_of(output: str) -> set[str]:
+    return set(re.findall(r"[A-Za-z][\w:/-]*\w", output)) - {"..."}
+
+
+def assert_prints(shown: str, printed: str, where: str) -> None:
+    """The same text, and numbers within a tenth or 0.02 of those shown."""
+    message = f"{where} shows\n{shown}\nbut prints\n{printed}"
+    texts = [re.split(NUMBER, output.strip()) for output in (shown, printed)]
+    assert [" ".join(part.split()) for part in texts[0]] == [" ".join(part.split()) for part in texts[1]], message
+    numbers = [[float(n.replace(",", "")) for n in re.findall(NUMBER, output)] for output in (shown, printed)]
+    for a, b in zip(*numbers, strict=True):
+        assert math.isclose(a, b, rel_tol=0.1, abs_tol=0.02), message
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": page.stem}
+    every = [fence for fence in fences(page) if not fence.info]
+    for fence, below in itertools.zip_longest(every, every[1:]):
+        if fence.language == "python":
+            printed = run_python(fence, page, namespace)
+            if below is not None and below.language == "text" and below.is_right_below(fence):
+                assert_prints(below.text, printed, f"{page.name}:{fence.line}")
+            else:
+                assert not printed, f"{page.name}:{fence.line} prints what the page does not show:\n{printed}"
+        elif fence.language == "console":
+            run_console(fence, page, tmp_path)
+
+
+# --- quotations and links --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if quotes(page)], ids=lambda page: page.name)
+def test_quoted_code_is_in_its_file(page):
+    for fence in quotes(page):
+        source = [line.strip() for line in (ROOT / fence.info).read_text("utf-8").splitlines()]
+        at = 0
+        for piece in re.split(r"^ *\.\.\.\n", fence.text, flags=re.MULTILINE):
+            quoted = [line.strip() for line in textwrap.dedent(piece).strip("\n").splitlines()]
+            starts = (k for k in range(at, len(source)) if source[k : k + len(quoted)] == quoted)
+            found = next(starts, None)
+            assert found is not None, f"{page.name}:{fence.line} quotes what {fence.info} does not hold:\n{piece}"
+            at = found + len(quoted)
+
+
+def anchors(page: Path) -> set[str]:
+    """What GitHub makes of the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith(("http://", "https://")):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.exists(), f"{page.name} links to {target}, which is not there"
+        assert not anchor or anchor in anchors(file), f"{page.name} links to {target}, but there is no such heading"
+
+
+def test_index_names_every_page():
+    index = (ROOT / "docs" / "index.md").read_text("utf-8")
+    assert not [
+        page.name for page in PAGES if page.parent.name == "docs" and f"({page.name})" not in index + "(index.md)"
+    ]
+
+
+# --- docstrings and examples -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstring_examples(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    module = importlib.import_module(name)
+    runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE)
+    report = io.StringIO()
+    for example in doctest.DocTestFinder(exclude_empty=True).find(module, name):
+        runner.run(example, out=report.write)
+    assert not runner.summarize(verbose=False).failed, report.getvalue()
+
+
+@pytest.mark.parametrize("script", EXAMPLES, ids=lambda script: script.name)
+def test_example_runs(script, tmp_path):
+    lines = script.read_text("utf-8").count("\n")
+    assert lines < 60, f"examples/{script.name} has {lines} lines; an example is read in one go"
+    answer = subprocess.run(
+        [sys.executable, "-W", "error", str(script)], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout.strip() and not answer.stderr.strip()
+
+
+def test_the_gallery_is_complete():
+    index = (ROOT / "docs" / "index.md").read_text("utf-8")
+    assert EXAMPLES and not [script.name for script in EXAMPLES if f"(../examples/{script.name})" not in index]

@@ -1,0 +1,66 @@
+"""scikit-learn's own checks of its interface, on every learner in several configurations."""
+
+from typing import Any
+
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import committee
+from committee import AbstainingStump, AdaBoostClassifier, SubaggingClassifier, TreeVoter
+
+# few voters: the checks are of manners; but enough for those of three blobs, which must be told apart
+LEARNERS = [
+    AdaBoostClassifier(3),
+    AdaBoostClassifier(3, max_depth=2),
+    AdaBoostClassifier(3, max_depth=None, max_leaf_nodes=4, learning_rate=0.5, criterion="entropy"),
+    AdaBoostClassifier(3, vote="confidence"),
+    AdaBoostClassifier(10, vote="abstaining"),
+    AdaBoostClassifier(3, voter=DecisionTreeClassifier(max_depth=1)),
+    AdaBoostClassifier(3, voter=LogisticRegression()),
+    AdaBoostClassifier(3, early_stopping=True, validation_fraction=0.3, n_iter_no_change=2),
+    SubaggingClassifier(n_estimators=3),
+    SubaggingClassifier(AdaBoostClassifier(5), n_estimators=3),
+    SubaggingClassifier(n_estimators=3, voting="soft"),
+    SubaggingClassifier(n_estimators=3, bootstrap=True),
+    SubaggingClassifier(LogisticRegression(), n_estimators=3),
+    TreeVoter(),
+    TreeVoter(max_depth=3, criterion="entropy", max_bins=8),
+    AbstainingStump(),
+]
+
+WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
+WITH_A_CLASS_OF_ONE_ROW = (
+    "check_dont_overwrite_parameters",
+    "check_f_contiguous_array_estimator",
+    "check_methods_sample_order_invariance",
+    "check_methods_subset_invariance",
+    "check_dict_unchanged",
+    "check_fit2d_predict1d",
+    WEIGHTS,
+)
+
+
+def expected_failures(learner: Any) -> dict[str, str]:
+    """The checks that a learner fails because of what it is, and why."""
+    if isinstance(learner, SubaggingClassifier):
+        # scikit-learn expects the same of its own BaggingClassifier
+        return {WEIGHTS: "a row is drawn or not drawn as a whole: weights repeat rows in the mean over draws only"}
+    if not isinstance(learner, AdaBoostClassifier):
+        return {}
+    if isinstance(learner.voter, DecisionTreeClassifier):
+        # and of its own AdaBoostClassifier; test_capabilities.py has this check on a table without ties
+        return {WEIGHTS: "11 rows have many equally good stumps, and scikit-learn's trees choose by rounding"}
+    if learner.early_stopping:
+        reason = "a class of one row cannot be on both sides of the split that early stopping needs; refused"
+        return dict.fromkeys(WITH_A_CLASS_OF_ONE_ROW, reason)
+    return {}
+
+
+def test_every_learner_is_checked():
+    assert {type(learner).__name__ for learner in LEARNERS} == set(committee.LEARNERS)
+
+
+@parametrize_with_checks(LEARNERS, expected_failed_checks=expected_failures, xfail_strict=True)
+def test_scikit_learn(estimator, check):
+    check(estimator)

@@ -1,0 +1,328 @@
+"""Subagging: which rows each voter is given, and what the rows that it was not given say of it."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from committee import AdaBoostClassifier, SubaggingClassifier, TreeVoter
+from committee.voters.forest import Forest
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+class Witness(ClassifierMixin, BaseEstimator):
+    """Remembers what it was given; column 0 of the table is the row's number."""
+
+    def fit(self, X: NDArray[np.float64], y: NDArray[Any]) -> "Witness":
+        self.rows_, self.y_ = X[:, 0].astype(int), y
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X: NDArray[np.float64]) -> NDArray[Any]:
+        return np.full(len(X), self.classes_[0])
+
+
+class WeightedWitness(Witness):
+    """One that takes weights."""
+
+    def fit(self, X: NDArray[np.float64], y: NDArray[Any], sample_weight: Any = None) -> "WeightedWitness":
+        self.weights_ = sample_weight
+        return super().fit(X, y)
+
+
+def numbered(n: int, y: Any, **params: Any) -> list[Witness]:
+    """The members after training on rows 0 to n - 1."""
+    X = np.column_stack([np.arange(n), np.zeros(n)])
+    estimator = params.pop("estimator", Witness())
+    return list(SubaggingClassifier(estimator, **params).fit(X, y).committee_.voters.estimators)
+
+
+def noisy(n: int = 300, n_classes: int = 2) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    rng = np.random.default_rng(n_classes)
+    X = rng.integers(0, 4, (n, 4)).astype(float)
+    return X, (X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=n)).astype(int) % n_classes
+
+
+# --- draws --------------------------------------------------------------------------------------------------
+
+
+@given(seeds, st.integers(10, 60), st.floats(0.2, 1.0))
+def test_draws_without_replacement(seed, n, max_samples):
+    y = np.random.default_rng(seed).integers(0, 2, n)
+    y[:2] = 0, 1
+    for member in numbered(n, y, n_estimators=4, max_samples=max_samples, random_state=seed):
+        assert len(member.rows_) == len(set(member.rows_)) == max(2, int(max_samples * n))
+        assert_array_equal(member.y_, y[member.rows_])
+    for member in numbered(n, y, n_estimators=4, max_samples=9, random_state=seed):
+        assert len(set(member.rows_)) == len(member.rows_) == 9
+
+
+@given(seeds, st.booleans())
+def test_every_draw_has_every_class(seed, bootstrap):
+    y = np.array([0] * 50 + [1] * 30 + [2] * 2 + [3])
+    members = numbered(83, y, n_estimators=5, max_samples=6, bootstrap=bootstrap, random_state=seed)
+    for member in members:
+        assert set(member.y_) == {0, 1, 2, 3}
+        assert len(member.rows_) == 6
+
+
+def test_draws_with_replacement():
+    members = numbered(100, np.arange(100) % 2, bootstrap=True, max_samples=1.0, n_estimators=30, random_state=0)
+    distinct = [len(set(member.rows_)) for member in members]
+    assert {len(member.rows_) for member in members} == {100}
+    assert np.mean(distinct) == pytest.approx(100 * (1 - np.exp(-1)), abs=3)
+    large = numbered(10, np.arange(10) % 2, bootstrap=True, max_samples=50, n_estimators=2)
+    assert {len(member.rows_) for member in large} == {50}
+
+
+def test_rows_are_drawn_equally_often_and_each_draw_anew():
+    members = numbered(40, np.arange(40) % 2, max_samples=0.5, n_estimators=400, random_state=0)
+    often = np.bincount(np.concatenate([member.rows_ for member in members]), minlength=40)
+    assert np.abs(often - 200).max() < 50  # five standard deviations
+    assert len({tuple(sorted(member.rows_)) for member in members}) == 400
+
+
+def test_small_classes_are_not_drawn_more_than_they_must():
+    """A class is put in only where the draw had lost it."""
+    y = np.array([0] * 90 + [1] * 10)
+    members = numbered(100, y, max_samples=0.5, n_estimators=300, random_state=0)
+    assert np.mean([(member.y_ == 1).sum() for member in members]) == pytest.approx(5, abs=0.3)
+
+
+def test_weights_go_to_the_voters():
+    w = np.random.default_rng(0).exponential(size=50)
+    w[::5] = 0
+    model = SubaggingClassifier(WeightedWitness(), n_estimators=6, bootstrap=True, random_state=0)
+    X = np.column_stack([np.arange(50), np.zeros(50)])
+    for member in model.fit(X, np.arange(50) % 2, w).committee_.voters.estimators:
+        assert not (member.rows_ % 5 == 0).any()
+        times = member.weights_ / w[member.rows_]
+        assert_allclose(times, np.rint(times))  # a row drawn k times counts k times
+        assert np.rint(times).sum() == 28  # 0.7 of the 40 rows that count
+    plain = SubaggingClassifier(WeightedWitness(), n_estimators=2).fit(X, np.arange(50) % 2)
+    assert_array_equal(plain.committee_.voters.estimators[0].weights_, 1.0)
+
+
+def test_weight_of_a_row_in_the_mean_over_draws():
+    """Draw by draw a row of weight k is not k rows; in the mean it weighs as much."""
+    y, times = np.arange(30) % 2, np.arange(30) % 4 + 1
+    X = np.column_stack([np.arange(30), np.zeros(30)])
+    settings = {"n_estimators": 500, "max_samples": 0.5, "random_state": 0}
+    weighted, repeated = np.zeros(30), np.zeros(30)
+    for member in SubaggingClassifier(WeightedWitness(), **settings).fit(X, y, times).committee_.voters.estimators:
+        weighted[member.rows_] += member.weights_
+    again = SubaggingClassifier(WeightedWitness(), **settings).fit(X.repeat(times, axis=0), y.repeat(times))
+    for member in again.committee_.voters.estimators:
+        np.add.at(repeated, member.rows_, member.weights_)
+    assert_allclose(weighted / 500, times / 2, rtol=0.2)
+    assert_allclose(repeated / 500, times / 2, rtol=0.2)
+
+
+# --- the vote and its voters --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("voting", ["hard", "soft"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_vote_is_the_mean_of_its_voters(voting, n_classes):
+    X, y = noisy(n_classes=n_classes)
+    for estimator in (None, GaussianNB(), DecisionTreeClassifier(max_depth=3), AdaBoostClassifier(5)):
+        model = SubaggingClassifier(estimator, 5, voting=voting, random_state=0).fit(X, y)
+        votes = model.committee_.voters.votes(model.table_.encode(X))
+        p = votes.mean(axis=1) if voting == "soft" else (votes[:, :, None] == np.arange(n_classes)).mean(axis=1)
+        assert_allclose(model.predict_proba(X), p, atol=1e-12)
+        assert_array_equal(model.committee_.weights, 1.0)
+        if estimator is not None:
+            members = model.committee_.voters.estimators
+            said = [m.predict_proba(X) if voting == "soft" else m.predict(X) == 1 for m in members]
+            ours = model.predict_proba(X) if voting == "soft" else model.predict_proba(X)[:, 1]
+            assert_allclose(np.mean(said, axis=0), ours, atol=1e-12)
+
+
+class OtherTree(TreeVoter):
+    """A tree that is fitted like any classifier, not on the bins that all draws share."""
+
+
+@pytest.mark.parametrize("voting", ["hard", "soft"])
+@pytest.mark.parametrize("bootstrap", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_trees_on_shared_bins_are_the_trees_on_their_own(voting, bootstrap, weighted):
+    """Every draw holds every value of every column, so its own bins are the shared ones."""
+    X, y = noisy(600, 3)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(e=np.array(["x", "y", "z"])[(X[:, 3] + y).astype(int) % 3])
+    w = np.random.default_rng(0).exponential(size=600) if weighted else None
+    settings = {"n_estimators": 9, "voting": voting, "bootstrap": bootstrap, "random_state": 0, "oob_score": True}
+    settings["max_samples"] = 0.5
+    limits: dict[str, Any] = {"max_depth": 5, "min_samples_leaf": 3, "criterion": "entropy"}
+    shared = SubaggingClassifier(TreeVoter(**limits), **settings).fit(frame, y, w)
+    own = SubaggingClassifier(OtherTree(**limits), **settings).fit(frame, y, w)
+    assert isinstance(shared.committee_.voters, Forest) and not isinstance(own.committee_.voters, Forest)
+    assert_allclose(shared.predict_proba(frame), own.predict_proba(frame), atol=1e-12)
+    assert_array_equal(shared.predict(frame), own.predict(frame))
+    assert_allclose(shared.oob_margins_, own.oob_margins_, atol=1e-12)
+    assert shared.committee_.n_nodes == own.committee_.n_nodes
+
+
+def test_any_classifier_can_be_the_voter():
+    X, y = noisy(200, 3)
+    pipeline = make_pipeline(StandardScaler(), KNeighborsClassifier())
+    for estimator in (KNeighborsClassifier(), LogisticRegression(), LinearSVC(), pipeline, SubaggingClassifier()):
+        model = SubaggingClassifier(estimator, 3, random_state=0).fit(X, y)
+        assert model.score(X, y) > 0.4
+        assert len(model.committee_.voters) == 3
+        assert not hasattr(estimator, "classes_")
+
+
+def test_voters_are_told_which_columns_are_categories():
+    rng = np.random.default_rng(0)
+    town = rng.choice(list("abcdefgh"), 300)
+    frame = pd.DataFrame({"size": rng.normal(size=300), "town": town})
+    y = np.isin(town, ["a", "c", "e", "g"])
+    for estimator in (TreeVoter(max_depth=1), OtherTree(max_depth=1), HistGradientBoostingClassifier(max_iter=3)):
+        assert SubaggingClassifier(estimator, 3, random_state=0).fit(frame, y).score(frame, y) == 1.0
+
+
+def test_seeds_of_the_voters():
+    X, y = noisy()
+    tree = DecisionTreeClassifier(max_features=1)
+    for estimator in (tree, make_pipeline(StandardScaler(), tree)):
+        first, second = (SubaggingClassifier(estimator, 4, random_state=3).fit(X, y) for _ in range(2))
+        assert_array_equal(first.predict_proba(X), second.predict_proba(X))
+        ends = [member if estimator is tree else member[-1] for member in first.committee_.voters.estimators]
+        assert len({member.random_state for member in ends}) == 4
+    fixed = SubaggingClassifier(DecisionTreeClassifier(random_state=7), 3).fit(X, y)
+    assert {member.random_state for member in fixed.committee_.voters.estimators} == {7}
+    other = SubaggingClassifier(tree, 4, random_state=np.random.RandomState(3)).fit(X, y)
+    assert_array_equal(other.predict_proba(X), SubaggingClassifier(tree, 4, random_state=3).fit(X, y).predict_proba(X))
+
+
+def test_parameters_of_the_tree_are_checked():
+    X, y = noisy()
+    for params in ({"max_depth": 0}, {"criterion": "variance"}, {"max_bins": 1}):
+        with pytest.raises(ValueError, match=next(iter(params))):
+            SubaggingClassifier(TreeVoter(**params)).fit(X, y)
+
+
+# --- out of bag ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("voting", ["hard", "soft"])
+@pytest.mark.parametrize("bootstrap", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_left_out_judge(voting, bootstrap, n_classes, weighted):
+    """Each row by the voters that did not see it, recomputed one row after the other."""
+    X, y = noisy(120, n_classes)
+    X = np.column_stack([np.arange(120), X])
+    w = None
+    if weighted:
+        w = np.random.default_rng(0).exponential(size=120)
+        w[::9] = 0
+    model = SubaggingClassifier(
+        RememberingTree(max_depth=4), 15, oob_score=True, voting=voting, bootstrap=bootstrap, random_state=0
+    ).fit(X, y, w)
+    counts = np.ones(120, bool) if w is None else w > 0
+    right, total = 0.0, 0.0
+    for i in range(120):
+        judges = [m for m in model.committee_.voters.estimators if i not in m.rows_]
+        if not counts[i] or not judges:
+            assert np.isnan(model.oob_margins_[i]) and np.isnan(model.oob_decision_function_[i]).all()
+            continue
+        share = np.zeros(n_classes)
+        for judge in judges:
+            p = judge.predict_proba(X[i : i + 1])[0]
+            share += (p if voting == "soft" else np.eye(n_classes)[p.argmax()]) / len(judges)
+        assert_allclose(model.oob_decision_function_[i], share, atol=1e-12)
+        assert model.oob_margins_[i] == pytest.approx(share[y[i]] - np.delete(share, y[i]).max(), abs=1e-12)
+        weight = 1.0 if w is None else w[i]
+        right += weight * (share.argmax() == y[i])
+        total += weight
+    assert model.oob_score_ == pytest.approx(right / total)
+
+
+class RememberingTree(TreeVoter):
+    """Column 0 is the row's number."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "RememberingTree":
+        super().fit(X, y, sample_weight)
+        self.rows_ = set(X[:, 0].astype(int).tolist())
+        return self
+
+
+def test_out_of_bag_is_near_what_new_rows_say():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 6))
+    y = (X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=3000) > 0).astype(int)
+    model = SubaggingClassifier(TreeVoter(max_depth=5), 60, oob_score=True, random_state=0).fit(X[:1500], y[:1500])
+    assert model.oob_score_ == pytest.approx(model.score(X[1500:], y[1500:]), abs=0.04)
+    assert model.score(X[:1500], y[:1500]) > model.oob_score_ + 0.03
+    assert (model.oob_margins_ > 0).mean() == pytest.approx(model.oob_score_, abs=0.02)
+
+
+def test_rows_that_every_voter_saw_are_counted():
+    X, y = noisy()
+    with pytest.warns(
+        UserWarning, match=r"\d+ rows were left out of no draw.*more estimators or a smaller max_samples"
+    ):
+        model = SubaggingClassifier(n_estimators=2, oob_score=True, random_state=0).fit(X, y)
+    assert np.isnan(model.oob_margins_).mean() == pytest.approx(0.49, abs=0.1)
+    assert 0 < model.oob_score_ < 1
+    with pytest.warns(UserWarning, match="300 rows were left out of no draw"):
+        model = SubaggingClassifier(n_estimators=2, max_samples=1.0, oob_score=True).fit(X, y)
+    assert np.isnan(model.oob_score_)
+    assert not hasattr(SubaggingClassifier(n_estimators=2).fit(X, y), "oob_score_")
+
+
+def test_a_refit_without_out_of_bag_forgets_the_old_one():
+    X, y = noisy()
+    model = SubaggingClassifier(n_estimators=30, oob_score=True, random_state=0).fit(X, y)
+    assert model.oob_margins_.shape == (300,)
+    model.set_params(oob_score=False).fit(X[:100], y[:100])
+    assert not hasattr(model, "oob_score_") and not hasattr(model, "oob_margins_")
+
+
+# --- errors -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"max_samples": 101}, "max_samples=101 asks for 101 rows, but only 100 have weight; lower it, or draw with"),
+        ({"max_samples": 1}, "max_samples=1 is fewer than the 2 classes.*raise it"),
+        ({"max_samples": 0}, "'max_samples' parameter.*Got 0 instead"),
+        ({"max_samples": 1.5}, "'max_samples' parameter.*Got 1.5 instead"),
+        ({"max_samples": -0.1}, "'max_samples' parameter.*Got -0.1 instead"),
+        ({"n_estimators": 0}, "'n_estimators' parameter.*Got 0 instead"),
+        ({"voting": "loud"}, "'voting' parameter.*Got 'loud' instead"),
+        ({"estimator": LinearSVC(), "voting": "soft"}, r"voting='soft' needs predict_proba.*LinearSVC\(\).*use 'hard'"),
+        ({"estimator": 3}, "'estimator' parameter.*Got 3 instead"),
+        ({"estimator": StandardScaler()}, "'estimator' parameter.*Got StandardScaler"),
+    ],
+)
+def test_parameters_are_checked(params, message):
+    with pytest.raises(ValueError, match=message):
+        SubaggingClassifier(**params).fit(np.zeros((100, 1)), np.arange(100) % 2)
+
+
+def test_weights_need_a_voter_that_takes_them():
+    X, y = noisy()
+    with pytest.raises(
+        ValueError, match=r"sample_weight is given, but the fit of estimator=KNeighbors.*leave the weights"
+    ):
+        SubaggingClassifier(KNeighborsClassifier()).fit(X, y, np.ones(300))
+    with pytest.raises(ValueError, match="only 2 have weight"):
+        SubaggingClassifier(max_samples=5).fit(X, np.arange(300) % 2, (np.arange(300) < 2).astype(float))
