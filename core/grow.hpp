@@ -265,10 +265,16 @@ class Growth {
       const std::int64_t begin = b * kRowBlock, end = std::min(n, begin + kRowBlock);
       std::int32_t* to_left = scratch + begin;  // left rows from the front, right rows from the back
       std::int32_t* to_right = scratch + end - 1;
+      // of their own, or every store might seem to change them
+      const std::uint8_t* const left = is_left.data();
+      const Code* const column = table_.codes + j;
+      const std::int64_t width = p;
       for (std::int64_t i = begin; i < end; ++i) {
+        if (i + kAhead < end) __builtin_prefetch(column + rows[i + kAhead] * width);
         const std::int32_t row = rows[i];
-        const bool goes_left = is_left[table_.codes[row * p + j]];
-        (goes_left ? *to_left : *to_right) = row;
+        const bool goes_left = left[column[row * width]] != 0;
+        *to_left = row;  // both, so that nothing branches: the slot that is not taken is written again
+        *to_right = row;
         to_left += goes_left;
         to_right -= !goes_left;
       }

@@ -95,12 +95,13 @@ struct Moments {  // squared error: plane 0 holds w, plane 1 holds w z as a sign
   }
 };
 
+inline constexpr std::int64_t kAhead = 20;  // rows fetched ahead of use; sequential rows need none
+
 // histogram[plane][cell] += statistic, over rows[begin..end) (or the rows begin..end themselves when rows is
 // null).
 template <class Code, class Planes>
 void add_rows(const BinnedTable<Code>& table, const std::int32_t* rows, std::int64_t begin, std::int64_t end,
               const Planes& planes, std::uint64_t* histogram) {
-  constexpr std::int64_t kAhead = 12;  // rows fetched ahead of use; sequential rows need none
   const std::int64_t p = table.n_features, n_cells = table.n_cells();
   const std::int64_t* const cell = table.cell.data();
   const auto one_row = [&](std::int64_t row) {
@@ -120,8 +121,9 @@ void add_rows(const BinnedTable<Code>& table, const std::int32_t* rows, std::int
       const std::int64_t next = rows[i + kAhead];
       planes.prefetch(next);
       const char* const line = reinterpret_cast<const char*>(table.codes + next * p);
-      for (std::int64_t byte = 0; byte < p * static_cast<std::int64_t>(sizeof(Code)); byte += 64)
-        __builtin_prefetch(line + byte);
+      const std::int64_t bytes = p * static_cast<std::int64_t>(sizeof(Code));
+      for (std::int64_t byte = 0; byte < bytes; byte += 64) __builtin_prefetch(line + byte);
+      __builtin_prefetch(line + bytes - 1);  // a row seldom begins where a line does
     }
     one_row(rows[i]);
   }

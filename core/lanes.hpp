@@ -42,7 +42,7 @@ COMMITTEE_INLINE Lanes lanes_of(const LaneBits& b) {
 }
 COMMITTEE_INLINE Lanes absolute(const Lanes& v) { return lanes_of(bits_of(v) & INT64_MAX); }
 
-// exp(x) for x <= 0, to 2 units in the last place; 0 below -708.
+// exp(x) for x <= 0, to 1e-14 of its value; 0 below -708.
 COMMITTEE_INLINE Lanes exp_negative(const Lanes& x) {
   const Lanes floor_at = Lanes{} - 745.0;
   const Lanes clamped = x < floor_at ? floor_at : x;
@@ -50,41 +50,38 @@ COMMITTEE_INLINE Lanes exp_negative(const Lanes& x) {
   const Lanes shifted = clamped * 0x1.71547652b82fep0 + magic;  // the whole number of ln 2 in x, in the low bits
   const Lanes whole = shifted - magic;
   const Lanes r = (clamped - whole * 0x1.62e42fefa3800p-1) - whole * 0x1.ef35793c76730p-45;
-  Lanes p = r * (1.0 / 6227020800.0) + 1.0 / 479001600.0;
-  p = p * r + 1.0 / 39916800.0;
-  p = p * r + 1.0 / 3628800.0;
-  p = p * r + 1.0 / 362880.0;
-  p = p * r + 1.0 / 40320.0;
-  p = p * r + 1.0 / 5040.0;
-  p = p * r + 1.0 / 720.0;
-  p = p * r + 1.0 / 120.0;
-  p = p * r + 1.0 / 24.0;
-  p = p * r + 1.0 / 6.0;
-  p = p * r + 0.5;
-  p = p * r + 1.0;
-  p = p * r + 1.0;
+  const Lanes r2 = r * r;  // odd and even powers side by side
+  Lanes even = r2 * (1.0 / 3628800.0) + 1.0 / 40320.0, odd = r2 * (1.0 / 39916800.0) + 1.0 / 362880.0;
+  even = even * r2 + 1.0 / 720.0;
+  odd = odd * r2 + 1.0 / 5040.0;
+  even = even * r2 + 1.0 / 24.0;
+  odd = odd * r2 + 1.0 / 120.0;
+  even = even * r2 + 0.5;
+  odd = odd * r2 + 1.0 / 6.0;
+  even = even * r2 + 1.0;
+  odd = odd * r2 + 1.0;
+  const Lanes p = even + r * odd;
   const LaneBits scaled = bits_of(p) + ((bits_of(shifted) - bits_of(magic)) << 52);
   const Lanes tiny = Lanes{} - 708.0;
   return clamped < tiny ? Lanes{} : lanes_of(scaled);
 }
 
-// ln(x) for normal x > 0.
+// ln(x) for normal x > 0, to 1e-14.
 COMMITTEE_INLINE Lanes log_positive(const Lanes& x) {
   constexpr std::int64_t kHalf = 0x3fe6a09e667f3bcd;  // sqrt(1/2): mantissas are taken from [sqrt(1/2), sqrt 2)
   const LaneBits b = bits_of(x);
   const LaneBits exponent = (b - kHalf) >> 52;
   const Lanes m = lanes_of(b - (exponent << 52));
   const Lanes s = (m - 1.0) / (m + 1.0), t = s * s;
-  Lanes p = t * (2.0 / 21.0) + 2.0 / 19.0;
-  p = p * t + 2.0 / 17.0;
-  p = p * t + 2.0 / 15.0;
-  p = p * t + 2.0 / 13.0;
-  p = p * t + 2.0 / 11.0;
-  p = p * t + 2.0 / 9.0;
-  p = p * t + 2.0 / 7.0;
-  p = p * t + 2.0 / 5.0;
-  p = p * t + 2.0 / 3.0;
-  p = p * t + 2.0;
+  const Lanes t2 = t * t;
+  Lanes even = t2 * (2.0 / 17.0) + 2.0 / 13.0, odd = t2 * (2.0 / 19.0) + 2.0 / 15.0;
+  even = even * t2 + 2.0 / 9.0;
+  odd = odd * t2 + 2.0 / 11.0;
+  even = even * t2 + 2.0 / 5.0;
+  odd = odd * t2 + 2.0 / 7.0;
+  even = even * t2 + 2.0;
+  odd = odd * t2 + 2.0 / 3.0;
+  const Lanes p = even + t * odd;
   const Lanes e = __builtin_convertvector(exponent, Lanes);
   return e * 0x1.62e42fefa3800p-1 + (s * p + e * 0x1.ef35793c76730p-45);
 }

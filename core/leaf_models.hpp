@@ -10,17 +10,19 @@
 
 namespace committee {
 
-// a . b over n doubles, a multiple of kLanes.
-COMMITTEE_INLINE double dot(const double* a, const double* b, std::int64_t n) {
-  Lanes sum{};
-  for (std::int64_t i = 0; i < n; i += kLanes) sum += load(a + i) * load(b + i);
-  return fold(sum);
-}
-
-// scores[k] = intercept[k] + coefficient[k] . x for every output; coefficient rows are `stride` apart.
-COMMITTEE_CLONES inline void linear_scores(const double* x, const double* intercept, const double* coefficient,
-                                           std::int64_t n_outputs, std::int64_t stride, double* scores) {
-  for (std::int64_t k = 0; k < n_outputs; ++k) scores[k] = intercept[k] + dot(coefficient + k * stride, x, stride);
+// scores[i][k] = intercept[k] + coefficient[k] . x_i with the model of each row; rows of x and of the coefficients are
+// `stride` apart, a multiple of kLanes.
+COMMITTEE_CLONES inline void linear_scores(const double* x, std::int64_t n_rows, std::int64_t stride,
+                                           const std::int32_t* model, const double* intercept,
+                                           const double* coefficient, std::int64_t n_outputs, double* scores) {
+  for (std::int64_t i = 0; i < n_rows; ++i)
+    for (std::int64_t k = 0; k < n_outputs; ++k) {
+      const std::int64_t row = model[i] * n_outputs + k;
+      Lanes sum{};
+      for (std::int64_t j = 0; j < stride; j += kLanes)
+        sum += load(x + i * stride + j) * load(coefficient + row * stride + j);
+      scores[i * n_outputs + k] = intercept[row] + fold(sum);
+    }
 }
 
 class LeafModelTrees {
@@ -49,22 +51,25 @@ class LeafModelTrees {
   // take(row, tree, scores) for every row and tree; X is what trees split on, D what leaf models see.
   template <class Take>
   void walk(const double* X, const double* D, std::int64_t n, Crew& crew, const Take& take) const {
-    constexpr std::int64_t kBlock = 512;
-    crew.each(n_blocks(n, kBlock), n * trees_.n_trees() * (8 + n_outputs_ * stride_ / 4), [&](std::int64_t b) {
-      const std::int64_t begin = b * kBlock, end = std::min(n, begin + kBlock);
-      std::vector<double> padded(static_cast<std::size_t>((end - begin) * stride_), 0.0);
-      for (std::int64_t i = begin; i < end; ++i)
-        std::copy_n(D + i * n_features_, n_features_, padded.begin() + (i - begin) * stride_);
-      std::vector<double> scores(static_cast<std::size_t>(n_outputs_));
+    constexpr std::int64_t kBlock = 64;  // rows whose features stay in cache while every tree is asked
+    const std::int64_t n_trees = trees_.n_trees();
+    crew.each(n_blocks(n, kBlock), n * n_trees * (8 + n_outputs_ * stride_ / 4), [&](std::int64_t b) {
+      const std::int64_t begin = b * kBlock, size = std::min(n - begin, kBlock);
+      std::vector<double> padded(static_cast<std::size_t>(size * stride_), 0.0);
+      for (std::int64_t i = 0; i < size; ++i)
+        std::copy_n(D + (begin + i) * n_features_, n_features_, padded.begin() + i * stride_);
+      std::vector<std::int32_t> reached(static_cast<std::size_t>(n_trees * size));
       Crew alone(1);
-      trees_.walk(X + begin * trees_.n_features(), end - begin, alone, [&](std::int64_t t) {
-        return [&, t, model = model_.data() + trees_.offset(t)](std::int64_t i, std::int32_t at) {
-          const std::int64_t first = model[at] * n_outputs_;
-          linear_scores(padded.data() + i * stride_, intercept_.data() + first, coefficient_.data() + first * stride_,
-                        n_outputs_, stride_, scores.data());
-          take(begin + i, t, scores.data());
-        };
+      trees_.walk(X + begin * trees_.n_features(), size, alone, [&](std::int64_t t) {
+        return [mine = reached.data() + t * size, model = model_.data() + trees_.offset(t)](
+                   std::int64_t i, std::int32_t at) { mine[i] = model[at]; };
       });
+      std::vector<double> scores(static_cast<std::size_t>(size * n_outputs_));
+      for (std::int64_t t = 0; t < n_trees; ++t) {
+        linear_scores(padded.data(), size, stride_, reached.data() + t * size, intercept_.data(), coefficient_.data(),
+                      n_outputs_, scores.data());
+        for (std::int64_t i = 0; i < size; ++i) take(begin + i, t, scores.data() + i * n_outputs_);
+      }
     });
   }
 
@@ -88,20 +93,26 @@ inline void tally_committees(const std::int16_t* votes, std::int64_t n, std::int
                              double* tally, Crew& crew) {
   crew.each(n_blocks(n), n * n_trees, [&](std::int64_t b) {
     std::vector<double> inner(static_cast<std::size_t>(n_classes));
-    for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i)
+    for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i) {
+      const std::int16_t* const vote = votes + i * n_trees;
+      double* const out = tally + i * n_classes;
       for (std::int64_t c = 0; c < n_committees; ++c) {
+        if (start[c + 1] - start[c] == 1) {  // alone, a tree decides
+          out[vote[start[c]]] += 1.0;
+          continue;
+        }
         std::ranges::fill(inner, 0.0);
         double total = 0.0;
         for (std::int64_t t = start[c]; t < start[c + 1]; ++t) {
-          inner[static_cast<std::size_t>(votes[i * n_trees + t])] += weights[t];
+          inner[static_cast<std::size_t>(vote[t])] += weights[t];
           total += weights[t];
         }
-        double* const out = tally + i * n_classes;
         if (hard)
           out[std::ranges::max_element(inner) - inner.begin()] += 1.0;
         else
           for (std::int64_t k = 0; k < n_classes; ++k) out[k] += inner[static_cast<std::size_t>(k)] / total;
       }
+    }
   });
 }
 

@@ -43,6 +43,20 @@ COMMITTEE_CLONES inline NewtonSums newton_terms(LossName loss, const double* f, 
   return {fold(risk), fold(sum_w), fold(sum_wz)};
 }
 
+// The terms themselves for n values of x (a multiple of kLanes).
+COMMITTEE_CLONES inline void newton_values(LossName loss, const double* x, std::int64_t n, double* gradient,
+                                           double* curvature, double* value) {
+  const auto run = [&](auto link) __attribute__((always_inline)) {
+    for (std::int64_t i = 0; i < n; i += kLanes) {
+      const NewtonTerms t = decltype(link)::terms(load(x + i));
+      store(gradient + i, t.gradient);
+      store(curvature + i, t.curvature);
+      store(value + i, t.loss);
+    }
+  };
+  loss == LossName::probit ? run(Probit{}) : run(Logistic{});
+}
+
 struct FeatureSums {
   double x, xx, xz;  // sum w x, sum w x^2, sum w z x
 };
@@ -102,16 +116,18 @@ class Leaf {
         scale_(p_, 1.0) {
     for (std::int64_t j = 0; j < p_; ++j) {
       double* const x = columns_.data() + j * stride_;
-      double sum = 0.0, squares = 0.0;
-      for (std::int64_t i = 0; i < n; ++i) sum += x[i] = D[rows[i] * n_features + j];
-      mean_[j] = sum / static_cast<double>(n);
+      // divided before they are summed, and squared as shares of the largest: no column is too large or too small
+      const double count = static_cast<double>(n);
+      for (std::int64_t i = 0; i < n; ++i) mean_[j] += (x[i] = D[rows[i] * n_features + j]) / count;
+      double peak = 0.0, squares = 0.0;
       for (std::int64_t i = 0; i < n; ++i) {
         x[i] -= mean_[j];
-        squares += x[i] * x[i];
+        peak = std::max(peak, std::abs(x[i]));
       }
-      const double deviation = std::sqrt(squares / static_cast<double>(n));
+      for (std::int64_t i = 0; i < n && peak > 0.0; ++i) squares += (x[i] / peak) * (x[i] / peak);
+      const double deviation = peak * std::sqrt(squares / count);
       // what is constant up to rounding has no line; its column is zero
-      const bool varies = deviation > 1e-12 * std::abs(mean_[j]) && deviation > 0.0 && std::isfinite(1.0 / deviation);
+      const bool varies = deviation > 1e-12 * std::abs(mean_[j]) && std::isfinite(1.0 / deviation);
       scale_[j] = varies ? 1.0 / deviation : 0.0;
       for (std::int64_t i = 0; i < n; ++i) x[i] *= scale_[j];
       std::fill(x + n, x + stride_, x[n - 1]);  // padding repeats the last row, at weight 0
@@ -133,6 +149,9 @@ class Leaf {
   std::int64_t n_rows_, stride_, p_;
   std::vector<double> columns_, mean_, scale_;
 };
+
+// Changes of the risk below this share of it are rounding: boosting has converged.
+inline constexpr double kRounding = 1e-14;
 
 struct Line {
   std::int64_t feature = -1;  // -1: the intercept alone
@@ -187,12 +206,14 @@ class LeafBoost {
       Line line = settings.by_likelihood ? most_likely(settings.loss) : least_squares();
       double after = risk_after(settings.loss, line);
       // a full Newton step may overshoot where weights have all but vanished: halve it until the risk falls
-      for (int halving = 0; halving < 30 && !(after <= now_.risk); ++halving) {
+      for (int halving = 0; halving < 30 && !(after <= now_.risk * (1.0 + kRounding)); ++halving) {
         line.intercept *= 0.5;
         line.slope *= 0.5;
         after = risk_after(settings.loss, line);
       }
-      if (!(after <= now_.risk) || largest_ > settings.cap || now_.risk - after < settings.tol * total_) break;
+      if (!(now_.risk - after > kRounding * now_.risk) || largest_ > settings.cap ||
+          now_.risk - after < settings.tol * total_)
+        break;
       accept(line);
       if (path) path[step] = static_cast<std::int32_t>(line.feature);
       if (risk) std::fill(risk + step + 1, risk + settings.n_steps + 1, now_.risk / total_);

@@ -13,8 +13,10 @@
 
 namespace committee {
 
-// Below this many elementary operations (some 300 us) starting threads costs more than it saves.
-inline constexpr std::int64_t kWorthAThread = 1'000'000;
+// Below this many elementary operations (some 200 us) starting threads costs more than it saves; threads that are
+// already there pay for much less.
+inline constexpr std::int64_t kWorthAThread = 600'000;
+inline constexpr std::int64_t kWorthAWake = 100'000;
 
 class Crew {
  public:
@@ -33,7 +35,8 @@ class Crew {
 
   // How many threads `work` elementary operations deserve.
   int wanted(std::int64_t work) const {
-    return static_cast<int>(std::clamp<std::int64_t>(work / kWorthAThread, 1, n_threads_));
+    const std::int64_t worth = helpers_.empty() ? kWorthAThread : kWorthAWake;
+    return static_cast<int>(std::clamp<std::int64_t>(work / worth, 1, n_threads_));
   }
 
   // Calls body(part) for every part in [0, n_parts), in any order, on any thread; returns when all are done. The

@@ -170,9 +170,15 @@ class Trees {
           return moved != 0;
         };
         // a leaf stays where it is, so a shallow tree takes its depth in steps and asks nothing
-        if (depth <= kShallow)
-          for (std::int32_t d = 0; d < depth; ++d) advance();
-        else
+        if (depth <= kShallow) {
+          std::int32_t d = 0;
+          if constexpr (kPlain) {
+            const Node root = tree[0];  // where every row is: read once
+            for (int r = 0; r < kAbreast; ++r) at[r] = plain_step(root, x + r * n_features_);
+            d = 1;
+          }
+          for (; d < depth; ++d) advance();
+        } else
           while (advance()) {
           }
         for (int r = 0; r < kAbreast; ++r) visit(i + r, at[r]);

@@ -1,13 +1,26 @@
 """Every learner, in several configurations, against the capabilities of checks.py."""
 
+import multiprocessing
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 import committee
-from committee import AbstainingStump, AdaBoostClassifier, SubaggingClassifier, TreeVoter
+from committee import (
+    AbstainingStump,
+    AdaBoostClassifier,
+    LogitBoostClassifier,
+    ProbitBoostClassifier,
+    ProbitModelTreeClassifier,
+    SBPMTClassifier,
+    SubaggingClassifier,
+    TreeVoter,
+)
 from tests.checks import Subject, answers_of_child, numbers, yield_checks
 
 
@@ -41,6 +54,38 @@ SUBJECTS = [
     Subject(TreeVoter(random_state=0), scale_free=True),
     Subject(TreeVoter(max_depth=4, criterion="entropy", max_bins=16, random_state=0), scale_free=True),
     Subject(AbstainingStump(), scale_free=True),
+    Subject(ProbitModelTreeClassifier(10, min_samples_leaf=1, random_state=0)),
+    Subject(
+        ProbitModelTreeClassifier(10, tree="per_class", min_samples_leaf=8, random_state=0),
+        integer_weights=False,
+    ),
+    Subject(
+        ProbitModelTreeClassifier(8, link="logit", selection="likelihood", min_samples_leaf=1, random_state=0),
+        scale_free=True,
+    ),
+    Subject(
+        ProbitModelTreeClassifier(8, link="logit", tree="per_class", min_samples_leaf=1, random_state=0),
+        scale_free=True,
+    ),
+    Subject(SBPMTClassifier(3, 2, 10, min_samples_leaf=1, random_state=0), integer_weights=False),
+    Subject(
+        SBPMTClassifier(3, 2, 8, voting="soft", emphasis="samme", link="logit", min_samples_leaf=8, random_state=0),
+        integer_weights=False,
+        scale_free=True,
+    ),
+    Subject(
+        SBPMTClassifier(3, 2, 8, tree="per_class", max_features=0.6, min_samples_leaf=8, random_state=0),
+        integer_weights=False,
+        draws_columns=True,
+    ),
+    Subject(
+        SBPMTClassifier(5, 2, 8, tree="per_class", voting="soft", max_samples=0.2, oob_score=True, random_state=0),
+        integer_weights=False,
+    ),
+    Subject(ProbitBoostClassifier(20, random_state=0)),
+    Subject(ProbitBoostClassifier(8, learner="stump", random_state=0)),
+    Subject(LogitBoostClassifier(10, selection="likelihood", random_state=0)),
+    Subject(LogitBoostClassifier(8, learner="stump", max_bins=16, random_state=0)),
 ]
 
 
@@ -58,6 +103,21 @@ def test_every_learner_is_checked():
 )
 def test_capability(subject, check):
     check(subject)
+
+
+def _fit_with_threads(learner):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        X, y = numbers(2)
+        return clone(learner).set_params(n_jobs=2).fit(X, y).predict_proba(X)
+
+
+def test_worker_of_a_pool_is_quiet():
+    """Workers of multiprocessing may start no processes, and joblib warns of that; threads are another matter."""
+    learners = [subject.model for subject in SUBJECTS if subject.storable]
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        for learner, p in zip(learners, pool.map(_fit_with_threads, learners), strict=True):
+            assert_array_equal(p, _fit_with_threads(learner))
 
 
 def test_spawned_child_says_and_learns_the_same():

@@ -7,7 +7,16 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import committee
-from committee import AbstainingStump, AdaBoostClassifier, SubaggingClassifier, TreeVoter
+from committee import (
+    AbstainingStump,
+    AdaBoostClassifier,
+    LogitBoostClassifier,
+    ProbitBoostClassifier,
+    ProbitModelTreeClassifier,
+    SBPMTClassifier,
+    SubaggingClassifier,
+    TreeVoter,
+)
 
 # few voters: the checks are of manners; but enough for those of three blobs, which must be told apart
 LEARNERS = [
@@ -27,6 +36,16 @@ LEARNERS = [
     TreeVoter(),
     TreeVoter(max_depth=3, criterion="entropy", max_bins=8),
     AbstainingStump(),
+    ProbitModelTreeClassifier(10),
+    ProbitModelTreeClassifier(5, tree="per_class", min_samples_leaf=1),
+    ProbitModelTreeClassifier(5, link="logit", selection="likelihood"),
+    SBPMTClassifier(3, 2, 10),
+    SBPMTClassifier(3, 2, 10, voting="soft", emphasis="samme", min_samples_leaf=5),
+    SBPMTClassifier(3, 2, 10, tree="per_class", link="logit", min_samples_leaf=5),
+    ProbitBoostClassifier(10),
+    ProbitBoostClassifier(5, learner="stump"),
+    LogitBoostClassifier(10, selection="likelihood"),
+    LogitBoostClassifier(5, learner="stump"),
 ]
 
 WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
@@ -43,7 +62,7 @@ WITH_A_CLASS_OF_ONE_ROW = (
 
 def expected_failures(learner: Any) -> dict[str, str]:
     """The checks that a learner fails because of what it is, and why."""
-    if isinstance(learner, SubaggingClassifier):
+    if isinstance(learner, SubaggingClassifier | SBPMTClassifier):
         # scikit-learn expects the same of its own BaggingClassifier
         return {WEIGHTS: "a row is drawn or not drawn as a whole: weights repeat rows in the mean over draws only"}
     if not isinstance(learner, AdaBoostClassifier):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from committee.links import LINKS, Link, Logistic, Share, Softmax, elected, from_json
+from committee.links import LINKS, Link, Logistic, Probit, Share, Softmax, elected, from_json
 from tests.oracles import vote as oracle
 
 ordinary = st.floats(-20, 20)
@@ -22,6 +22,7 @@ extreme = st.one_of(
 links = st.one_of(
     st.builds(Softmax, st.floats(1e-3, 1e3), st.just(False)),
     st.builds(Logistic, st.floats(1e-3, 1e3)),
+    st.just(Probit()),
 )
 
 
@@ -43,6 +44,7 @@ def test_equations(F, scale):
     np.testing.assert_allclose(Softmax(scale).probability(F), softmax, rtol=1e-9)
     logistic = [oracle.logistic(row, scale) for row in F.tolist()]
     np.testing.assert_allclose(Logistic(scale).probability(F), logistic, rtol=1e-9)
+    np.testing.assert_allclose(Probit().probability(F), [oracle.probit(row) for row in F.tolist()], rtol=1e-9)
 
 
 tallies = st.integers(2, 5).flatmap(lambda K: rows(st.sampled_from([0.0, 0.1, 1.0, 2.5, 1e6]), K))
@@ -125,6 +127,9 @@ def test_settling_happens():
         (Logistic(), [math.log(3) / 2], [[0.25, 0.75]]),
         (Logistic(1.0), [[0.0, 0.0, 0.0]], [[1 / 3] * 3]),
         (Logistic(1.0), [[-1e6, -1e6 - 1, -2e6]], [[1 / (1 + math.exp(-1)), 1 / (1 + math.e), 0.0]]),
+        (Probit(), [0.0, 1.0], [[0.5, 0.5], [0.15865525393145707, 0.8413447460685429]]),
+        (Probit(), [[-1.0, 1.0]], [[0.022750131948179195, 0.9772498680518208]]),
+        (Probit(), [[0.0, 0.0, 0.0], [-1e200, -1e200, -3.0]], [[1 / 3] * 3, [0.0, 0.0, 1.0]]),
         (Share(), [[1.0, 3.0]], [[0.25, 0.75]]),
         (Share(), [[0.0, 0.0, 0.0]], [[1 / 3] * 3]),
     ],
@@ -172,7 +177,7 @@ def test_every_link_is_in_the_table():
         (None, "NoneType"),
         ([], "list"),
         ({}, "link name is None"),
-        ({"name": "probit"}, "'probit'"),
+        ({"name": "cauchit"}, "'cauchit'"),
         ({"name": ["share"]}, "link name is"),
         ({"name": "share", "scale": 1.0}, "has no 'scale'"),
         ({"name": "softmax", "power": 1.0}, "has no 'power'"),

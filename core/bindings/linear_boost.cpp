@@ -14,15 +14,13 @@ LossName loss_named(const std::string& name) {
 
 nb::tuple py_newton_terms(const std::string& link, In1<double> x) {
   const LossName loss = loss_named(link);
-  const std::size_t n = x.size();
-  std::vector<double> gradient(n), curvature(n), value(n);
-  const std::vector<double> ones(kLanes, 1.0);
-  for (std::size_t i = 0; i < n; ++i) {  // one row at a time: the kernel gives the loss as a sum
-    const double f[kLanes]{x(i)}, one[kLanes]{1.0};
-    double w[kLanes], wz[kLanes];
-    value[i] = newton_terms(loss, f, ones.data(), one, kLanes, w, wz).risk;
-    gradient[i] = wz[0];
-    curvature[i] = w[0];
+  const std::size_t n = x.size(), padded = (n + kLanes - 1) / kLanes * kLanes;
+  std::vector<double> in(padded, 0.0), gradient(padded), curvature(padded), value(padded);
+  {
+    nb::gil_scoped_release release;
+    std::copy_n(x.data(), n, in.begin());
+    newton_values(loss, in.data(), padded, gradient.data(), curvature.data(), value.data());
+    for (std::vector<double>* terms : {&gradient, &curvature, &value}) terms->resize(n);
   }
   return nb::make_tuple(array_of(std::move(gradient)), array_of(std::move(curvature)), array_of(std::move(value)));
 }

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from committee.boosting.adaboost import AdaBoostClassifier
     from committee.store import ModelFileError, load
     from committee.vote import Committee
+    from committee.voters.probit_boost import LogitBoostClassifier, ProbitBoostClassifier
     from committee.voters.probit_model_tree import ProbitModelTreeClassifier
     from committee.voters.stump import AbstainingStump
     from committee.voters.tree import TreeVoter
@@ -23,6 +24,8 @@ LEARNERS: dict[str, str] = {
     "SubaggingClassifier": "committee.bagging.subagging",
     "SBPMTClassifier": "committee.bagging.sbpmt",
     "ProbitModelTreeClassifier": "committee.voters.probit_model_tree",
+    "ProbitBoostClassifier": "committee.voters.probit_boost",
+    "LogitBoostClassifier": "committee.voters.probit_boost",
     "TreeVoter": "committee.voters.tree",
     "AbstainingStump": "committee.voters.stump",
 }
@@ -38,6 +41,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "sbpmt": ("SBPMTClassifier", {}),
     "subagging": ("SubaggingClassifier", {}),
     "probit_model_tree": ("ProbitModelTreeClassifier", {}),
+    "probit_boost": ("ProbitBoostClassifier", {}),
     "tree": ("TreeVoter", {}),
     "abstaining_stump": ("AbstainingStump", {}),
 }
@@ -51,7 +55,9 @@ __all__ = [
     "AbstainingStump",
     "AdaBoostClassifier",
     "Committee",
+    "LogitBoostClassifier",
     "ModelFileError",
+    "ProbitBoostClassifier",
     "ProbitModelTreeClassifier",
     "SBPMTClassifier",
     "SubaggingClassifier",

@@ -1,4 +1,4 @@
-"""The command line: ``committee compare``, ``fit``, ``predict`` and ``inspect``.
+"""The command line: ``committee compare``, ``fit``, ``predict``, ``inspect`` and ``papers``.
 
 Whatever a command needs is imported inside it, so that ``committee --help`` answers at once.
 """
@@ -37,8 +37,10 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Voting ensembles for tabular data: compare, fit, predict, inspect.",
+    help="Voting ensembles for tabular data: compare, fit, predict, inspect; papers rebuilt.",
 )
+papers = typer.Typer(no_args_is_help=True, help="Rebuild the tables and figures of the source documents.")
+app.add_typer(papers, name="papers")
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Target = Annotated[str | None, typer.Option("--target", "-t", help="Column that holds the labels.")]
@@ -220,6 +222,7 @@ def inspect(
     data: Annotated[Path | None, typer.Option(help="Table to measure margins on.")] = None,
     target: Target = None,
     drop: Drop = None,
+    report: Annotated[Path | None, typer.Option(help="HTML page of the same, with pictures.")] = None,
     debug: Debug = False,
 ) -> None:
     """Show what a saved model is: parameters, size, voters, margins, most used features."""
@@ -230,14 +233,61 @@ def inspect(
         if (data is None) != (target is None):
             raise ValueError("--data and --target go together: margins need rows and their labels")
         learner: Any = load(model)
-        margins = None
+        X = margins = None
         if data is not None and target is not None:
             from committee.data.read import read_table, split_target
 
             _, y = split_target(read_table(data), target)
             X = _columns_of(learner, data, [*(_split(drop) or []), target])
             margins = learner.committee_.margins(X, _like_classes(y, learner.classes_))
-        print_grids(inspection(learner, file_bytes=model.stat().st_size, margins=margins))
+        size = model.stat().st_size
+        print_grids(inspection(learner, file_bytes=size, margins=margins))
+        if report is not None:
+            from committee.report.model_page import render_model
+
+            page = render_model(learner, X, name=model.name, file_bytes=size, margins=margins)
+            _write_beside(report, lambda path: path.write_text(page, "utf-8"))
+            say(f"report written to {report}")
+
+
+@papers.command("sbpmt")
+def papers_sbpmt(
+    data: Annotated[
+        Path | None,
+        typer.Option(envvar="COMMITTEE_DATA", help="Folder of tables with a catalogue.json; without, OpenML."),
+    ] = None,
+    tables: Annotated[list[str] | None, typer.Option(metavar="A,B", help="Tables; by default all 22.")] = None,
+    figure: Annotated[int | None, typer.Option(help="Only Figure 2 (the simulation), 3 or 4.")] = None,
+    settings: Annotated[str, typer.Option(help="Parameters: document or default.")] = "default",
+    repeats: Annotated[int, typer.Option(help="Times that folds, or the simulation, are drawn anew.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of folds and models.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
+    out: Annotated[Path, typer.Option(help="Folder for CSV, PNG and finished cells.")] = Path("papers-sbpmt"),
+    progress: Annotated[
+        bool | None, typer.Option("--progress/--no-progress", help="By default if stderr is a terminal.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """SBPMT (Qin and Huang): Table 2 with Figures 3 and 4, or Figure 2, beside the document's numbers.
+
+    Broken off, the same command goes on where it stopped.
+    """
+    with errors_in_one_line(debug), notes_on_warnings(), progress_hook(progress) as hook:
+        from committee.papers.rebuild import rebuild_sbpmt
+
+        grids = rebuild_sbpmt(
+            data,
+            out,
+            figure=figure,
+            settings=settings,
+            tables=_split(tables),
+            repeats=repeats,
+            seed=seed,
+            jobs=jobs,
+            progress=hook,
+        )
+    print_grids(grids)
+    say(f"written to {out}")
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ from sklearn.utils.validation import (
 
 from committee.data.arrays import numeric_matrix
 from committee.data.binning import Binned, refuse_more_categories
-from committee.data.frames import TableSchema, is_frame, refuse_lazy
+from committee.data.frames import TableSchema, check_frame, is_frame
 from committee.data.labels import class_numbers, label_vector
 from committee.parallel import n_threads
 from committee.vote import Committee
@@ -111,7 +111,7 @@ class CommitteeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if not is_frame(X):
             X, target = validate_data(self, numeric_matrix(X, None), target, ensure_all_finite=False)
             return X, target
-        refuse_lazy(X)
+        check_frame(X)
         _check_feature_names(self, X, reset=True)
         _check_n_features(self, X, reset=True)
         check_consistent_length(X, target)
@@ -143,7 +143,7 @@ class CommitteeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             # the first look is for what must not become a number, the second for the width
             matrix = numeric_matrix(X, self.table_.names)
             return validate_data(self, matrix, reset=False, ensure_all_finite=False)
-        refuse_lazy(X)
+        check_frame(X)
         _check_feature_names(self, X, reset=False)
         _check_n_features(self, X, reset=False)
         _refuse_empty(X)
@@ -245,10 +245,10 @@ def _row_weights(sample_weight: ArrayLike | None, X: NDArray[np.float64]) -> NDA
         raise ValueError(f"sample_weight[{row}] is {weights[row]}; weights must not be negative (0 leaves a row out).")
     with np.errstate(over="ignore"):
         total = weights.sum()
-    if not np.isfinite(total):
-        raise ValueError("sample_weight adds up to infinity; divide all weights by the largest.")
     if not total:
         raise ValueError("sample_weight is zero for every row; at least one row must count.")
+    if not 1e-150 <= total <= 1e150:  # the kernels square it
+        raise ValueError(f"sample_weight adds up to {total:.3g}; scale it to between 1e-150 and 1e150.")
     return weights
 
 

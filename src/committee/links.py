@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, log_expit
+from scipy.special import expit, log_expit, log_ndtr, ndtr
 
 from committee.voters.forest import Forest
+from committee.voters.linear_scores import LinearScores
 from committee.voters.protocol import Voters
 
 Scores = NDArray[np.float64]
@@ -182,6 +183,36 @@ class Logistic(Link):
 
 
 @dataclass(frozen=True)
+class Probit(Link):
+    """Scores of a probit model: p_1 = Phi(F); for more classes Phi(F_k), divided by their sum.
+
+    Phi is the standard normal distribution function, so F is what the probit regression or ProbitBoost of
+    "class 1 or not" estimates [1]_. With more than two classes each Phi stands for its own question ("class k
+    or not"), so they are normalised.
+
+    References
+    ----------
+    .. [1] S. Zheng, W. Liu (2012). Functional gradient ascent for probit regression. Pattern Recognition 45.
+
+    Examples
+    --------
+    >>> from committee.links import Probit
+    >>> Probit().probability([-1.0, 0.0]).round(3).tolist()
+    [[0.841, 0.159], [0.5, 0.5]]
+    """
+
+    name: ClassVar[str] = "probit"
+
+    def _probability(self, F: Scores, total: float | None) -> Scores:
+        if F.shape[1] <= 2:
+            z = _signed(F)
+            return np.column_stack([ndtr(-z), ndtr(z)])
+        # logarithms, because every Phi of a row may underflow; they are about -F^2/2, which must not overflow
+        logs = log_ndtr(np.maximum(F, -1e150))
+        return _exp_normalised(logs - logs.max(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True)
 class Share(Link):
     """Votes as votes: p_k is the share of the tally that class k has [1]_.
 
@@ -203,8 +234,10 @@ class Share(Link):
     name: ClassVar[str] = "share"
 
     def check_votes(self, voters: Voters, weights: NDArray[np.float64]) -> None:
-        """Refuse negative weights, and trees whose leaves do not hold shares."""
+        """Refuse negative weights, and voters that do not give shares."""
         _refuse_negative(weights, "the share link")
+        if isinstance(voters, LinearScores):
+            raise ValueError("Linear scores are no shares, which sum to one; use the probit or the logistic link.")
         if not isinstance(voters, Forest) or voters.value is None:
             return
         leaves = voters.value[voters.feature < 0]
@@ -245,7 +278,7 @@ class Share(Link):
         return _mean(F, total, np.full_like(F, 1.0 / F.shape[1]))
 
 
-LINKS: dict[str, type[Link]] = {link.name: link for link in (Softmax, Logistic, Share)}
+LINKS: dict[str, type[Link]] = {link.name: link for link in (Softmax, Logistic, Probit, Share)}
 """Every link under the name that a file stores."""
 
 

@@ -19,7 +19,11 @@ from committee.voters.soundness import MAX_FEATURES
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
     from committee.vote import Committee
+    from committee.voters.committees import BoostedCommittees
     from committee.voters.estimators import EstimatorVoters
+    from committee.voters.model_forest import ModelForest
+
+    StoredVoters = Forest | EstimatorVoters | ModelForest | BoostedCommittees
 
 Document = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
@@ -39,6 +43,12 @@ _FOREST_ARRAYS = (
     "weight",
     "count",
 )
+_MODEL_ARRAYS = {
+    "": ("model", "intercept", "coefficient"),
+    "design.": ("source", "category", "fill"),
+    "record.": ("mass", "centre", "risk_fall"),
+}
+"""Arrays of model trees, beside those of their forest."""
 
 
 def describe(estimator: BaseEstimator, arrays: Arrays, prefix: str = "") -> Document:
@@ -176,7 +186,8 @@ def _rebuild_fitted(document: Document, arrays: Arrays, prefix: str, depth: int)
         table = TableSchema.from_json(document["table"])
         if table.n_features != n_features:
             raise ValueError(f"the table has {table.n_features} columns; n_features is {n_features}")
-        if document["feature_names"] is not None and table.names != tuple(estimator.feature_names_in_):
+        given = getattr(estimator, "feature_names_in_", None)
+        if table.names != (None if given is None else tuple(given)):
             raise ValueError("feature_names are not the names of the table's columns")
     voters = _rebuild_voters(field(document, "voters", dict), arrays, prefix + "voters.", depth)
     _check_fit(voters, n_features, len(classes), table)
@@ -245,17 +256,19 @@ def _rebuild_attributes(estimator: BaseEstimator, document: Document, arrays: Ar
 
 
 def _describe_voters(voters: object, owner: BaseEstimator, arrays: Arrays, prefix: str) -> Document:
+    from committee.voters.committees import BoostedCommittees
     from committee.voters.estimators import EstimatorVoters
+    from committee.voters.linear_scores import LinearScores
+    from committee.voters.model_forest import ModelForest
 
     if isinstance(voters, Forest):
-        vote = "label" if voters.label is not None else "value"
-        arrays |= {prefix + name: getattr(voters, name) for name in (*_FOREST_ARRAYS, vote)}
-        return {
-            "kind": "forest",
-            "n_features": int(voters.n_features),
-            "n_classes": int(voters.n_classes),
-            "vote": vote,
-        }
+        return _describe_forest(voters, arrays, prefix)
+    if isinstance(voters, ModelForest) and type(voters) in (ModelForest, LinearScores):
+        return _describe_model_trees(voters, arrays, prefix)
+    if isinstance(voters, BoostedCommittees):
+        arrays |= {prefix + "alpha": voters.alpha, prefix + "start": voters.start}
+        members = _describe_voters(voters.members, owner, arrays, prefix + "members.")
+        return {"kind": "committees", "soft": bool(voters.soft), "members": members}
     if isinstance(voters, EstimatorVoters) and voters.features is None:
         return {
             "kind": "estimators",
@@ -269,14 +282,53 @@ def _describe_voters(voters: object, owner: BaseEstimator, arrays: Arrays, prefi
     raise TypeError(f"The voters of this {type(owner).__name__}: {_foreign(voters)}")
 
 
-def _rebuild_voters(document: Document, arrays: Arrays, prefix: str, depth: int) -> "Forest | EstimatorVoters":
-    from committee.voters.estimators import EstimatorVoters
+def _describe_forest(forest: Forest, arrays: Arrays, prefix: str) -> Document:
+    vote = "label" if forest.label is not None else "value"
+    arrays |= {prefix + name: getattr(forest, name) for name in (*_FOREST_ARRAYS, vote)}
+    return {
+        "kind": "forest",
+        "n_features": int(forest.n_features),
+        "n_classes": int(forest.n_classes),
+        "vote": vote,
+    }
 
+
+def _describe_model_trees(voters: "ModelForest", arrays: Arrays, prefix: str) -> Document:
+    from committee.voters.linear_scores import LinearScores
+
+    parts = {"": voters, "design.": voters.design, "record.": voters.record}
+    for part, names in _MODEL_ARRAYS.items():
+        if parts[part] is not None:
+            arrays |= {f"{prefix}{part}{name}": getattr(parts[part], name) for name in names}
+    scores = {"cap": float(voters.cap)} if isinstance(voters, LinearScores) else {}
+    return {
+        "kind": "linear_scores" if scores else "model_trees",
+        "trees": _describe_forest(voters.forest, arrays, prefix + "trees."),
+        "link": voters.link,
+        "soft": bool(voters.soft),
+        "trees_per_voter": int(voters.trees_per_voter),
+        "record": voters.record is not None,
+        **scores,
+    }
+
+
+def _rebuild_voters(document: Document, arrays: Arrays, prefix: str, depth: int) -> "StoredVoters":
     kind = field(document, "kind", str)
     if kind == "forest":
         return _rebuild_forest(document, arrays, prefix)
-    if kind != "estimators":
-        raise ValueError(f"voters are of kind {kind!r}; known are 'forest' and 'estimators'")
+    if kind in ("model_trees", "linear_scores"):
+        return _rebuild_model_trees(document, arrays, prefix)
+    if kind == "committees":
+        return _rebuild_committees(document, arrays, prefix)
+    if kind == "estimators":
+        return _rebuild_estimators(document, arrays, prefix, depth)
+    known = "'forest', 'model_trees', 'linear_scores', 'committees' and 'estimators'"
+    raise ValueError(f"voters are of kind {kind!r}; known are {known}")
+
+
+def _rebuild_estimators(document: Document, arrays: Arrays, prefix: str, depth: int) -> "EstimatorVoters":
+    from committee.voters.estimators import EstimatorVoters
+
     classes = _rebuild_classes(field(document, "classes", dict))
     members = []
     for number, member in enumerate(field(document, "members", list)):
@@ -287,6 +339,52 @@ def _rebuild_voters(document: Document, arrays: Arrays, prefix: str, depth: int)
             raise ValueError(f"{prefix}{number} knows classes that the committee does not")
     soft, as_array = field(document, "soft", bool), field(document, "as_array", bool)
     return EstimatorVoters(members, classes, soft=soft, as_array=as_array)
+
+
+def _rebuild_model_trees(document: Document, arrays: Arrays, prefix: str) -> "ModelForest":
+    from committee.data.design import Design
+    from committee.voters.linear_scores import LinearScores
+    from committee.voters.model_forest import ModelForest
+    from committee.voters.model_soundness import check_model_forest
+    from committee.voters.training_record import TrainingRecord
+
+    trees = field(document, "trees", dict)
+    if field(trees, "kind", str) != "forest" or field(trees, "vote", str) != "label":
+        raise ValueError("the trees of model trees must be a forest of labels")
+    forest = _rebuild_forest(trees, arrays, prefix + "trees.")
+    recorded = field(document, "record", bool)
+    taken = {
+        part: {name: _take(arrays, f"{prefix}{part}{name}") for name in names}
+        for part, names in _MODEL_ARRAYS.items()
+        if part != "record." or recorded
+    }
+    common: dict[str, Any] = {
+        "forest": forest,
+        **taken[""],
+        "design": Design(**taken["design."]),
+        "link": field(document, "link", str),
+        "soft": field(document, "soft", bool),
+        "trees_per_voter": field(document, "trees_per_voter", int),
+        "record": TrainingRecord(**taken["record."]) if recorded else None,
+    }
+    plain = document["kind"] == "model_trees"
+    voters = ModelForest(**common) if plain else LinearScores(**common, cap=field(document, "cap", float))
+    check_model_forest(voters)
+    return voters
+
+
+def _rebuild_committees(document: Document, arrays: Arrays, prefix: str) -> "BoostedCommittees":
+    from committee.voters.committees import BoostedCommittees
+    from committee.voters.model_soundness import check_committees
+
+    described = field(document, "members", dict)
+    if field(described, "kind", str) != "model_trees":
+        raise ValueError(f"members are of kind {described['kind']!r}; committees have 'model_trees'")
+    members = _rebuild_model_trees(described, arrays, prefix + "members.")
+    alpha, start = _take(arrays, prefix + "alpha"), _take(arrays, prefix + "start")
+    voters = BoostedCommittees(members, alpha, start, field(document, "soft", bool))
+    check_committees(voters)
+    return voters
 
 
 def _rebuild_forest(document: Document, arrays: Arrays, prefix: str) -> Forest:
@@ -306,19 +404,38 @@ def _rebuild_forest(document: Document, arrays: Arrays, prefix: str) -> Forest:
     return forest
 
 
-def _check_fit(
-    voters: "Forest | EstimatorVoters", n_features: int, n_classes: int, table: "TableSchema | None"
-) -> None:
-    """The voters are for these columns and classes, and trees split each column the way its type allows."""
+def _check_fit(voters: "StoredVoters", n_features: int, n_classes: int, table: "TableSchema | None") -> None:
+    """The voters are for these columns and classes, and use each column the way its type allows."""
+    from committee.voters.estimators import EstimatorVoters
+
     if voters.n_classes != n_classes:
         raise ValueError(f"the voters are for {voters.n_classes} classes; there are {n_classes}")
-    widths = [voters.n_features] if isinstance(voters, Forest) else [m.n_features_in_ for m in voters.estimators]
+    if isinstance(voters, EstimatorVoters):
+        widths = [member.n_features_in_ for member in voters.estimators]
+    else:
+        widths = [voters.n_features]
     if any(width != n_features for width in widths):
         raise ValueError(f"the voters are for {widths[0]} columns; n_features is {n_features}")
-    if table is None or not isinstance(voters, Forest):
+    if isinstance(voters, EstimatorVoters):
         return
-    split = voters.feature >= 0
-    feature, words = voters.feature[split], np.diff(voters.category_offset)[split]
+    if isinstance(voters, Forest):
+        if table is not None:
+            _check_splits(voters, table)
+        return
+    from committee.voters.committees import BoostedCommittees
+    from committee.voters.model_soundness import check_design
+
+    if table is None:
+        raise ValueError("the table is null, and linear models need to know their columns")
+    trees = voters.members if isinstance(voters, BoostedCommittees) else voters
+    check_design(trees.design, table)
+    _check_splits(trees.forest, table)
+
+
+def _check_splits(forest: Forest, table: "TableSchema") -> None:
+    """Columns of numbers are split at a threshold, columns of categories by bits for no more than there are."""
+    split = forest.feature >= 0
+    feature, words = forest.feature[split], np.diff(forest.category_offset)[split]
     most = -(-table.n_categories.astype(np.int64) // 32)
     bad = ((words > 0) != table.categorical[feature]) | (words > most[feature])
     if bad.any():

@@ -47,8 +47,8 @@ class Committee:
     classes : array-like (K,)
         The labels that the voters' class indices stand for; all different.
     link : Link
-        From scores to probabilities: `Softmax`, `Logistic` or `Share`. Whatever the link, the elected class
-        has the (first) largest probability. `Share` compares means, so scores of the same mean are tied.
+        From scores to probabilities: `Softmax`, `Logistic`, `Probit` or `Share`. Whatever the link, the elected
+        class has the (first) largest probability. `Share` compares means, so scores of the same mean are tied.
     table : TableSchema, default=None
         How a user's table becomes the voters' matrix. None: a `Forest` takes numeric arrays, coded as in
         training, and `EstimatorVoters` take whatever their members take.

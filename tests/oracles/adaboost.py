@@ -6,7 +6,7 @@ between this and a tally of votes per class is the caller's affair.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,7 @@ def stumps(X: Floats) -> Iterator[tuple[int, float, Mask]]:
     """Every stump: a threshold half-way between neighbouring values."""
     for j in range(X.shape[1]):
         values = np.unique(X[:, j])
-        for low, high in zip(values[:-1], values[1:], strict=True):
+        for low, high in pairwise(values):
             threshold = low + (high - low) / 2
             yield j, threshold, X[:, j] <= threshold
 

@@ -82,6 +82,17 @@ def logistic(F: Sequence[float], scale: float = 2.0) -> list[float]:
     return [p / sum(each) for p in each]
 
 
+def probit(F: Sequence[float]) -> list[float]:
+    def normal(z: float) -> float:
+        return 0.5 * math.erfc(-z / math.sqrt(2.0))
+
+    if len(F) <= 2:
+        (z,) = score(F, 2)
+        return [normal(-z), normal(z)]
+    each = [normal(value) for value in F]
+    return [p / sum(each) for p in each]
+
+
 def share(F: Sequence[float], total: float | None = None) -> list[float]:
     if len(F) == 1:
         assert total is not None

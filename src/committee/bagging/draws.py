@@ -68,6 +68,20 @@ def draw(
     return counts
 
 
+def packed_draws(draws: list[NDArray[np.int64]], sample_weight: ArrayLike | None) -> NDArray[np.uint8]:
+    """Which rows were drawn, one bit a row, ``(M, ceil(n / 8))`` as `numpy.packbits` lays them.
+
+    A fitted model keeps its draws for good, and a byte a row would outweigh many a model. Rows are numbered as
+    the user gave them: those of zero weight have a bit, which is never set.
+    """
+    weights = np.ones(()) if sample_weight is None else np.asarray(sample_weight)
+    if weights.all():
+        return np.stack([np.packbits(counts > 0) for counts in draws])
+    drawn = np.zeros((len(draws), len(weights)), dtype=bool)
+    drawn[:, weights > 0] = np.stack(draws) > 0
+    return np.packbits(drawn, axis=1)
+
+
 def judge_out_of_bag(model: Any, rows: Rows, draws: list[NDArray[np.int64]], sample_weight: ArrayLike | None) -> None:
     """Set ``oob_score_``, ``oob_margins_``, ``oob_decision_function_``: rows judged by voters that did not see them.
 

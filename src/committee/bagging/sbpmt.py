@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Generator
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -12,11 +14,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
-from committee.bagging.draws import draw, judge_out_of_bag
+from committee import _core
+from committee.bagging.draws import draw, judge_out_of_bag, packed_draws
 from committee.boosting.emphasis import is_chance, samme_weight
-from committee.estimator import CommitteeClassifier
+from committee.estimator import CommitteeClassifier, Rows
+from committee.explain.contributions import contributions
+from committee.explain.importances import feature_importances
+from committee.explain.leaf_models import leaf_models
 from committee.links import Share
+from committee.parallel import closed_in_silence, n_threads
 from committee.vote import Committee
 from committee.voters.committees import BoostedCommittees
 from committee.voters.model_forest import LinkName, ModelForest
@@ -28,6 +36,9 @@ from committee.voters.probit_model_tree import (
     model_tree_limits,
 )
 
+if TYPE_CHECKING:
+    import polars as pl
+
 F64 = NDArray[np.float64]
 
 
@@ -35,9 +46,10 @@ F64 = NDArray[np.float64]
 class BoostedTrees:
     """The model trees of one subsample and their weights."""
 
-    trees: list[ModelTree]
+    trees: list[ModelForest]
     alpha: list[float]
     errors: list[float]
+    risks: list[float]
 
 
 def boost(
@@ -58,23 +70,43 @@ def boost(
     J = table.n_classes
     w = np.zeros(len(table.labels))
     w[drawn] = weights[drawn] / weights[drawn].sum()
-    kept = BoostedTrees([], [], [])
+    if not w[drawn].all():
+        raise ValueError(
+            f"sample_weight holds {weights[drawn].min():.3g}, which is no share of the total "
+            f"{weights[drawn].sum():.3g} that a number can hold; give such rows weight 0, which leaves them out."
+        )
+    kept = BoostedTrees([], [], [], [])
     for t in range(n_rounds):
         tree = table.fit(limits, w, drawn, seed + t)
         wrong = tree.predicted != table.labels[drawn]
         error = float(w[drawn][wrong].sum())
+        risk = leaf_risk(tree, table.labels[drawn], w[drawn], limits.link)
         if error <= 0.0:
-            return BoostedTrees([tree], [1.0], [0.0])
+            return BoostedTrees([tree.voters], [1.0], [0.0], [risk])
         if is_chance(error, J):
-            return kept if kept.trees else BoostedTrees([tree], [1.0], [error])
+            return kept if kept.trees else BoostedTrees([tree.voters], [1.0], [error], [risk])
         odds = samme_weight(error, error, J) - np.log(J - 1.0)
         alpha = float((odds if emphasis == "samme" else 0.5 * odds) + np.log(J - 1.0))
-        kept.trees.append(tree)
+        kept.trees.append(tree.voters)
         kept.alpha.append(alpha)
         kept.errors.append(error)
+        kept.risks.append(risk)
         w[drawn[wrong]] *= np.exp(alpha)
         w /= w.sum()
     return kept
+
+
+def leaf_risk(tree: ModelTree, labels: NDArray[np.uint16], weights: F64, link: LinkName) -> float:
+    """Weighted risk of a model tree's scores on the rows it was trained on: what its leaves have lowered.
+
+    Two classes: sum w_i Q(y_i f(x_i)), Q = -ln Phi (or the logit's ln(1 + exp(-x))). More: the sum over the
+    classes' scores, "class k or not". A row that is wrong has Q >= ln 2 in one of them, so that the weighted
+    error is at most risk / ln 2.
+    """
+    n_scores = tree.scores.shape[1]
+    positive = labels[:, None] == (np.ones(1) if n_scores == 1 else np.arange(n_scores))
+    _, _, loss = _core.newton_terms(link, np.where(positive, tree.scores, -tree.scores).ravel())
+    return float(weights @ loss.reshape(-1, n_scores).sum(axis=1))
 
 
 class SBPMTClassifier(CommitteeClassifier):
@@ -134,8 +166,24 @@ class SBPMTClassifier(CommitteeClassifier):
     committee_ : Committee
         M committees, one vote each.
     classes_ : array (n_classes,)
+    leaf_models_ : polars.DataFrame
+        Every leaf of every tree in words, with its linear score in the user's units.
+    feature_importances_ : array (p,)
+        Share of each feature in the fall of the trees' training risk, by splits and in the leaves.
     oob_score_, oob_margins_, oob_decision_function_
         As in `SubaggingClassifier`.
+    errors_ : float64 array (n_trees,)
+        Error of each tree under the weights it was trained on; trees as in ``committee_.voters``, whose
+        ``start`` says where each committee begins and whose ``alpha`` is their weight.
+    risks_ : float64 array (n_trees,)
+        Risk of each tree's leaves under the same weights (the probit risk of Theorem 6; more than two classes:
+        summed over the classes' scores); ``errors_ <= risks_ / ln 2``.
+    draws_ : uint8 array (n_estimators, ceil(n / 8))
+        Which rows each committee was trained on, one bit a row as in `numpy.packbits`.
+    estimators_samples_ : list of int64 arrays
+        The same as row numbers.
+    n_samples_fit_ : int
+        Training rows of positive weight.
     table_ : TableSchema
 
     References
@@ -152,7 +200,15 @@ class SBPMTClassifier(CommitteeClassifier):
     True
     """
 
-    _stored_attributes: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_margins_", "oob_decision_function_")
+    _stored_attributes: ClassVar[tuple[str, ...]] = (
+        "oob_score_",
+        "oob_margins_",
+        "oob_decision_function_",
+        "errors_",
+        "risks_",
+        "draws_",
+        "n_samples_fit_",
+    )
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **MODEL_TREE_CONSTRAINTS,
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
@@ -230,15 +286,52 @@ class SBPMTClassifier(CommitteeClassifier):
         """
         context = self._init_callback_context(max_subtasks=self.n_estimators)
         rows = self._rows(X, y, sample_weight)
-        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        table = ModelTreeTable(rows, self.table_, len(self.classes_), self.max_bins, 1)
-        limits = model_tree_limits(self)
+        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+        context.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=metadata)
         random = check_random_state(self.random_state)
         draws = [
             draw(rows.labels, len(self.classes_), self.max_samples, False, random) for _ in range(self.n_estimators)
         ]
         seeds = random.randint(2**31 - 1, size=self.n_estimators)
-        fitted = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
+        committees: list[BoostedTrees] = []
+        with closed_in_silence(self._boosted(rows, draws, seeds)) as boosted:
+            for committee in boosted:
+                task = context.subcontext(task_name="voter")
+                task.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=metadata)
+                committees.append(committee)
+                if task.call_on_fit_task_end(
+                    estimator=self,
+                    X=X,
+                    y=y,
+                    metadata=metadata,
+                    reconstruction_attributes=lambda: {"committee_": self._vote_of(committees)},
+                ):
+                    break
+        self.committee_ = self._vote_of(committees)
+        if all(is_chance(c.errors[0], len(self.classes_)) for c in committees):
+            warnings.warn(
+                f"No model tree beats chance on any of {len(committees)} subsamples: the committee says no more than "
+                "the class frequencies.",
+                stacklevel=2,
+            )
+        for name in self._stored_attributes:
+            self.__dict__.pop(name, None)  # of an earlier fit, on other rows
+        self.errors_ = np.array([error for c in committees for error in c.errors])
+        self.risks_ = np.array([risk for c in committees for risk in c.risks])
+        self.draws_ = packed_draws(draws[: len(committees)], sample_weight)
+        self.n_samples_fit_ = len(rows.labels)
+        if self.oob_score:
+            judge_out_of_bag(self, rows, draws[: len(committees)], sample_weight)
+        context.call_on_fit_task_end(estimator=self, X=X, y=y, metadata=metadata, reconstruction_attributes={})
+        return self
+
+    def _boosted(
+        self, rows: Rows, draws: list[NDArray[np.int64]], seeds: NDArray[np.integer[Any]]
+    ) -> Generator[BoostedTrees]:
+        """A committee for each draw, as they are trained."""
+        table = ModelTreeTable(rows, self.table_, len(self.classes_), self.max_bins, 1)
+        limits = model_tree_limits(self)
+        jobs = (
             delayed(boost)(
                 table,
                 limits,
@@ -250,22 +343,65 @@ class SBPMTClassifier(CommitteeClassifier):
             )
             for counts, seed in zip(draws, seeds, strict=True)
         )
-        committees: list[BoostedTrees] = []
-        for committee in fitted:
-            task = context.subcontext(task_name="subsample").call_on_fit_task_begin(estimator=self, X=X, y=y)
-            committees.append(committee)
-            if task.call_on_fit_task_end(estimator=self, X=X, y=y):
-                break
-        self.committee_ = Committee(
-            self._gather(committees), np.ones(len(committees)), self.classes_, Share(), self.table_
+        committees: Generator[BoostedTrees] = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
+            jobs
         )
-        if self.oob_score:
-            judge_out_of_bag(self, rows, draws[: len(committees)], sample_weight)
-        context.call_on_fit_task_end(estimator=self, X=X, y=y)
-        return self
+        return committees
 
-    def _gather(self, committees: list[BoostedTrees]) -> BoostedCommittees:
-        members = ModelForest.concatenate([tree.voters for c in committees for tree in c.trees])
+    @property
+    def estimators_samples_(self) -> list[NDArray[np.int64]]:
+        """Row numbers of each committee's training rows, ascending."""
+        check_is_fitted(self)
+        return [np.flatnonzero(np.unpackbits(drawn)) for drawn in self.draws_]
+
+    @property
+    def leaf_models_(self) -> pl.DataFrame:
+        """Every leaf of every tree in words, with its linear score; see `committee.explain.leaf_models`."""
+        check_is_fitted(self)
+        return leaf_models(self.committee_.voters, self.classes_, self.table_)  # type: ignore[arg-type]
+
+    def contributions(self, X: Any, *, return_vote: bool = False) -> F64 | tuple[F64, F64]:
+        """What each feature of a row adds to the mean linear score of the trees.
+
+        The mean is over the committees, and within each over its trees by their weights alpha. It is not what the
+        committees vote with: every tree names a class, every committee casts one vote. The two nearly always agree,
+        and where they do not the contributions explain the mean score alone. ``return_vote`` gives both.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows to explain.
+        return_vote : bool, default=False
+            Also return the vote.
+
+        Returns
+        -------
+        contributions : float64 array (n, p + 1) for two classes, else (n, p + 1, K)
+            Features in order and last the bias. They add up to the mean score: positive speaks for
+            ``classes_[1]``, or for class k.
+        vote : float64 array (n, K)
+            Share of the committees' weight that votes for each class; only if ``return_vote``.
+        """
+        check_is_fitted(self)
+        encoded = self.table_.encode(self._named(X))
+        committees: BoostedCommittees = self.committee_.voters  # type: ignore[assignment]
+        threads = n_threads(self.n_jobs)
+        shares = contributions(committees.members, encoded, committees.tree_shares(self.committee_.weights), threads)
+        if not return_vote:
+            return shares
+        tally = committees.tally(encoded, self.committee_.weights, threads)
+        return shares, tally / self.committee_.weights.sum()
+
+    @property
+    def feature_importances_(self) -> F64:
+        """Share of each feature in the fall of the trees' training risk, ``(p,)``; `committee.explain.importances`."""
+        check_is_fitted(self)
+        committees: BoostedCommittees = self.committee_.voters  # type: ignore[assignment]
+        return feature_importances(committees.members, committees.tree_shares(self.committee_.weights))
+
+    def _vote_of(self, committees: list[BoostedTrees]) -> Committee:
+        members = ModelForest.concatenate([tree for c in committees for tree in c.trees])
         alpha = np.array([a for c in committees for a in c.alpha])
         start = np.cumsum([0, *(len(c.trees) for c in committees)], dtype=np.int64)
-        return BoostedCommittees(members, alpha, start, soft=self.voting == "soft")
+        voters = BoostedCommittees(members, alpha, start, soft=self.voting == "soft")
+        return Committee(voters, np.ones(len(committees)), self.classes_, Share(), self.table_)

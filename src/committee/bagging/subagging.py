@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -17,9 +15,10 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import has_fit_parameter
 
+from committee.bagging.draws import draw, judge_out_of_bag
 from committee.estimator import CommitteeClassifier, Rows, seeded
-from committee.links import Share, elected
-from committee.parallel import n_threads
+from committee.links import Share
+from committee.parallel import N_JOBS, closed_in_silence, n_threads
 from committee.vote import Committee
 from committee.voters.estimators import EstimatorVoters
 from committee.voters.forest import Forest
@@ -103,7 +102,7 @@ class SubaggingClassifier(CommitteeClassifier):
         "oob_score": ["boolean"],
         "voting": [StrOptions({"hard", "soft"})],
         "categorical_features": "no_validation",
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "random_state": ["random_state"],
     }
 
@@ -160,13 +159,16 @@ class SubaggingClassifier(CommitteeClassifier):
         context.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=metadata)
         template = self._template(sample_weight is not None)
         random = check_random_state(self.random_state)
-        draws = [self._draw(rows, random) for _ in range(self.n_estimators)]
+        draws = [
+            draw(rows.labels, len(self.classes_), self.max_samples, self.bootstrap, random)
+            for _ in range(self.n_estimators)
+        ]
         seeds = random.randint(2**31 - 1, size=self.n_estimators)
         train = self._trainer(rows, template)
         members: list[Any] = []
         pool = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
         jobs = (delayed(train)(counts, int(seed)) for counts, seed in zip(draws, seeds, strict=True))
-        with _closed_in_silence(pool(jobs)) as trained:
+        with closed_in_silence(pool(jobs)) as trained:
             for member in trained:
                 task = context.subcontext(task_name="voter")
                 task.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=metadata)
@@ -183,7 +185,7 @@ class SubaggingClassifier(CommitteeClassifier):
         for name in self._stored_attributes:
             self.__dict__.pop(name, None)  # of an earlier fit, on other rows
         if self.oob_score:
-            self._judge(rows, draws[: len(members)], sample_weight)
+            judge_out_of_bag(self, rows, draws[: len(members)], sample_weight)
         context.call_on_fit_task_end(estimator=self, X=X, y=y, metadata=metadata, reconstruction_attributes={})
         return self
 
@@ -217,60 +219,6 @@ class SubaggingClassifier(CommitteeClassifier):
             voters = EstimatorVoters(members, self.classes_, soft=self.voting == "soft")
         return Committee(voters, np.ones(len(members)), self.classes_, Share(), self.table_)
 
-    def _draw(self, rows: Rows, random: np.random.RandomState) -> NDArray[np.int64]:
-        """How often each row is drawn, ``(n,)``; every class at least once."""
-        n, n_classes = len(rows.labels), len(self.classes_)
-        size = int(self.max_samples) if isinstance(self.max_samples, Integral) else int(self.max_samples * n)
-        if size > n and not self.bootstrap:
-            raise ValueError(
-                f"max_samples={self.max_samples} asks for {size} rows, but only {n} have weight; "
-                "lower it, or draw with bootstrap=True."
-            )
-        if size < n_classes and isinstance(self.max_samples, Integral):
-            raise ValueError(
-                f"max_samples={self.max_samples} is fewer than the {n_classes} classes, and every draw needs a row "
-                "of each; raise it."
-            )
-        size = max(size, n_classes)
-        drawn = random.randint(n, size=size) if self.bootstrap else random.permutation(n)[:size]
-        counts = np.bincount(drawn, minlength=n)
-        held = np.bincount(rows.labels, weights=counts, minlength=n_classes)
-        for lost in np.flatnonzero(held == 0):
-            # one row of the lost class for one of a class that can spare it: the size stays
-            counts[random.choice(np.flatnonzero(rows.labels == lost))] += 1
-            spare = np.flatnonzero((counts > 0) & (held[rows.labels] > 1))
-            given_up = random.choice(spare)
-            counts[given_up] -= 1
-            held[rows.labels[given_up]] -= 1
-            held[lost] = 1
-        return counts
-
-    def _judge(self, rows: Rows, draws: list[NDArray[np.int64]], sample_weight: ArrayLike | None) -> None:
-        """Out-of-bag vote: each row judged by the voters that did not see it."""
-        tally = np.zeros((len(rows.labels), len(self.classes_)))
-        asked = np.zeros(len(rows.labels))
-        for t, counts in enumerate(draws):
-            out = counts == 0
-            tally[out] += self.committee_.voters[t].tally(rows.X[out])
-            asked += out
-        seen_by_all = asked == 0
-        if seen_by_all.mean() > 0.01:
-            warnings.warn(
-                f"{seen_by_all.sum()} rows were left out of no draw and have no out-of-bag vote; "
-                "more estimators or a smaller max_samples would give them one.",
-                stacklevel=3,
-            )
-        share = np.divide(tally, asked[:, None], out=np.full_like(tally, np.nan), where=~seen_by_all[:, None])
-        rivals = share.copy()
-        each = np.arange(len(share))
-        rivals[each, rows.labels] = -np.inf
-        margins = share[each, rows.labels] - rivals.max(axis=1)
-        judged = ~seen_by_all
-        right = elected(share[judged]) == rows.labels[judged]
-        self.oob_score_ = float(np.average(right, weights=rows.weights[judged])) if judged.any() else float("nan")
-        self.oob_margins_ = _spread_out(margins, sample_weight)
-        self.oob_decision_function_ = _spread_out(share, sample_weight)
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         if hasattr(self.estimator, "__sklearn_tags__"):
@@ -296,17 +244,6 @@ class _TreeTrainer:
         return plant([tree], self.binned.bins, self.n_classes, label=[leaf_labels(tree)])
 
 
-@contextmanager
-def _closed_in_silence(members: Generator[Any]) -> Iterator[Iterator[Any]]:
-    """Ends the training of members that a callback's stop or failure has left over; joblib would warn of them."""
-    try:
-        yield members
-    finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            members.close()
-
-
 def _train(
     template: BaseEstimator,
     rows: Rows,
@@ -322,12 +259,3 @@ def _train(
         return member.fit(rows.X[drawn], classes[rows.labels[drawn]], sample_weight=rows.weights[drawn] * counts[drawn])
     drawn = np.repeat(np.arange(len(counts)), counts)
     return member.fit(rows.X[drawn], classes[rows.labels[drawn]])
-
-
-def _spread_out(values: NDArray[np.float64], sample_weight: ArrayLike | None) -> NDArray[np.float64]:
-    """Values of the rows that count, put back among all rows; NaN for rows of zero weight."""
-    if sample_weight is None or np.all(np.asarray(sample_weight)):
-        return values
-    spread = np.full((len(np.asarray(sample_weight)), *values.shape[1:]), np.nan)
-    spread[np.asarray(sample_weight) > 0] = values
-    return spread

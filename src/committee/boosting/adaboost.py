@@ -5,14 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context, clone
-from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import has_fit_parameter
@@ -20,8 +18,9 @@ from sklearn.utils.validation import has_fit_parameter
 from committee import _core
 from committee.boosting.emphasis import CRITERIA, RULES, Round, is_chance, samme_factors, samme_weight
 from committee.estimator import CommitteeClassifier, Rows, seeded
+from committee.held_out import held_out_rows
 from committee.links import Softmax, elected
-from committee.parallel import n_threads
+from committee.parallel import N_JOBS, n_threads
 from committee.vote import Committee
 from committee.voters.estimators import EstimatorVoters
 from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits, grower, plant
@@ -136,7 +135,7 @@ class AdaBoostClassifier(CommitteeClassifier):
         "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(
@@ -215,7 +214,7 @@ class AdaBoostClassifier(CommitteeClassifier):
         self._check_parameters()
         rows = self._rows(X, y, sample_weight)
         random = check_random_state(self.random_state)
-        rows, held_out = self._held_out(rows, X_val, y_val, random)
+        rows, held_out = held_out_rows(self, rows, X_val, y_val, random)
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         context.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=metadata)
         run: _TreeRun | _VoterRun
@@ -265,39 +264,6 @@ class AdaBoostClassifier(CommitteeClassifier):
                 f"voter={self.voter!r} cannot be boosted: its fit takes no sample_weight. Choose another "
                 "classifier, or SubaggingClassifier, which needs no weights."
             )
-
-    def _held_out(
-        self, rows: Rows, X_val: Any, y_val: ArrayLike | None, random: np.random.RandomState
-    ) -> tuple[Rows, Rows | None]:
-        """Training rows, and the rows that early stopping watches."""
-        given = self._validation_rows(X_val, y_val)
-        if not self.early_stopping:
-            if given is not None:
-                raise ValueError("X_val is only used by early stopping; set early_stopping=True or leave it out.")
-            return rows, None
-        if given is not None:
-            return rows, given
-        smallest = int(np.bincount(rows.labels).min())
-        if smallest < 2:
-            raise ValueError(
-                f"early_stopping needs two rows of each class, one of them to hold out; class "
-                f"{self.classes_.tolist()[np.bincount(rows.labels).argmin()]!r} has {smallest}. Give X_val and y_val."
-            )
-        n, n_classes = len(rows.labels), len(self.classes_)
-        n_held = ceil(self.validation_fraction * n)
-        if not n_classes <= n_held <= n - n_classes:
-            raise ValueError(
-                f"validation_fraction={self.validation_fraction} holds out {n_held} of {n} rows; that many and as "
-                f"many as remain must be at least the {n_classes} classes. Change it, or give X_val and y_val."
-            )
-        train, held = train_test_split(np.arange(n), test_size=n_held, stratify=rows.labels, random_state=random)
-        lost = np.bincount(rows.labels[train], minlength=n_classes) == 0
-        if lost.any():
-            raise ValueError(
-                f"validation_fraction={self.validation_fraction} leaves no row of class "
-                f"{self.classes_.tolist()[lost.argmax()]!r} to train on; lower it, or give X_val and y_val."
-            )
-        return rows.take(np.sort(train)), rows.take(np.sort(held))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -61,6 +61,7 @@ class Design:
                [3., 0., 0., 1., 0.]])
         """
         missing = np.isnan(X)
+        weights = weights / weights.sum()  # so that sums stay within the range of the values
         present = weights @ ~missing
         sums = weights @ np.where(missing, 0.0, X)
         fill = np.divide(sums, present, out=np.zeros(X.shape[1]), where=present > 0)

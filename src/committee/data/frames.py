@@ -308,8 +308,8 @@ def is_frame(X: Any) -> bool:
     return bool(is_into_dataframe(X) or is_into_lazyframe(X))
 
 
-def refuse_lazy(X: Any) -> None:
-    """Raise for a frame whose rows are not there yet.
+def check_frame(X: Any) -> None:
+    """Raise for a frame that cannot be read.
 
     Parameters
     ----------
@@ -319,27 +319,29 @@ def refuse_lazy(X: Any) -> None:
     Raises
     ------
     TypeError
-        If it is lazy.
+        If it is lazy: its rows are not there yet.
+    ValueError
+        If two columns have the same name.
 
     Examples
     --------
     >>> import polars as pl
-    >>> refuse_lazy(pl.DataFrame({"age": [31]}))
+    >>> check_frame(pl.DataFrame({"age": [31]}))
     """
     from narwhals.dependencies import is_into_lazyframe
 
     if is_into_lazyframe(X):
         raise TypeError("X is a lazy frame, whose rows are not there yet; pass X.collect() (Dask: X.compute())")
+    # narwhals refuses duplicates too, but without a remedy; Arrow's `columns` are not names
+    names: Any = X.column_names if hasattr(X, "column_names") else X.columns
+    _refuse_duplicates(name for name in names if isinstance(name, str))
 
 
 def _open(X: Any) -> nw.DataFrame[Any]:
     """Return a frame as narwhals sees it."""
     import narwhals as nw
 
-    refuse_lazy(X)
-    # narwhals refuses duplicates too, but without a remedy; Arrow's `columns` are not names
-    names: Any = X.column_names if hasattr(X, "column_names") else X.columns
-    _refuse_duplicates(name for name in names if isinstance(name, str))
+    check_frame(X)
     return nw.from_native(X, eager_only=True)
 
 

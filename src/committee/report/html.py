@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from committee.report.displays import ComparisonDisplay, MarginDisplay, SizeDisplay
 from committee.report.tables import grids, measures, table_sentence, verdict
@@ -17,17 +17,21 @@ if TYPE_CHECKING:
 
     from committee.comparison import Comparison
 
-__all__ = ["render_report"]
+__all__ = ["Picture", "data_uri", "page", "render_report"]
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture of the report: heading, a sentence about it, text for who cannot see it, and its data URI."""
+    """A picture of a report: heading, a sentence about it, text for who cannot see it, and its data URI.
+
+    A wide one may take all of the page.
+    """
 
     heading: str
     caption: str
     description: str
     uri: str
+    wide: bool = False
 
 
 def render_report(comparison: Comparison, *, notes: Iterable[str] = ()) -> str:
@@ -55,13 +59,9 @@ def render_report(comparison: Comparison, *, notes: Iterable[str] = ()) -> str:
     >>> page.splitlines()[0]
     '<!DOCTYPE html>'
     """
-    import jinja2
-
-    environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
-    )
-    template = environment.from_string(files("committee.report").joinpath("report.html.j2").read_text("utf-8"))
-    return template.render(
+    return page(
+        "report.html.j2",
+        ranked=True,
         comparison=comparison,
         sentence=table_sentence(comparison),
         verdict=verdict(comparison),
@@ -73,6 +73,20 @@ def render_report(comparison: Comparison, *, notes: Iterable[str] = ()) -> str:
     )
 
 
+def page(template: str, **parts: Any) -> str:
+    """A whole HTML page from one of this folder's templates."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda name: files("committee.report").joinpath(name).read_text("utf-8")),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template(template).render(**parts)
+
+
 def _pictures(comparison: Comparison) -> list[Picture]:
     if not comparison.ranked:
         return []
@@ -82,7 +96,7 @@ def _pictures(comparison: Comparison) -> list[Picture]:
             "Accuracy in every fold",
             "One dot per fold; the bar is the mean and one standard deviation either side.",
             "Accuracy per model: " + _means(comparison),
-            _uri(ComparisonDisplay(comparison).plot().figure_),
+            data_uri(ComparisonDisplay(comparison).plot().figure_),
         )
     ]
     curves = {m.name: m.margin_quantiles for m in comparison.ranked if m.margin_quantiles is not None}
@@ -93,7 +107,7 @@ def _pictures(comparison: Comparison) -> list[Picture]:
                 "Share of training rows whose margin is at most the value below, averaged over folds. Left of"
                 " zero are rows that the vote gets wrong; a curve further right is a more unanimous vote.",
                 "Cumulative distribution of the training margins of " + ", ".join(curves),
-                _uri(MarginDisplay(curves, colors=colors).plot().figure_),
+                data_uri(MarginDisplay(curves, colors=colors).plot().figure_),
             )
         )
     if any(model.mean("n_nodes") for model in comparison.ranked):
@@ -102,7 +116,7 @@ def _pictures(comparison: Comparison) -> list[Picture]:
                 "Size against accuracy",
                 "Further left is smaller, further up is better; bars show one standard deviation over folds.",
                 "Accuracy against the number of nodes: " + _means(comparison),
-                _uri(SizeDisplay(comparison).plot().figure_),
+                data_uri(SizeDisplay(comparison).plot().figure_),
             )
         )
     return pictures
@@ -112,7 +126,7 @@ def _means(comparison: Comparison) -> str:
     return "; ".join(f"{model.name} {model.mean('accuracy'):.4f}" for model in comparison.ranked)
 
 
-def _uri(figure: Figure) -> str:
+def data_uri(figure: Figure) -> str:
     """Draw a figure as SVG in a data URI: sharp at any size, and apart from the ids of the other pictures."""
     import matplotlib
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.names import listing
+from committee.explain.contributions import node_means
+from committee.explain.leaf_models import leaf_models
+from committee.report.model_displays import model_trees
 from committee.report.tables import Grid
 
-__all__ = ["describe_margins", "inspection"]
+__all__ = ["describe_margins", "inspection", "score_in_words"]
 
 MOST_FEATURES = 10
 MOST_VOTERS = 5
+MOST_LEAVES = 8
+MOST_TERMS = 3
 
 
 def inspection(model: Any, *, file_bytes: int | None = None, margins: NDArray[np.float64] | None = None) -> list[Grid]:
@@ -31,7 +38,8 @@ def inspection(model: Any, *, file_bytes: int | None = None, margins: NDArray[np
     Returns
     -------
     list of Grid
-        What it is, its parameters, its heaviest voters, its margins, its most used features - those it has.
+        What it is, its parameters, its heaviest voters, its margins, its most used features, and of model trees
+        the leaves of the first - those it has.
 
     Examples
     --------
@@ -51,6 +59,8 @@ def inspection(model: Any, *, file_bytes: int | None = None, margins: NDArray[np
     if margins is not None:
         found.append(Grid("Margins", ("", ""), describe_margins(margins), "ll"))
     found.append(_features(model))
+    if has_model_trees(model):
+        found.append(_leaves(model))
     return [grid for grid in found if grid is not None and grid.rows]
 
 
@@ -143,4 +153,53 @@ def _features(model: Any) -> Grid | None:
     most = [j for j in np.argsort(-importances, kind="stable")[:MOST_FEATURES] if importances[j] > 0.0]
     rows = tuple((model.table_.column(j), f"{importances[j]:.3f}") for j in most)
     used = int(np.count_nonzero(importances))
-    return Grid(f"Most used features ({used} of {importances.size} used)", ("feature", "share of gain"), rows, "lr")
+    share = "share of the risk's fall" if has_model_trees(model) else "share of gain"
+    return Grid(f"Most used features ({used} of {importances.size} used)", ("feature", share), rows, "lr")
+
+
+def has_model_trees(model: Any) -> bool:
+    """Whether a fitted learner is made of model trees, with the record that explaining them takes."""
+    # asked of the class: of the model, it would make the whole table
+    return hasattr(type(model), "leaf_models_") and model_trees(model).record is not None
+
+
+def _leaves(model: Any) -> Grid:
+    """The leaves of the first model tree: what each elects at the mean of its rows, and the score that does."""
+    members = model_trees(model)
+    frame = leaf_models(members, model.classes_, model.table_, [0])
+    design = members.design
+    names, importance = design.names(model.table_), np.asarray(model.feature_importances_)[design.source]
+    mean = node_means(members, 0)
+    rows = []
+    leaves = frame.unique("leaf", keep="first", maintain_order=True).sort("rows", descending=True, maintain_order=True)
+    for leaf, rule, n in leaves[["leaf", "rule", "rows"]].rows()[:MOST_LEAVES]:
+        scores = frame.filter(frame["leaf"] == leaf)
+        best = int(np.argmax(mean[leaf]))
+        speaks_for, intercept = scores["class"][best], scores["intercept"][best]
+        score = score_in_words(intercept, scores[best, -len(design) :].row(0), names, importance)
+        rows.append((str(leaf), shorten(rule, 140, placeholder=" ..."), f"{n:,}", f"{speaks_for}: {score}"))
+    trees = len(members.forest)
+    title = f"Largest of {leaves.height:,} leaves" + (f" of the first of {trees:,} trees" if trees > 1 else "")
+    return Grid(title, ("leaf", "rule", "rows", "score for"), tuple(rows), "rlrl")
+
+
+def score_in_words(
+    intercept: float, coefficients: Sequence[float], names: Sequence[str], importance: NDArray[np.float64]
+) -> str:
+    """A linear score as text, its terms by the importance of their columns, the least important counted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.report.inspection import score_in_words
+    >>> score_in_words(-1.5, [0.25, 0.0, -2.0], ["age", "size", "colour = red"], np.array([0.1, 0.2, 0.7]))
+    '-1.5 - 2 (colour = red) + 0.25 age'
+    """
+    used = [c for c in np.argsort(-importance, kind="stable").tolist() if coefficients[c] != 0.0]
+    terms = [f"{intercept:.3g}"]
+    for c in used[:MOST_TERMS]:
+        name = f"({names[c]})" if " = " in names[c] else names[c]
+        terms.append(f"{'-' if coefficients[c] < 0 else '+'} {abs(coefficients[c]):.3g} {name}")
+    if len(used) > MOST_TERMS:
+        terms.append(f"+ {len(used) - MOST_TERMS} more")
+    return " ".join(terms)

@@ -39,7 +39,8 @@ class BoostedCommittees:
 
     def __getitem__(self, index: VoterIndex) -> BoostedCommittees:
         chosen = np.atleast_1d(np.arange(len(self))[index])
-        trees = np.concatenate([np.arange(self.start[m], self.start[m + 1]) for m in chosen])
+        runs = [np.arange(self.start[m], self.start[m + 1]) for m in chosen]
+        trees = np.concatenate(runs or [np.empty(0, dtype=np.int64)])
         sizes = np.diff(self.start)[chosen]
         start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         return BoostedCommittees(self.members[trees], self.alpha[trees], start, self.soft)
@@ -74,20 +75,34 @@ class BoostedCommittees:
         """The most that a committee can change a margin: one vote."""
         return np.ones(len(self))
 
-    def shares(self, X: F64, n_threads: int = 1) -> F64:
-        """Share of each committee's weight that votes for each class, ``(n, M, K)``."""
+    def tree_shares(self, weights: F64) -> F64:
+        """Weight of each tree in the mean over all, ``(T,)``: the committee's, times alpha within it; sums to 1."""
+        within = self.alpha / np.repeat(np.add.reduceat(self.alpha, self.start[:-1]), np.diff(self.start))
+        share: F64 = np.repeat(weights / weights.sum(), np.diff(self.start)) * within
+        return share
+
+    def weight_for(self, X: F64, n_threads: int = 1) -> F64:
+        """Weight of each committee's members that vote for each class, ``(n, M, K)``."""
         votes = self.members.votes(X, n_threads)
         P = np.zeros((len(votes), len(self), self.n_classes))
         rows = np.arange(len(votes))
         for m in range(len(self)):
             for t in range(self.start[m], self.start[m + 1]):
                 P[rows, m, votes[:, t]] += self.alpha[t]
-        return P / np.add.reduceat(self.alpha, self.start[:-1])[:, None]
+        return P
+
+    def shares(self, X: F64, n_threads: int = 1) -> F64:
+        """Share of each committee's weight that votes for each class, ``(n, M, K)``."""
+        shares: F64 = self.weight_for(X, n_threads) / np.add.reduceat(self.alpha, self.start[:-1])[:, None]
+        return shares
 
     def votes(self, X: F64, n_threads: int = 1) -> NDArray[np.int16] | F64:
         """Class index of each committee ``(n, M)``, or its shares ``(n, M, K)`` when soft."""
-        P = self.shares(X, n_threads)
-        return P if self.soft else P.argmax(axis=2).astype(np.int16)
+        if self.soft:
+            return self.shares(X, n_threads)
+        # not by the shares: division can round different weights to the same share
+        elected: NDArray[np.int16] = self.weight_for(X, n_threads).argmax(axis=2).astype(np.int16)
+        return elected
 
     def tally(self, X: F64, weights: F64 | None = None, n_threads: int = 1) -> F64:
         """Weighted sum over the committees, ``(n, K)``."""
@@ -98,9 +113,8 @@ class BoostedCommittees:
             native = self.members.trees
             return native.tally_committees(X, D, self.alpha, self.start, self.n_classes, not self.soft, n_threads)
         w = np.ones(len(self)) if weights is None else np.asarray(weights, dtype=np.float64)
-        P = self.shares(X, n_threads)
+        P = self.votes(X, n_threads)
         if not self.soft:
-            winner = P.argmax(axis=2)
-            P = (winner[:, :, None] == np.arange(self.n_classes)).astype(np.float64)
+            P = (P[:, :, None] == np.arange(self.n_classes)).astype(np.float64)
         tally: F64 = np.einsum("nmk,m->nk", P, w)
         return tally

@@ -9,12 +9,13 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, ndtr
+from scipy.special import expit, log_expit, log_ndtr, ndtr
 
 from committee import _core
 from committee.data.design import Design
 from committee.voters.forest import Forest
 from committee.voters.protocol import VoteKind, VoterIndex
+from committee.voters.training_record import TrainingRecord
 
 F64 = NDArray[np.float64]
 LinkName = Literal["probit", "logit"]
@@ -43,6 +44,8 @@ class ModelForest:
         False: a voter names a class. True: it gives probabilities.
     trees_per_voter : int
         1, or the number of classes.
+    record : TrainingRecord or None
+        What explanations need of the training rows; votes do not.
     """
 
     forest: Forest
@@ -53,6 +56,7 @@ class ModelForest:
     link: LinkName = "probit"
     soft: bool = False
     trees_per_voter: int = 1
+    record: TrainingRecord | None = None
 
     def __len__(self) -> int:
         return len(self.forest) // self.trees_per_voter
@@ -75,6 +79,7 @@ class ModelForest:
             model=model.astype(np.int32),
             intercept=np.ascontiguousarray(self.intercept[kept]),
             coefficient=np.ascontiguousarray(self.coefficient[kept]),
+            record=None if self.record is None else self.record.take(kept, trees),
         )
 
     @classmethod
@@ -82,12 +87,14 @@ class ModelForest:
         """One collection of all voters of several, in order; they share design, link and kind."""
         shift = np.cumsum([0, *(len(part.intercept) for part in parts)])
         model = [np.where(part.model >= 0, part.model + s, -1) for part, s in zip(parts, shift[:-1], strict=True)]
+        records = [part.record for part in parts if part.record is not None]
         return replace(
             parts[0],
             forest=Forest.concatenate([part.forest for part in parts]),
             model=np.concatenate(model).astype(np.int32),
             intercept=np.concatenate([part.intercept for part in parts]),
             coefficient=np.concatenate([part.coefficient for part in parts]),
+            record=TrainingRecord.concatenate(records) if len(records) == len(parts) else None,
         )
 
     @property
@@ -108,12 +115,14 @@ class ModelForest:
     @property
     def n_nodes(self) -> NDArray[np.int64]:
         """Tree nodes of each voter."""
-        return self.forest.n_nodes.reshape(-1, self.trees_per_voter).sum(axis=1)
+        counts: NDArray[np.int64] = self.forest.n_nodes.reshape(-1, self.trees_per_voter).sum(axis=1)
+        return counts
 
     @property
     def nbytes(self) -> int:
-        """Bytes of trees and leaf models."""
-        return self.forest.nbytes + self.model.nbytes + self.intercept.nbytes + self.coefficient.nbytes
+        """Bytes of trees, leaf models and training record."""
+        record = 0 if self.record is None else self.record.nbytes
+        return self.forest.nbytes + self.model.nbytes + self.intercept.nbytes + self.coefficient.nbytes + record
 
     @property
     def spread(self) -> F64:
@@ -136,17 +145,28 @@ class ModelForest:
         """Linear scores ``(n, T, O)``, O = 1 (positive: the second class) or K."""
         X = np.ascontiguousarray(X, dtype=np.float64)
         raw = self.trees.scores(X, np.ascontiguousarray(self.design.matrix(X)), n_threads)
-        return raw.reshape(len(X), len(self), -1)
+        return raw.reshape(len(X), len(self), self.trees_per_voter * raw.shape[2])
 
     def probabilities(self, X: F64, n_threads: int = 1) -> F64:
-        """``(n, T, K)``: Phi (or sigma) of each score, normalised over the classes."""
+        """``(n, T, K)``: Phi (or sigma) of each score, normalised over the classes.
+
+        The first largest is the class that the scores elect, even where probabilities round to the same number.
+        """
         F = self.scores(X, n_threads)
-        curve = ndtr if self.link == "probit" else expit
         if F.shape[2] == 1:
-            return np.concatenate([curve(-F), curve(F)], axis=2)
-        P: F64 = curve(F)
-        total = P.sum(axis=2, keepdims=True)
-        return np.divide(P, total, out=np.full_like(P, 1.0 / P.shape[2]), where=total > 0)
+            curve = ndtr if self.link == "probit" else expit
+            P: F64 = np.concatenate([curve(-F), curve(F)], axis=2)
+            winner = (F[:, :, 0] > 0.0).astype(np.intp)
+        else:
+            # logarithms, because every Phi of a row may underflow; they are about -F^2/2, which must not overflow
+            log_curve = log_ndtr if self.link == "probit" else log_expit
+            P = log_curve(np.maximum(F, -1e150))
+            P = np.exp(P - P.max(axis=2, keepdims=True))
+            P /= P.sum(axis=2, keepdims=True)
+            winner = F.argmax(axis=2)
+        hidden = np.nonzero(P.argmax(axis=2) != winner)
+        P[(*hidden, winner[hidden])] = np.nextafter(P[hidden].max(axis=-1), np.inf)
+        return P
 
     def votes(self, X: F64, n_threads: int = 1) -> NDArray[np.int16] | F64:
         """Class indices ``(n, T)``, or probabilities ``(n, T, K)`` of soft voters."""

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from committee import _core
 from committee.data.binning import Binned
 from committee.data.design import Design
 from committee.data.frames import TableSchema
 from committee.estimator import CommitteeClassifier, Rows
+from committee.explain.contributions import contributions
+from committee.explain.importances import feature_importances, risk_falls
+from committee.explain.leaf_models import leaf_models
 from committee.links import Share
-from committee.parallel import n_threads
+from committee.parallel import N_JOBS, n_threads
 from committee.vote import Committee
 from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits, grower, leaf_labels, plant
 from committee.voters.model_forest import LinkName, ModelForest
+from committee.voters.training_record import LeafRows, TrainingRecord
+
+if TYPE_CHECKING:
+    import polars as pl
 
 F64 = NDArray[np.float64]
 
@@ -50,6 +58,7 @@ class ModelTreeTable:
         self.binned: Binned = rows.binned(table, max_bins, threads)
         self.design = Design.learn(rows.X, rows.weights, table.n_categories)
         self.D = np.ascontiguousarray(self.design.matrix(rows.X))
+        self.weights = rows.weights
 
     def fit(self, limits: ModelTreeLimits, weights: F64, drawn: NDArray[np.int32], seed: int) -> ModelTree:
         """One model tree on the drawn rows."""
@@ -62,7 +71,7 @@ class ModelTreeTable:
         trees = ModelForest.concatenate([tree.voters for tree in one_class])
         voters = replace(trees, forest=replace(trees.forest, n_classes=self.n_classes), trees_per_voter=self.n_classes)
         scores = np.concatenate([tree.scores for tree in one_class], axis=1)
-        return ModelTree(voters, drawn, scores, None, None)
+        return ModelTree(voters, drawn, scores, np.concatenate([tree.risk for tree in one_class]))
 
     def _shared(
         self,
@@ -79,29 +88,33 @@ class ModelTreeTable:
         order = np.argsort(leaf, kind="stable")
         leaves, start = np.unique(leaf[order], return_index=True)
         n_outputs = 1 if n_classes == 2 else n_classes
-        intercept, coefficient, scores, path, risk = _core.linear_boost(
-            self.D, drawn[order], np.append(start, len(drawn)), labels, weights, n_outputs, limits.link,
-            limits.n_leaf_steps, limits.tol, SCORE_CAP[limits.link], limits.selection == "likelihood", False,
+        inside = drawn[order]
+        by_leaf = LeafRows(inside, np.append(start, len(drawn)), self.D[inside])
+        intercept, coefficient, scores, _, risk = _core.linear_boost(
+            self.D, by_leaf.rows, by_leaf.start, labels, weights, n_outputs, limits.link,
+            limits.n_leaf_steps, limits.tol, SCORE_CAP[limits.link], limits.selection == "likelihood", True,
             self.threads,
         )  # fmt: skip
         model = np.full(len(tree.feature), -1, dtype=np.int32)
         model[leaves] = np.arange(len(leaves))
         forest = plant([tree], self.binned.bins, n_classes, label=[leaf_labels(tree)])
-        voters = ModelForest(forest, model, intercept, coefficient, self.design, limits.link)
+        fall = risk_falls(tree, self.design, by_leaf, weights[inside], scores, coefficient, risk[:, :, -1])
+        w = self.weights[inside]
+        record = TrainingRecord(by_leaf.sums(w), by_leaf.centre(w), fall[None])
+        voters = ModelForest(forest, model, intercept, coefficient, self.design, limits.link, record=record)
         in_order = np.empty_like(scores)
         in_order[order] = scores
-        return ModelTree(voters, drawn, in_order, path, risk)
+        return ModelTree(voters, drawn, in_order, risk)
 
 
 @dataclass(frozen=True, eq=False)
 class ModelTree:
-    """A fitted model tree, and its linear scores of the rows it was trained on."""
+    """A fitted model tree, its linear scores of the rows it was trained on, and its leaves' mean risk by step."""
 
     voters: ModelForest
     drawn: NDArray[np.int32]
     scores: F64
-    path: NDArray[np.int32] | None
-    risk: F64 | None
+    risk: F64
 
     @property
     def predicted(self) -> NDArray[np.int64]:
@@ -119,7 +132,7 @@ MODEL_TREE_CONSTRAINTS: dict[str, list[Any]] = {
     "selection": [StrOptions({"error", "likelihood"})],
     "tol": [Interval(Real, 0.0, None, closed="left")],
     "random_state": ["random_state"],
-    "n_jobs": [Integral, None],
+    "n_jobs": N_JOBS,
 }
 
 
@@ -172,6 +185,12 @@ class ProbitModelTreeClassifier(CommitteeClassifier):
     committee_ : Committee
         A committee of one, voting with probabilities.
     classes_ : array (n_classes,)
+    leaf_models_ : polars.DataFrame
+        Every leaf in words, with its linear score in the user's units.
+    feature_importances_ : array (p,)
+        Share of each feature in the fall of the training risk, by splits and in the leaves.
+    risk_path_ : array (n_leaves, n_outputs, n_leaf_steps + 1)
+        Mean risk of the training rows of each leaf before and after every step.
     table_ : TableSchema
 
     Notes
@@ -199,6 +218,7 @@ class ProbitModelTreeClassifier(CommitteeClassifier):
         **MODEL_TREE_CONSTRAINTS,
         "categorical_features": "no_validation",
     }
+    _stored_attributes: ClassVar[tuple[str, ...]] = ("risk_path_",)
 
     def __init__(
         self,
@@ -261,8 +281,40 @@ class ProbitModelTreeClassifier(CommitteeClassifier):
         fitted = prepared.fit(model_tree_limits(self), rows.weights, everyone, seed)
         voters = replace(fitted.voters, soft=True)
         self.committee_ = Committee(voters, np.ones(1), self.classes_, Share(), self.table_)
-        context.call_on_fit_task_end(estimator=self, X=X, y=y)
+        self.risk_path_ = fitted.risk
+        context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
         return self
+
+    @property
+    def leaf_models_(self) -> pl.DataFrame:
+        """Every leaf in words with its linear score, one row for each class; see `committee.explain.leaf_models`."""
+        check_is_fitted(self)
+        return leaf_models(self.committee_.voters, self.classes_, self.table_)  # type: ignore[arg-type]
+
+    def contributions(self, X: Any) -> F64:
+        """What each feature of a row adds to its linear score; exact, see `committee.explain.contributions`.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows to explain.
+
+        Returns
+        -------
+        float64 array (n, p + 1) for two classes, else (n, p + 1, K)
+            Features in order and last the bias, the mean score of the training rows. They add up to the score,
+            whose sign (largest) elects the class: positive speaks for ``classes_[1]``, or for class k.
+        """
+        check_is_fitted(self)
+        encoded = self.table_.encode(self._named(X))
+        trees: ModelForest = self.committee_.voters  # type: ignore[assignment]
+        return contributions(trees, encoded, np.ones(1), n_threads(self.n_jobs))
+
+    @property
+    def feature_importances_(self) -> F64:
+        """Share of each feature in the fall of the training risk, ``(p,)``; see `committee.explain.importances`."""
+        check_is_fitted(self)
+        return feature_importances(self.committee_.voters, np.ones(1))  # type: ignore[arg-type]
 
 
 def model_tree_limits(model: Any) -> ModelTreeLimits:

@@ -35,15 +35,15 @@ def check_forest(forest: "Forest") -> None:
         raise ValueError(f"n_features is {forest.n_features}; it must be within 1 and {MAX_FEATURES}.")
     if not 1 <= forest.n_classes <= MAX_CLASSES:
         raise ValueError(f"n_classes is {forest.n_classes}; it must be within 1 and {MAX_CLASSES}.")
-    _check_extents("offset", forest.offset, len(forest.feature), least=1)
-    _check_extents("category_offset", forest.category_offset, len(forest.category_bits), least=0)
+    check_extents("offset", forest.offset, len(forest.feature), least=1)
+    check_extents("category_offset", forest.category_offset, len(forest.category_bits), least=0)
     _check_structure(forest)
     _check_votes(forest)
     _check_record(forest)
 
 
-def _check_extents(name: str, extents: NDArray[np.int64], end: int, least: int) -> None:
-    """Extents start at 0, rise (strictly if `least`) and stop at `end`; differences could wrap."""
+def check_extents(name: str, extents: NDArray[np.int64], end: int, least: int) -> None:
+    """Refuse extents that do not start at 0, rise (strictly if `least`) and stop at `end`; differences could wrap."""
     if extents[0] != 0:
         raise ValueError(f"{name} starts at {extents[0]}; it must start at 0.")
     fallen = extents[1:] < extents[:-1] if least == 0 else extents[1:] <= extents[:-1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.base import _fit_context
 from committee._core import GrownTree
 from committee.estimator import CommitteeClassifier
 from committee.links import Share
-from committee.parallel import n_threads
+from committee.parallel import N_JOBS, n_threads
 from committee.vote import Committee
 from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits, grower, heaviest_class, plant
 
@@ -97,7 +96,7 @@ class AbstainingStump(CommitteeClassifier):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **{name: GROWTH_CONSTRAINTS[name] for name in ("min_samples_leaf", "min_weight_leaf", "max_bins")},
         "categorical_features": "no_validation",
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(

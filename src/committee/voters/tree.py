@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -15,7 +14,7 @@ from committee._core import Grower
 from committee.data.binning import Binned
 from committee.estimator import CommitteeClassifier
 from committee.links import Share
-from committee.parallel import n_threads
+from committee.parallel import N_JOBS, n_threads
 from committee.vote import Committee
 from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits, class_shares, grower, plant
 
@@ -79,7 +78,7 @@ class TreeVoter(CommitteeClassifier):
         **GROWTH_CONSTRAINTS,
         "categorical_features": "no_validation",
         "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(

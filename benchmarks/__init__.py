@@ -1,0 +1,1 @@
+"""Speed and memory, each figure beside its peer in the same run: ``python -m benchmarks``."""

@@ -1,0 +1,34 @@
+"""All benchmarks in turn: ``python -m benchmarks [names] [--quick]``; ``--summary`` for the README's table."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+
+from benchmarks.summary import write_summary
+
+NAMES = ("import", "binning", "histogram", "adaboost", "predict", "growth", "threads", "sbpmt")
+
+
+def main() -> int:
+    """Run the benchmarks, each in a process of its own; or rewrite the summary."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="name", help=f"some of {', '.join(NAMES)}; default: all")
+    parser.add_argument("--quick", action="store_true", help="small sizes and few rounds, to see that all runs")
+    parser.add_argument("--summary", action="store_true", help="rewrite the table in benchmarks/README.md instead")
+    options = parser.parse_args()
+    if unknown := sorted(set(options.names) - set(NAMES)):
+        parser.error(f"there is no benchmark {unknown[0]!r}; choose from {', '.join(NAMES)}")
+    if options.summary:
+        write_summary()
+        return 0
+    failed = 0
+    for name in options.names or NAMES:
+        line = [sys.executable, "-m", f"benchmarks.bench_{name}", *(["--quick"] if options.quick else [])]
+        failed += subprocess.run(line, check=False).returncode != 0
+    return min(1, failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,25 @@
+"""Upper bounds on errors, one file per theorem; each says its terms, whether it is vacuous and what would help."""
+
+from committee.bounds.boosting_vc import boosting_probit_risk, boosting_vc, model_tree_vc_dimension
+from committee.bounds.fitted import for_adaboost, for_sbpmt
+from committee.bounds.margin_product import exponential_loss, margin_product
+from committee.bounds.overlap import Overlap, advised_draws, overlap, overlap_limits
+from committee.bounds.result import Bound
+from committee.bounds.subagging import majority, subagging
+
+__all__ = [
+    "Bound",
+    "Overlap",
+    "advised_draws",
+    "boosting_probit_risk",
+    "boosting_vc",
+    "exponential_loss",
+    "for_adaboost",
+    "for_sbpmt",
+    "majority",
+    "margin_product",
+    "model_tree_vc_dimension",
+    "overlap",
+    "overlap_limits",
+    "subagging",
+]

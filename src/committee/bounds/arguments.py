@@ -1,0 +1,46 @@
+"""What the bounds take: numbers within their ranges, refused by the name of the argument."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+F64 = NDArray[np.float64]
+
+
+def numbers(name: str, given: ArrayLike, low: float, high: float) -> F64:
+    """A vector of at least one number, each in [low, high].
+
+    Raises
+    ------
+    ValueError
+        Naming the argument, the value and the range.
+    """
+    values = np.atleast_1d(np.asarray(given, dtype=np.float64))
+    if values.ndim != 1 or not len(values):
+        raise ValueError(f"{name} has shape {values.shape}; give a vector of at least one number.")
+    bad = ~((values >= low) & (values <= high))  # NaN is bad too
+    if bad.any():
+        raise ValueError(f"{name}[{bad.argmax()}] is {values[bad][0]}; it must be within {low:g} and {high:g}.")
+    return values
+
+
+def number(name: str, given: float, low: float, high: float) -> float:
+    """One number in [low, high]."""
+    if not low <= given <= high:
+        raise ValueError(f"{name} is {given}; it must be within {low:g} and {high:g}.")
+    return float(given)
+
+
+def count(name: str, given: int, low: int = 1) -> int:
+    """A whole number of at least `low`."""
+    if int(given) != given or given < low:
+        raise ValueError(f"{name} is {given}; it must be a whole number of at least {low}.")
+    return int(given)
+
+
+def risk_of_failure(delta: float) -> float:
+    """Probability with which a bound may fail, strictly between 0 and 1."""
+    if not 0.0 < delta < 1.0:
+        raise ValueError(f"delta is {delta}, the probability that the bound fails; it must be between 0 and 1.")
+    return float(delta)

@@ -1,0 +1,69 @@
+"""What ``committee papers`` runs: one function per source document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from committee.papers import sbpmt_figures
+from committee.papers.mease_wyner import figure2_grid, rebuild_figure2
+from committee.papers.sbpmt import rebuild_table2, table2_grid
+from committee.papers.tables import data_folder
+from committee.report.tables import Grid
+
+
+def rebuild_sbpmt(
+    data: Path | None,
+    out: Path,
+    *,
+    figure: int | None = None,
+    settings: str = "default",
+    tables: Sequence[str] | None = None,
+    repeats: int = 1,
+    seed: int = 0,
+    jobs: int = 1,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> list[Grid]:
+    """Rebuild Table 2 with Figures 3 and 4, or Figure 2, of the SBPMT document; write CSV and PNG.
+
+    Parameters
+    ----------
+    data : Path or None
+        Folder of the tables. None: the environment variable ``COMMITTEE_DATA``, else OpenML.
+    out : Path
+        Folder to write to; finished cells found there are not run again.
+    figure : {2, 3, 4} or None, default=None
+        2 runs the simulation and no table; 3 and 4 draw one picture only of the results of Table 2.
+    settings, tables, repeats, seed, jobs, progress
+        As `committee.papers.sbpmt.rebuild_table2` has them; Figure 2 takes the last four.
+
+    Returns
+    -------
+    list of Grid
+        To print.
+
+    Raises
+    ------
+    ValueError
+        If there is no such figure, or `rebuild_table2` or `rebuild_figure2` refuses what it is given.
+    """
+    if figure not in (None, 2, 3, 4):
+        raise ValueError(f"figure={figure} cannot be rebuilt; use 2, 3 or 4")
+    if figure == 2:
+        errors = rebuild_figure2(out, repeats=repeats, seed=seed, jobs=jobs, progress=progress)
+        sbpmt_figures.save(sbpmt_figures.figure2(errors), out / "figure2.png")
+        return [figure2_grid(errors)]
+    rows = rebuild_table2(
+        data_folder(data),
+        out,
+        settings=settings,
+        tables=tables,
+        repeats=repeats,
+        seed=seed,
+        jobs=jobs,
+        progress=progress,
+    )
+    for number, draw in ((3, sbpmt_figures.figure3), (4, sbpmt_figures.figure4)):
+        if figure in (None, number):
+            sbpmt_figures.save(draw(rows), out / f"figure{number}-{settings}.png")
+    return [table2_grid(rows, settings)]

@@ -1,0 +1,84 @@
+"""What model trees remember of their training rows, so that they can be explained without them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+F64 = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LeafRows:
+    """Training rows by leaf.
+
+    Parameters
+    ----------
+    rows : int32 array (m,)
+        Leaf l holds ``rows[start[l]:start[l + 1]]``, one row at least.
+    start : int64 array (L + 1,)
+    D : float64 array (m, q)
+        Their design rows.
+    """
+
+    rows: NDArray[np.int32]
+    start: NDArray[np.int64]
+    D: F64
+
+    def sums(self, values: F64) -> F64:
+        """Sum in each leaf of an array ``(m, ...)``."""
+        total: F64 = np.add.reduceat(values, self.start[:-1], axis=0)
+        return total
+
+    def spread_out(self, of_leaf: F64) -> F64:
+        """What each leaf has, at each of its rows."""
+        return np.repeat(of_leaf, np.diff(self.start), axis=0)
+
+    def centre(self, w: F64) -> F64:
+        """Mean design row of each leaf, ``(L, q)``, by the weights ``(m,)`` of its rows."""
+        # about the first row of each leaf, so that a column far from 0 loses no digits
+        first = self.D[self.start[:-1]]
+        apart = self.D - self.spread_out(first)
+        apart *= w[:, None]
+        centre: F64 = first + self.sums(apart) / self.sums(w)[:, None]
+        return centre
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRecord:
+    """Sums over training rows: of every leaf where its rows lie, of every tree what each feature did for the fit.
+
+    Parameters
+    ----------
+    mass : float64 array (L,)
+        Weight (the user's, before any emphasis) of the training rows in each leaf.
+    centre : float64 array (L, q)
+        Their mean design row in that weight.
+    risk_fall : float64 array (T, p)
+        By how much each feature lowered each tree's mean training risk, in nats; see `committee.explain.importances`.
+    """
+
+    mass: F64
+    centre: F64
+    risk_fall: F64
+
+    def take(self, models: NDArray[np.integer], trees: NDArray[np.integer]) -> TrainingRecord:
+        """The record of some leaf models and trees."""
+        return TrainingRecord(self.mass[models], self.centre[models], self.risk_fall[trees])
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[TrainingRecord]) -> TrainingRecord:
+        """One record of the leaves and trees of several, in order."""
+        return cls(
+            np.concatenate([part.mass for part in parts]),
+            np.concatenate([part.centre for part in parts]),
+            np.concatenate([part.risk_fall for part in parts]),
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return self.mass.nbytes + self.centre.nbytes + self.risk_fall.nbytes

@@ -1,0 +1,142 @@
+"""SBPMT from its equations: a tree grown by listing all splits, leaves boosted in NumPy, Algorithms 3 and 4 over them.
+
+The draws are given, so that everything after them can be compared.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.oracles import grow, linear_boost
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Training rows: as bins for the trees, as numbers for the leaves."""
+
+    codes: NDArray[np.integer]
+    n_bins: NDArray[np.int32]
+    categorical: NDArray[np.uint8]
+    D: Floats
+    labels: NDArray[np.uint16]
+    n_classes: int
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How model trees are made and boosted."""
+
+    limits: grow.Limits
+    leaf: linear_boost.Settings
+    per_class: bool = False
+    emphasis: str = "half"
+    n_rounds: int = 5
+
+
+@dataclass(frozen=True)
+class Boosted:
+    """One committee: T model trees and what they say of every row, drawn or not."""
+
+    alpha: list[float]
+    errors: list[float]
+    votes: Integers
+    """``(n, T)``"""
+
+    def shares(self, n_classes: int) -> Floats:
+        """Share of the committee's weight for each class, ``(n, K)``."""
+        total = np.zeros((len(self.votes), n_classes))
+        for alpha, vote in zip(self.alpha, self.votes.T, strict=True):
+            total[np.arange(len(vote)), vote] += alpha
+        return total / sum(self.alpha)
+
+
+def model_tree(rows: Rows, weights: Floats, drawn: Integers, recipe: Recipe) -> Floats:
+    """Scores ``(n, O)`` of all rows by a model tree trained on the drawn ones."""
+    if recipe.per_class and rows.n_classes > 2:
+        shared = replace(recipe, per_class=False)
+        one_class = [
+            replace(rows, labels=(rows.labels == k).astype(np.uint16), n_classes=2) for k in range(rows.n_classes)
+        ]
+        return np.hstack([model_tree(part, weights, drawn, shared) for part in one_class])
+    n_outputs = 1 if rows.n_classes == 2 else rows.n_classes
+    statistics = grow.class_statistics(rows.labels, weights, rows.n_classes)
+    table = grow.Table(rows.codes, rows.n_bins, rows.categorical, "gini", statistics, weights, drawn)
+    nodes = grow.grow(table, recipe.limits)
+    scores = np.zeros((len(rows.labels), n_outputs))
+    for leaf, reached in leaves(nodes, rows.codes):
+        Y = linear_boost.signs(rows.labels[leaf], n_outputs)
+        fit = linear_boost.boost(rows.D[leaf], Y, weights[leaf], recipe.leaf)
+        scores[reached] = fit.intercept + rows.D[reached] @ fit.coefficient.T
+    return scores
+
+
+def leaves(nodes: list[grow.Node], codes: NDArray[np.integer]) -> list[tuple[Integers, Integers]]:
+    """For each leaf its training rows, and all rows that reach it."""
+    reached = {0: np.arange(len(codes))}
+    found = []
+    for i, node in enumerate(nodes):  # children come after their parents
+        if node.left < 0:
+            found.append((node.rows, reached[i]))
+            continue
+        assert node.goes_left is not None
+        left = node.goes_left[codes[reached[i], node.feature]]
+        reached[node.left], reached[node.left + 1] = reached[i][left], reached[i][~left]
+    return found
+
+
+def elect(scores: Floats) -> Integers:
+    """The sign of one score, or the first largest of several."""
+    return (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
+
+
+def boost(rows: Rows, weights: Floats, drawn: Integers, recipe: Recipe) -> Boosted:
+    """Algorithm 3 on the drawn rows."""
+    J = rows.n_classes
+    w = np.zeros(len(weights))
+    w[drawn] = weights[drawn] / weights[drawn].sum()
+    alphas: list[float] = []
+    errors: list[float] = []
+    votes: list[Integers] = []
+    for _ in range(recipe.n_rounds):
+        vote = elect(model_tree(rows, w, drawn, recipe))
+        wrong = (vote != rows.labels) & (w > 0)
+        error = float(w[wrong].sum())
+        if error == 0:  # decides the committee
+            return Boosted([1.0], [0.0], vote[:, None])
+        if error >= 1 - 1 / J - 1e-12:
+            if not votes:
+                return Boosted([1.0], [error], vote[:, None])
+            break
+        odds = np.log((1 - error) / error)
+        alpha = float((odds if recipe.emphasis == "samme" else odds / 2) + np.log(J - 1))
+        alphas.append(alpha)
+        errors.append(error)
+        votes.append(vote)
+        w = np.where(wrong, w * np.exp(alpha), w)
+        w = w / w.sum()
+    return Boosted(alphas, errors, np.stack(votes, axis=1))
+
+
+def subagged(committees: list[Boosted], n_classes: int, soft: bool) -> Floats:
+    """Share of the committees' votes for each class, ``(n, K)``; hard: one vote each (Algorithm 4)."""
+    total = np.zeros((len(committees[0].votes), n_classes))
+    for committee in committees:
+        share = committee.shares(n_classes)
+        total += share if soft else np.eye(n_classes)[share.argmax(axis=1)]
+    return total / len(committees)
+
+
+def out_of_bag(committees: list[Boosted], drawn: list[Integers], n_classes: int, soft: bool) -> Floats:
+    """Shares ``(n, K)`` of the votes of those committees that did not see a row; NaN if all saw it."""
+    n = len(committees[0].votes)
+    share = np.full((n, n_classes), np.nan)
+    for i in range(n):
+        judges = [c for c, seen in zip(committees, drawn, strict=True) if i not in set(seen.tolist())]
+        if judges:
+            one_row = [replace(judge, votes=judge.votes[i : i + 1]) for judge in judges]
+            share[i] = subagged(one_row, n_classes, soft)[0]
+    return share

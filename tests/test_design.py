@@ -1,0 +1,161 @@
+"""What leaf models see: every encoded column as numbers, and no column lost or made up."""
+
+import json
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+
+from committee.data.design import Design
+from committee.data.frames import TableSchema
+
+nan = np.nan
+
+
+def learned(X: Any, n_categories: list[int], weights: Any = None) -> Design:
+    X = np.array(X, dtype=np.float64)
+    w = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=np.float64)
+    return Design.learn(X, w, np.array(n_categories, dtype=np.int32))
+
+
+def by_hand(design: Design, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Cell by cell."""
+    D = np.empty((len(X), len(design)))
+    for i, row in enumerate(X):
+        for c in range(len(design)):
+            value, code = row[design.source[c]], design.category[c]
+            if code == -1:
+                D[i, c] = design.fill[design.source[c]] if np.isnan(value) else value
+            elif code == -2:
+                D[i, c] = 1.0 if np.isnan(value) else 0.0
+            else:
+                D[i, c] = 1.0 if value == code else 0.0
+    return D
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, n_categories = draw(st.integers(1, 20)), draw(st.lists(st.sampled_from([0, 0, 1, 2, 3, 40]), min_size=1))
+    columns = [rng.normal(size=n) if k == 0 else rng.integers(0, k, n) for k in n_categories]
+    X = np.column_stack(columns).astype(np.float64)
+    X[rng.random(X.shape) < draw(st.sampled_from([0.0, 0.0, 0.3, 1.0]))] = nan
+    return X, np.array(n_categories, dtype=np.int32)
+
+
+@given(tables(), tables())
+def test_matrix_is_the_one_by_hand(table, other):
+    X, n_categories = table
+    design = Design.learn(X, np.ones(len(X)), n_categories)
+    assert design.source.dtype == design.category.dtype == np.int32
+    assert_array_equal(design.matrix(X), by_hand(design, X))
+    D = design.matrix(X)
+    assert D.shape == (len(X), len(design)) and np.isfinite(D).all()
+    assert design.matrix(X[:0]).shape == (0, len(design))
+    new = np.resize(other[0], (7, X.shape[1]))  # other values, other gaps, codes that no column knows
+    assert_array_equal(design.matrix(new), by_hand(design, new))
+
+
+@given(tables())
+def test_columns_come_in_the_order_of_the_table(table):
+    X, n_categories = table
+    design = Design.learn(X, np.ones(len(X)), n_categories)
+    expected = []
+    for j, k in enumerate(n_categories.tolist()):
+        expected += [(j, -1)] if k == 0 else [(j, 1)] if k == 2 else [(j, code) for code in range(k)]
+        expected += [(j, -2)] if np.isnan(X[:, j]).any() else []
+    assert list(zip(design.source.tolist(), design.category.tolist(), strict=True)) == expected
+
+
+def test_numbers_without_gaps_are_the_table_itself():
+    X = np.arange(6.0).reshape(3, 2)
+    design = learned(X, [0, 0])
+    assert design.matrix(X) is X
+    assert_array_equal(design.matrix(np.array([[nan, 9.0]])), [[2.0, 9.0]])
+
+
+def test_missing_numbers_become_the_weighted_mean_of_the_others():
+    X = [[1.0], [nan], [3.0], [7.0]]
+    for weights in ([1.0, 5.0, 1.0, 2.0], [1e-200, 5e-200, 1e-200, 2e-200]):
+        design = learned(X, [0], weights)
+        assert design.fill[0] == pytest.approx(18 / 4)
+        assert_allclose(design.matrix(np.array(X)), [[1.0, 0.0], [4.5, 1.0], [3.0, 0.0], [7.0, 0.0]])
+    nothing = learned([[nan], [nan]], [0])
+    assert_array_equal(nothing.matrix(np.array([[nan], [5.0]])), [[0.0, 1.0], [5.0, 0.0]])
+
+
+def test_mean_of_very_large_numbers_is_finite():
+    assert_allclose(learned([[1e308], [1.2e308], [nan], [1.4e308]], [0]).fill, 1.2e308)
+
+
+def test_category_of_two_values_is_one_column():
+    X = np.array([[0.0], [1.0], [1.0]])
+    assert_array_equal(learned(X, [2]).matrix(X), [[0.0], [1.0], [1.0]])
+    assert_array_equal(learned(X, [2]).matrix(np.array([[nan], [5.0]])), [[0.0], [0.0]])
+    with_gap = np.array([[0.0], [1.0], [nan]])
+    assert_array_equal(learned(with_gap, [2]).matrix(with_gap), [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+
+
+def test_category_of_one_value_is_one_column():
+    X = np.array([[0.0], [nan]])
+    assert_array_equal(learned(X, [1]).matrix(X), [[1.0, 0.0], [0.0, 1.0]])
+
+
+def test_category_of_several_values_is_one_column_each():
+    X = np.array([[2.0], [0.0], [3.0]])
+    assert_array_equal(learned(X, [4]).matrix(X), np.eye(4)[[2, 0, 3]])
+
+
+def test_unseen_category_is_missing():
+    frame = pl.DataFrame({"city": ["Oslo", "Bergen", None, "Oslo", "Tromsø"], "size": [1.0, 2.0, 3.0, 4.0, None]})
+    table = TableSchema.learn(frame)
+    design = Design.learn(table.encode(frame), np.ones(5), table.n_categories)
+    unseen = pl.DataFrame({"city": ["Paris", None], "size": [1.0, 1.0]})
+    rows = design.matrix(table.encode(unseen))
+    assert_array_equal(rows[0], rows[1])
+    assert design.names(table) == [
+        "city = Bergen",
+        "city = Oslo",
+        "city = Tromsø",
+        "city missing",
+        "size",
+        "size missing",
+    ]
+    assert_array_equal(rows[0], [0.0, 0.0, 0.0, 1.0, 1.0, 0.0])
+
+
+def test_names_of_every_kind_of_column():
+    frame = pl.DataFrame({"old": [True, False, None], "n": [1, 2, 3]})
+    table = TableSchema.learn(frame)
+    design = Design.learn(table.encode(frame), np.ones(3), table.n_categories)
+    assert design.names(table) == ["old = True", "old missing", "n"]
+    X = np.array([[0.0, nan, 1.0], [1.0, 2.0, 5.0]])
+    nameless = TableSchema.learn(X, categorical_features=[2])
+    design = Design.learn(nameless.encode(X), np.ones(2), nameless.n_categories)
+    assert design.names(nameless) == ["x0", "x1", "x1 missing", "x2 = 5.0"]
+
+
+def test_column_of_text_that_is_never_there():
+    frame = pl.DataFrame({"note": pl.Series([None, None], dtype=pl.String), "n": [1.0, 2.0]})
+    table = TableSchema.learn(frame)
+    design = Design.learn(table.encode(frame), np.ones(2), table.n_categories)
+    assert np.isfinite(design.matrix(table.encode(frame))).all()
+    assert len(design.names(table)) == len(design)
+
+
+@given(tables())
+def test_json_holds_the_design(table):
+    X, n_categories = table
+    design = Design.learn(X, np.ones(len(X)), n_categories)
+    stored = json.loads(json.dumps(design.to_json()))
+    twin = Design(
+        np.array(stored["source"], dtype=np.int32),
+        np.array(stored["category"], dtype=np.int32),
+        np.array(stored["fill"]),
+    )
+    assert_array_equal(twin.matrix(X), design.matrix(X))

@@ -1,0 +1,236 @@
+"""Pictures of model trees, and the page of a model."""
+
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from sklearn.datasets import load_breast_cancer, load_iris
+
+from committee import AdaBoostClassifier, ProbitBoostClassifier, ProbitModelTreeClassifier, SBPMTClassifier
+from committee.report import CoefficientMapDisplay, ContributionDisplay, RiskPathDisplay
+from committee.report.inspection import inspection
+from committee.report.model_page import render_model
+
+LONG = "a_rather_long_name_of_a_column_that_goes_on_and_on"
+
+
+def wide_table(n=500, n_classes=3):
+    rng = np.random.default_rng(0)
+    X = pl.DataFrame(
+        {f"{LONG}_{j}": rng.normal(size=n) for j in range(28)}
+        | {"town": rng.choice(["Oslo", "Bergen", "a town with a long name"], n)}
+    )
+    score = X[:, 0].to_numpy() + 2.0 * (X["town"] == "Oslo").to_numpy() + rng.normal(0, 0.5, n)
+    y = np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes))
+    return X, np.array(["first", "second", "third"])[y]
+
+
+@pytest.fixture(scope="module")
+def wide():
+    X, y = wide_table()
+    return X, y, ProbitModelTreeClassifier(min_impurity_decrease=0.0, n_leaf_steps=20).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    return X, y, SBPMTClassifier(3, 2, 20, random_state=0).fit(X, y)
+
+
+def texts_inside(display):
+    """All texts, after checking that none is cut off by the edge of the figure."""
+    figure = display.figure_
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    renderer, page = canvas.get_renderer(), figure.bbox
+    found = []
+    for ax in figure.axes:
+        ticks = [
+            label
+            for axis, (low, high) in ((ax.xaxis, sorted(ax.get_xlim())), (ax.yaxis, sorted(ax.get_ylim())))
+            for tick, label in zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)
+            if low <= tick <= high
+        ]
+        for text in [*ax.texts, *ticks, ax.title, ax._left_title, ax.xaxis.label]:
+            if text.get_text() and text.get_visible():
+                box = text.get_window_extent(renderer)
+                inside = box.x0 >= -1 and box.y0 >= -1 and box.x1 <= page.x1 + 1 and box.y1 <= page.y1 + 1
+                assert inside, f"{text.get_text()!r} is cut off"
+                found.append(text.get_text())
+    return found
+
+
+# --- the map ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("standardised", [False, True])
+def test_map_shows_leaves_and_columns(wide, standardised):
+    X, _, model = wide
+    display = CoefficientMapDisplay.from_estimator(model, X if standardised else None, label="second", max_columns=9)
+    texts = texts_inside(display)
+    assert display.values.shape[1] == 9 and len(display.rules) == display.values.shape[0]
+    assert any("score for second" in text and "9 of 31 columns" in text for text in texts)
+    assert len([text for text in texts if text.startswith("leaf ")]) == len(display.rules)
+    assert all(len(label.get_text()) <= 28 for label in display.ax_.get_xticklabels())
+
+
+def test_map_holds_the_coefficients(iris):
+    X, _, model = iris
+    display = CoefficientMapDisplay.from_estimator(model, X, label=1, tree=0)
+    frame = model.leaf_models_.filter((pl.col("committee") == 0) & (pl.col("tree") == 0) & (pl.col("class") == 1))
+    frame = frame.sort("rows", descending=True, maintain_order=True)
+    expected = frame[display.columns].to_numpy() * X[display.columns].to_numpy().std(axis=0)
+    np.testing.assert_allclose(display.values, expected)
+
+
+def test_map_of_many_leaves_takes_the_largest(wide):
+    model = ProbitModelTreeClassifier(min_impurity_decrease=0.0, min_samples_leaf=5, n_leaf_steps=2).fit(*wide[:2])
+    display = CoefficientMapDisplay.from_estimator(model, max_leaves=4)
+    assert len(display.rules) == 4 and display.n_leaves > 4
+    rows = [int(re.search(r"\((\d+) rows\)", rule)[1]) for rule in display.rules]
+    assert rows == sorted(rows, reverse=True)
+    assert any("4 of" in text for text in texts_inside(display))
+
+
+def test_map_of_constant_leaves_says_so():
+    display = CoefficientMapDisplay(np.zeros((2, 3)), ["a", "b"], ["x", "y", "z"]).plot()
+    assert texts_inside(display).count("constant") == 2
+
+
+def test_map_draws_on_given_axes(iris):
+    ax = Figure().subplots()
+    assert CoefficientMapDisplay.from_estimator(iris[2], ax=ax).ax_ is ax
+
+
+def test_map_refuses_what_it_cannot_draw(iris):
+    with pytest.raises(ValueError, match=r"shape \(2, 3\); 2 rules and 2 columns need"):
+        CoefficientMapDisplay(np.zeros((2, 3)), ["a", "b"], ["x", "y"])
+    with pytest.raises(ValueError, match="label=7 has no score in tree 0; it has 0, 1, 2"):
+        CoefficientMapDisplay.from_estimator(iris[2], label=7)
+    with pytest.raises(ValueError, match="AdaBoostClassifier has no linear leaf models"):
+        CoefficientMapDisplay.from_estimator(AdaBoostClassifier(2).fit(*iris[:2]))
+
+
+# --- contributions ---------------------------------------------------------------------------------------------------
+
+
+def test_contributions_lead_from_the_bias_to_the_score(iris):
+    X, _, model = iris
+    display = ContributionDisplay.from_estimator(model, X, 100)
+    shares = model.contributions(X)[100, :, int(model.predict(X)[100])]
+    np.testing.assert_array_equal(display.contributions, shares)
+    ends = display.ax_.lines[-2].get_xdata()
+    np.testing.assert_allclose(ends, [shares[-1], shares.sum()])
+    assert "predicted 2 (100%)" in texts_inside(display)
+    assert display.ax_.get_xlabel() == "mean score for 2"
+
+
+@pytest.mark.parametrize("row", [0, -1, 17])
+def test_contributions_of_frames_and_arrays(row):
+    X, y = load_breast_cancer(return_X_y=True)
+    model = ProbitModelTreeClassifier().fit(X, y)
+    display = ContributionDisplay.from_estimator(model, X, row)
+    np.testing.assert_array_equal(display.contributions, model.contributions(X)[row])
+    assert display.ax_.get_xlabel() == "score: above 0 for 1, below for 0"
+    frame, labels = load_breast_cancer(return_X_y=True, as_frame=True)
+    again = ContributionDisplay.from_estimator(ProbitModelTreeClassifier().fit(frame, labels), frame, row)
+    np.testing.assert_array_equal(again.contributions, display.contributions)
+    assert again.labels[0] == f"mean radius = {frame.iloc[row, 0]:.6g}"
+
+
+def test_contributions_of_many_long_names(wide):
+    X, _, model = wide
+    display = ContributionDisplay.from_estimator(model, X, 3, label="third", max_features=6)
+    texts = texts_inside(display)
+    assert any(re.fullmatch(r"\d+ others", text) for text in texts)
+    assert all(len(text) <= 41 for text in texts if LONG in text)
+
+
+def test_contributions_name_categories_and_gaps():
+    X = pl.DataFrame({"town": ["Oslo", "Bergen", None, "Oslo"] * 30, "age": [1.0, None, 2.0, 3.0] * 30})
+    model = ProbitModelTreeClassifier().fit(X, np.tile([0, 1, 1, 0], 30))
+    assert ContributionDisplay.from_estimator(model, X, 1).labels == ["town = Bergen", "age missing"]
+    assert ContributionDisplay.from_estimator(model, X, 2).labels == ["town missing", "age = 2"]
+
+
+def test_contributions_refuse_what_is_not_there(iris):
+    X, _, model = iris
+    with pytest.raises(ValueError, match="row=150 is not there; X has 150 rows"):
+        ContributionDisplay.from_estimator(model, X, 150)
+    with pytest.raises(ValueError, match="label='x' is no class; the classes are 0, 1, 2"):
+        ContributionDisplay.from_estimator(model, X, label="x")
+    with pytest.raises(ValueError, match=r"1 labels need \(2,\), the bias last; of several classes, choose one"):
+        ContributionDisplay(np.zeros((2, 3)), ["a"])
+
+
+# --- risk ------------------------------------------------------------------------------------------------------------
+
+
+def test_risk_of_a_model_tree_falls(wide):
+    model = wide[2]
+    assert (np.diff(model.risk_path_, axis=2) <= 0.0).all()
+    display = RiskPathDisplay.from_estimator(model)
+    texts_inside(display)
+    mean = display.ax_.lines[-1].get_ydata()
+    counts = model.leaf_models_["rows"].to_numpy()
+    expected = np.average(model.risk_path_.reshape(len(counts), -1), axis=0, weights=counts)
+    np.testing.assert_allclose(mean, expected)
+
+
+@pytest.mark.parametrize("tree", ["shared", "per_class"])
+def test_risk_curves_are_named(iris, tree):
+    X, y, _ = iris
+    model = ProbitModelTreeClassifier(tree=tree, max_depth=1).fit(X, y)
+    display = RiskPathDisplay.from_estimator(model)
+    frame = model.leaf_models_
+    assert display.names == [f"leaf {leaf}, {label}" for leaf, label in frame[["leaf", "class"]].rows()]
+    texts_inside(display)
+
+
+def test_risk_of_a_boosted_score():
+    X, y = load_iris(return_X_y=True)
+    model = ProbitBoostClassifier(30).fit(X, y)
+    display = RiskPathDisplay.from_estimator(model)
+    np.testing.assert_array_equal(display.risk, model.risk_path_)
+    assert display.names == ["0", "1", "2"]
+    two = RiskPathDisplay.from_estimator(ProbitBoostClassifier(30).fit(X[50:], y[50:]))
+    assert two.names == ["2"] and two.ax_.get_legend() is None
+
+
+def test_risk_refuses_what_it_cannot_draw():
+    with pytest.raises(ValueError, match="AdaBoostClassifier has no risk_path_"):
+        RiskPathDisplay.from_estimator(AdaBoostClassifier())
+    with pytest.raises(ValueError, match="names"):
+        RiskPathDisplay(np.ones((2, 3)), names=["one"])
+    with pytest.raises(ValueError, match="risk has shape"):
+        RiskPathDisplay(np.ones((2, 3, 4)))
+
+
+# --- inspection and page ---------------------------------------------------------------------------------------------
+
+
+def test_inspection_names_the_leaves(wide, iris):
+    grids = {grid.title: grid for grid in inspection(wide[2])}
+    leaves = next(grid for title, grid in grids.items() if "leaves" in title)
+    assert leaves.columns == ("leaf", "rule", "rows", "score for")
+    assert re.match(r"(first|second|third): -?[\d.]+", leaves.rows[0][3])
+    features = next(grid for title, grid in grids.items() if title.startswith("Most used features"))
+    assert features.columns[1] == "share of the risk's fall"
+    titles = [grid.title for grid in inspection(iris[2])]
+    assert any(re.fullmatch(r"Largest of \d leaves of the first of \d trees", title) for title in titles)
+    plain = [grid.title for grid in inspection(AdaBoostClassifier(2).fit(*iris[:2]))]
+    assert not any("leaves" in title for title in plain)
+
+
+def test_page_of_a_model_is_whole_and_the_same_each_time(wide, iris):
+    X, y, model = wide
+    page = render_model(model, X, name="wide & long", margins=model.committee_.margins(X, y))
+    assert page == render_model(model, X, name="wide & long", margins=model.committee_.margins(X, y))
+    assert page.startswith("<!DOCTYPE html>") and page.rstrip().endswith("</html>")
+    assert "<h1>wide &amp; long</h1>" in page and page.count("<img ") == 3
+    assert not re.search(r"https?://|<script", page)
+    assert render_model(iris[2]).count("<img ") == 1
+    assert render_model(AdaBoostClassifier(2).fit(*iris[:2])).count("<img ") == 0
