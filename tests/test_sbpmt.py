@@ -1,6 +1,7 @@
 """SBPMT against Algorithms 3 and 4 by hand, its draws and out-of-bag rows, and what tables it takes."""
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import hypothesis.strategies as st
@@ -91,12 +92,12 @@ def test_boosting_is_the_one_by_hand(params, n_classes, seed, weighted):
         if not np.allclose(ours.alpha[mine], committee.alpha, rtol=1e-6):
             continue
         assert_allclose(model.errors_[mine], committee.errors, rtol=1e-6)
-        assert (ours[m].members.votes(X) == committee.votes).mean() > 0.98
+        assert (replace(ours[m].members, soft=False).votes(X) == committee.votes).mean() > 0.98
         same += 1
     assert same >= 2
 
 
-@pytest.mark.parametrize("voting", ["hard", "soft"])
+@pytest.mark.parametrize("voting", ["hard", "shares"])
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("tree", ["shared", "per_class"])
 def test_vote_is_that_of_the_committees(voting, n_classes, tree):
@@ -107,11 +108,25 @@ def test_vote_is_that_of_the_committees(voting, n_classes, tree):
     for m in range(7):
         mine = slice(ours.start[m], ours.start[m + 1])
         boosted.append(sbpmt.Boosted(ours.alpha[mine].tolist(), [], ours.members.votes(X)[:, mine].astype(np.int64)))
-    share = sbpmt.subagged(boosted, n_classes, voting == "soft")
+    share = sbpmt.subagged(boosted, n_classes, voting == "shares")
     assert_allclose(model.predict_proba(X), share, atol=1e-12)
     clear = np.diff(np.sort(share, axis=1)[:, -2:])[:, 0] > 1e-9
     assert_array_equal(model.predict(X)[clear], share.argmax(axis=1)[clear])
     assert_array_equal(model.committee_.weights, 1.0)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("tree", ["shared", "per_class"])
+def test_soft_committees_average_their_members_probabilities(n_classes, tree):
+    X, y = table(0, 200, n_classes)
+    model = small(n_estimators=4, voting="soft", tree=tree).fit(X, y)
+    ours = voters(model)
+    P = ours.members.probabilities(X)
+    expected = np.zeros((len(X), n_classes))
+    for m in range(4):
+        mine = slice(ours.start[m], ours.start[m + 1])
+        expected += np.average(P[:, mine], axis=1, weights=ours.alpha[mine])
+    assert_allclose(model.predict_proba(X), expected / 4, rtol=1e-9, atol=1e-12)
 
 
 def first_tree(model: SBPMTClassifier, X: Floats, y: Integers, m: int) -> tuple[Floats, NDArray[np.bool_]]:
@@ -240,7 +255,7 @@ def test_rows_of_zero_weight_are_never_drawn():
 # --- out of bag ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("voting", ["hard", "soft"])
+@pytest.mark.parametrize("voting", ["hard", "shares"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("tree", ["shared", "per_class"])
 def test_rows_left_out_judge(voting, n_classes, tree):
@@ -254,7 +269,7 @@ def test_rows_left_out_judge(voting, n_classes, tree):
     for m in range(9):
         mine = slice(ours.start[m], ours.start[m + 1])
         boosted.append(sbpmt.Boosted(ours.alpha[mine].tolist(), [], ours.members.votes(X)[:, mine].astype(np.int64)))
-    share = sbpmt.out_of_bag(boosted, model.estimators_samples_, n_classes, voting == "soft")
+    share = sbpmt.out_of_bag(boosted, model.estimators_samples_, n_classes, voting == "shares")
     share[w == 0] = np.nan
     assert_allclose(model.oob_decision_function_, share, atol=1e-12)
     judged = ~np.isnan(share[:, 0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -140,8 +140,9 @@ class SBPMTClassifier(CommitteeClassifier):
         Features that each node looks at.
     emphasis : {"samme", "half"}, default="half"
         alpha = ln((1 - err) / err) + ln(J - 1), or the document's with half the first logarithm.
-    voting : {"hard", "soft"}, default="hard"
-        "hard": a committee casts one vote. "soft": it gives the shares of its members' weights.
+    voting : {"hard", "shares", "soft"}, default="hard"
+        "hard": a committee casts one vote. "shares": it gives the shares of its members' weights. "soft": it gives
+        its members' probabilities, averaged by their weights; the best probabilities of the three.
     link : {"probit", "logit"}, default="probit"
         Loss and link of the leaves.
     tree : {"shared", "per_class"}, default="shared"
@@ -215,7 +216,7 @@ class SBPMTClassifier(CommitteeClassifier):
         "n_boosting_rounds": [Interval(Integral, 1, None, closed="left")],
         "max_samples": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0.0, 1.0, closed="right")],
         "emphasis": [StrOptions({"samme", "half"})],
-        "voting": [StrOptions({"hard", "soft"})],
+        "voting": [StrOptions({"hard", "shares", "soft"})],
         "oob_score": ["boolean"],
         "categorical_features": "no_validation",
     }
@@ -234,7 +235,7 @@ class SBPMTClassifier(CommitteeClassifier):
         min_impurity_decrease: float = 0.01,
         max_features: int | float | str | None = None,
         emphasis: Literal["samme", "half"] = "half",
-        voting: Literal["hard", "soft"] = "hard",
+        voting: Literal["hard", "shares", "soft"] = "hard",
         link: LinkName = "probit",
         tree: Literal["shared", "per_class"] = "shared",
         selection: Literal["error", "likelihood"] = "error",
@@ -403,5 +404,6 @@ class SBPMTClassifier(CommitteeClassifier):
         members = ModelForest.concatenate([tree for c in committees for tree in c.trees])
         alpha = np.array([a for c in committees for a in c.alpha])
         start = np.cumsum([0, *(len(c.trees) for c in committees)], dtype=np.int64)
-        voters = BoostedCommittees(members, alpha, start, soft=self.voting == "soft")
+        members = replace(members, soft=self.voting == "soft")
+        voters = BoostedCommittees(members, alpha, start, soft=self.voting != "hard")
         return Committee(voters, np.ones(len(committees)), self.classes_, Share(), self.table_)

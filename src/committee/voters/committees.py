@@ -26,7 +26,8 @@ class BoostedCommittees:
     start : int64 array (M + 1,)
         Committee m has trees ``start[m]:start[m + 1]``.
     soft : bool
-        False: a committee casts one vote for its winner. True: it gives the shares of its members' weight.
+        False: a committee casts one vote for its winner. True: it gives the shares of its members' weight, or,
+        where the members are soft themselves, the weighted mean of their probabilities.
     """
 
     members: ModelForest
@@ -82,17 +83,20 @@ class BoostedCommittees:
         return share
 
     def weight_for(self, X: F64, n_threads: int = 1) -> F64:
-        """Weight of each committee's members that vote for each class, ``(n, M, K)``."""
+        """Weight of each committee's members that goes to each class, ``(n, M, K)``; soft members divide theirs."""
         votes = self.members.votes(X, n_threads)
         P = np.zeros((len(votes), len(self), self.n_classes))
         rows = np.arange(len(votes))
         for m in range(len(self)):
             for t in range(self.start[m], self.start[m + 1]):
-                P[rows, m, votes[:, t]] += self.alpha[t]
+                if self.members.soft:
+                    P[:, m] += self.alpha[t] * votes[:, t]
+                else:
+                    P[rows, m, votes[:, t]] += self.alpha[t]
         return P
 
     def shares(self, X: F64, n_threads: int = 1) -> F64:
-        """Share of each committee's weight that votes for each class, ``(n, M, K)``."""
+        """Share of each committee's weight that goes to each class, ``(n, M, K)``."""
         shares: F64 = self.weight_for(X, n_threads) / np.add.reduceat(self.alpha, self.start[:-1])[:, None]
         return shares
 
@@ -107,7 +111,7 @@ class BoostedCommittees:
     def tally(self, X: F64, weights: F64 | None = None, n_threads: int = 1) -> F64:
         """Weighted sum over the committees, ``(n, K)``."""
         plain = weights is None or bool((np.asarray(weights) == 1.0).all())
-        if plain and self.members.trees_per_voter == 1:
+        if plain and self.members.trees_per_voter == 1 and not self.members.soft:
             X = np.ascontiguousarray(X, dtype=np.float64)
             D = np.ascontiguousarray(self.members.design.matrix(X))
             native = self.members.trees

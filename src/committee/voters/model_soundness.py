@@ -121,8 +121,8 @@ def check_committees(voters: BoostedCommittees) -> None:
     ``check_committees(voters)`` returns nothing for committees that training made.
     """
     check_model_forest(voters.members)
-    if voters.members.kind != "label":
-        raise ValueError("members give scores; a committee counts the classes that its members name.")
+    if voters.members.kind != "label" and not voters.soft:
+        raise ValueError("members give scores; a committee that votes hard counts the classes that its members name.")
     T = len(voters.members)
     M = _length("start", voters.start) - 1
     _check_array("start", voters.start, np.int64, (M + 1,))

@@ -135,7 +135,7 @@ class ScoreBoostClassifier(CommitteeClassifier):
         )
         self.feature_path_, self.risk_path_ = boosted.path, boosted.risk
         self.validation_risks_ = None if watch is None else np.array(watch.risks)
-        context.call_on_fit_task_end(estimator=self, X=X, y=y)
+        context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
         return self
 
     @property
