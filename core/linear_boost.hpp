@@ -68,17 +68,18 @@ COMMITTEE_CLONES inline void feature_sums(const double* X, std::int64_t stride, 
   for (std::int64_t first = 0; first < p; first += kColumns) {
     const double* column[kColumns];  // the last block repeats its last column
     for (int c = 0; c < kColumns; ++c) column[c] = X + (first + c < p ? first + c : p - 1) * stride;
-    Lanes x[kColumns]{}, xx[kColumns]{}, xz[kColumns]{};
+    Lanes of_w[2 * kColumns]{}, of_wz[2 * kColumns]{};  // x and x^2 against w; x against w z, and nothing
     for (std::int64_t i = 0; i < n; i += kLanes) {
       const Lanes wi = load(w + i), wzi = load(wz + i);
       for (int c = 0; c < kColumns; ++c) {
         const Lanes value = load(column[c] + i), weighted = value * wi;
-        x[c] += weighted;
-        xx[c] += weighted * value;
-        xz[c] += wzi * value;
+        of_w[c] += weighted;
+        of_w[kColumns + c] += weighted * value;
+        of_wz[c] += wzi * value;
       }
     }
-    for (int c = 0; c < kColumns && first + c < p; ++c) sums[first + c] = {fold(x[c]), fold(xx[c]), fold(xz[c])};
+    const Lanes with_w = fold_eight(of_w), with_wz = fold_eight(of_wz);
+    for (int c = 0; c < kColumns && first + c < p; ++c) sums[first + c] = {with_w[c], with_w[kColumns + c], with_wz[c]};
   }
 }
 
@@ -225,9 +226,14 @@ class LeafBoost {
   double score(std::int64_t i) const { return f_[i]; }
 
  private:
+  void sum_features() {
+    feature_sums(leaf_.columns(), n_, leaf_.n_features(), w_.data(), wz_.data(), n_, sums_.data());
+    inverse_weight_ = 1.0 / now_.weight;
+  }
+
   // The feature whose weighted regression of z leaves the least squared error.
   Line least_squares() {
-    feature_sums(leaf_.columns(), n_, leaf_.n_features(), w_.data(), wz_.data(), n_, sums_.data());
+    sum_features();
     double best = 0.0;
     std::int64_t chosen = -1;
     for (std::int64_t j = 0; j < leaf_.n_features(); ++j) {
@@ -243,7 +249,7 @@ class LeafBoost {
 
   // The feature whose line gives the least risk: one pass over the rows for each.
   Line most_likely(LossName loss) {
-    feature_sums(leaf_.columns(), n_, leaf_.n_features(), w_.data(), wz_.data(), n_, sums_.data());
+    sum_features();
     Line best = line_of(-1);
     double least = risk_after(loss, best);
     for (std::int64_t j = 0; j < leaf_.n_features(); ++j) {
@@ -258,8 +264,8 @@ class LeafBoost {
   }
 
   // Weighted sums of squares and products about the mean, of feature j and of j with the response.
-  double spread(std::int64_t j) const { return sums_[j].xx - sums_[j].x * sums_[j].x / now_.weight; }
-  double shared(std::int64_t j) const { return sums_[j].xz - sums_[j].x * now_.response / now_.weight; }
+  double spread(std::int64_t j) const { return sums_[j].xx - sums_[j].x * sums_[j].x * inverse_weight_; }
+  double shared(std::int64_t j) const { return sums_[j].xz - sums_[j].x * now_.response * inverse_weight_; }
   bool has_line(std::int64_t j) const { return spread(j) > 1e-10 * sums_[j].xx; }
   Line line_of(std::int64_t j) const {
     if (j < 0) return {-1, now_.response / now_.weight, 0.0};
@@ -294,7 +300,7 @@ class LeafBoost {
   std::vector<FeatureSums> sums_;
   std::vector<double> slope_;
   NewtonSums now_{}, then_{};
-  double intercept_ = 0.0, total_ = 0.0, largest_ = 0.0;
+  double intercept_ = 0.0, total_ = 0.0, largest_ = 0.0, inverse_weight_ = 0.0;
 };
 
 struct LeafModels {
