@@ -13,7 +13,7 @@ JOBS ?= 2
 	touch $@
 
 demo: .venv/built
-	$(BIN)/committee compare --example breast_cancer --models adaboost,subagging --jobs $(JOBS) --report report.html
+	$(BIN)/committee compare --example breast_cancer --models adaboost,adaboost_trees,sbpmt,scikit-learn:random_forest,scikit-learn:hist_gradient_boosting --jobs $(JOBS) --report report.html
 
 test: .venv/built
 	$(BIN)/pytest -n $(JOBS) -m 'not slow'
@@ -37,4 +37,4 @@ bench: .venv/built
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf build .venv dist
+	rm -rf build .venv dist report.html .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -248,7 +248,7 @@ void bin_codes(const double* X, std::int64_t n, std::int64_t p, const double* ed
         std::int64_t i = begin;
         for (; i + EdgeSearch::kAbreast <= end; i += EdgeSearch::kAbreast)
           code_of(X + i * p + j, p, found.data() + (i - begin));
-        if (i < end) {  // the last few rows of the table, eight wide by repeating the last one
+        if (i < end) {  // the last few rows of the table, kAbreast wide by repeating the last one
           std::array<double, EdgeSearch::kAbreast> rest;
           for (int r = 0; r < EdgeSearch::kAbreast; ++r) rest[r] = X[std::min(i + r, end - 1) * p + j];
           code_of(rest.data(), 1, found.data() + (i - begin));

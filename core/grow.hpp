@@ -23,7 +23,7 @@ struct GrowthLimits {
   std::int64_t min_samples_leaf = 1;
   double min_weight_leaf = 0.0;  // share of the total weight
   double min_gain = 0.0;         // share of the total weight
-  std::int64_t max_features = 0;
+  std::int64_t max_features = 0;  // 0: all
 };
 
 // A generator that needs no state between nodes: the draw depends on the seed and the node alone.

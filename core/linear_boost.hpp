@@ -101,7 +101,7 @@ struct BoostSettings {
   LossName loss = LossName::probit;
   int n_steps = 100;
   double tol = 0.0;  // stop when the risk per unit of weight falls by less
-  double cap = 8.0;  // no training score may pass it: separable rows would send the line to infinity
+  double cap;        // no training score may pass it: separable rows would send the line to infinity
   bool by_likelihood = false;
 };
 

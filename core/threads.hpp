@@ -25,7 +25,7 @@ class Crew {
   Crew& operator=(const Crew&) = delete;
 
   ~Crew() {
-    if (helpers_.empty()) return;
+    if (others_.empty()) return;
     stopping_.store(true, std::memory_order_relaxed);
     round_.fetch_add(1, std::memory_order_release);
     round_.notify_all();
@@ -35,7 +35,7 @@ class Crew {
 
   // How many threads `work` elementary operations deserve.
   int wanted(std::int64_t work) const {
-    const std::int64_t worth = helpers_.empty() ? kWorthAThread : kWorthAWake;
+    const std::int64_t worth = others_.empty() ? kWorthAThread : kWorthAWake;
     return static_cast<int>(std::clamp<std::int64_t>(work / worth, 1, n_threads_));
   }
 
@@ -60,7 +60,7 @@ class Crew {
         if (!failure) failure = std::current_exception();
       }
     };
-    busy_.store(static_cast<int>(helpers_.size()), std::memory_order_relaxed);
+    busy_.store(static_cast<int>(others_.size()), std::memory_order_relaxed);
     round_.fetch_add(1, std::memory_order_release);
     round_.notify_all();
     job_();
@@ -70,8 +70,8 @@ class Crew {
 
  private:
   void start() {
-    while (static_cast<int>(helpers_.size()) + 1 < n_threads_)
-      helpers_.emplace_back([this, seen = round_.load()]() mutable {
+    while (static_cast<int>(others_.size()) + 1 < n_threads_)
+      others_.emplace_back([this, seen = round_.load()]() mutable {
         for (;;) {
           round_.wait(seen, std::memory_order_acquire);
           seen = round_.load(std::memory_order_acquire);
@@ -87,7 +87,7 @@ class Crew {
   std::atomic<int> busy_{0};
   std::atomic<bool> stopping_{false};
   std::function<void()> job_;
-  std::vector<std::jthread> helpers_;
+  std::vector<std::jthread> others_;
 };
 
 // Rows are cut into blocks of this many wherever a sum over rows must not depend on the number of threads.

@@ -14,7 +14,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "asan"
-TESTS = ("tests/core", "tests/test_forest.py", "tests/test_store.py")
+TESTS = (
+    "tests/core",
+    *(f"tests/test_{name}.py" for name in ("forest", "model_forest", "store", "store_model_trees", "crafted_files")),
+)
 JOBS = os.environ.get("JOBS", "2")
 
 

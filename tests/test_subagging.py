@@ -301,7 +301,7 @@ def test_a_refit_without_out_of_bag_forgets_the_old_one():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"max_samples": 101}, "max_samples=101 asks for 101 rows, but only 100 have weight; lower it, or draw with"),
+        ({"max_samples": 101}, "max_samples=101 asks for 101 rows without replacement, but only 100.*lower it"),
         ({"max_samples": 1}, "max_samples=1 is fewer than the 2 classes.*raise it"),
         ({"max_samples": 0}, "'max_samples' parameter.*Got 0 instead"),
         ({"max_samples": 1.5}, "'max_samples' parameter.*Got 1.5 instead"),

@@ -42,6 +42,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "subagging": ("SubaggingClassifier", {}),
     "probit_model_tree": ("ProbitModelTreeClassifier", {}),
     "probit_boost": ("ProbitBoostClassifier", {}),
+    "logit_boost": ("LogitBoostClassifier", {}),
     "tree": ("TreeVoter", {}),
     "abstaining_stump": ("AbstainingStump", {}),
 }

@@ -46,8 +46,7 @@ def draw(
     size = int(max_samples) if isinstance(max_samples, Integral) else int(max_samples * n)
     if size > n and not bootstrap:
         raise ValueError(
-            f"max_samples={max_samples} asks for {size} rows, but only {n} have weight; "
-            "lower it, or draw with bootstrap=True."
+            f"max_samples={max_samples} asks for {size} rows without replacement, but only {n} have weight; lower it."
         )
     if size < n_classes and isinstance(max_samples, Integral):
         raise ValueError(

@@ -75,14 +75,14 @@ def hint_of_names(name: str, known: Sequence[str]) -> str:
     return f"there are {listing(known)}"
 
 
-def listing(values: Iterable[object], limit: int = 8) -> str:
+def listing(values: Iterable[object], limit: int = 20) -> str:
     """Write values one after the other for an error message, at most ``limit`` of them.
 
     Parameters
     ----------
     values : iterable
         What to list.
-    limit : int, default=8
+    limit : int, default=20
         How many to show before "and 12 more"; a message with hundreds of names is read by nobody.
 
     Returns
