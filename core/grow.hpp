@@ -21,8 +21,8 @@ struct GrowthLimits {
   int max_depth = 0;                // 0: unlimited
   std::int64_t max_leaf_nodes = 0;  // 0: unlimited
   std::int64_t min_samples_leaf = 1;
-  double min_weight_leaf = 0.0;  // share of the total weight
-  double min_gain = 0.0;         // share of the total weight
+  double min_weight_leaf = 0.0;   // share of the total weight
+  double min_gain = 0.0;          // share of the total weight
   std::int64_t max_features = 0;  // 0: all
 };
 

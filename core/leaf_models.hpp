@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lanes.hpp"
+#include "newton.hpp"
 #include "traverse.hpp"
 
 namespace committee {
@@ -24,6 +25,78 @@ COMMITTEE_CLONES inline void linear_scores(const double* x, std::int64_t n_rows,
       scores[i * n_outputs + k] = intercept[row] + fold(sum);
     }
 }
+
+// ln Phi(x) (or the logistic ln s(x)) of n scores, a multiple of kLanes.
+COMMITTEE_CLONES inline void log_probabilities(LossName loss, const double* x, std::int64_t n, double* logs) {
+  const auto run = [&](auto link) __attribute__((always_inline)) {
+    for (std::int64_t i = 0; i < n; i += kLanes) store(logs + i, -decltype(link)::terms(load(x + i)).loss);
+  };
+  loss == LossName::probit ? run(Probit{}) : run(Logistic{});
+}
+
+// P(-|x|) of n scores, a multiple of kLanes.
+COMMITTEE_CLONES inline void smaller_probabilities(LossName loss, const double* x, std::int64_t n, double* p) {
+  const auto run = [&](auto link) __attribute__((always_inline)) {
+    for (std::int64_t i = 0; i < n; i += kLanes) store(p + i, decltype(link)::smaller(load(x + i)));
+  };
+  loss == LossName::probit ? run(Probit{}) : run(Logistic{});
+}
+
+COMMITTEE_CLONES inline void exponentials(double* x, std::int64_t n) {  // of n numbers <= 0, a multiple of kLanes
+  for (std::int64_t i = 0; i < n; i += kLanes) store(x + i, exp_negative(load(x + i)));
+}
+
+// Class probabilities of some rows' scores: P(-F) and P(F) of one output, or the P(F_k) of several over their sum,
+// taken through logarithms so that scores far below zero still differ.
+class ClassProbabilities {
+ public:
+  ClassProbabilities(LossName loss, std::int64_t n_outputs, std::int64_t most_rows)
+      : loss_(loss),
+        n_outputs_(n_outputs),
+        n_classes_(n_outputs == 1 ? 2 : n_outputs),
+        padded_((most_rows * n_classes_ + 2 * kLanes - 1) / (2 * kLanes) * (2 * kLanes)),
+        scores_(padded_),
+        smaller_(padded_),
+        p_(padded_) {}
+
+  std::int64_t n_classes() const { return n_classes_; }
+
+  // n_rows x n_classes, valid until the next call.
+  const double* operator()(const double* scores, std::int64_t n_rows) {
+    n_outputs_ == 1 ? of_two(scores, n_rows) : of_several(scores, n_rows * n_classes_);
+    return p_.data();
+  }
+
+ private:
+  void of_two(const double* scores, std::int64_t n_rows) {
+    std::copy_n(scores, n_rows, scores_.begin());
+    smaller_probabilities(loss_, scores_.data(), padded_ / 2, smaller_.data());
+    for (std::int64_t i = 0; i < n_rows; ++i) {
+      const bool second = scores_[i] > 0.0;
+      p_[2 * i + second] = 1.0 - smaller_[i];
+      p_[2 * i + !second] = smaller_[i];
+    }
+  }
+
+  void of_several(const double* scores, std::int64_t size) {
+    std::copy_n(scores, size, scores_.begin());
+    log_probabilities(loss_, scores_.data(), padded_, p_.data());
+    for (double* row = p_.data(); row < p_.data() + size; row += n_classes_) {
+      const double largest = *std::max_element(row, row + n_classes_);
+      for (std::int64_t k = 0; k < n_classes_; ++k) row[k] -= largest;
+    }
+    exponentials(p_.data(), padded_);
+    for (double* row = p_.data(); row < p_.data() + size; row += n_classes_) {
+      double total = 0.0;
+      for (std::int64_t k = 0; k < n_classes_; ++k) total += row[k];
+      for (std::int64_t k = 0; k < n_classes_; ++k) row[k] /= total;
+    }
+  }
+
+  const LossName loss_;
+  const std::int64_t n_outputs_, n_classes_, padded_;
+  std::vector<double> scores_, smaller_, p_;
+};
 
 class LeafModelTrees {
  public:
@@ -48,10 +121,12 @@ class LeafModelTrees {
   std::int64_t n_features() const { return n_features_; }
   std::int64_t n_outputs() const { return n_outputs_; }
 
-  // take(row, tree, scores) for every row and tree; X is what trees split on, D what leaf models see.
-  template <class Take>
-  void walk(const double* X, const double* D, std::int64_t n, Crew& crew, const Take& take) const {
-    constexpr std::int64_t kBlock = 64;  // rows whose features stay in cache while every tree is asked
+  static constexpr std::int64_t kBlock = 64;  // rows whose features stay in cache while every tree is asked
+
+  // taker() gives, for a block of rows, what is called with (first row, rows, tree, scores: rows x outputs) for every
+  // tree in order; X is what trees split on, D what leaf models see.
+  template <class Taker>
+  void walk(const double* X, const double* D, std::int64_t n, Crew& crew, const Taker& taker) const {
     const std::int64_t n_trees = trees_.n_trees();
     crew.each(n_blocks(n, kBlock), n * n_trees * (8 + n_outputs_ * stride_ / 4), [&](std::int64_t b) {
       const std::int64_t begin = b * kBlock, size = std::min(n - begin, kBlock);
@@ -65,10 +140,11 @@ class LeafModelTrees {
                    std::int64_t i, std::int32_t at) { mine[i] = model[at]; };
       });
       std::vector<double> scores(static_cast<std::size_t>(size * n_outputs_));
+      auto take = taker();
       for (std::int64_t t = 0; t < n_trees; ++t) {
         linear_scores(padded.data(), size, stride_, reached.data() + t * size, intercept_.data(), coefficient_.data(),
                       n_outputs_, scores.data());
-        for (std::int64_t i = 0; i < size; ++i) take(begin + i, t, scores.data() + i * n_outputs_);
+        take(begin, size, t, scores.data());
       }
     });
   }
@@ -84,6 +160,20 @@ class LeafModelTrees {
 inline std::int16_t elected(const double* scores, std::int64_t n_outputs) {
   if (n_outputs == 1) return scores[0] > 0.0;
   return static_cast<std::int16_t>(std::max_element(scores, scores + n_outputs) - scores);
+}
+
+// tally[i] += weight * probabilities of row i, for every tree: soft votes.
+inline void tally_probabilities(const LeafModelTrees& trees, const double* X, const double* D, std::int64_t n,
+                                const double* weights, LossName loss, double* tally, Crew& crew) {
+  trees.walk(X, D, n, crew, [&] {
+    return [&, probabilities = ClassProbabilities(loss, trees.n_outputs(), LeafModelTrees::kBlock)](
+               std::int64_t begin, std::int64_t size, std::int64_t t, const double* scores) mutable {
+      const std::int64_t n_classes = probabilities.n_classes();
+      const double* const p = probabilities(scores, size);
+      double* const out = tally + begin * n_classes;
+      for (std::int64_t i = 0; i < size * n_classes; ++i) out[i] += weights[t] * p[i];
+    };
+  });
 }
 
 // Tally of committees of trees: tree t of committee c adds weights[t] to the class it votes for; with `hard` the

@@ -17,8 +17,6 @@
 
 namespace committee {
 
-enum class LossName { probit, logistic };
-
 struct NewtonSums {
   double risk, weight, response;  // sums of v Q, w and w z
 };

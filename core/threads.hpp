@@ -13,8 +13,8 @@
 
 namespace committee {
 
-// Below this many elementary operations (some 200 us) starting threads costs more than it saves; threads that are
-// already there pay for much less.
+// A thread for every so many elementary operations (some 200 us), or starting it costs more than it saves; threads
+// that are already there pay for much less.
 inline constexpr std::int64_t kWorthAThread = 600'000;
 inline constexpr std::int64_t kWorthAWake = 100'000;
 

@@ -405,11 +405,12 @@ def test_majority_bound(n_voters, seed):
 # --- fitted classifiers ----------------------------------------------------------------------------------------------
 
 FAST = {"n_estimators": 7, "n_boosting_rounds": 3, "n_leaf_steps": 10, "max_depth": 2, "random_state": 0}
+HARD = FAST | {"emphasis": "half", "voting": "hard"}
 
 
 def test_sbpmt_keeps_what_it_drew():
     X, y = noisy(301)
-    model = SBPMTClassifier(**FAST | {"n_estimators": 15}, oob_score=True).fit(X, y)
+    model = SBPMTClassifier(**HARD | {"n_estimators": 15}, oob_score=True).fit(X, y)
     assert model.draws_.shape == (15, 38) and model.draws_.dtype == np.uint8 and model.n_samples_fit_ == 301
     assert [len(rows) for rows in model.estimators_samples_] == [int(0.7 * 301)] * 15
     unseen = np.ones((15, 301), bool)
@@ -425,8 +426,8 @@ def test_rows_of_zero_weight_are_never_drawn():
     X, y = noisy(203)
     weight = np.ones(203)
     weight[::3] = 0
-    model = SBPMTClassifier(**FAST | {"n_estimators": 15}).fit(X, y, sample_weight=weight)
-    alone = SBPMTClassifier(**FAST | {"n_estimators": 15}).fit(X[weight > 0], y[weight > 0])
+    model = SBPMTClassifier(**HARD | {"n_estimators": 15}).fit(X, y, sample_weight=weight)
+    alone = SBPMTClassifier(**HARD | {"n_estimators": 15}).fit(X[weight > 0], y[weight > 0])
     assert model.n_samples_fit_ == alone.n_samples_fit_ == int(weight.sum())
     places = np.flatnonzero(weight)
     for rows, among in zip(model.estimators_samples_, alone.estimators_samples_, strict=True):
@@ -441,7 +442,7 @@ def test_rows_of_zero_weight_are_never_drawn():
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_errors_and_risks(emphasis, link, tree, n_classes):
     X, y = noisy(300, n_classes)
-    model = SBPMTClassifier(**FAST, emphasis=emphasis, link=link, tree=tree).fit(X, y)
+    model = SBPMTClassifier(**FAST, voting="hard", emphasis=emphasis, link=link, tree=tree).fit(X, y)
     voters = model.committee_.voters
     assert model.errors_.shape == model.risks_.shape == voters.alpha.shape
     assert (model.errors_ <= model.risks_ / log(2) + 1e-12).all()
@@ -461,7 +462,7 @@ def test_errors_and_risks(emphasis, link, tree, n_classes):
 @pytest.mark.parametrize("theta", [-0.3, 0.0, 0.2, 1.0])
 def test_sbpmt_is_below_its_bounds(emphasis, n_classes, theta):
     X, y = noisy(300, n_classes)
-    model = SBPMTClassifier(**FAST, emphasis=emphasis).fit(X, y)
+    model = SBPMTClassifier(**FAST, voting="hard", emphasis=emphasis).fit(X, y)
     found = for_sbpmt(model, X, y, theta=theta, vc_dimension=3)
     assert found["margins"].terms["observed"] <= found["margins"].value
     classical = emphasis == "samme" and n_classes == 2
@@ -483,7 +484,7 @@ def test_sbpmt_is_below_its_bounds(emphasis, n_classes, theta):
 
 def test_a_loaded_model_has_the_same_bounds(tmp_path):
     X, y = noisy()
-    model = SBPMTClassifier(**FAST).fit(X, y)
+    model = SBPMTClassifier(**HARD).fit(X, y)
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
     assert_array_equal(again.draws_, model.draws_)
@@ -505,7 +506,7 @@ def test_more_leaf_steps_lower_the_probit_risk():
 def test_perfect_trees_leave_no_margin_below_one():
     X, y = load_iris(return_X_y=True)
     X, y = X[y < 2], y[y < 2]
-    found = for_sbpmt(SBPMTClassifier(**FAST).fit(X, y), X, y, theta=0.9)
+    found = for_sbpmt(SBPMTClassifier(**HARD).fit(X, y), X, y, theta=0.9)
     assert found["margins"].value == found["margins"].terms["observed"] == 0.0
 
 
@@ -518,7 +519,7 @@ def test_soft_votes_have_no_theorem_3():
 def test_named_labels():
     X, y = noisy()
     named = np.array(["no", "yes"])[y]
-    plain, words = (for_sbpmt(SBPMTClassifier(**FAST).fit(X, target), X, target) for target in (y, named))
+    plain, words = (for_sbpmt(SBPMTClassifier(**HARD).fit(X, target), X, target) for target in (y, named))
     assert {k: b.value for k, b in plain.items()} == {k: b.value for k, b in words.items()}
 
 
@@ -564,7 +565,7 @@ def test_arguments_are_refused_by_name(call, named):
 
 def test_fitted_models_are_refused_other_rows():
     X, y = noisy()
-    model = SBPMTClassifier(**FAST).fit(X, y)
+    model = SBPMTClassifier(**HARD).fit(X, y)
     with pytest.raises(ValueError, match="X has 200 rows, but model was fitted on 300"):
         for_sbpmt(model, X[:200], y[:200])
     with pytest.raises(ValueError, match=r"y holds .*5"):

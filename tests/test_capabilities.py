@@ -67,9 +67,11 @@ SUBJECTS = [
         ProbitModelTreeClassifier(8, link="logit", tree="per_class", min_samples_leaf=1, random_state=0),
         scale_free=True,
     ),
-    Subject(SBPMTClassifier(3, 2, 10, min_samples_leaf=1, random_state=0), integer_weights=False),
+    Subject(SBPMTClassifier(3, 2, 10, min_samples_leaf=1, max_features=None, random_state=0), integer_weights=False),
     Subject(
-        SBPMTClassifier(3, 2, 8, voting="soft", emphasis="samme", link="logit", min_samples_leaf=8, random_state=0),
+        SBPMTClassifier(
+            3, 2, 8, voting="hard", emphasis="half", link="logit", min_samples_leaf=8, max_features=None, random_state=0
+        ),
         integer_weights=False,
         scale_free=True,
     ),
@@ -79,7 +81,9 @@ SUBJECTS = [
         draws_columns=True,
     ),
     Subject(
-        SBPMTClassifier(5, 2, 8, tree="per_class", voting="soft", max_samples=0.2, oob_score=True, random_state=0),
+        SBPMTClassifier(
+            5, 2, 8, tree="per_class", max_features=None, max_samples=0.2, oob_score=True, random_state=0
+        ),
         integer_weights=False,
     ),
     Subject(ProbitBoostClassifier(20, random_state=0)),

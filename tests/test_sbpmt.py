@@ -35,6 +35,7 @@ def table(seed: int, n: int = 90, n_classes: int = 2, noise: float = 1.0) -> tup
 
 def small(**params: Any) -> SBPMTClassifier:
     fixed = {"n_estimators": 3, "n_boosting_rounds": 3, "n_leaf_steps": 4, "max_depth": 2, "min_samples_leaf": 10}
+    fixed |= {"min_impurity_decrease": 0.01, "max_features": None, "emphasis": "half", "voting": "hard"}
     return SBPMTClassifier(**(fixed | {"random_state": 0} | params))
 
 
@@ -404,7 +405,7 @@ def test_awkward_tables(params, X, y):
         ({"max_samples": 0.0}, "max_samples"),
         ({"max_samples": 1.5}, "max_samples"),
         ({"max_samples": 1}, "max_samples=1 is fewer than the 2 classes"),
-        ({"max_samples": 91}, "max_samples=91 asks for 91 rows, but only 90 have weight"),
+        ({"max_samples": 91}, "max_samples=91 asks for 91 rows without replacement, but only 90 have weight"),
         ({"emphasis": "full"}, "emphasis"),
         ({"voting": "loud"}, "voting"),
         ({"link": "cauchit"}, "link"),

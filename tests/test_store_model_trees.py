@@ -35,6 +35,7 @@ def tree(**params: Any) -> ProbitModelTreeClassifier:
 
 def sbpmt(**params: Any) -> SBPMTClassifier:
     small = {"n_estimators": 3, "n_boosting_rounds": 2, "n_leaf_steps": 5, "max_depth": 2, "min_samples_leaf": 8}
+    small |= {"voting": "hard"}
     return SBPMTClassifier(**(small | {"random_state": 0} | params))
 
 

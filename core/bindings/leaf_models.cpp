@@ -1,6 +1,7 @@
 #include "../leaf_models.hpp"
 
 #include "forest_arrays.hpp"
+#include "loss_name.hpp"
 
 namespace committee {
 namespace {
@@ -24,8 +25,11 @@ class PyLeafModelTrees {
     {
       nb::gil_scoped_release release;
       Crew crew(n_threads);
-      trees_.walk(X.data(), D.data(), n, crew, [&](std::int64_t i, std::int64_t t, const double* scores) {
-        std::copy_n(scores, K, out.data() + (static_cast<std::size_t>(i) * T + t) * K);
+      trees_.walk(X.data(), D.data(), n, crew, [&] {
+        return [&](std::int64_t begin, std::int64_t size, std::int64_t t, const double* scores) {
+          for (std::int64_t i = 0; i < size; ++i)
+            std::copy_n(scores + i * K, K, out.data() + (static_cast<std::size_t>(begin + i) * T + t) * K);
+        };
       });
     }
     return array_of(std::move(out), {n, T, K});
@@ -34,6 +38,20 @@ class PyLeafModelTrees {
   nb::object votes(In2<double> X, In2<double> D, int n_threads) const {
     const std::size_t n = rows_of(X, D), T = static_cast<std::size_t>(trees_.trees().n_trees());
     return array_of(elections(X, D, n, n_threads), {n, T});
+  }
+
+  nb::object tally_probabilities(In2<double> X, In2<double> D, In1<double> weights, const std::string& link,
+                                 int n_threads) const {
+    const std::size_t n = rows_of(X, D), K = static_cast<std::size_t>(std::max<std::int64_t>(2, trees_.n_outputs()));
+    require(static_cast<std::int64_t>(weights.size()) == trees_.trees().n_trees(), "weights needs one number per tree");
+    const LossName loss = loss_named(link);
+    std::vector<double> tally(n * K, 0.0);
+    {
+      nb::gil_scoped_release release;
+      Crew crew(n_threads);
+      committee::tally_probabilities(trees_, X.data(), D.data(), n, weights.data(), loss, tally.data(), crew);
+    }
+    return array_of(std::move(tally), {n, K});
   }
 
   nb::object tally_committees(In2<double> X, In2<double> D, In1<double> weights, In1<std::int64_t> start,
@@ -65,8 +83,12 @@ class PyLeafModelTrees {
     std::vector<std::int16_t> votes(n * T);
     nb::gil_scoped_release release;
     Crew crew(n_threads);
-    trees_.walk(X.data(), D.data(), n, crew, [&](std::int64_t i, std::int64_t t, const double* scores) {
-      votes[static_cast<std::size_t>(i) * T + t] = elected(scores, trees_.n_outputs());
+    trees_.walk(X.data(), D.data(), n, crew, [&] {
+      return [&](std::int64_t begin, std::int64_t size, std::int64_t t, const double* scores) {
+        for (std::int64_t i = 0; i < size; ++i)
+          votes[static_cast<std::size_t>(begin + i) * T + t] =
+              elected(scores + i * trees_.n_outputs(), trees_.n_outputs());
+      };
     });
     return votes;
   }
@@ -104,6 +126,8 @@ void register_leaf_models(nb::module_& m) {
            "category_bits"_a.noconvert(), "model"_a.noconvert(), "intercept"_a.noconvert(), "coefficient"_a.noconvert())
       .def("scores", &PyLeafModelTrees::scores, "X"_a.noconvert(), "D"_a.noconvert(), "n_threads"_a)
       .def("votes", &PyLeafModelTrees::votes, "X"_a.noconvert(), "D"_a.noconvert(), "n_threads"_a)
+      .def("tally_probabilities", &PyLeafModelTrees::tally_probabilities, "X"_a.noconvert(), "D"_a.noconvert(),
+           "weights"_a.noconvert(), "link"_a, "n_threads"_a)
       .def("tally_committees", &PyLeafModelTrees::tally_committees, "X"_a.noconvert(), "D"_a.noconvert(),
            "weights"_a.noconvert(), "start"_a.noconvert(), "n_classes"_a, "hard"_a, "n_threads"_a);
 }

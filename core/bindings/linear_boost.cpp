@@ -2,15 +2,10 @@
 
 #include <string>
 
-#include "arrays.hpp"
+#include "loss_name.hpp"
 
 namespace committee {
 namespace {
-
-LossName loss_named(const std::string& name) {
-  require(name == "probit" || name == "logit", "link must be 'probit' or 'logit'");
-  return name == "probit" ? LossName::probit : LossName::logistic;
-}
 
 nb::tuple py_newton_terms(const std::string& link, In1<double> x) {
   const LossName loss = loss_named(link);

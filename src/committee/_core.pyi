@@ -203,6 +203,10 @@ class LeafModelTrees:
         """``(n, T, O)``: trees split on the rows of X, leaf models see those of D."""
     def votes(self, X: F64, D: F64, n_threads: int) -> NDArray[np.int16]:
         """``(n, T)`` class numbers: the sign of one output, or the (first) largest of several."""
+    def tally_probabilities(
+        self, X: F64, D: F64, weights: F64, link: Literal["probit", "logit"], n_threads: int
+    ) -> F64:
+        """``(n, K)``: sum over the trees of their weight times their class probabilities."""
     def tally_committees(
         self, X: F64, D: F64, weights: F64, start: I64, n_classes: int, hard: bool, n_threads: int
     ) -> F64:

@@ -312,9 +312,7 @@ def _learner(name: str, settings: list[str], seed: int) -> Any:
 
     if name not in MODELS:
         if name in PEERS:
-            raise ValueError(
-                f"{name} is a peer, to compare with, not to fit; choose out of {', '.join(MODELS)}"
-            )
+            raise ValueError(f"{name} is a peer, to compare with, not to fit; choose out of {', '.join(MODELS)}")
         raise ValueError(f"there is no model {name!r}; {hint_of_names(name, list(MODELS))}")
     model = new_model(name)
     for setting in settings:

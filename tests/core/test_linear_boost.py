@@ -144,6 +144,7 @@ def test_one_column_is_the_probit_likelihood_fit(seed):
 
 def test_one_column_is_the_fit_of_statsmodels():
     import statsmodels.api as api
+
     problem = one_leaf(*random_table(300, 1))
     fitted = api.Probit(problem.labels.astype(float), api.add_constant(problem.D)).fit(disp=False)
     result = problem.boost(Settings("probit", 100))

@@ -134,13 +134,13 @@ class SBPMTClassifier(CommitteeClassifier):
         Fewest rows of a leaf.
     min_weight_leaf : float, default=0.0
         Least share of the weight of a leaf.
-    min_impurity_decrease : float, default=0.01
+    min_impurity_decrease : float, default=0.005
         What a split must gain, as a share of the total weight; 0 lets trees overfit noisy tables.
-    max_features : int, float, "sqrt", "log2" or None, default=None
+    max_features : int, float, "sqrt", "log2" or None, default=0.5
         Features that each node looks at.
-    emphasis : {"samme", "half"}, default="half"
+    emphasis : {"samme", "half"}, default="samme"
         alpha = ln((1 - err) / err) + ln(J - 1), or the document's with half the first logarithm.
-    voting : {"hard", "shares", "soft"}, default="hard"
+    voting : {"hard", "shares", "soft"}, default="soft"
         "hard": a committee casts one vote. "shares": it gives the shares of its members' weights. "soft": it gives
         its members' probabilities, averaged by their weights; the best probabilities of the three.
     link : {"probit", "logit"}, default="probit"
@@ -232,10 +232,10 @@ class SBPMTClassifier(CommitteeClassifier):
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int = 20,
         min_weight_leaf: float = 0.0,
-        min_impurity_decrease: float = 0.01,
-        max_features: int | float | str | None = None,
-        emphasis: Literal["samme", "half"] = "half",
-        voting: Literal["hard", "shares", "soft"] = "hard",
+        min_impurity_decrease: float = 0.005,
+        max_features: int | float | str | None = 0.5,
+        emphasis: Literal["samme", "half"] = "samme",
+        voting: Literal["hard", "shares", "soft"] = "soft",
         link: LinkName = "probit",
         tree: Literal["shared", "per_class"] = "shared",
         selection: Literal["error", "likelihood"] = "error",

@@ -76,10 +76,15 @@ class BoostedCommittees:
         """The most that a committee can change a margin: one vote."""
         return np.ones(len(self))
 
+    def tree_weights(self, weights: F64) -> F64:
+        """Weight of each tree, ``(T,)``: the committee's, times the share of alpha within it."""
+        within = self.alpha / np.repeat(np.add.reduceat(self.alpha, self.start[:-1]), np.diff(self.start))
+        weight: F64 = np.repeat(weights, np.diff(self.start)) * within
+        return weight
+
     def tree_shares(self, weights: F64) -> F64:
         """Weight of each tree in the mean over all, ``(T,)``: the committee's, times alpha within it; sums to 1."""
-        within = self.alpha / np.repeat(np.add.reduceat(self.alpha, self.start[:-1]), np.diff(self.start))
-        share: F64 = np.repeat(weights / weights.sum(), np.diff(self.start)) * within
+        share: F64 = self.tree_weights(weights / weights.sum())
         return share
 
     def weight_for(self, X: F64, n_threads: int = 1) -> F64:
@@ -110,12 +115,17 @@ class BoostedCommittees:
 
     def tally(self, X: F64, weights: F64 | None = None, n_threads: int = 1) -> F64:
         """Weighted sum over the committees, ``(n, K)``."""
+        members = self.members
         plain = weights is None or bool((np.asarray(weights) == 1.0).all())
-        if plain and self.members.trees_per_voter == 1 and not self.members.soft:
+        if members.trees_per_voter == 1 and (plain or members.soft):
             X = np.ascontiguousarray(X, dtype=np.float64)
-            D = np.ascontiguousarray(self.members.design.matrix(X))
-            native = self.members.trees
-            return native.tally_committees(X, D, self.alpha, self.start, self.n_classes, not self.soft, n_threads)
+            D = np.ascontiguousarray(members.design.matrix(X))
+            if members.soft:
+                share = self.tree_weights(np.ones(len(self)) if weights is None else np.asarray(weights))
+                return members.trees.tally_probabilities(X, D, share, members.link, n_threads)
+            return members.trees.tally_committees(
+                X, D, self.alpha, self.start, self.n_classes, not self.soft, n_threads
+            )
         w = np.ones(len(self)) if weights is None else np.asarray(weights, dtype=np.float64)
         P = self.votes(X, n_threads)
         if not self.soft:

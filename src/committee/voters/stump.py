@@ -81,7 +81,7 @@ class AbstainingStump(CommitteeClassifier):
     References
     ----------
     R. Schapire, Y. Singer (1999). Improved boosting algorithms using confidence-rated predictions. Machine
-    Learning 37. Lecture notes on AdaBoost with refusals (document 003).
+    Learning 37. The form for many classes is derived in docs/theory.md#abstaining-votes.
 
     Examples
     --------

@@ -1,0 +1,16 @@
+// Links by name, as Python says them.
+#pragma once
+
+#include <string>
+
+#include "../newton.hpp"
+#include "arrays.hpp"
+
+namespace committee {
+
+inline LossName loss_named(const std::string& name) {
+  require(name == "probit" || name == "logit", "link must be 'probit' or 'logit'");
+  return name == "probit" ? LossName::probit : LossName::logistic;
+}
+
+}  // namespace committee
