@@ -56,9 +56,12 @@ class TableGrower final : public Grower {
     if (!paired && criterion_ == CriterionName::confidence && n_classes_ != 2)
       throw std::invalid_argument("criterion 'confidence' with more than two classes needs weights per class");
     Crew crew(n_threads_);
-    use_rows(rows, n_in_use);
-    for_rows(rows, n_in_use, [&](std::int64_t row) {
-      if (labels[row] >= n_classes_) throw std::invalid_argument("a label is not below the number of classes");
+    use_rows(rows, n_in_use, crew);
+    crew.each(n_blocks(n_in_use), n_in_use, [&](std::int64_t b) {
+      bool fine = true;
+      for (std::int64_t i = b * kRowBlock; i < std::min(n_in_use, (b + 1) * kRowBlock); ++i)
+        fine &= labels[rows ? rows[i] : i] < n_classes_;
+      if (!fine) throw std::invalid_argument("a label is not below the number of classes");
     });
     const Units units{quantise(weights, n_outputs, rows, n_in_use, crew)};
     const int planes = paired ? 2 * n_classes_ : n_classes_;
@@ -88,7 +91,7 @@ class TableGrower final : public Grower {
     if (criterion_ != CriterionName::squared_error)
       throw std::invalid_argument("only criterion 'squared_error' grows on targets");
     Crew crew(n_threads_);
-    use_rows(rows, n_in_use);
+    use_rows(rows, n_in_use, crew);
     Units units{quantise(weights, 1, rows, n_in_use, crew)};
     centre_targets(targets, weights, rows, n_in_use, units);
     const auto fill = [&](const std::int32_t* some, std::int64_t n, std::uint64_t* histogram) {
@@ -145,11 +148,15 @@ class TableGrower final : public Grower {
   }
 
   // The rows of this tree, each at most once.
-  void use_rows(const std::int32_t* rows, std::int64_t n_in_use) {
+  void use_rows(const std::int32_t* rows, std::int64_t n_in_use, Crew& crew) {
     const auto n = static_cast<std::size_t>(table_.n_rows);
     buffers_.rows.resize(n);
     buffers_.scratch_rows.resize(n);
-    if (rows == nullptr) return std::iota(buffers_.rows.begin(), buffers_.rows.end(), 0);
+    if (rows == nullptr)
+      return crew.each(n_blocks(n_in_use), n_in_use, [&](std::int64_t b) {
+        const std::int64_t begin = b * kRowBlock, end = std::min(n_in_use, begin + kRowBlock);
+        std::iota(buffers_.rows.begin() + begin, buffers_.rows.begin() + end, static_cast<std::int32_t>(begin));
+      });
     std::vector<bool> used(n, false);
     for (std::int64_t i = 0; i < n_in_use; ++i) {
       const std::int32_t row = rows[i];

@@ -69,6 +69,14 @@ def test_document_settings_are_those_of_its_section_6():
     M, T, B = model.n_estimators, model.n_boosting_rounds, model.n_leaf_steps
     assert (M, T, B, model.max_samples, model.max_depth, model.min_samples_leaf) == (21, 5, 100, 0.7, 6, 20)
     assert (model.emphasis, model.min_impurity_decrease, model.random_state) == ("half", 0.0, 3)
+    unnamed = set(model.get_params()) - set(sbpmt.SETTINGS["document"])
+    assert unnamed == {"oob_score", "max_bins", "categorical_features", "random_state", "n_jobs"}
+    assert mease_wyner.BENCHMARK.keys() == sbpmt.SETTINGS["document"].keys()
+    assert (model.max_features, mease_wyner.BENCHMARK["max_features"], mease_wyner.BENCHMARK["max_depth"]) == (
+        None,
+        None,
+        3,
+    )
     assert sbpmt.classifier("default", None).get_params() == SBPMTClassifier().get_params()
 
 

@@ -113,8 +113,11 @@ class SBPMTClassifier(CommitteeClassifier):
     """Subagging of boosted probit model trees (SBPMT).
 
     `n_estimators` times, a share `max_samples` of the rows is drawn without replacement and
-    `n_boosting_rounds` probit model trees are boosted on it by AdaBoost. Each such committee casts one vote
-    for its weighted majority; the most votes win.
+    `n_boosting_rounds` probit model trees are boosted on it by AdaBoost. The committees so made vote together: by
+    their trees' probabilities, or, as in the paper, each with one vote for its weighted majority.
+
+    The defaults are one setting for all tables, the best mean over the paper's 22 (docs/papers/sbpmt.md). The
+    paper's own are ``min_impurity_decrease=0, max_features=None, emphasis="half", voting="hard"``.
 
     Parameters
     ----------
@@ -137,7 +140,7 @@ class SBPMTClassifier(CommitteeClassifier):
     min_impurity_decrease : float, default=0.005
         What a split must gain, as a share of the total weight; 0 lets trees overfit noisy tables.
     max_features : int, float, "sqrt", "log2" or None, default=0.5
-        Features that each node looks at.
+        Features that each node looks at, drawn anew: half of them makes the committees differ more.
     emphasis : {"samme", "half"}, default="samme"
         alpha = ln((1 - err) / err) + ln(J - 1), or the document's with half the first logarithm.
     voting : {"hard", "shares", "soft"}, default="soft"

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from committee.bagging.sbpmt import SBPMTClassifier
 from committee.papers.journal import Cell, Journal
+from committee.papers.sbpmt import SETTINGS
 from committee.report.tables import Grid
 from committee.voters.committees import BoostedCommittees
 
@@ -23,15 +24,11 @@ DIMENSION, EFFECTIVE, NOISE = 10, 5, 0.1
 
 TRAINING_ROWS, TEST_ROWS = 2000, 10000
 BENCHMARK: dict[str, Any] = {
+    **SETTINGS["document"],
     "n_estimators": 5,
     "n_boosting_rounds": 5,
     "n_leaf_steps": 5,
-    "max_samples": 0.7,
     "max_depth": 3,
-    "min_samples_leaf": 20,
-    "min_impurity_decrease": 0.0,
-    "emphasis": "half",
-    "voting": "hard",
 }
 """The document's benchmark setting; each curve moves one parameter of it."""
 
