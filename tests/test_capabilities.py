@@ -81,9 +81,7 @@ SUBJECTS = [
         draws_columns=True,
     ),
     Subject(
-        SBPMTClassifier(
-            5, 2, 8, tree="per_class", max_features=None, max_samples=0.2, oob_score=True, random_state=0
-        ),
+        SBPMTClassifier(5, 2, 8, tree="per_class", max_features=None, max_samples=0.2, oob_score=True, random_state=0),
         integer_weights=False,
     ),
     Subject(ProbitBoostClassifier(20, random_state=0)),
