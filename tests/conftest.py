@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("default", deadline=None, max_examples=60)
+settings.register_profile("default", deadline=None, max_examples=60, derandomize="CI" in os.environ)
 settings.register_profile(
     "sanitize", deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow], database=None
 )
