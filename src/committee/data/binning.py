@@ -135,11 +135,7 @@ class Binned:
         ValueError
             If a column has more categories than `max_bins`.
         """
-        for j in np.flatnonzero(table.n_categories > max_bins).tolist():
-            raise ValueError(
-                f"column {table.column(j)!r} has {table.n_categories[j]} categories, more than max_bins={max_bins}; "
-                "raise max_bins (up to 65535), join rare categories, or drop the column if it is an identifier."
-            )
+        refuse_more_categories(table, max_bins)
         bins = Bins.learn(X, weights, table.n_categories, max_bins, n_threads)
         return cls(bins, bins.encode(X, n_threads))
 
