@@ -11,6 +11,7 @@
 
 #include "criterion.hpp"
 #include "histogram.hpp"
+#include "partition.hpp"
 #include "split.hpp"
 #include "threads.hpp"
 #include "tree.hpp"
@@ -250,7 +251,7 @@ class Growth {
     larger.histogram = std::move(parent.histogram);
   }
 
-  // Stable partition of the node's rows; returns how many go left.
+  // Returns how many of the node's rows go left.
   std::int64_t partition(const Node& node) {
     const std::int64_t j = node.split.feature, p = table_.n_features, n = node.size();
     const std::int64_t missing = table_.missing_bin(j);
@@ -258,38 +259,8 @@ class Growth {
     for (std::int64_t b = 0; b < missing; ++b)
       is_left[b] = node.split.category_is_left.empty() ? b <= node.split.bin : node.split.category_is_left[b];
     is_left[missing] = node.split.missing_left;
-    std::int32_t* const rows = buffers_.rows.data() + node.begin;
-    std::int32_t* const scratch = buffers_.scratch_rows.data() + node.begin;
-    std::vector<std::int64_t> lefts(static_cast<std::size_t>(n_blocks(n)) + 1, 0);
-    crew_.each(n_blocks(n), 4 * n, [&](std::int64_t b) {
-      const std::int64_t begin = b * kRowBlock, end = std::min(n, begin + kRowBlock);
-      std::int32_t* to_left = scratch + begin;  // left rows from the front, right rows from the back
-      std::int32_t* to_right = scratch + end - 1;
-      // of their own, or every store might seem to change them
-      const std::uint8_t* const left = is_left.data();
-      const Code* const column = table_.codes + j;
-      const std::int64_t width = p;
-      for (std::int64_t i = begin; i < end; ++i) {
-        if (i + kAhead < end) __builtin_prefetch(column + rows[i + kAhead] * width);
-        const std::int32_t row = rows[i];
-        const bool goes_left = left[column[row * width]] != 0;
-        *to_left = row;  // both, so that nothing branches: the slot that is not taken is written again
-        *to_right = row;
-        to_left += goes_left;
-        to_right -= !goes_left;
-      }
-      lefts[static_cast<std::size_t>(b) + 1] = to_left - (scratch + begin);
-    });
-    std::partial_sum(lefts.begin(), lefts.end(), lefts.begin());
-    const std::int64_t n_left = lefts.back();
-    crew_.each(n_blocks(n), n, [&](std::int64_t b) {
-      const std::int64_t begin = b * kRowBlock, end = std::min(n, begin + kRowBlock);
-      const std::int64_t before = lefts[static_cast<std::size_t>(b)];
-      const std::int64_t here = lefts[static_cast<std::size_t>(b) + 1] - before;
-      std::copy_n(scratch + begin, here, rows + before);
-      std::reverse_copy(scratch + begin + here, scratch + end, rows + n_left + begin - before);
-    });
-    return n_left;
+    return partition_rows(buffers_.rows.data() + node.begin, buffers_.scratch_rows.data() + node.begin, n,
+                          table_.codes + j, p, is_left, crew_);
   }
 
  public:

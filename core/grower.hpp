@@ -41,7 +41,8 @@ class TableGrower final : public Grower {
  public:
   TableGrower(BinnedTable<Code> table, CriterionName criterion, int n_classes, GrowthLimits limits, int n_threads)
       : table_(std::move(table)), criterion_(criterion), n_classes_(n_classes), limits_(limits), n_threads_(n_threads) {
-    check_codes();
+    Crew crew(n_threads_);
+    require_codes_in_range(table_, crew);
   }
 
   std::int64_t n_rows() const override { return table_.n_rows; }
@@ -196,25 +197,6 @@ class TableGrower final : public Grower {
       }
     });
     return fixed;
-  }
-
-  void check_codes() const {
-    const std::int64_t p = table_.n_features, n = table_.n_rows;
-    std::vector<std::vector<Code>> largest(static_cast<std::size_t>(n_blocks(n)));
-    Crew crew(n_threads_);
-    crew.each(n_blocks(n), n * p / 4, [&](std::int64_t b) {
-      std::vector<Code> most(static_cast<std::size_t>(p), 0);
-      Code* __restrict const of_block = most.data();  // of their own, or a byte might be any other
-      for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i) {
-        const Code* __restrict const row = table_.codes + i * p;
-        for (std::int64_t j = 0; j < p; ++j) of_block[j] = std::max(of_block[j], row[j]);
-      }
-      largest[static_cast<std::size_t>(b)] = std::move(most);
-    });
-    for (const std::vector<Code>& most : largest)
-      for (std::int64_t j = 0; j < p; ++j)
-        if (most[j] > table_.missing_bin(j))
-          throw std::invalid_argument("codes of feature " + std::to_string(j) + " exceed its number of bins");
   }
 
   const BinnedTable<Code> table_;

@@ -10,6 +10,8 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "threads.hpp"
@@ -27,6 +29,25 @@ struct BinnedTable {
   std::int64_t n_cells() const { return cell.back(); }
   std::int64_t missing_bin(std::int64_t j) const { return cell[j + 1] - cell[j] - 1; }
 };
+
+template <class Code>
+void require_codes_in_range(const BinnedTable<Code>& table, Crew& crew) {
+  const std::int64_t p = table.n_features, n = table.n_rows;
+  std::vector<std::vector<Code>> largest(static_cast<std::size_t>(n_blocks(n)));
+  crew.each(n_blocks(n), n * p / 4, [&](std::int64_t b) {
+    std::vector<Code> most(static_cast<std::size_t>(p), 0);
+    Code* __restrict const of_block = most.data();  // of their own, or a byte might be any other
+    for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i) {
+      const Code* __restrict const row = table.codes + i * p;
+      for (std::int64_t j = 0; j < p; ++j) of_block[j] = std::max(of_block[j], row[j]);
+    }
+    largest[static_cast<std::size_t>(b)] = std::move(most);
+  });
+  for (const std::vector<Code>& most : largest)
+    for (std::int64_t j = 0; j < p; ++j)
+      if (most[j] > table.missing_bin(j))
+        throw std::invalid_argument("codes of feature " + std::to_string(j) + " exceed its number of bins");
+}
 
 // How weights become integers: w -> (round(w * unit) << count_bits) + 1.
 struct FixedPoint {

@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "split.hpp"
-
 namespace committee {
 
 struct FlatTree {
@@ -29,7 +27,8 @@ struct FlatTree {
     return static_cast<std::int32_t>(feature.size() - 1);
   }
 
-  void set_split(std::int32_t node, const Split& split, std::int32_t left_child) {
+  template <class AnySplit>
+  void set_split(std::int32_t node, const AnySplit& split, std::int32_t left_child) {
     feature[node] = split.feature;
     bin[node] = split.bin;
     left[node] = left_child;

@@ -6,7 +6,6 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
@@ -19,9 +18,11 @@ from committee import (
     ProbitModelTreeClassifier,
     SBPMTClassifier,
     SubaggingClassifier,
+    TreeRegressor,
     TreeVoter,
 )
-from tests.checks import Subject, answers_of_child, numbers, yield_checks
+from tests.checks import answers_of_child, yield_checks
+from tests.subjects import Subject
 
 
 def boosted(n_estimators: int = 8, **params: object) -> AdaBoostClassifier:
@@ -88,6 +89,9 @@ SUBJECTS = [
     Subject(ProbitBoostClassifier(8, learner="stump", random_state=0)),
     Subject(LogitBoostClassifier(10, selection="likelihood", random_state=0)),
     Subject(LogitBoostClassifier(8, learner="stump", max_bins=16, random_state=0)),
+    Subject(TreeRegressor(random_state=0), scale_free=True),
+    Subject(TreeRegressor(max_leaf_nodes=6, max_bins=16, random_state=0), scale_free=True),
+    Subject(TreeRegressor(max_depth=3, max_features=0.5, random_state=0), draws_columns=True, scale_free=True),
 ]
 
 
@@ -107,28 +111,27 @@ def test_capability(subject, check):
     check(subject)
 
 
-def _fit_with_threads(learner):
+def _fit_with_threads(subject):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        X, y = numbers(2)
-        return clone(learner).set_params(n_jobs=2).fit(X, y).predict_proba(X)
+        X, y = subject.numbers(2)
+        return subject.answers(subject.fit(X, y, n_jobs=2), X)
 
 
 def test_worker_of_a_pool_is_quiet():
     """Workers of multiprocessing may start no processes, and joblib warns of that; threads are another matter."""
-    learners = [subject.model for subject in SUBJECTS if subject.storable]
+    subjects = [subject for subject in SUBJECTS if subject.storable]
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        for learner, p in zip(learners, pool.map(_fit_with_threads, learners), strict=True):
-            assert_array_equal(p, _fit_with_threads(learner))
+        for subject, said in zip(subjects, pool.map(_fit_with_threads, subjects), strict=True):
+            assert_array_equal(said, _fit_with_threads(subject))
 
 
 def test_spawned_child_says_and_learns_the_same():
     """A process that inherits nothing, as on systems without fork."""
-    X, y = numbers(2)
-    models = [subject.fit(X, y) for subject in SUBJECTS]
-    jobs = [(subject, model, X, y) for subject, model in zip(SUBJECTS, models, strict=True)]
-    for model, (said, learned) in zip(models, answers_of_child("spawn", jobs), strict=True):
-        p = model.predict_proba(X)
-        assert_array_equal(said, p)
-        assert_array_equal(learned, p)
-        assert np.isfinite(p).all()
+    models = [subject.fit(*subject.numbers(2)) for subject in SUBJECTS]
+    jobs = [(subject, model, *subject.numbers(2)) for subject, model in zip(SUBJECTS, models, strict=True)]
+    for (subject, model, X, _), (said, learned) in zip(jobs, answers_of_child("spawn", jobs), strict=True):
+        answers = subject.answers(model, X)
+        assert_array_equal(said, answers)
+        assert_array_equal(learned, answers)
+        assert np.isfinite(answers).all()

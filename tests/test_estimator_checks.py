@@ -15,6 +15,7 @@ from committee import (
     ProbitModelTreeClassifier,
     SBPMTClassifier,
     SubaggingClassifier,
+    TreeRegressor,
     TreeVoter,
 )
 
@@ -46,6 +47,8 @@ LEARNERS = [
     ProbitBoostClassifier(5, learner="stump"),
     LogitBoostClassifier(10, selection="likelihood"),
     LogitBoostClassifier(5, learner="stump"),
+    TreeRegressor(),
+    TreeRegressor(max_depth=3, max_bins=8),
 ]
 
 WEIGHTS = "check_sample_weight_equivalence_on_dense_data"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from committee.links import LINKS, Link, Logistic, Probit, Share, Softmax, elected, from_json
+from committee.links import LINKS, Link, Logistic, Probit, Share, Softmax, Truncated, elected, from_json
 from tests.oracles import vote as oracle
 
 ordinary = st.floats(-20, 20)
@@ -23,6 +23,7 @@ links = st.one_of(
     st.builds(Softmax, st.floats(1e-3, 1e3), st.just(False)),
     st.builds(Logistic, st.floats(1e-3, 1e3)),
     st.just(Probit()),
+    st.just(Truncated()),
 )
 
 
@@ -45,6 +46,8 @@ def test_equations(F, scale):
     logistic = [oracle.logistic(row, scale) for row in F.tolist()]
     np.testing.assert_allclose(Logistic(scale).probability(F), logistic, rtol=1e-9)
     np.testing.assert_allclose(Probit().probability(F), [oracle.probit(row) for row in F.tolist()], rtol=1e-9)
+    truncated = [oracle.truncated(row) for row in (F / 8).tolist()]
+    np.testing.assert_allclose(Truncated().probability(F / 8), truncated, rtol=1e-9, atol=1e-15)
 
 
 tallies = st.integers(2, 5).flatmap(lambda K: rows(st.sampled_from([0.0, 0.1, 1.0, 2.5, 1e6]), K))
@@ -130,6 +133,9 @@ def test_settling_happens():
         (Probit(), [0.0, 1.0], [[0.5, 0.5], [0.15865525393145707, 0.8413447460685429]]),
         (Probit(), [[-1.0, 1.0]], [[0.022750131948179195, 0.9772498680518208]]),
         (Probit(), [[0.0, 0.0, 0.0], [-1e200, -1e200, -3.0]], [[1 / 3] * 3, [0.0, 0.0, 1.0]]),
+        (Truncated(), [-3.0, -0.5, 0.0, 0.5, 3.0], [[1, 0], [0.75, 0.25], [0.5, 0.5], [0.25, 0.75], [0, 1]]),
+        (Truncated(), [[0.5, 0.0], [-1e300, 1e300]], [[0.75, 0.25], [0.0, 1.0]]),
+        (Truncated(), [[-1.0, 0.0, 2.0], [-1.0, -2.0, -3.0]], [[0.0, 1 / 3, 2 / 3], [1 / 3] * 3]),
         (Share(), [[1.0, 3.0]], [[0.25, 0.75]]),
         (Share(), [[0.0, 0.0, 0.0]], [[1 / 3] * 3]),
     ],

@@ -1,4 +1,4 @@
-"""The SBPMT document rebuilt: its numbers, tables in, cells kept over interruptions, the simulation, the pictures."""
+"""The SBPMT paper rebuilt: its numbers, tables in, cells kept over interruptions, the simulation, the pictures."""
 
 import csv
 import json
@@ -15,7 +15,7 @@ from committee.cli import app
 from committee.papers import mease_wyner, sbpmt, sbpmt_figures
 from committee.papers.journal import Journal
 from committee.papers.rebuild import rebuild_sbpmt
-from committee.papers.tables import SOURCE_TABLES, SourceTable, data_folder, load_source_table
+from committee.papers.tables import SOURCE_TABLES, SourceTable, check_known_at_openml, data_folder, load_source_table
 
 
 @pytest.fixture(autouse=True)
@@ -30,12 +30,12 @@ def quick(monkeypatch):
     """Settings that fit in a moment."""
     small = {"n_estimators": 2, "n_boosting_rounds": 2, "n_leaf_steps": 5}
     monkeypatch.setitem(sbpmt.SETTINGS, "default", small)
-    monkeypatch.setitem(sbpmt.SETTINGS, "document", {**small, "max_depth": 2})
+    monkeypatch.setitem(sbpmt.SETTINGS, "paper", {**small, "max_depth": 2})
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """Two small tables under names of the document's, one of them with a category of digits."""
+    """Two small tables under names of the paper's, one of them with a category of digits."""
     place = tmp_path / "tables"
     place.mkdir()
     for name, load in (("iris", load_iris), ("glass", load_wine)):
@@ -48,10 +48,10 @@ def folder(tmp_path):
     return place
 
 
-# --- the document's numbers --------------------------------------------------------------------------------------
+# --- the paper's numbers --------------------------------------------------------------------------------------
 
 
-def test_the_documents_tables_are_whole():
+def test_the_papers_tables_are_whole():
     rows = sbpmt.published()
     assert [row.name for row in rows] == list(SOURCE_TABLES)
     assert len({row.title for row in rows}) == 22
@@ -64,14 +64,14 @@ def test_the_documents_tables_are_whole():
     assert [row.rows for row in rows] == sorted(row.rows for row in rows)
 
 
-def test_document_settings_are_those_of_its_section_6():
-    model = sbpmt.classifier("document", 3)
+def test_paper_settings_are_those_of_its_section_6():
+    model = sbpmt.classifier("paper", 3)
     M, T, B = model.n_estimators, model.n_boosting_rounds, model.n_leaf_steps
     assert (M, T, B, model.max_samples, model.max_depth, model.min_samples_leaf) == (21, 5, 100, 0.7, 6, 20)
     assert (model.emphasis, model.min_impurity_decrease, model.random_state) == ("half", 0.0, 3)
-    unnamed = set(model.get_params()) - set(sbpmt.SETTINGS["document"])
+    unnamed = set(model.get_params()) - set(sbpmt.SETTINGS["paper"])
     assert unnamed == {"oob_score", "max_bins", "categorical_features", "random_state", "n_jobs"}
-    assert mease_wyner.BENCHMARK.keys() == sbpmt.SETTINGS["document"].keys()
+    assert mease_wyner.BENCHMARK.keys() == sbpmt.SETTINGS["paper"].keys()
     assert (model.max_features, mease_wyner.BENCHMARK["max_features"], mease_wyner.BENCHMARK["max_depth"]) == (
         None,
         None,
@@ -85,7 +85,7 @@ def row_of(accuracies, name="iris"):
     return sbpmt.RebuiltRow(published, tuple(accuracies), 0.1)
 
 
-def test_difference_in_the_documents_standard_deviations():
+def test_difference_in_the_papers_standard_deviations():
     row = row_of([90.0, 92.0])
     assert row.mean == 91.0 and row.sd == pytest.approx(np.sqrt(2.0))
     assert row.difference == pytest.approx(-5.0) and row.difference_in_sds == pytest.approx(-5.0 / 5.62)
@@ -149,9 +149,26 @@ def test_another_table_at_openml_is_refused(monkeypatch):
 
 
 def test_tables_that_openml_is_not_known_to_have_are_named():
-    with pytest.raises(ValueError, match="no copy of the table 'bhp' is known at OpenML; leave it out with --tables"):
+    with pytest.raises(ValueError, match="no copy of the table 'bhp' is known at OpenML; give a folder that has it"):
         load_source_table(SOURCE_TABLES["bhp"], None)
     assert sum(table.openml is not None for table in SOURCE_TABLES.values()) == 17
+
+
+def test_tables_that_openml_has_not_are_named_before_anything_is_run(monkeypatch, tmp_path):
+    asked = stub_openml(monkeypatch)
+    result = run("--out", tmp_path / "out")
+    assert result.exit_code == 2 and not asked and not (tmp_path / "out").exists()
+    for words in (
+        "known of 'diabetes_early', 'raisin', 'bhp', 'messidor', 'obesity'",
+        "leave them out with --tables iris,glass,",
+        "with --data or COMMITTEE_DATA",
+    ):
+        assert words in result.output
+    # what the message says to do passes the check
+    asked_for = result.output.split("--tables ")[1].split(", or give")[0]
+    check_known_at_openml(asked_for.split(","))
+    result = run("--tables", "bhp", "--out", tmp_path / "out")
+    assert result.exit_code == 2 and "of 'bhp'; name other tables with --tables" in result.output
 
 
 # --- finished cells ----------------------------------------------------------------------------------------------
@@ -219,14 +236,14 @@ def test_a_file_that_is_no_journal_is_left_alone(tmp_path, text):
 def test_table2_is_the_mean_over_stratified_folds(quick, folder, tmp_path):
     seen = []
     rows = sbpmt.rebuild_table2(folder, tmp_path / "out", tables=["glass", "iris"], progress=lambda *a: seen.append(a))
-    assert [row.published.title for row in rows] == ["Iris", "Glass"], "in the document's order"
+    assert [row.published.title for row in rows] == ["Iris", "Glass"], "in the paper's order"
     assert [len(row.accuracies) for row in rows] == [10, 10] and all(row.mean > 60 for row in rows)
     assert seen[-1] == (20, 20, "Glass") and [done for done, _, _ in seen] == list(range(1, 21))
     with (tmp_path / "out" / "table2-default.csv").open() as file:
         written = list(csv.DictReader(file))
     assert [line["name"] for line in written] == ["iris", "glass"]
     assert float(written[0]["accuracy"]) == pytest.approx(rows[0].mean, abs=1e-4)
-    assert float(written[1]["document: random forest"]) == 77.09
+    assert float(written[1]["paper: random forest"]) == 77.09
 
 
 def test_one_cell_is_what_scikit_learn_would_say(quick, folder):
@@ -293,7 +310,7 @@ def test_cells_of_other_rows_settings_or_seeds_are_refused(quick, folder, tmp_pa
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"settings": "best"}, "settings='best' is not known; use one of document, default"),
+        ({"settings": "best"}, "settings='best' is not known; use one of paper, default"),
         ({"repeats": 0}, "repeats and jobs must be at least 1; got repeats=0, jobs=1"),
         ({"tables": ["irs"]}, "tables names 'irs', which is not there; did you mean 'iris'"),
     ],
@@ -313,7 +330,7 @@ def test_the_printed_table_ends_with_means():
 # --- the simulation ----------------------------------------------------------------------------------------------
 
 
-def test_mease_wyner_has_the_documents_probabilities():
+def test_mease_wyner_has_the_papers_probabilities():
     X, y = mease_wyner.mease_wyner(40000, np.random.default_rng(0))
     above = X[:, :5].sum(axis=1) > 2.5
     assert X.shape == (40000, 10) and X.min() >= 0.0 and X.max() <= 1.0
@@ -384,7 +401,7 @@ def test_figure2_has_the_four_panels(tmp_path):
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
 
 
-def test_figures_3_and_4_sort_as_the_document_does():
+def test_figures_3_and_4_sort_as_the_paper_does():
     rows = [row_of([90.0], row.name) for row in sbpmt.published()]
     titles = [text.get_text().split("\n")[0] for text in sbpmt_figures.figure3(rows).axes[1].get_xticklabels()]
     assert titles == [row.title for row in sbpmt.published()]
@@ -406,15 +423,15 @@ def run(*arguments):
 
 def test_the_command_prints_and_writes(quick, folder, tmp_path):
     out = tmp_path / "out"
-    result = run("--data", folder, "--tables", "iris,glass", "--settings", "document", "--out", out)
+    result = run("--data", folder, "--tables", "iris,glass", "--settings", "paper", "--out", out)
     assert result.exit_code == 0, result.output
-    assert "settings document" in result.output and "mean of 2" in result.output
-    made = {"cells-document.jsonl", "table2-document.csv", "figure3-document.png", "figure4-document.png"}
+    assert "settings paper" in result.output and "mean of 2" in result.output
+    made = {"cells-paper.jsonl", "table2-paper.csv", "figure3-paper.png", "figure4-paper.png"}
     assert {path.name for path in out.iterdir()} == made
-    (out / "figure3-document.png").unlink()
-    (out / "figure4-document.png").unlink()
-    result = run("--data", folder, "--tables", "iris", "--settings", "document", "--figure", 4, "--out", out)
-    assert result.exit_code == 0 and not (out / "figure3-document.png").exists()
+    (out / "figure3-paper.png").unlink()
+    (out / "figure4-paper.png").unlink()
+    result = run("--data", folder, "--tables", "iris", "--settings", "paper", "--figure", 4, "--out", out)
+    assert result.exit_code == 0 and not (out / "figure3-paper.png").exists()
 
 
 def test_the_folder_may_come_from_the_environment(quick, folder, tmp_path, monkeypatch):

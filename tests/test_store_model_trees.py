@@ -24,8 +24,8 @@ from committee import (
 )
 from committee.data.frames import TableSchema
 from committee.store import ModelFileError, load, save
-from tests.checks import assert_same_bits
 from tests.stored_models import Change, craft, matrix, refused, table
+from tests.subjects import assert_same_bits
 from tests.test_crafted_files import JSON_VALUES, forget, gain, lose, places, put, swap, tell
 
 

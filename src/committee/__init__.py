@@ -10,12 +10,14 @@ if TYPE_CHECKING:
     from committee.bagging.sbpmt import SBPMTClassifier
     from committee.bagging.subagging import SubaggingClassifier
     from committee.boosting.adaboost import AdaBoostClassifier
+    from committee.regression_vote import RegressionCommittee
     from committee.store import ModelFileError, load
     from committee.vote import Committee
     from committee.voters.probit_boost import LogitBoostClassifier, ProbitBoostClassifier
     from committee.voters.probit_model_tree import ProbitModelTreeClassifier
     from committee.voters.stump import AbstainingStump
     from committee.voters.tree import TreeVoter
+    from committee.voters.tree_regressor import TreeRegressor
 
 __version__ = version("committee")
 
@@ -28,6 +30,7 @@ LEARNERS: dict[str, str] = {
     "LogitBoostClassifier": "committee.voters.probit_boost",
     "TreeVoter": "committee.voters.tree",
     "AbstainingStump": "committee.voters.stump",
+    "TreeRegressor": "committee.voters.tree_regressor",
 }
 """Every learner and its module: what files may name, and what `committee.learner` finds."""
 
@@ -46,9 +49,14 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "tree": ("TreeVoter", {}),
     "abstaining_stump": ("AbstainingStump", {}),
 }
-"""Short names on the command line: a learner, and parameters that differ from its defaults."""
+"""Short names on the command line, all of classifiers: a learner, and parameters that differ from its defaults."""
 
-_OTHERS = {"Committee": "committee.vote", "ModelFileError": "committee.store", "load": "committee.store"}
+_OTHERS = {
+    "Committee": "committee.vote",
+    "RegressionCommittee": "committee.regression_vote",
+    "ModelFileError": "committee.store",
+    "load": "committee.store",
+}
 
 __all__ = [
     "LEARNERS",
@@ -60,8 +68,10 @@ __all__ = [
     "ModelFileError",
     "ProbitBoostClassifier",
     "ProbitModelTreeClassifier",
+    "RegressionCommittee",
     "SBPMTClassifier",
     "SubaggingClassifier",
+    "TreeRegressor",
     "TreeVoter",
     "learner",
     "load",

@@ -112,6 +112,68 @@ class Grower:
     def grow_targets(self, targets: F64, weights: F64, rows: I32 | None, seed: int) -> GrownTree:
         """Squared error: ``targets`` ``(n,)``."""
 
+# --- gradient_grower.hpp -----------------------------------------------------------------------------------
+
+class GradientTree:
+    """One gradient tree as flat arrays over its N nodes; node 0 is the root, children are adjacent."""
+
+    feature: I32
+    bin: I32
+    left: I32
+    missing_left: U8
+    category_offset: I64
+    category_bits: U32
+    gain: F64
+    """What the split gained in the second-order objective; 0 for leaves."""
+    count: I64
+    sums: F64
+    """``(N, 2 D)``: G_1 .. G_D, H_1 .. H_D over the rows of the tree, in full precision."""
+    value: F64
+    """``(N, D)``: the regularised weight of every node, within its bounds."""
+    bounds: F64
+    """``(N, 2)``: least and largest weight that monotone constraints leave; infinite without them."""
+
+class GradientGrower:
+    """Grows trees on gradients and hessians over one binned table; a boosting run makes it once.
+
+    Splits maximise V(left) + V(right) - V(node). With s = max(0, |G| - l1)^2 / (2 (H + l2)) the value V of a node is
+    the sum over the outputs of max(0, s - l0) - or, with ``l0_per_leaf`` (XGBoost's gamma), of s - l0.
+    """
+
+    def __init__(
+        self,
+        codes: Codes,
+        n_bins: I32,
+        categorical: U8,
+        *,
+        n_outputs: int,
+        max_depth: int,
+        max_leaf_nodes: int,
+        min_samples_leaf: int,
+        min_hessian_leaf: float,
+        leaf_l0: float,
+        leaf_l1: float,
+        leaf_l2: float,
+        l0_per_leaf: bool,
+        min_gain: float,
+        max_features: int,
+        growth: Literal["leaf", "depth"],
+        monotone: NDArray[np.int8] | None,
+        n_threads: int,
+    ) -> None:
+        """0 means no limit for ``max_depth``, ``max_leaf_nodes`` and ``max_features`` (drawn for each node).
+
+        Both sides of a split have ``min_samples_leaf`` rows and ``min_hessian_leaf`` hessian (summed over outputs).
+        """
+    def grow(self, gradient: F64, hessian: F64, rows: I32 | None, features: I32 | None, seed: int) -> GradientTree:
+        """``gradient``, ``hessian``: ``(n,)``, or ``(D, n)``; ``rows`` and ``features`` rise."""
+    @property
+    def leaf_of_row(self) -> I32:
+        """``(n,)`` the leaf of every row of the table in the tree grown last; the next tree writes it anew."""
+
+def add_leaf_values(scores: F64, leaf_of_row: I32, value: F64, n_threads: int) -> None:
+    """``scores[i] += value[leaf_of_row[i]]`` in place; rows of leaf -1 are left alone."""
+
 # --- traverse.hpp ------------------------------------------------------------------------------------------
 
 class Trees:
@@ -214,3 +276,20 @@ class LeafModelTrees:
 
         Hard: one vote for its winner; otherwise the shares of its weight.
         """
+
+# --- loss_gradients.hpp ------------------------------------------------------------------------------------
+
+def loss_gradients(
+    name: Literal["logistic", "softmax", "squared"],
+    y: F64 | U16,
+    F: F64,
+    weights: F64 | None,
+    gradient: F64,
+    hessian: F64,
+    n_threads: int,
+) -> None:
+    """Gradients and hessians of a loss, times the rows' weights, written in place.
+
+    "logistic" (y 0 or 1) and "softmax" (y below the number of outputs) take labels, "squared" float64 targets; scores
+    and what is written are ``(n,)``, or ``(n_outputs, n)`` for "softmax". Hessians are at least 1e-16 of the weight.
+    """

@@ -1,15 +1,15 @@
-"""What every classifier of the library is: rows in by one door, a committee out."""
+"""What every learner of the library is: rows in by one door, a committee out."""
 
 from __future__ import annotations
 
 import os
+from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils.validation import (
     _check_feature_names,
@@ -23,10 +23,12 @@ from sklearn.utils.validation import (
 )
 
 from committee.data.arrays import numeric_matrix
-from committee.data.binning import Binned, refuse_more_categories
+from committee.data.binning import refuse_more_categories
 from committee.data.frames import TableSchema, check_frame, is_frame
-from committee.data.labels import class_numbers, label_vector
+from committee.data.labels import class_numbers, label_vector, target_vector
 from committee.parallel import n_threads
+from committee.regression_vote import RegressionCommittee
+from committee.rows import Rows, TargetRows
 from committee.vote import Committee
 from committee.voters.soundness import MAX_CLASSES
 
@@ -34,80 +36,44 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Rows ready for the kernels: the encoded matrix, class numbers and weights, all of positive weight."""
+class CommitteeEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the library's learners: what classifiers and regressors have in common.
 
-    X: NDArray[np.float64]
-    labels: NDArray[np.uint16]
-    weights: NDArray[np.float64]
-    uniform: bool
-    """All weights are equal."""
-
-    def take(self, index: NDArray[np.integer[Any]] | NDArray[np.bool_]) -> Rows:
-        """Some of the rows."""
-        return Rows(self.X[index], self.labels[index], self.weights[index], self.uniform)
-
-    def binned(self, table: TableSchema, max_bins: int, n_threads: int) -> Binned:
-        """The rows in bins, learned from them and their weights."""
-        return Binned.of(self.X, None if self.uniform else self.weights, table, max_bins, n_threads)
-
-    @property
-    def count(self) -> float:
-        """How many rows the weights stand for: a weight of k counts as k rows, and never fewer than there are."""
-        return max(float(self.weights.sum()), float(len(self.weights)))
-
-
-class CommitteeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the library's classifiers.
-
-    A subclass's ``fit`` calls `_rows`, trains, and sets ``committee_``; everything a fitted classifier can be
-    asked is answered here by the committee.
+    A subclass's ``fit`` calls `_rows`, trains, and sets ``committee_``; everything a fitted learner can be asked
+    is answered here, and in the two subclasses below, by the committee.
     """
 
     _stored_attributes: ClassVar[tuple[str, ...]] = ()
     """Fitted attributes beyond the committee that a saved file carries."""
 
-    classes_: NDArray[Any]
     n_features_in_: int
     table_: TableSchema
-    committee_: Committee
+    committee_: Committee | RegressionCommittee
     categorical_features: Any = "from_dtype"
     n_jobs: int | None = None
 
     # --- rows in ---------------------------------------------------------------------------------------------
 
-    def _rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
-        """Check and encode training rows; sets ``classes_``, ``table_``, ``n_features_in_`` and names.
+    def _encoded(
+        self, X: Any, target: NDArray[Any], sample_weight: ArrayLike | None
+    ) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[np.float64], bool]:
+        """Check and encode training rows: matrix, target, weights, and whether these are all equal.
 
-        Rows of zero weight are left out here, so that no learner ever meets them.
+        Sets ``table_``, ``n_features_in_`` and names. Rows of zero weight are left out here, so that no learner
+        ever meets them.
         """
-        X, y = self._checked(X, y)
-        classes, labels = class_numbers(y)
+        X, target = self._checked(X, target)
         self.table_ = TableSchema.learn(X, self.categorical_features)
         encoded = self.table_.encode(X)
         uniform = sample_weight is None
         weights = _row_weights(sample_weight, encoded)
         if not uniform and not weights.all():
             keep = weights > 0
-            encoded, labels, weights = encoded[keep], labels[keep], weights[keep]
-            present, labels = np.unique(labels, return_inverse=True)
-            classes = classes[present]
-        if len(classes) < 2:
-            raise ValueError(
-                f"y holds one class only, {classes.tolist()[0]!r} (rows of zero weight do not count); "
-                "a classifier needs at least two."
-            )
-        if len(classes) > MAX_CLASSES:
-            raise ValueError(
-                f"y holds {len(classes)} classes; at most {MAX_CLASSES} are possible. Is it a number to predict?"
-            )
-        self.classes_ = classes
-        return Rows(encoded, labels.astype(np.uint16, copy=False), weights, uniform)
+            encoded, target, weights = encoded[keep], target[keep], weights[keep]
+        return encoded, target, weights, uniform
 
-    def _checked(self, X: Any, y: ArrayLike | None) -> tuple[Any, NDArray[Any]]:
+    def _checked(self, X: Any, target: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
         """scikit-learn's checks of the pair, for arrays and frames; values are the table's affair."""
-        target = label_vector(y)
         if not is_frame(X):
             X, target = validate_data(self, numeric_matrix(X, None), target, ensure_all_finite=False)
             return X, target
@@ -118,23 +84,15 @@ class CommitteeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         _refuse_empty(X)
         return X, target
 
-    def _validation_rows(self, X_val: Any, y_val: ArrayLike | None) -> Rows | None:
-        """Encode a validation set by the training table; None when none was given."""
+    def _validation_matrix(self, X_val: Any, y_val: ArrayLike | None) -> NDArray[np.float64] | None:
+        """A validation set's rows by the training table; None when none were given."""
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val go together; one of them is missing.")
-        if X_val is None:
-            return None
-        encoded = self.table_.encode(self._named(X_val))
-        target: NDArray[Any] = column_or_1d(y_val)
-        check_consistent_length(encoded, target)
-        number = {label: k for k, label in enumerate(self.classes_.tolist())}
-        unknown = [label for label in target.tolist() if label not in number]
-        if unknown:
-            raise ValueError(
-                f"y_val holds {unknown[0]!r}, which is not a class of y; its classes are {self.classes_.tolist()}."
-            )
-        labels = [number[label] for label in target.tolist()]
-        return Rows(encoded, np.array(labels, dtype=np.uint16), np.ones(len(labels)), uniform=True)
+        return None if X_val is None else self.table_.encode(self._named(X_val))
+
+    @abstractmethod
+    def _validation_rows(self, X_val: Any, y_val: ArrayLike | None) -> Rows | TargetRows | None:
+        """Encode a validation set by the training table; None when none was given."""
 
     def _named(self, X: Any) -> Any:
         """X as the committee takes it: names and width checked, arrays made float64."""
@@ -148,6 +106,79 @@ class CommitteeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         _check_n_features(self, X, reset=False)
         _refuse_empty(X)
         return X
+
+    # --- the committee out -----------------------------------------------------------------------------------
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Share of the voters' weighted split gain that each feature earned, ``(p,)``."""
+        check_is_fitted(self)
+        return self.committee_.feature_importances_
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted learner to a file that `committee.load` reads; loading never runs code.
+
+        Parameters
+        ----------
+        path : str or path
+            Written beside and moved into place, so that an interruption leaves the old file whole.
+
+        Raises
+        ------
+        TypeError
+            If a voter or parameter cannot be stored without pickle.
+        """
+        from committee.store import save
+
+        check_is_fitted(self)
+        save(self, path)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+class CommitteeClassifier(ClassifierMixin, CommitteeEstimator):  # type: ignore[misc]
+    """Base of the library's classifiers."""
+
+    classes_: NDArray[Any]
+    committee_: Committee
+
+    # --- rows in ---------------------------------------------------------------------------------------------
+
+    def _rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
+        """Check and encode training rows; sets ``classes_``, ``table_``, ``n_features_in_`` and names."""
+        encoded, target, weights, uniform = self._encoded(X, label_vector(y), sample_weight)
+        classes, labels = class_numbers(target)
+        if len(classes) < 2:
+            raise ValueError(
+                f"y holds one class only, {classes.tolist()[0]!r} (rows of zero weight do not count); "
+                "a classifier needs at least two."
+            )
+        if len(classes) > MAX_CLASSES:
+            raise ValueError(
+                f"y holds {len(classes)} classes; at most {MAX_CLASSES} are possible. Is it a number to predict?"
+            )
+        self.classes_ = classes
+        return Rows(encoded, labels.astype(np.uint16, copy=False), weights, uniform)
+
+    def _validation_rows(self, X_val: Any, y_val: ArrayLike | None) -> Rows | None:
+        """Encode a validation set by the training table; None when none was given."""
+        encoded = self._validation_matrix(X_val, y_val)
+        if encoded is None:
+            return None
+        target: NDArray[Any] = column_or_1d(y_val)
+        check_consistent_length(encoded, target)
+        number = {label: k for k, label in enumerate(self.classes_.tolist())}
+        unknown = [label for label in target.tolist() if label not in number]
+        if unknown:
+            raise ValueError(
+                f"y_val holds {unknown[0]!r}, which is not a class of y; its classes are {self.classes_.tolist()}."
+            )
+        labels = [number[label] for label in target.tolist()]
+        return Rows(encoded, np.array(labels, dtype=np.uint16), np.ones(len(labels)), uniform=True)
 
     def _member(self, parameter: str, given: Any) -> BaseEstimator:
         """The user's classifier to clone for each voter, told which columns of the matrix are categories."""
@@ -195,35 +226,34 @@ class CommitteeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.committee_.staged_predict_proba(self._named(X), n_threads=n_threads(self.n_jobs))
 
-    @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        """Share of the voters' weighted split gain that each feature earned, ``(p,)``."""
+
+class CommitteeRegressor(RegressorMixin, CommitteeEstimator):  # type: ignore[misc]
+    """Base of the library's regressors."""
+
+    committee_: RegressionCommittee
+
+    def _rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> TargetRows:
+        """Check and encode training rows; sets ``table_``, ``n_features_in_`` and names."""
+        return TargetRows(*self._encoded(X, target_vector(y), sample_weight))
+
+    def _validation_rows(self, X_val: Any, y_val: ArrayLike | None) -> TargetRows | None:
+        """Encode a validation set by the training table; None when none was given."""
+        encoded = self._validation_matrix(X_val, y_val)
+        if encoded is None:
+            return None
+        target = target_vector(y_val, "y_val")
+        check_consistent_length(encoded, target)
+        return TargetRows(encoded, target, np.ones(len(target)), uniform=True)
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Predicted number of every row, ``(n,)``; ``(n, D)`` where the learner predicts D at once."""
         check_is_fitted(self)
-        return self.committee_.feature_importances_
+        return self.committee_.predict(self._named(X), n_threads=n_threads(self.n_jobs))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted classifier to a file that `committee.load` reads; loading never runs code.
-
-        Parameters
-        ----------
-        path : str or path
-            Written beside and moved into place, so that an interruption leaves the old file whole.
-
-        Raises
-        ------
-        TypeError
-            If a voter or parameter cannot be stored without pickle.
-        """
-        from committee.store import save
-
+    def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Predictions after each voter."""
         check_is_fitted(self)
-        save(self, path)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        return tags
+        return self.committee_.staged_predict(self._named(X), n_threads=n_threads(self.n_jobs))
 
 
 def seeded(member: BaseEstimator, seed: int) -> BaseEstimator:

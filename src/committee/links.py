@@ -5,14 +5,15 @@ names; a further link is one more class here and one more line there.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from math import inf, isfinite
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit, log_ndtr, ndtr
 
+from committee.named import Named, read_named
 from committee.voters.forest import Forest
 from committee.voters.linear_scores import LinearScores
 from committee.voters.protocol import Voters
@@ -20,7 +21,7 @@ from committee.voters.protocol import Voters
 Scores = NDArray[np.float64]
 
 
-class Link(ABC):
+class Link(Named, ABC):
     """What every link does: `probability`, and going to and from JSON.
 
     Two promises hold for every link, whatever the scores: each row of `probability` sums to one, and its
@@ -29,8 +30,6 @@ class Link(ABC):
     sigma(40) and sigma(50) both to 1. Where a probability rounds to that of the winner, the winner's is moved
     up by one unit in the last place.
     """
-
-    name: ClassVar[str]
 
     def probability(self, F: ArrayLike, total: float | None = None) -> Scores:
         """Class probabilities of scores.
@@ -68,7 +67,7 @@ class Link(ABC):
             raise ValueError(f"F has shape {np.shape(F)}; a link needs (n,) or (n, K).")
         return _let_win(self._probability(scores, total), elected(scores))
 
-    def check_votes(self, voters: Voters, weights: NDArray[np.float64]) -> None:  # noqa: B027  # most take all
+    def check_votes(self, voters: Voters, weights: NDArray[np.float64]) -> None:  # most take all
         """Refuse, with ``ValueError``, votes or weights that this link cannot turn into probabilities."""
 
     @abstractmethod
@@ -78,10 +77,6 @@ class Link(ABC):
     def settle(self, tally: Scores, total: float) -> Scores:
         """The tally with the ties that this link sees in it; the array itself if there are no others."""
         return tally
-
-    def to_json(self) -> dict[str, Any]:
-        """Name and numbers, as JSON can hold them; `from_json` reads them back."""
-        return {"name": self.name, **asdict(self)}  # type: ignore[call-overload]  # subclasses are dataclasses
 
 
 @dataclass(frozen=True)
@@ -278,7 +273,37 @@ class Share(Link):
         return _mean(F, total, np.full_like(F, 1.0 / F.shape[1]))
 
 
-LINKS: dict[str, type[Link]] = {link.name: link for link in (Softmax, Logistic, Probit, Share)}
+@dataclass(frozen=True)
+class Truncated(Link):
+    """Scores that are differences of probabilities: p_1 = (1 + F)/2 within [0, 1]; for more classes normalised.
+
+    The minimiser of the squared hinge loss is F = p_1 - p_0 [1]_, and scores outside [-1, 1] say no more than
+    that the class is certain. With more than two classes each F_k stands for its own question ("class k or not");
+    a row on which every one of them is answered "certainly not" is uniform.
+
+    References
+    ----------
+    .. [1] T. Zhang (2004). Statistical behavior and consistency of classification methods based on convex risk
+       minimization. Annals of Statistics 32(1).
+
+    Examples
+    --------
+    >>> from committee.links import Truncated
+    >>> Truncated().probability([-0.5, 0.0, 3.0]).tolist()
+    [[0.75, 0.25], [0.5, 0.5], [0.0, 1.0]]
+    """
+
+    name: ClassVar[str] = "truncated"
+
+    def _probability(self, F: Scores, total: float | None) -> Scores:
+        if F.shape[1] <= 2:
+            z = np.clip(_signed(F), -1.0, 1.0)
+            return np.column_stack([(1.0 - z) / 2.0, (1.0 + z) / 2.0])
+        shares = (1.0 + np.clip(F, -1.0, 1.0)) / 2.0
+        return _mean(shares, None, np.full_like(F, 1.0 / F.shape[1]))
+
+
+LINKS: dict[str, type[Link]] = {link.name: link for link in (Softmax, Logistic, Probit, Share, Truncated)}
 """Every link under the name that a file stores."""
 
 
@@ -307,17 +332,7 @@ def from_json(stored: object) -> Link:
     >>> from_json(Logistic(scale=1.5).to_json())
     Logistic(scale=1.5)
     """
-    if not isinstance(stored, dict):
-        raise ValueError(f"link is {type(stored).__name__}; it must be an object with a name.")
-    name = stored.get("name")
-    if not isinstance(name, str) or name not in LINKS:
-        raise ValueError(f"link name is {name!r}; known are {', '.join(LINKS)}.")
-    numbers = {key: value for key, value in stored.items() if key != "name"}
-    known = {field.name for field in fields(LINKS[name])}  # type: ignore[arg-type]  # every link is a dataclass
-    unknown = [key for key in numbers if key not in known]
-    if unknown:
-        raise ValueError(f"link {name!r} has no {unknown[0]!r}; it knows {sorted(known) or 'nothing else'}.")
-    return LINKS[name](**numbers)
+    return read_named(stored, LINKS, "link")
 
 
 def elected(F: Scores) -> NDArray[np.intp]:

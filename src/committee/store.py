@@ -19,8 +19,9 @@ from typing import NoReturn
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from committee.model_document import Arrays, Document, describe, rebuild
+from committee.model_document import describe, rebuild
 from committee.typed_json import field
+from committee.voters_document import Arrays, Document
 
 FORMAT = "committee"
 SCHEMA_VERSION = 1

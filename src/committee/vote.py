@@ -6,28 +6,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_array, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
-from committee.links import Link, elected
-from committee.voters.forest import Forest
+from committee.links import Link, Share, elected
 from committee.voters.protocol import VoterIndex, Voters
+from committee.weighted_votes import Scores, WeightedVotes
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
-
-Scores = NDArray[np.float64]
 
 _BLOCK = 1 << 22
 """Votes held at a time while they are brought into their final form."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Committee:
+class Committee(WeightedVotes):
     """T voters h_t with weights w_t, and the vote they cast.
 
     The score is the weighted sum of the votes,
 
-        F(x) = sum_t w_t h_t(x).
+        F(x) = F_0 + sum_t w_t h_t(x),
+
+    with F_0 = 0 where there is no intercept.
 
     A label voter names one class (a one in that class's column of the tally, zeros elsewhere) or abstains
     (zeros); a score voter gives a number per class, or one signed number for two classes. The (first) largest
@@ -40,7 +40,7 @@ class Committee:
     Parameters
     ----------
     voters : Voters
-        T voters: a `Forest` or `EstimatorVoters`.
+        T voters: a `Forest`, `Rounds` or `EstimatorVoters`.
     weights : array-like (T,)
         Weight of each voter, finite. Negative ones are allowed except with the share link. If all are zero,
         F is zero everywhere: the first class is elected, all probabilities are equal and all margins zero.
@@ -52,12 +52,16 @@ class Committee:
     table : TableSchema, default=None
         How a user's table becomes the voters' matrix. None: a `Forest` takes numeric arrays, coded as in
         training, and `EstimatorVoters` take whatever their members take.
+    intercept : array-like (D,), default=None
+        F_0, one finite number per column of the tally: one per class, or one alone for two classes. In margins it
+        counts as a voter of weight 1 that says the same of every row. None: no such voter.
 
     Raises
     ------
     ValueError
         If there is no voter, the weights are not T finite numbers, the classes are not different or not as
-        many as the voters know, or the share link meets negative weights or leaves that are no shares.
+        many as the voters know, the intercept is not D finite numbers or the link is one that averages votes, or the
+        share link meets negative weights or leaves that are no shares.
 
     Examples
     --------
@@ -78,26 +82,24 @@ class Committee:
     classes: NDArray[Any]
     link: Link
     table: "TableSchema | None" = None
+    intercept: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
-        weights = np.array(self.weights, dtype=np.float64)  # a copy: a committee does not change
+        self._check_parts()
         classes = np.array(self.classes)
-        if not len(self.voters):
-            raise ValueError("voters is empty; a committee needs at least one voter.")
-        if weights.shape != (len(self.voters),):
-            raise ValueError(f"weights has shape {weights.shape}; {len(self.voters)} voters need one each.")
-        if not np.isfinite(weights).all():
-            t = int(np.argmin(np.isfinite(weights)))
-            raise ValueError(f"weights[{t}] is {weights[t]}; weights must be finite.")
         if classes.ndim != 1 or not len(classes) or len(set(classes.tolist())) < len(classes):
             raise ValueError(f"classes is {classes!r}; it must be a vector of different labels.")
-        known = getattr(self.voters, "n_classes", len(classes))
-        if known != len(classes):
-            raise ValueError(f"classes has {len(classes)} labels; the voters choose from {known} classes.")
-        weights.flags.writeable = classes.flags.writeable = False
-        object.__setattr__(self, "weights", weights)
+        if self.voters.n_classes != len(classes):
+            raise ValueError(
+                f"classes has {len(classes)} labels; the voters choose from {self.voters.n_classes} classes."
+            )
+        classes.flags.writeable = False
         object.__setattr__(self, "classes", classes)
-        self.link.check_votes(self.voters, weights)
+        self.link.check_votes(self.voters, self.weights)
+        if self.intercept is not None and (isinstance(self.link, Share) or getattr(self.link, "normalized", False)):
+            raise ValueError(
+                f"intercept is no vote to average, as {self.link} does; use another link, or no intercept."
+            )
 
     @classmethod
     def from_estimator(cls, estimator: Any) -> "Committee":
@@ -142,31 +144,9 @@ class Committee:
     # -- size ---------------------------------------------------------------------------------------------
 
     @property
-    def n_voters(self) -> int:
-        """Number of voters T."""
-        return len(self.voters)
-
-    @property
     def n_classes(self) -> int:
         """Number of classes K."""
         return len(self.classes)
-
-    @property
-    def n_nodes(self) -> int:
-        """Tree nodes of all voters together; voters that are no trees count 0."""
-        return int(self.voters.n_nodes.sum())
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held by the voters and their weights."""
-        return self.voters.nbytes + self.weights.nbytes
-
-    @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        """Share of the weighted split gain that each feature earned, ``(p,)``; only for a `Forest`."""
-        if not isinstance(self.voters, Forest):
-            raise AttributeError("feature_importances_ needs voters that are native trees (a Forest).")
-        return self.voters.feature_importances(self.weights)
 
     def __repr__(self) -> str:
         return f"Committee({self.n_voters} voters, {self.n_classes} classes, {self.link.name} link)"
@@ -174,7 +154,7 @@ class Committee:
     # -- the vote -----------------------------------------------------------------------------------------
 
     def decision_function(self, X: Any, *, n_threads: int = 1) -> Scores:
-        """Scores F(x) = sum_t w_t h_t(x).
+        """Scores F(x) = F_0 + sum_t w_t h_t(x).
 
         Parameters
         ----------
@@ -195,7 +175,8 @@ class Committee:
 
         Examples
         --------
-        ``committee.decision_function(X)`` is ``committee.votes(X) @ committee.weights`` for two classes.
+        ``committee.decision_function(X)`` is ``committee.votes(X) @ committee.weights`` for two classes, and the
+        intercept if there is one.
         """
         return self._signed(self._tally(self._prepare(X), n_threads))
 
@@ -239,7 +220,7 @@ class Committee:
         return self._probability(tally, self._total(self.weights))
 
     def votes(self, X: Any, *, n_threads: int = 1) -> NDArray[np.int8] | NDArray[np.int16] | Scores:
-        """The vote matrix H: what each voter says about each row.
+        """The vote matrix H: what each voter says about each row; the intercept is none of them.
 
         Parameters
         ----------
@@ -250,7 +231,7 @@ class Committee:
         -------
         array
             Two classes: ``(n, T)``, int8 in {-1, 0, +1} for label voters (0 abstains), signed float64 for
-            score voters (second class minus first), so that F = H w. More classes: int16 ``(n, T)`` class
+            score voters (second class minus first), so that F = F_0 + H w. More classes: int16 ``(n, T)`` class
             indices (-1 abstains) for label voters, float64 ``(n, T, K)`` for score voters.
 
         Examples
@@ -279,7 +260,8 @@ class Committee:
 
         and with more classes m_i = (F_y - max_{k != y} F_k) / sum_t |w_t| s_t [1]_. The spread s_t is 1 for a
         label voter, and for a score voter the most that one of its votes can favour a class over another; an
-        abstaining voter counts in the sum. Outside ties a row is right if and only if its margin is positive.
+        abstaining voter counts in the sum, and so does an intercept, as a voter of weight 1: by its own spread,
+        |F_0| or max_k F_0k - min_k F_0k. Outside ties a row is right if and only if its margin is positive.
 
         Parameters
         ----------
@@ -323,7 +305,7 @@ class Committee:
                 rivals = F.copy()
                 rivals[rows, truth] = -np.inf
                 lead = lead - rivals.max(axis=1)
-        total = float(np.abs(self.weights) @ self.voters.spread)
+        total = float(np.abs(self.weights) @ self.voters.spread) + self._intercept_spread
         # F and the total are sums in different orders, so their quotient may pass 1 by a rounding
         return np.clip(lead / total, -1.0, 1.0) if total > 0 else np.zeros(len(lead))
 
@@ -389,7 +371,7 @@ class Committee:
     # -- another vote of the same voters ------------------------------------------------------------------
 
     def select(self, indices: VoterIndex, weights: ArrayLike | None = None, *, link: Link | None = None) -> "Committee":
-        """A committee of some of the voters, or of all with other weights.
+        """A committee of some of the voters, or of all with other weights; the intercept stays.
 
         Parameters
         ----------
@@ -414,48 +396,27 @@ class Committee:
         ``committee.select(slice(10))`` are the first ten voters;
         ``committee.select(slice(None), new_weights)`` is the same committee re-weighted.
         """
-        chosen = np.atleast_1d(np.arange(self.n_voters)[indices])
-        if not len(chosen):
-            raise ValueError("indices selects no voter; a committee needs at least one.")
+        chosen = self._chosen(indices)
         return Committee(
             self.voters[chosen],
             self.weights[chosen] if weights is None else np.asarray(weights, dtype=np.float64),
             self.classes,
             self.link if link is None else link,
             self.table,
+            self.intercept,
         )
 
     # -- the steps ----------------------------------------------------------------------------------------
 
-    def _prepare(self, X: Any) -> Any:
-        """What the voters take."""
-        if self.table is not None:
-            return self.table.encode(X)
-        if not isinstance(self.voters, Forest):
-            return X  # the members check it
-        data = check_array(X, dtype=np.float64, order="C", ensure_all_finite="allow-nan", input_name="X")
-        if data.shape[1] != self.voters.n_features:
-            raise ValueError(f"X has {data.shape[1]} columns; the voters need {self.voters.n_features}.")
-        return data
-
-    def _tally(self, data: Any, n_threads: int) -> Scores:
-        return self._settle(self.voters.tally(data, self.weights, n_threads), self._total(self.weights))
-
-    def _stages(self, data: Any, n_threads: int) -> Iterator[tuple[Scores, float]]:
-        """Tally and total weight of the first 1, 2, ..., T voters."""
-        tally: Scores | None = None
-        for t in range(self.n_voters):
-            vote = self.voters[t : t + 1].tally(data, self.weights[t : t + 1], n_threads)
-            # a new array each time: what was handed out stays as it was
-            tally = vote if tally is None else tally + vote
-            total = self._total(self.weights[: t + 1])
-            yield self._settle(tally, total), total
-
-    def _total(self, weights: NDArray[np.float64]) -> float:
-        return float(np.abs(weights).sum())
-
     def _settle(self, tally: Scores, total: float) -> Scores:
         return self.link.settle(tally, total) if self.voters.kind == "score" else tally
+
+    @property
+    def _intercept_spread(self) -> float:
+        """The most that the intercept can change a margin."""
+        if self.intercept is None:
+            return 0.0
+        return float(abs(self.intercept[0]) if len(self.intercept) == 1 else np.ptp(self.intercept))
 
     def _signed(self, tally: Scores) -> Scores:
         """F of a tally: signed for two classes."""

@@ -93,6 +93,17 @@ def probit(F: Sequence[float]) -> list[float]:
     return [p / sum(each) for p in each]
 
 
+def truncated(F: Sequence[float]) -> list[float]:
+    def clipped(z: float) -> float:
+        return min(max((1.0 + z) / 2.0, 0.0), 1.0)
+
+    if len(F) <= 2:
+        (z,) = score(F, 2)
+        return [clipped(-z), clipped(z)]
+    each = [clipped(value) for value in F]
+    return [p / sum(each) for p in each] if sum(each) > 0 else [1.0 / len(F)] * len(F)
+
+
 def share(F: Sequence[float], total: float | None = None) -> list[float]:
     if len(F) == 1:
         assert total is not None

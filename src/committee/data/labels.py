@@ -1,4 +1,4 @@
-"""Labels in: a vector of one type, without gaps, and the number of each row's class."""
+"""What is to be learned: labels of one type and the number of each row's class, or numbers; without gaps."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, column_or_1d
+
+MAX_TARGET = 1e150
+"""Losses square a target, and sums of squares must stay finite."""
 
 
 def label_vector(y: ArrayLike | None) -> NDArray[Any]:
@@ -80,6 +83,52 @@ def class_numbers(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
             number[present] = np.arange(len(present))
             return (present + low).astype(y.dtype), number[shifted]
     return np.unique(y, return_inverse=True)
+
+
+def target_vector(y: ArrayLike | None, name: str = "y") -> NDArray[np.float64]:
+    """The numbers to predict as a float64 vector.
+
+    Parameters
+    ----------
+    y : array-like (n,)
+        Real numbers; a series of pandas, polars or Arrow too.
+    name : str, default="y"
+        What errors call it.
+
+    Returns
+    -------
+    float64 array (n,)
+
+    Raises
+    ------
+    ValueError
+        If `y` is None, not one-dimensional, holds what is no number, a missing or infinite one, or one whose
+        square no float64 holds.
+
+    Examples
+    --------
+    >>> target_vector([1, 2]).tolist()
+    [1.0, 2.0]
+    """
+    if y is None:
+        raise ValueError(f"A regressor requires {name} to be passed, but the target {name} is None.")
+    given: NDArray[Any] = column_or_1d(y, warn=True)
+    if given.dtype.kind == "O":
+        given = np.array([np.nan if _is_missing(number) else number for number in given])
+    if given.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{name} holds {given.dtype.name} values; a regressor predicts real numbers, {name}.astype(float)."
+        )
+    target = given.astype(np.float64, copy=False)
+    if (missing := np.isnan(target)).any():
+        raise ValueError(f"Input {name} contains NaN: row {np.argmax(missing)} has no number; leave such rows out.")
+    if (huge := ~(np.abs(target) <= MAX_TARGET)).any():
+        row = int(np.argmax(huge))
+        raise ValueError(
+            f"{name}[{row}] is {target[row]}; targets must be finite, within -{MAX_TARGET:.0e} and {MAX_TARGET:.0e}. "
+            "Leave such rows out, or rescale."
+        )
+    return target
 
 
 def _check_objects(target: NDArray[Any]) -> None:

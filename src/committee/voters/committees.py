@@ -57,6 +57,11 @@ class BoostedCommittees:
         return self.members.n_classes
 
     @property
+    def n_outputs(self) -> int:
+        """Columns of a tally: one per class, for labels and shares alike."""
+        return self.n_classes
+
+    @property
     def n_features(self) -> int:
         """Width of the encoded matrix."""
         return self.members.n_features

@@ -16,7 +16,7 @@ from committee.data.binning import Binned, Bins
 from committee.voters.forest import Forest
 
 if TYPE_CHECKING:
-    from committee._core import Criterion
+    from committee._core import Criterion, GradientTree
 
 
 @dataclass(frozen=True)
@@ -80,12 +80,13 @@ def n_features_tried(max_features: int | float | str | None, p: int) -> int:
 
 
 def plant(
-    trees: Sequence[GrownTree],
+    trees: Sequence[GrownTree] | Sequence[GradientTree],
     bins: Bins,
     n_classes: int,
     *,
     label: Sequence[NDArray[np.int32]] | None = None,
     value: Sequence[NDArray[np.float64]] | None = None,
+    weight: Sequence[NDArray[np.float64]] | None = None,
 ) -> Forest:
     """A `Forest` of grown trees.
 
@@ -99,6 +100,8 @@ def plant(
         Number of classes K.
     label, value : sequence of arrays
         What each tree's nodes vote: class indices ``(N,)`` or scores ``(N, D)``; exactly one of the two.
+    weight : sequence of float64 arrays (N,), default=None
+        Weight of each node's rows. None: the sum of its class weights.
     """
     feature = np.concatenate([tree.feature for tree in trees])
     bin = np.concatenate([tree.bin for tree in trees])
@@ -116,7 +119,7 @@ def plant(
         label=None if label is None else np.concatenate(label),
         value=None if value is None else np.concatenate(value),
         gain=np.concatenate([tree.gain for tree in trees]),
-        weight=np.concatenate([tree.sums.sum(axis=1) for tree in trees]),
+        weight=np.concatenate([tree.sums.sum(axis=1) for tree in trees] if weight is None else weight),
         count=np.concatenate([tree.count for tree in trees]),
     )
 

@@ -104,6 +104,11 @@ class LinearScores(ModelForest):
         return "score"
 
     @property
+    def n_outputs(self) -> int:
+        """Columns of a tally: 1 for two classes, otherwise one per class."""
+        return int(self.coefficient.shape[1])
+
+    @property
     def spread(self) -> F64:
         """The most that a score can change a training row's margin, ``(T,)``."""
         one_output = self.n_classes == 2

@@ -108,6 +108,11 @@ class ModelForest:
         return self.forest.n_classes
 
     @property
+    def n_outputs(self) -> int:
+        """Columns of a tally: one per class, for labels and probabilities alike."""
+        return self.n_classes
+
+    @property
     def n_features(self) -> int:
         """Width of the encoded matrix."""
         return self.forest.n_features

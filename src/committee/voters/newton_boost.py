@@ -12,7 +12,7 @@ from committee import _core
 from committee.data.binning import Bins
 from committee.data.design import Design
 from committee.data.frames import TableSchema
-from committee.estimator import Rows
+from committee.rows import Rows
 from committee.voters.forest import Forest
 from committee.voters.growing import GrowthLimits, grower, plant
 from committee.voters.linear_scores import LinearScores

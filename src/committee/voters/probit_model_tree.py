@@ -17,12 +17,13 @@ from committee import _core
 from committee.data.binning import Binned
 from committee.data.design import Design
 from committee.data.frames import TableSchema
-from committee.estimator import CommitteeClassifier, Rows
+from committee.estimator import CommitteeClassifier
 from committee.explain.contributions import contributions
 from committee.explain.importances import feature_importances, risk_falls
 from committee.explain.leaf_models import leaf_models
 from committee.links import Share
 from committee.parallel import N_JOBS, n_threads
+from committee.rows import Rows
 from committee.vote import Committee
 from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits, grower, leaf_labels, plant
 from committee.voters.model_forest import LinkName, ModelForest

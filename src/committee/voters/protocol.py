@@ -16,14 +16,27 @@ VoterIndex: TypeAlias = int | slice | NDArray[np.integer] | NDArray[np.bool_] | 
 class Voters(Protocol):
     """T voters that share their inputs and classes.
 
-    `Forest` (flat trees, native) and `EstimatorVoters` (fitted scikit-learn classifiers) are the two kinds;
-    a `Committee` knows them only through this protocol. ``X`` is always the encoded matrix: C-contiguous
-    float64 ``(n, p)``, categories as codes, NaN where a value is missing.
+    `Forest` (flat trees, native), `Rounds` (a tree for each of several scores), `EstimatorVoters` (fitted
+    scikit-learn classifiers) and the model trees are its kinds; a committee knows them only through this protocol.
+    ``X`` is always the encoded matrix: C-contiguous float64 ``(n, p)``, categories as codes, NaN where a value is
+    missing. In regression every output is a class of its own.
     """
 
     @property
     def kind(self) -> VoteKind:
         """``"label"``: each voter names a class or abstains; ``"score"``: it gives one number per output."""
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes K that the voters choose from, or of numbers D that they predict."""
+
+    @property
+    def n_outputs(self) -> int:
+        """Columns of a tally: K for labels; for scores K, or 1 where one signed score tells two classes apart."""
+
+    @property
+    def n_features(self) -> int | None:
+        """Width p of the encoded matrix; None where the members alone know what they take."""
 
     @property
     def n_nodes(self) -> NDArray[np.int64]:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from committee.voters.forest import Forest
+    from committee.voters.rounds import Rounds
 
 MAX_CLASSES = int(np.iinfo(np.int16).max)
 """Votes are class indices in 16 bits, one of them negative for "abstains"."""
@@ -40,6 +41,28 @@ def check_forest(forest: "Forest") -> None:
     _check_structure(forest)
     _check_votes(forest)
     _check_record(forest)
+
+
+def check_rounds(rounds: "Rounds") -> None:
+    """Look at every value of the rounds of a booster; `Rounds.check` is this function.
+
+    Parameters
+    ----------
+    rounds : Rounds
+        Whole rounds of single numbers, as their construction made sure.
+
+    Raises
+    ------
+    ValueError
+        Naming what is wrong.
+
+    Examples
+    --------
+    ``check_rounds(rounds)`` returns nothing for rounds that training made.
+    """
+    if rounds.n_outputs > MAX_CLASSES:
+        raise ValueError(f"n_outputs is {rounds.n_outputs}; it must be within 1 and {MAX_CLASSES}.")
+    check_forest(rounds.forest)
 
 
 def check_extents(name: str, extents: NDArray[np.int64], end: int, least: int) -> None:

@@ -1,0 +1,171 @@
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "../gradient_grower.hpp"
+#include "arrays.hpp"
+
+namespace committee {
+namespace {
+
+struct GrownGradientTree {
+  nb::object feature, bin, left, missing_left, category_offset, category_bits, gain, count, sums, value, bounds;
+
+  GrownGradientTree(GradientTree&& t, std::size_t n_outputs) {
+    const std::size_t n = t.feature.size();
+    std::vector<std::int64_t> offset{0};
+    std::vector<std::uint32_t> bits;
+    for (const auto& words : t.category_bits) {
+      bits.insert(bits.end(), words.begin(), words.end());
+      offset.push_back(static_cast<std::int64_t>(bits.size()));
+    }
+    std::vector<double> limits;
+    for (const Bounds& b : t.bounds) limits.insert(limits.end(), {b.lower, b.upper});
+    feature = array_of(std::move(t.feature));
+    bin = array_of(std::move(t.bin));
+    left = array_of(std::move(t.left));
+    missing_left = array_of(std::move(t.missing_left));
+    category_offset = array_of(std::move(offset));
+    category_bits = array_of(std::move(bits));
+    gain = array_of(std::move(t.gain));
+    count = array_of(std::move(t.count));
+    sums = array_of(std::move(t.sums), {n, 2 * n_outputs});
+    value = array_of(std::move(t.value), {n, n_outputs});
+    bounds = array_of(std::move(limits), {n, 2});
+  }
+};
+
+class PyGradientGrower {
+ public:
+  PyGradientGrower(Codes codes, In1<std::int32_t> n_bins, In1<std::uint8_t> categorical, int n_outputs, int max_depth,
+                   std::int64_t max_leaf_nodes, std::int64_t min_samples_leaf, double min_hessian_leaf, double leaf_l0,
+                   double leaf_l1, double leaf_l2, bool l0_per_leaf, double min_gain, std::int64_t max_features,
+                   const std::string& growth, std::optional<In1<std::int8_t>> monotone, int n_threads)
+      : codes_(codes), n_outputs_(n_outputs) {
+    require_codes(codes, n_bins);
+    require(codes.shape(0) >= 1, "codes needs at least one row");
+    require(categorical.size() == codes.shape(1), "categorical needs one flag per column");
+    require(n_outputs >= 1, "n_outputs must be at least 1");
+    require(max_depth >= 0 && max_leaf_nodes >= 0 && max_features >= 0, "limits must not be negative");
+    require(min_samples_leaf >= 1, "min_samples_leaf must be at least 1");
+    require(min_hessian_leaf >= 0.0 && min_gain >= 0.0, "min_hessian_leaf and min_gain must not be negative");
+    require(leaf_l0 >= 0.0 && leaf_l1 >= 0.0 && leaf_l2 >= 0.0, "leaf penalties must not be negative");
+    require(growth == "leaf" || growth == "depth", "growth must be 'leaf' or 'depth'");
+    GradientGrowth limits{max_depth,        max_leaf_nodes,   min_samples_leaf,
+                          min_hessian_leaf, min_gain,         {leaf_l0, leaf_l1, leaf_l2, l0_per_leaf},
+                          max_features,     growth == "leaf", {}};
+    if (monotone) {
+      require(monotone->size() == codes.shape(1), "monotone needs one sign per column");
+      require(n_outputs == 1, "monotone constraints need one output");
+      for (std::size_t j = 0; j < monotone->size(); ++j) {
+        const std::int8_t sign = (*monotone)(j);
+        require(sign >= -1 && sign <= 1, "monotone signs must be -1, 0 or 1");
+        require(sign == 0 || categorical(j) == 0, "a categorical column cannot be monotone");
+        limits.monotone.push_back(sign);
+      }
+    }
+    nb::gil_scoped_release release;
+    if (is_wide_) {
+      grower_ = std::make_unique<TableGradientGrower<std::uint16_t>>(
+          table_of<std::uint16_t>(codes, n_bins, categorical.data()), limits, n_outputs, n_threads);
+    } else {
+      grower_ = std::make_unique<TableGradientGrower<std::uint8_t>>(
+          table_of<std::uint8_t>(codes, n_bins, categorical.data()), limits, n_outputs, n_threads);
+    }
+  }
+
+  GrownGradientTree grow(In<double> gradient, In<double> hessian, std::optional<In1<std::int32_t>> rows,
+                         std::optional<In1<std::int32_t>> features, std::uint64_t seed) {
+    const std::int64_t n = grower_->n_rows();
+    require_shape(gradient, n);
+    require_shape(hessian, n);
+    require(!rows || rows->size() >= 1, "rows must name at least one row");
+    require(!features || features->size() >= 1, "features must name at least one column");
+    const GradientRound round{gradient.data(),
+                              hessian.data(),
+                              data_or_null(rows),
+                              rows ? static_cast<std::int64_t>(rows->size()) : n,
+                              data_or_null(features),
+                              features ? static_cast<std::int64_t>(features->size()) : grower_->n_features(),
+                              seed};
+    GradientTree tree;
+    {
+      nb::gil_scoped_release release;
+      const std::scoped_lock one_at_a_time(growing_);  // the buffers are shared
+      tree = grower_->grow(round);
+    }
+    return GrownGradientTree(std::move(tree), static_cast<std::size_t>(n_outputs_));
+  }
+
+  nb::ndarray<nb::numpy, const std::int32_t, nb::ndim<1>> leaf_of_row() const {
+    const std::vector<std::int32_t>& leaf = grower_->leaf_of_row();
+    return {leaf.data(), {leaf.size()}, nb::find(this)};
+  }
+
+ private:
+  void require_shape(const In<double>& a, std::int64_t n) const {
+    const bool one = a.ndim() == 1 && n_outputs_ == 1 && static_cast<std::int64_t>(a.shape(0)) == n;
+    const bool several =
+        a.ndim() == 2 && static_cast<int>(a.shape(0)) == n_outputs_ && static_cast<std::int64_t>(a.shape(1)) == n;
+    require(one || several, "gradient and hessian must be (n,), or (n_outputs, n)");
+  }
+
+  Codes codes_;  // keeps the table's memory
+  int n_outputs_;
+  bool is_wide_ = is_wide(codes_);
+  std::mutex growing_;
+  std::unique_ptr<GradientGrower> grower_;
+};
+
+void py_add_leaf_values(nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu> scores,
+                        In1<std::int32_t> leaf_of_row, In1<double> value, int n_threads) {
+  const auto n = static_cast<std::int64_t>(scores.size());
+  require(leaf_of_row.size() == scores.size(), "leaf_of_row needs one leaf per score");
+  const auto n_values = static_cast<std::uint32_t>(value.size());
+  nb::gil_scoped_release release;
+  Crew crew(n_threads);
+  crew.each(n_blocks(n), n, [&](std::int64_t b) {
+    double* const score = scores.data();
+    const std::int32_t* const leaf = leaf_of_row.data();
+    const double* const of_leaf = value.data();
+    for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i) {
+      const auto at = static_cast<std::uint32_t>(leaf[i]);  // no leaf, -1, is beyond all of them
+      if (at < n_values)
+        score[i] += of_leaf[at];
+      else
+        require(leaf[i] == -1, "leaf_of_row names a leaf without a value");
+    }
+  });
+}
+
+}  // namespace
+
+void register_gradient_grow(nb::module_& m) {
+  nb::class_<GrownGradientTree>(m, "GradientTree")
+      .def_ro("feature", &GrownGradientTree::feature)
+      .def_ro("bin", &GrownGradientTree::bin)
+      .def_ro("left", &GrownGradientTree::left)
+      .def_ro("missing_left", &GrownGradientTree::missing_left)
+      .def_ro("category_offset", &GrownGradientTree::category_offset)
+      .def_ro("category_bits", &GrownGradientTree::category_bits)
+      .def_ro("gain", &GrownGradientTree::gain)
+      .def_ro("count", &GrownGradientTree::count)
+      .def_ro("sums", &GrownGradientTree::sums)
+      .def_ro("value", &GrownGradientTree::value)
+      .def_ro("bounds", &GrownGradientTree::bounds);
+  nb::class_<PyGradientGrower>(m, "GradientGrower")
+      .def(nb::init<Codes, In1<std::int32_t>, In1<std::uint8_t>, int, int, std::int64_t, std::int64_t, double, double,
+                    double, double, bool, double, std::int64_t, const std::string&, std::optional<In1<std::int8_t>>,
+                    int>(),
+           "codes"_a.noconvert(), "n_bins"_a.noconvert(), "categorical"_a.noconvert(), nb::kw_only(), "n_outputs"_a,
+           "max_depth"_a, "max_leaf_nodes"_a, "min_samples_leaf"_a, "min_hessian_leaf"_a, "leaf_l0"_a, "leaf_l1"_a,
+           "leaf_l2"_a, "l0_per_leaf"_a, "min_gain"_a, "max_features"_a, "growth"_a, "monotone"_a.noconvert().none(),
+           "n_threads"_a)
+      .def("grow", &PyGradientGrower::grow, "gradient"_a.noconvert(), "hessian"_a.noconvert(),
+           "rows"_a.noconvert().none(), "features"_a.noconvert().none(), "seed"_a)
+      .def_prop_ro("leaf_of_row", &PyGradientGrower::leaf_of_row, nb::rv_policy::reference_internal);
+  m.def("add_leaf_values", &py_add_leaf_values, "scores"_a.noconvert(), "leaf_of_row"_a.noconvert(),
+        "value"_a.noconvert(), "n_threads"_a);
+}
+
+}  // namespace committee

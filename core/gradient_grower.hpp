@@ -1,0 +1,259 @@
+// A GradientGrower: one binned table, one set of limits, and the buffers that a boosting run reuses.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "gradient_grow.hpp"
+
+namespace committee {
+
+// What a round is about: gradients and hessians (n_outputs x n), perhaps some of the rows and of the features.
+struct GradientRound {
+  const double* gradient;
+  const double* hessian;
+  const std::int32_t* rows;  // null: all
+  std::int64_t n_in_use;
+  const std::int32_t* features;  // null: all
+  std::int64_t n_features;
+  std::uint64_t seed;
+};
+
+class GradientGrower {
+ public:
+  virtual ~GradientGrower() = default;
+  virtual GradientTree grow(const GradientRound& round) = 0;
+  // The leaf of every row in the tree grown last, in memory that the next tree writes anew.
+  virtual const std::vector<std::int32_t>& leaf_of_row() const = 0;
+  virtual std::int64_t n_rows() const = 0;
+  virtual std::int64_t n_features() const = 0;
+};
+
+template <class Code>
+class TableGradientGrower final : public GradientGrower {
+ public:
+  TableGradientGrower(BinnedTable<Code> table, GradientGrowth growth, int n_outputs, int n_threads)
+      : table_(std::move(table)), growth_(std::move(growth)), n_outputs_(n_outputs), n_threads_(n_threads) {
+    Crew crew(n_threads_);
+    leaf_of_row_.assign(static_cast<std::size_t>(table_.n_rows), -1);
+    transpose(crew);
+    require_codes_in_range(table_, crew);
+  }
+
+  const std::vector<std::int32_t>& leaf_of_row() const override { return leaf_of_row_; }
+  std::int64_t n_rows() const override { return table_.n_rows; }
+  std::int64_t n_features() const override { return table_.n_features; }
+
+  GradientTree grow(const GradientRound& round) override {
+    Crew crew(n_threads_);
+    use_rows(round, crew);
+    const WordLayout layout = pack(round, crew);
+    return round.features == nullptr
+               ? grow_on(table_, columns_of(nullptr, table_.n_features), growth_, layout, round, crew)
+               : grow_on_some(layout, round, crew);
+  }
+
+ private:
+  // The chosen columns side by side, so that rows are as short as they can be.
+  GradientTree grow_on_some(const WordLayout& layout, const GradientRound& round, Crew& crew) {
+    const std::int64_t q = round.n_features, n = table_.n_rows, p = table_.n_features;
+    some_codes_.resize(static_cast<std::size_t>(n * q));
+    BinnedTable<Code> some{some_codes_.data(), n, q, {0}, {}};
+    GradientGrowth growth = growth_;
+    growth.max_features = std::min(growth.max_features, q);
+    growth.monotone.clear();
+    for (std::int64_t i = 0; i < q; ++i) {
+      const std::int32_t j = round.features[i];
+      if (j < 0 || j >= p) throw std::invalid_argument("features holds a number outside the table");
+      if (i > 0 && j <= round.features[i - 1]) throw std::invalid_argument("features must rise");
+      some.cell.push_back(some.cell.back() + table_.cell[j + 1] - table_.cell[j]);
+      some.categorical.push_back(table_.categorical[j]);
+      if (!growth_.monotone.empty()) growth.monotone.push_back(growth_.monotone[j]);
+    }
+    crew.each(n_blocks(n), n * q, [&](std::int64_t b) {
+      for (std::int64_t row = b * kRowBlock; row < std::min(n, (b + 1) * kRowBlock); ++row)
+        for (std::int64_t i = 0; i < q; ++i) some_codes_[row * q + i] = table_.codes[row * p + round.features[i]];
+    });
+    GradientTree tree = grow_on(some, columns_of(round.features, q), growth, layout, round, crew);
+    for (std::int32_t& feature : tree.feature)
+      if (feature >= 0) feature = round.features[feature];
+    return tree;
+  }
+
+  std::vector<const Code*> columns_of(const std::int32_t* features, std::int64_t n_features) const {
+    std::vector<const Code*> columns;
+    for (std::int64_t i = 0; i < n_features; ++i)
+      columns.push_back(by_column_.data() + (features ? features[i] : i) * table_.n_rows);
+    return columns;
+  }
+
+  GradientTree grow_on(const BinnedTable<Code>& table, const std::vector<const Code*>& columns,
+                       const GradientGrowth& growth, const WordLayout& layout, const GradientRound& round, Crew& crew) {
+    GradientHistograms<Code> histograms(table, n_outputs_, crew, idle_);
+    histograms.use(layout, words_.data());
+    GradientGrowing<Code> growing(table, columns.data(), growth, n_outputs_, histograms, rows_, scratch_rows_,
+                                  round.seed, crew);
+    GradientTree tree = growing.grow(round.n_in_use, round.rows == nullptr);
+    sum_leaves(tree, growing.leaves(), round, crew);
+    weigh(tree, growth.penalty);
+    if (round.rows != nullptr) walk_others(tree, table, columns, crew);
+    return tree;
+  }
+
+  // The rows of this tree, each at most once.
+  void use_rows(const GradientRound& round, Crew& crew) {
+    const auto n = static_cast<std::size_t>(table_.n_rows);
+    rows_.resize(n);
+    scratch_rows_.resize(n);
+    if (round.rows == nullptr)
+      return crew.each(n_blocks(round.n_in_use), round.n_in_use / 4, [&](std::int64_t b) {
+        const std::int64_t begin = b * kRowBlock, end = std::min(round.n_in_use, begin + kRowBlock);
+        std::iota(rows_.begin() + begin, rows_.begin() + end, static_cast<std::int32_t>(begin));
+      });
+    std::int32_t last = -1;
+    for (std::int64_t i = 0; i < round.n_in_use; ++i) {
+      const std::int32_t row = round.rows[i];
+      if (row <= last || row >= table_.n_rows) throw std::invalid_argument("rows must rise and stay within the table");
+      last = rows_[static_cast<std::size_t>(i)] = row;
+    }
+  }
+
+  // All rows are packed, those of the tree or not: it is one sweep.
+  WordLayout pack(const GradientRound& round, Crew& crew) {
+    const std::int64_t n = table_.n_rows;
+    std::vector<GradientRange> ranges(static_cast<std::size_t>(n_blocks(n * n_outputs_)));
+    const auto of_block = [&](std::int64_t b, auto&& run) {
+      const std::int64_t begin = b * kRowBlock;
+      run(begin, std::min(n * n_outputs_, begin + kRowBlock) - begin);
+    };
+    crew.each(static_cast<std::int64_t>(ranges.size()), n * n_outputs_, [&](std::int64_t b) {
+      of_block(b, [&](std::int64_t begin, std::int64_t m) {
+        ranges[static_cast<std::size_t>(b)] = range_of(round.gradient + begin, round.hessian + begin, m);
+      });
+    });
+    GradientRange range;
+    for (const GradientRange& other : ranges) range.add(other);
+    if (!std::isfinite(range.gradients) || !std::isfinite(range.hessians))
+      throw std::invalid_argument("gradients must be finite, and hessians finite and not negative");
+    if (range.largest_gradient > 1e150 || range.largest_hessian > 1e150)
+      throw std::invalid_argument("a gradient or hessian is larger than 1e150; rescale the target or the weights");
+    const WordLayout layout = word_layout(range, n, static_cast<double>(n * n_outputs_));
+    words_.resize(static_cast<std::size_t>((layout.packed ? 1 : 2) * n * n_outputs_));
+    if (layout.packed)
+      crew.each(static_cast<std::int64_t>(ranges.size()), n * n_outputs_, [&](std::int64_t b) {
+        of_block(b, [&](std::int64_t begin, std::int64_t m) {
+          pack_words(round.gradient + begin, round.hessian + begin, m, layout, words_.data() + begin);
+        });
+      });
+    else
+      for (std::int64_t d = 0; d < n_outputs_; ++d)
+        pack_wide(round.gradient + d * n, round.hessian + d * n, n, layout, words_.data() + 2 * d * n,
+                  words_.data() + (2 * d + 1) * n);
+    return layout;
+  }
+
+  // Gradients and hessians of the leaves once more, in full precision; every leaf's rows learn its number.
+  void sum_leaves(GradientTree& tree, const std::vector<GradientLeaf>& leaves, const GradientRound& round, Crew& crew) {
+    struct Part {
+      std::int64_t begin, end;
+      std::int32_t id;
+    };
+    std::vector<Part> parts;
+    for (const GradientLeaf& leaf : leaves)
+      for (std::int64_t i = leaf.begin; i < leaf.end; i += kRowBlock)
+        parts.push_back({i, std::min(leaf.end, i + kRowBlock), leaf.id});
+    const std::int64_t n = table_.n_rows, width = 2 * n_outputs_;
+    std::vector<double> partial(parts.size() * static_cast<std::size_t>(width));
+    if (round.rows != nullptr) std::fill(leaf_of_row_.begin(), leaf_of_row_.end(), -1);
+    crew.each(static_cast<std::int64_t>(parts.size()), 4 * round.n_in_use * n_outputs_, [&](std::int64_t k) {
+      const Part& part = parts[static_cast<std::size_t>(k)];
+      double* const out = partial.data() + k * width;
+      for (std::int64_t d = 0; d < n_outputs_; ++d) {
+        out[d] = sum_over(round.gradient + d * n, part.begin, part.end);
+        out[n_outputs_ + d] = sum_over(round.hessian + d * n, part.begin, part.end);
+      }
+      for (std::int64_t i = part.begin; i < part.end; ++i) leaf_of_row_[rows_[i]] = part.id;
+    });
+    const auto n_nodes = static_cast<std::int64_t>(tree.feature.size());
+    tree.sums.assign(static_cast<std::size_t>(n_nodes * width), 0.0);
+    for (std::size_t k = 0; k < parts.size(); ++k)
+      for (std::int64_t d = 0; d < width; ++d)
+        tree.sums[parts[k].id * width + d] += partial[static_cast<std::int64_t>(k) * width + d];
+    for (std::int64_t i = n_nodes - 1; i >= 0; --i)  // children come after their parents
+      if (tree.left[i] >= 0)
+        for (std::int64_t d = 0; d < width; ++d)
+          tree.sums[i * width + d] = tree.sums[tree.left[i] * width + d] + tree.sums[(tree.left[i] + 1) * width + d];
+  }
+
+  double sum_over(const double* x, std::int64_t begin, std::int64_t end) const {
+    std::array<double, 4> sum{};  // side by side: an addition need not wait for the last one
+    std::int64_t i = begin;
+    for (; i + 4 <= end; i += 4)
+      for (int k = 0; k < 4; ++k) sum[k] += x[rows_[i + k]];
+    for (; i < end; ++i) sum[0] += x[rows_[i]];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+  }
+
+  void weigh(GradientTree& tree, const LeafPenalty& penalty) const {
+    const std::int64_t D = n_outputs_;
+    for (std::size_t i = 0; i < tree.feature.size(); ++i)
+      for (std::int64_t d = 0; d < D; ++d) {
+        const double G = tree.sums[i * 2 * D + d], H = tree.sums[i * 2 * D + D + d];
+        tree.value.push_back(growth_.monotone.empty()
+                                 ? penalty.weight(G, H)
+                                 : penalty.weight_within(G, H, tree.bounds[i].lower, tree.bounds[i].upper));
+      }
+  }
+
+  // Rows that the tree was not grown on find their leaves.
+  void walk_others(const GradientTree& tree, const BinnedTable<Code>& table, const std::vector<const Code*>& columns,
+                   Crew& crew) {
+    const std::int64_t n = table.n_rows;
+    crew.each(n_blocks(n), 8 * n, [&](std::int64_t b) {
+      for (std::int64_t row = b * kRowBlock; row < std::min(n, (b + 1) * kRowBlock); ++row) {
+        std::int32_t& at = leaf_of_row_[static_cast<std::size_t>(row)];
+        if (at >= 0) continue;
+        at = 0;
+        while (tree.left[at] >= 0) {
+          const std::int32_t j = tree.feature[at];
+          const std::int64_t code = columns[j][row];
+          bool goes_left = code <= tree.bin[at];
+          if (code == table.missing_bin(j))
+            goes_left = tree.missing_left[at] != 0;
+          else if (!tree.category_bits[at].empty())
+            goes_left = (tree.category_bits[at][static_cast<std::size_t>(code / 32)] >> (code % 32)) & 1u;
+          at = tree.left[at] + !goes_left;
+        }
+      }
+    });
+  }
+
+  void transpose(Crew& crew) {
+    const std::int64_t n = table_.n_rows, p = table_.n_features;
+    by_column_.resize(static_cast<std::size_t>(n * p));
+    constexpr std::int64_t kRows = 256;
+    crew.each(n_blocks(n, kRows), n * p / 4, [&](std::int64_t b) {
+      for (std::int64_t j = 0; j < p; ++j)
+        for (std::int64_t i = b * kRows; i < std::min(n, (b + 1) * kRows); ++i)
+          by_column_[static_cast<std::size_t>(j * n + i)] = table_.codes[i * p + j];
+    });
+  }
+
+  const BinnedTable<Code> table_;
+  const GradientGrowth growth_;
+  const std::int64_t n_outputs_;
+  const int n_threads_;
+  std::vector<Code> by_column_, some_codes_;
+  std::vector<std::int32_t> rows_, scratch_rows_, leaf_of_row_;
+  std::vector<std::uint64_t> words_;
+  IdleHistograms idle_;
+};
+
+}  // namespace committee

@@ -1,0 +1,204 @@
+// Histograms of gradients: for every output and cell the sums of gradient, hessian and count over a node's rows.
+//
+// A narrow histogram has one word per output and cell (gradient_words.hpp), a wide one two planes per output:
+// gradients, and hessians with counts. Nodes of few rows are narrow: a third of the bytes to clear, subtract and scan.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "gradient_words.hpp"
+#include "histogram.hpp"
+
+namespace committee {
+
+struct GradientHistogram {
+  bool narrow = false;
+  std::vector<std::uint64_t> sums;  // and eight cells to spare, as they are read eight at a time
+};
+
+struct WordPlanes {  // one word per output: plane d
+  const std::uint64_t* words;
+  std::int64_t n_rows, n_outputs;
+  template <class Add>
+  void operator()(std::int64_t row, Add&& add) const {
+    for (std::int64_t d = 0; d < n_outputs; ++d) add(d, words[d * n_rows + row]);
+  }
+  void prefetch(std::int64_t row) const {
+    for (std::int64_t d = 0; d < n_outputs; ++d) __builtin_prefetch(words + d * n_rows + row);
+  }
+};
+
+template <class Planes>
+struct Removed {  // takes rows out again
+  Planes planes;
+  template <class Add>
+  void operator()(std::int64_t row, Add&& add) const {
+    planes(row, [&](auto plane, std::uint64_t value) { add(plane, -value); });
+  }
+  void prefetch(std::int64_t row) const { planes.prefetch(row); }
+};
+
+struct OneWord {  // the same for one output, known to the compiler
+  const std::uint64_t* words;
+  template <class Add>
+  void operator()(std::int64_t row, Add&& add) const {
+    add(0, words[row]);
+  }
+  void prefetch(std::int64_t row) const { __builtin_prefetch(words + row); }
+};
+
+// Adds a histogram of words to a wide one, and clears it.
+COMMITTEE_CLONES inline void empty_words(std::uint64_t* words, std::int64_t n_cells, const WordLayout& layout,
+                                         std::uint64_t* gradients, std::uint64_t* pairs) {
+  const int g_shift = layout.gradient_shift(), h_shift = layout.count_bits, wide_shift = layout.wide_count_bits;
+  const std::uint64_t h_mask = (std::uint64_t{1} << layout.hessian_bits) - 1;
+  const std::uint64_t c_mask = (std::uint64_t{1} << layout.count_bits) - 1;
+  for (std::int64_t c = 0; c < n_cells; ++c) {
+    const std::uint64_t w = words[c];
+    gradients[c] += static_cast<std::uint64_t>(static_cast<std::int64_t>(w) >> g_shift);
+    pairs[c] += (((w >> h_shift) & h_mask) << wide_shift) + (w & c_mask);
+    words[c] = 0;
+  }
+}
+
+COMMITTEE_CLONES inline void subtract(std::uint64_t* from, const std::uint64_t* what, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) from[i] -= what[i];
+}
+
+// Memory that the trees of a run share.
+struct IdleHistograms {
+  struct Scratch {
+    std::vector<std::uint64_t> words, wide;
+  };
+  std::vector<std::vector<std::uint64_t>> narrow, wide;
+  std::vector<Scratch> scratch;
+};
+
+// Histograms of the nodes of one tree, over words (or wide pairs) of one round.
+template <class Code>
+class GradientHistograms {
+ public:
+  GradientHistograms(const BinnedTable<Code>& table, std::int64_t n_outputs, Crew& crew, IdleHistograms& memory)
+      : table_(table), n_outputs_(n_outputs), crew_(crew), memory_(memory) {}
+
+  // The statistics of a round: layout, and n_outputs planes of words, or 2 n_outputs wide planes.
+  void use(const WordLayout& layout, const std::uint64_t* planes) {
+    layout_ = layout;
+    planes_ = planes;
+  }
+
+  GradientHistogram build(const std::int32_t* rows, std::int64_t n) {
+    if (layout_.packed && n <= layout_.block) {
+      GradientHistogram h = take(true);
+      add_words(rows, 0, n, h.sums.data());
+      return h;
+    }
+    GradientHistogram h = take(false);
+    const std::int64_t size = static_cast<std::int64_t>(h.sums.size()), work = n * table_.n_features * n_outputs_;
+    // a private histogram must be worth zeroing and merging
+    const std::int64_t parts = std::clamp<std::int64_t>(work / (8 * size + 1), 1, crew_.wanted(work));
+    if (memory_.scratch.size() < static_cast<std::size_t>(parts))
+      memory_.scratch.resize(static_cast<std::size_t>(parts));
+    crew_.each(parts, work, [&](std::int64_t part) {
+      std::vector<std::uint64_t>& wide = part == 0 ? h.sums : memory_.scratch[static_cast<std::size_t>(part)].wide;
+      if (part > 0) wide.assign(static_cast<std::size_t>(size), 0);
+      add_wide(rows, n * part / parts, n * (part + 1) / parts, wide.data(),
+               memory_.scratch[static_cast<std::size_t>(part)].words);
+    });
+    for (std::int64_t part = 1; part < parts; ++part) {
+      const std::vector<std::uint64_t>& other = memory_.scratch[static_cast<std::size_t>(part)].wide;
+      for (std::int64_t i = 0; i < size; ++i) h.sums[i] += other[static_cast<std::size_t>(i)];
+    }
+    return h;
+  }
+
+  // What the smaller child leaves of its parent; n rows.
+  GradientHistogram rest(GradientHistogram parent, const GradientHistogram& smaller, std::int64_t n) {
+    const std::int64_t size = static_cast<std::int64_t>(smaller.sums.size());
+    if (parent.narrow == smaller.narrow) {
+      subtract(parent.sums.data(), smaller.sums.data(), size);
+      return layout_.packed && !parent.narrow && n <= layout_.block ? narrowed(std::move(parent)) : std::move(parent);
+    }
+    const std::int64_t cells = table_.n_cells();  // a wide parent, a narrow child
+    for (std::int64_t d = 0; d < n_outputs_; ++d)
+      for (std::int64_t c = 0; c < cells; ++c) {
+        const std::uint64_t w = smaller.sums[static_cast<std::size_t>(d * cells + c)];
+        parent.sums[static_cast<std::size_t>(2 * d * cells + c)] -= static_cast<std::uint64_t>(layout_.gradient(w));
+        parent.sums[static_cast<std::size_t>((2 * d + 1) * cells + c)] -=
+            layout_.wide_pair(layout_.hessian(w), layout_.count(w));
+      }
+    return n <= layout_.block ? narrowed(std::move(parent)) : std::move(parent);
+  }
+
+  // The same without the child's histogram, when nobody needs that: a narrow parent loses the child's few rows.
+  GradientHistogram without(GradientHistogram parent, const std::int32_t* rows, std::int64_t n) const {
+    if (n_outputs_ == 1)
+      add_rows(table_, rows, 0, n, Removed<OneWord>{{planes_}}, parent.sums.data());
+    else
+      add_rows(table_, rows, 0, n, Removed<WordPlanes>{{planes_, table_.n_rows, n_outputs_}}, parent.sums.data());
+    return parent;
+  }
+
+  void give_back(GradientHistogram h) { (h.narrow ? memory_.narrow : memory_.wide).push_back(std::move(h.sums)); }
+
+  const WordLayout& layout() const { return layout_; }
+
+ private:
+  GradientHistogram take(bool narrow, bool cleared = true) {
+    auto& idle = narrow ? memory_.narrow : memory_.wide;
+    GradientHistogram h{narrow, {}};
+    if (!idle.empty()) {
+      h.sums = std::move(idle.back());
+      idle.pop_back();
+    }
+    const auto size = static_cast<std::size_t>((narrow ? 1 : 2) * n_outputs_ * table_.n_cells() + kLanes);
+    cleared ? h.sums.assign(size, 0) : h.sums.resize(size);
+    return h;
+  }
+
+  void add_words(const std::int32_t* rows, std::int64_t begin, std::int64_t end, std::uint64_t* words) const {
+    if (n_outputs_ == 1) return add_rows(table_, rows, begin, end, OneWord{planes_}, words);
+    add_rows(table_, rows, begin, end, WordPlanes{planes_, table_.n_rows, n_outputs_}, words);
+  }
+
+  void add_wide(const std::int32_t* rows, std::int64_t begin, std::int64_t end, std::uint64_t* wide,
+                std::vector<std::uint64_t>& words) const {
+    if (!layout_.packed)
+      return add_rows(table_, rows, begin, end, WordPlanes{planes_, table_.n_rows, 2 * n_outputs_}, wide);
+    const std::int64_t cells = table_.n_cells();
+    words.assign(static_cast<std::size_t>(n_outputs_ * cells), 0);
+    for (std::int64_t i = begin; i < end; i += layout_.block) {
+      add_words(rows, i, std::min(end, i + layout_.block), words.data());
+      for (std::int64_t d = 0; d < n_outputs_; ++d)
+        empty_words(words.data() + d * cells, cells, layout_, wide + 2 * d * cells, wide + (2 * d + 1) * cells);
+    }
+  }
+
+  GradientHistogram narrowed(GradientHistogram wide) {
+    GradientHistogram h = take(true, false);
+    const std::int64_t cells = table_.n_cells();
+    for (std::int64_t d = 0; d < n_outputs_; ++d) {
+      const std::uint64_t* const g = wide.sums.data() + 2 * d * cells;
+      const std::uint64_t* const pairs = g + cells;
+      std::uint64_t* const words = h.sums.data() + d * cells;
+      for (std::int64_t c = 0; c < cells; ++c)
+        words[c] =
+            layout_.word(static_cast<std::int64_t>(g[c]), layout_.wide_hessian(pairs[c]), layout_.wide_count(pairs[c]));
+    }
+    give_back(std::move(wide));
+    return h;
+  }
+
+  const BinnedTable<Code>& table_;
+  const std::int64_t n_outputs_;
+  Crew& crew_;
+  IdleHistograms& memory_;
+  WordLayout layout_;
+  const std::uint64_t* planes_ = nullptr;
+};
+
+}  // namespace committee

@@ -1,0 +1,475 @@
+// The best split of one node of a gradient tree, read off its histogram: maximises
+//     gain = worth(left) + worth(right) - worth(node)
+// (leaf_weight.hpp), summed over the outputs. Scans work in integer units, where the penalties are scaled to match;
+// eight thresholds are tried at a time. Ties go to the lowest feature, the lowest bin, missing on the right.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "gradient_histogram.hpp"
+#include "lanes.hpp"
+#include "leaf_weight.hpp"
+
+namespace committee {
+
+struct GradientSums {  // of a node, in integers: per output gradient and hessian, and the number of rows
+  std::vector<std::int64_t> gradient, hessian;
+  std::int64_t count = 0;
+
+  double hessians() const {
+    return static_cast<double>(std::accumulate(hessian.begin(), hessian.end(), std::int64_t{0}));
+  }
+};
+
+struct Bounds {
+  double lower = -std::numeric_limits<double>::infinity(), upper = std::numeric_limits<double>::infinity();
+};
+
+struct GradientSplit {
+  double gain = 0.0;
+  std::int32_t feature = -1;
+  std::int32_t bin = -1;  // bins <= bin go left; -1 for a categorical split
+  bool missing_left = false;
+  std::vector<std::uint8_t> category_is_left;
+};
+
+// What a split must satisfy, and what a leaf costs, in integer units.
+struct GradientLimits {
+  LeafPenalty penalty;
+  double weight_unit = 1.0;  // user's weight of a leaf per weight in integer units
+  double gain_unit = 1.0;    // user's gain per gain in integer units
+  double min_hessian = 0.5;  // at least one integer, so that nothing is divided by zero
+  double min_gain = 0.0;     // user's gain
+  std::int64_t min_samples = 1;
+
+  static GradientLimits of(const LeafPenalty& penalty, double min_hessian, double min_gain, std::int64_t min_samples,
+                           const WordLayout& layout) {
+    const double g = layout.gradient_unit, h = layout.hessian_unit;
+    const double gain_unit = h / (g * g);
+    return {{penalty.l0 / gain_unit, penalty.l1 * g, penalty.l2 * h, penalty.l0_per_leaf},
+            h / g,
+            gain_unit,
+            std::max(0.5, min_hessian * h),
+            min_gain,
+            min_samples};
+  }
+};
+
+struct OutputTotals {  // of a node
+  double gradient, hessian;
+};
+
+COMMITTEE_INLINE Lanes as_doubles(const LaneBits& v) {  // of |v| < 2^51
+  return lanes_of(v + 0x4338000000000000) - 0x1.8p52;
+}
+
+COMMITTEE_INLINE Lanes worth(const Lanes& G, const Lanes& H, const LeafPenalty& penalty) {
+  const Lanes excess = absolute(G) - penalty.l1;
+  const Lanes a = excess > 0.0 ? excess : Lanes{};
+  const Lanes s = a * a / (2.0 * (H + penalty.l2)) - penalty.l0;
+  return penalty.l0_per_leaf ? s : (s > 0.0 ? s : Lanes{});
+}
+
+// v[0], v[0] + v[1], ...
+COMMITTEE_INLINE LaneBits running_sums(LaneBits v) {
+  const LaneBits zero{};
+  v += __builtin_shuffle(zero, v, LaneBits{0, 8, 9, 10, 11, 12, 13, 14});
+  v += __builtin_shuffle(zero, v, LaneBits{0, 0, 8, 9, 10, 11, 12, 13});
+  v += __builtin_shuffle(zero, v, LaneBits{0, 0, 0, 0, 8, 9, 10, 11});
+  return v;
+}
+// All bits in the first lanes, none in the others.
+COMMITTEE_INLINE LaneBits first_lanes(std::int64_t n) {
+  static constexpr std::int64_t kBits[2 * kLanes] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
+  LaneBits v;
+  std::memcpy(&v, kBits + kLanes - std::min(n, kLanes), sizeof v);
+  return v;
+}
+// The cells of one plane of a feature as sums of all up to each; begins with what `sum` holds.
+struct RunningCells {
+  const std::uint64_t* cells;
+  LaneBits sum{};
+
+  COMMITTEE_INLINE RunningCells(const std::uint64_t* feature, std::int64_t n_bins, bool missing_left) : cells(feature) {
+    if (missing_left) sum += static_cast<std::int64_t>(feature[n_bins]);
+  }
+  COMMITTEE_INLINE LaneBits next(std::int64_t i, const LaneBits& there) {  // cells i .. i + 7
+    LaneBits v;
+    std::memcpy(&v, cells + i, sizeof v);  // histograms end with eight cells to spare
+    v = running_sums(v & there) + sum;
+    sum = __builtin_shuffle(v, LaneBits{7, 7, 7, 7, 7, 7, 7, 7});
+    return v;
+  }
+};
+
+// Left sums of eight thresholds after the other, from words or from wide planes.
+struct NarrowSums {
+  RunningCells words;
+  int gradient_shift, hessian_shift;
+  std::int64_t hessian_mask, count_mask;
+
+  COMMITTEE_INLINE NarrowSums(const std::uint64_t* feature, std::int64_t n_cells, std::int64_t output,
+                              std::int64_t n_bins, bool missing_left, const WordLayout& layout)
+      : words(feature + output * n_cells, n_bins, missing_left),
+        gradient_shift(layout.gradient_shift()),
+        hessian_shift(layout.count_bits),
+        hessian_mask((std::int64_t{1} << layout.hessian_bits) - 1),
+        count_mask((std::int64_t{1} << layout.count_bits) - 1) {}
+  COMMITTEE_INLINE void next(std::int64_t i, const LaneBits& there, Lanes& g, Lanes& h, Lanes& c) {
+    const LaneBits w = words.next(i, there);
+    g = as_doubles(w >> gradient_shift);
+    h = as_doubles((w >> hessian_shift) & hessian_mask);
+    c = as_doubles(w & count_mask);
+  }
+};
+struct WideSums {
+  RunningCells gradients, pairs;
+  int hessian_shift;
+  std::int64_t count_mask;
+
+  COMMITTEE_INLINE WideSums(const std::uint64_t* feature, std::int64_t n_cells, std::int64_t output,
+                            std::int64_t n_bins, bool missing_left, const WordLayout& layout)
+      : gradients(feature + 2 * output * n_cells, n_bins, missing_left),
+        pairs(feature + (2 * output + 1) * n_cells, n_bins, missing_left),
+        hessian_shift(layout.wide_count_bits),
+        count_mask((std::int64_t{1} << layout.wide_count_bits) - 1) {}
+  COMMITTEE_INLINE void next(std::int64_t i, const LaneBits& there, Lanes& g, Lanes& h, Lanes& c) {
+    const LaneBits w = pairs.next(i, there);
+    g = as_doubles(gradients.next(i, there));
+    h = as_doubles(w >> hessian_shift);
+    c = as_doubles(w & count_mask);
+  }
+};
+
+inline constexpr double kNever = -std::numeric_limits<double>::infinity();
+
+// Both sides have their least share if one's distance from the middle is small enough, |left - total / 2| <=
+// total / 2 - least. How far it is within that reach; negative beyond it.
+COMMITTEE_INLINE Lanes slack(const Lanes& left, double half, double reach) { return reach - absolute(left - half); }
+
+// The gain where both slacks allow it, else -inf; one comparison, as compilers take conditions joined by "and" apart.
+COMMITTEE_INLINE Lanes allowed(const Lanes& gain, const Lanes& a, const Lanes& b) {
+  const Lanes least = a < b ? a : b;
+  return least < 0.0 ? Lanes{} + kNever : gain;
+}
+
+struct FirstLargest {  // per lane the first largest gain, and its place
+  Lanes gain;
+  LaneBits place = LaneBits{} - 1;
+  LaneBits here = {0, 1, 2, 3, 4, 5, 6, 7};
+  COMMITTEE_INLINE void offer(const Lanes& g) {
+    place = g > gain ? here : place;
+    gain = g > gain ? g : gain;
+    here += kLanes;
+  }
+  COMMITTEE_INLINE std::int64_t found(double& largest) const {
+    double gains[kLanes];
+    std::int64_t places[kLanes], best = -1;
+    std::memcpy(gains, &gain, sizeof gains);
+    std::memcpy(places, &place, sizeof places);
+    for (int k = 0; k < kLanes; ++k)
+      if (places[k] >= 0 && (gains[k] > largest || (gains[k] == largest && best >= 0 && places[k] < best))) {
+        largest = gains[k];
+        best = places[k];
+      }
+    return best;
+  }
+};
+
+template <bool kPlain>  // plain: no l0, no l1
+COMMITTEE_INLINE Lanes worth_of_both(const Lanes& g, const Lanes& h, const OutputTotals& total,
+                                     const LeafPenalty& penalty) {
+  const Lanes right = total.gradient - g, right_h = total.hessian - h;
+  if constexpr (!kPlain) return worth(g, h, penalty) + worth(right, right_h, penalty);
+  // over one denominator: a division costs more than all the rest
+  const Lanes a = h + penalty.l2, b = right_h + penalty.l2;
+  return 0.5 * (g * g * b + right * right * a) / (a * b);
+}
+
+// What is scanned: a feature's cells in a node's histogram, its sums per output, and what both sides must have.
+struct Thresholds {
+  const std::uint64_t* feature;  // its first cell, in the first plane
+  std::int64_t n_cells, n_bins;
+  bool narrow, missing_left;
+  const std::vector<OutputTotals>& totals;
+  double half_count, count_reach, half_hessian, hessian_reach;
+};
+
+// The first threshold that gains more than `gain`, which becomes its gain; -1 if there is none.
+template <bool kPlain, class Sums>
+COMMITTEE_INLINE std::int64_t best_of_one(const Thresholds& t, const LeafPenalty& penalty, const WordLayout& layout,
+                                          double& gain) {
+  Sums sums(t.feature, t.n_cells, 0, t.n_bins, t.missing_left, layout);
+  const OutputTotals total = t.totals[0];
+  FirstLargest best{Lanes{} + gain};
+  for (std::int64_t i = 0; i < t.n_bins; i += kLanes) {  // what is beyond the last bin repeats it, and loses the tie
+    Lanes g, h, c;
+    sums.next(i, first_lanes(t.n_bins - i), g, h, c);
+    best.offer(allowed(worth_of_both<kPlain>(g, h, total, penalty), slack(c, t.half_count, t.count_reach),
+                       slack(h, t.half_hessian, t.hessian_reach)));
+  }
+  return best.found(gain);
+}
+
+// The same with several outputs, whose worths and hessians are added up.
+template <bool kPlain, class Sums>
+COMMITTEE_INLINE std::int64_t best_of_several(const Thresholds& t, const LeafPenalty& penalty, const WordLayout& layout,
+                                              double& gain) {
+  const auto n_outputs = static_cast<std::int64_t>(t.totals.size());
+  std::vector<double> gains(static_cast<std::size_t>((t.n_bins + kLanes - 1) / kLanes * kLanes));
+  std::vector<double> hessians(gains.size());
+  FirstLargest best{Lanes{} + gain};
+  for (std::int64_t d = 0; d < n_outputs; ++d) {
+    Sums sums(t.feature, t.n_cells, d, t.n_bins, t.missing_left, layout);
+    for (std::int64_t i = 0; i < t.n_bins; i += kLanes) {
+      Lanes g, h, c;
+      sums.next(i, first_lanes(t.n_bins - i), g, h, c);
+      const Lanes both = worth_of_both<kPlain>(g, h, t.totals[d], penalty) + load(gains.data() + i);
+      h += load(hessians.data() + i);
+      store(gains.data() + i, both);
+      store(hessians.data() + i, h);
+      if (d + 1 == n_outputs)
+        best.offer(allowed(both, slack(c, t.half_count, t.count_reach), slack(h, t.half_hessian, t.hessian_reach)));
+    }
+  }
+  return best.found(gain);
+}
+
+COMMITTEE_CLONES inline std::int64_t best_threshold(const Thresholds& t, const LeafPenalty& penalty,
+                                                    const WordLayout& layout, double& gain) {
+  const bool plain = penalty.l0 == 0.0 && penalty.l1 == 0.0;
+  if (t.totals.size() > 1) {
+    if (t.narrow) return best_of_several<false, NarrowSums>(t, penalty, layout, gain);
+    return best_of_several<false, WideSums>(t, penalty, layout, gain);
+  }
+  if (t.narrow && plain) return best_of_one<true, NarrowSums>(t, penalty, layout, gain);
+  if (t.narrow) return best_of_one<false, NarrowSums>(t, penalty, layout, gain);
+  if (plain) return best_of_one<true, WideSums>(t, penalty, layout, gain);
+  return best_of_one<false, WideSums>(t, penalty, layout, gain);
+}
+
+// Scans the features of one node.
+class GradientScan {
+ public:
+  GradientScan(const WordLayout& layout, const GradientLimits& limits, const GradientHistogram& histogram,
+               const GradientSums& sums, std::int64_t n_cells, const Bounds& bounds, bool bounded)
+      : layout_(layout),
+        limits_(limits),
+        histogram_(histogram),
+        sums_(sums),
+        n_cells_(n_cells),
+        n_outputs_(static_cast<std::int64_t>(sums.gradient.size())),
+        bounds_{bounds.lower / limits.weight_unit, bounds.upper / limits.weight_unit},
+        bounded_(bounded) {
+    for (std::int64_t d = 0; d < n_outputs_; ++d)
+      totals_.push_back({static_cast<double>(sums.gradient[d]), static_cast<double>(sums.hessian[d])});
+    parent_ = worth_of(sums_);
+    hessians_ = sums.hessians();
+  }
+
+  // `cell`: the feature's first cell; `direction`: the sign that a monotone feature's weights must follow, else 0.
+  GradientSplit best(std::int64_t cell, std::int64_t missing_bin, std::int32_t feature, bool categorical,
+                     int direction) const {
+    GradientSplit split;
+    split.feature = feature;
+    const bool has_missing = rows_in(cell + missing_bin) > 0;
+    if (categorical)
+      scan_categories(cell, missing_bin, split);
+    else if (bounded_)
+      scan_bounded(cell, missing_bin, has_missing, direction, split);
+    else
+      scan_bins(cell, missing_bin, has_missing, split);
+    split.gain = (split.gain - parent_) * limits_.gain_unit;
+    // what is lost in the difference of two large numbers is no gain
+    const double noise = 1e-12 * std::abs(parent_) * limits_.gain_unit;
+    if ((split.bin < 0 && split.category_is_left.empty()) || !(split.gain > std::max(limits_.min_gain, noise)))
+      split.feature = -1;
+    return split;
+  }
+
+  // Completes the split that was chosen - what the node has not seen follows its larger side - and returns the sums of
+  // its left side.
+  GradientSums settle(GradientSplit& split, std::int64_t cell, std::int64_t missing_bin) const {
+    const GradientSums left = left_of(split, cell, missing_bin);
+    const bool larger = left.count > sums_.count - left.count;
+    if (rows_in(cell + missing_bin) == 0) split.missing_left = larger;
+    if (larger)
+      for (std::size_t b = 0; b < split.category_is_left.size(); ++b)
+        split.category_is_left[b] |= rows_in(cell + static_cast<std::int64_t>(b)) == 0;
+    return left;
+  }
+
+ private:
+  GradientSums left_of(const GradientSplit& split, std::int64_t cell, std::int64_t missing_bin) const {
+    GradientSums left = nothing();
+    if (split.category_is_left.empty()) add(cell, cell + split.bin + 1, left);
+    for (std::size_t b = 0; b < split.category_is_left.size(); ++b)
+      if (split.category_is_left[b]) add(cell + static_cast<std::int64_t>(b), left);
+    if (split.missing_left) add(cell + missing_bin, left);
+    return left;
+  }
+  GradientSums nothing() const {
+    return {std::vector<std::int64_t>(n_outputs_, 0), std::vector<std::int64_t>(n_outputs_, 0), 0};
+  }
+  void add(std::int64_t cell, GradientSums& sums) const { add(cell, cell + 1, sums); }
+  void add(std::int64_t begin, std::int64_t end, GradientSums& sums) const {
+    const auto total = [&](std::int64_t plane) {
+      const std::uint64_t* const cells = histogram_.sums.data() + plane * n_cells_;
+      return std::accumulate(cells + begin, cells + end, std::uint64_t{0});
+    };
+    for (std::int64_t d = 0; d < n_outputs_; ++d) {
+      if (histogram_.narrow) {
+        const std::uint64_t w = total(d);
+        sums.gradient[d] += layout_.gradient(w);
+        sums.hessian[d] += layout_.hessian(w);
+        if (d == 0) sums.count += layout_.count(w);
+      } else {
+        const std::uint64_t pair = total(2 * d + 1);
+        sums.gradient[d] += static_cast<std::int64_t>(total(2 * d));
+        sums.hessian[d] += layout_.wide_hessian(pair);
+        if (d == 0) sums.count += layout_.wide_count(pair);
+      }
+    }
+  }
+  std::int64_t rows_in(std::int64_t cell) const {
+    return histogram_.narrow ? layout_.count(histogram_.sums[cell])
+                             : layout_.wide_count(histogram_.sums[n_cells_ + cell]);
+  }
+  GradientSums at(std::int64_t cell) const {
+    GradientSums sums = nothing();
+    add(cell, sums);
+    return sums;
+  }
+
+  void scan_bins(std::int64_t cell, std::int64_t missing_bin, bool has_missing, GradientSplit& split) const {
+    double right_gain = 0.0, left_gain = 0.0;
+    std::int64_t bin = scan_direction(cell, missing_bin, false, right_gain);
+    const std::int64_t left_bin = has_missing ? scan_direction(cell, missing_bin, true, left_gain) : -1;
+    split.missing_left = left_bin >= 0 && (bin < 0 || left_gain > right_gain);
+    if (split.missing_left) bin = left_bin;
+    split.bin = static_cast<std::int32_t>(bin);
+    split.gain = split.missing_left ? left_gain : right_gain;
+  }
+
+  // The best threshold with missing values on one side; its worth is `gain`.
+  std::int64_t scan_direction(std::int64_t cell, std::int64_t n_bins, bool missing_left, double& gain) const {
+    gain = kNever;
+    const double half_count = 0.5 * static_cast<double>(sums_.count), half_hessian = 0.5 * hessians_;
+    const Thresholds thresholds{histogram_.sums.data() + cell,
+                                n_cells_,
+                                n_bins,
+                                histogram_.narrow,
+                                missing_left,
+                                totals_,
+                                half_count,
+                                half_count - static_cast<double>(limits_.min_samples),
+                                half_hessian,
+                                half_hessian - limits_.min_hessian};
+    return best_threshold(thresholds, limits_.penalty, layout_, gain);
+  }
+
+  bool allowed(const GradientSums& left) const {
+    const double h = left.hessians();
+    return left.count >= limits_.min_samples && sums_.count - left.count >= limits_.min_samples &&
+           h >= limits_.min_hessian && hessians_ - h >= limits_.min_hessian;
+  }
+  GradientSums right_of(const GradientSums& left) const {
+    GradientSums right = sums_;
+    for (std::int64_t d = 0; d < n_outputs_; ++d) {
+      right.gradient[d] -= left.gradient[d];
+      right.hessian[d] -= left.hessian[d];
+    }
+    right.count -= left.count;
+    return right;
+  }
+  double weight(const GradientSums& sums) const {  // one output, within the bounds
+    return limits_.penalty.weight_within(static_cast<double>(sums.gradient[0]), static_cast<double>(sums.hessian[0]),
+                                         bounds_.lower, bounds_.upper);
+  }
+  double fall(const GradientSums& sums) const {
+    return limits_.penalty.fall(static_cast<double>(sums.gradient[0]), static_cast<double>(sums.hessian[0]),
+                                weight(sums));
+  }
+  double worth_of(const GradientSums& sums) const {
+    if (bounded_) return fall(sums);
+    double total = 0.0;
+    for (std::int64_t d = 0; d < n_outputs_; ++d)
+      total += limits_.penalty.worth(static_cast<double>(sums.gradient[d]), static_cast<double>(sums.hessian[d]));
+    return total;
+  }
+
+  // With monotone constraints: one threshold at a time, weights kept within their bounds and in order.
+  void scan_bounded(std::int64_t cell, std::int64_t missing_bin, bool has_missing, int direction,
+                    GradientSplit& split) const {
+    split.gain = kNever;
+    const GradientSums missing = at(cell + missing_bin);
+    GradientSums left = nothing();
+    const auto offer = [&](const GradientSums& side, std::int64_t bin, bool missing_left) {
+      if (!allowed(side)) return;
+      const GradientSums other = right_of(side);
+      if (direction != 0 && direction * (weight(other) - weight(side)) < 0.0) return;
+      const double worth = fall(side) + fall(other);
+      if (!(worth > split.gain)) return;
+      split.gain = worth;
+      split.bin = static_cast<std::int32_t>(bin);
+      split.missing_left = missing_left;
+    };
+    for (std::int64_t b = 0; b < missing_bin; ++b) {
+      add(cell + b, left);
+      offer(left, b, false);
+      if (!has_missing) continue;
+      GradientSums with = left;
+      with.gradient[0] += missing.gradient[0];
+      with.hessian[0] += missing.hessian[0];
+      with.count += missing.count;
+      offer(with, b, true);
+    }
+  }
+
+  // Ordered by their weight the best subset of categories is a prefix (Fisher 1958); with several outputs the order of
+  // each is tried. Missing is one more category.
+  void scan_categories(std::int64_t cell, std::int64_t missing_bin, GradientSplit& split) const {
+    split.gain = kNever;
+    std::vector<std::pair<double, std::int64_t>> order;
+    for (std::int64_t d = 0; d < n_outputs_; ++d) {
+      order.clear();
+      for (std::int64_t b = 0; b <= missing_bin; ++b) {
+        const GradientSums here = at(cell + b);
+        const double curvature = static_cast<double>(here.hessian[d]) + limits_.penalty.l2;
+        if (here.count > 0)
+          order.emplace_back(curvature > 0.0 ? static_cast<double>(here.gradient[d]) / curvature : 0.0, b);
+      }
+      std::sort(order.begin(), order.end());
+      GradientSums left = nothing();
+      for (std::size_t i = 0; i + 1 < order.size(); ++i) {
+        add(cell + order[i].second, left);
+        if (!allowed(left)) continue;
+        const double worth = worth_of(left) + worth_of(right_of(left));
+        if (!(worth > split.gain)) continue;
+        split.gain = worth;
+        split.category_is_left.assign(static_cast<std::size_t>(missing_bin) + 1, 0);
+        for (std::size_t k = 0; k <= i; ++k) split.category_is_left[order[k].second] = 1;
+      }
+    }
+    if (split.category_is_left.empty()) return;
+    split.missing_left = split.category_is_left.back();
+    split.category_is_left.pop_back();
+  }
+
+  const WordLayout& layout_;
+  const GradientLimits& limits_;
+  const GradientHistogram& histogram_;
+  const GradientSums& sums_;
+  const std::int64_t n_cells_, n_outputs_;
+  const Bounds bounds_;
+  const bool bounded_;
+  std::vector<OutputTotals> totals_;
+  double parent_ = 0.0, hessians_ = 0.0;
+};
+
+}  // namespace committee

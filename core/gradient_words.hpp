@@ -1,0 +1,153 @@
+// Gradients and hessians as integers, so that their sums are exact, do not depend on the order of rows or threads,
+// and parent - child is exact too.
+//
+// Usually one 64-bit word holds all that a row adds to a cell of a histogram,
+//     gradient << (hessian_bits + count_bits) | hessian << count_bits | 1,
+// so that one addition serves all three. A word has room for the sums over `block` rows; after so many rows the words
+// of a histogram are emptied into two wide planes: gradients, and hessians with counts. Where the largest gradient (or
+// hessian) is so far above the mean one that such short numbers would lose the others, rows are added to the wide
+// planes at once, with some 30 bits each.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+#include "lanes.hpp"
+#include "threads.hpp"
+
+namespace committee {
+
+struct WordLayout {
+  bool packed = true;
+  std::int64_t block = 0;                          // rows whose sums fit a word
+  int count_bits = 0, hessian_bits = 0;            // of a word
+  int wide_count_bits = 0;                         // of the second wide plane: hessian << wide_count_bits | count
+  double gradient_unit = 1.0, hessian_unit = 1.0;  // integers per unit, powers of two
+
+  int gradient_shift() const { return hessian_bits + count_bits; }
+  std::int64_t gradient(std::uint64_t word) const { return static_cast<std::int64_t>(word) >> gradient_shift(); }
+  std::int64_t hessian(std::uint64_t word) const {
+    return static_cast<std::int64_t>((word >> count_bits) & ((std::uint64_t{1} << hessian_bits) - 1));
+  }
+  std::int64_t count(std::uint64_t word) const {
+    return static_cast<std::int64_t>(word & ((std::uint64_t{1} << count_bits) - 1));
+  }
+  std::int64_t wide_hessian(std::uint64_t wide) const { return static_cast<std::int64_t>(wide >> wide_count_bits); }
+  std::int64_t wide_count(std::uint64_t wide) const {
+    return static_cast<std::int64_t>(wide & ((std::uint64_t{1} << wide_count_bits) - 1));
+  }
+  std::uint64_t word(std::int64_t gradient, std::int64_t hessian, std::int64_t count) const {
+    return (static_cast<std::uint64_t>(gradient) << gradient_shift()) +
+           (static_cast<std::uint64_t>(hessian) << count_bits) + static_cast<std::uint64_t>(count);
+  }
+  std::uint64_t wide_pair(std::int64_t hessian, std::int64_t count) const {
+    return (static_cast<std::uint64_t>(hessian) << wide_count_bits) + static_cast<std::uint64_t>(count);
+  }
+};
+
+// What the layout is chosen by.
+struct GradientRange {
+  double largest_gradient = 0.0, largest_hessian = 0.0, gradients = 0.0, hessians = 0.0;  // maxima and sums of |.|
+
+  void add(const GradientRange& other) {
+    largest_gradient = std::max(largest_gradient, other.largest_gradient);
+    largest_hessian = std::max(largest_hessian, other.largest_hessian);
+    gradients += other.gradients;
+    hessians += other.hessians;
+  }
+};
+
+// The largest power of two by which numbers up to `largest` stay within `limit`.
+inline double power_unit(double largest, double limit) {
+  if (!(largest > 0.0)) return 1.0;
+  int exponent = 0;
+  std::frexp(limit / largest, &exponent);
+  return std::ldexp(1.0, std::clamp(exponent - 1, -1000, 1000));
+}
+
+inline constexpr std::int64_t kWordBlock = 8191;
+// A word must leave the mean gradient (hessian) this many steps at least.
+inline constexpr double kSteps = 32.0;
+// Sums are read as doubles by a shift into the mantissa, which takes numbers below 2^51.
+inline constexpr double kReadable = 0x1p50;
+
+inline WordLayout word_layout(const GradientRange& range, std::int64_t n, double terms) {
+  WordLayout layout;
+  layout.block = std::min(n, kWordBlock);
+  layout.count_bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(layout.block)));
+  layout.hessian_bits = (64 - layout.count_bits) / 2;
+  layout.wide_count_bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n)));
+  const int gradient_bits = 64 - layout.count_bits - layout.hessian_bits;
+  const double rows = static_cast<double>(layout.block), all = static_cast<double>(n);
+  const double wide_room = std::min(kReadable, std::ldexp(1.0, 63 - layout.wide_count_bits)) / all;
+  const double gradient_limit = std::min(std::ldexp(1.0, gradient_bits - 1) / rows - 1.0, kReadable / all);
+  const double hessian_limit = std::min(std::ldexp(1.0, layout.hessian_bits) / rows - 1.0, wide_room);
+  layout.gradient_unit = power_unit(range.largest_gradient, gradient_limit);
+  layout.hessian_unit = power_unit(range.largest_hessian, hessian_limit);
+  layout.packed = gradient_limit >= 1.0 && hessian_limit >= 1.0 &&
+                  range.gradients * layout.gradient_unit >= kSteps * (range.gradients > 0.0 ? terms : 0.0) &&
+                  range.hessians * layout.hessian_unit >= kSteps * (range.hessians > 0.0 ? terms : 0.0);
+  if (!layout.packed) {
+    layout.gradient_unit = power_unit(range.largest_gradient, kReadable / all);
+    layout.hessian_unit = power_unit(range.largest_hessian, wide_room);
+  }
+  return layout;
+}
+
+// round(x * unit) for |x * unit| < 2^51, to even: the mantissa of a number shifted there.
+COMMITTEE_INLINE std::int64_t rounded(double scaled) {
+  return std::bit_cast<std::int64_t>(scaled + 0x1.8p52) - std::bit_cast<std::int64_t>(0x1.8p52);
+}
+
+COMMITTEE_CLONES inline GradientRange range_of(const double* gradient, const double* hessian, std::int64_t n) {
+  Lanes most_g{}, most_h{}, sum_g{}, sum_h{}, least_h{};
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const Lanes g = absolute(load(gradient + i)), h = load(hessian + i);
+    most_g = g > most_g ? g : most_g;
+    most_h = h > most_h ? h : most_h;
+    least_h = h < least_h ? h : least_h;
+    sum_g += g;
+    sum_h += h;
+  }
+  GradientRange range{0.0, 0.0, fold(sum_g), fold(sum_h)};
+  double least = 0.0;
+  for (int k = 0; k < kLanes; ++k) {
+    range.largest_gradient = std::max(range.largest_gradient, most_g[k]);
+    range.largest_hessian = std::max(range.largest_hessian, most_h[k]);
+    least = std::min(least, least_h[k]);
+  }
+  for (; i < n; ++i) {
+    const double g = std::abs(gradient[i]), h = hessian[i];
+    range.add({std::max(g, 0.0), std::max(h, 0.0), g, h});
+    least = std::min(least, h);
+  }
+  if (least < 0.0) range.hessians = std::numeric_limits<double>::quiet_NaN();  // as good as not finite
+  return range;
+}
+
+COMMITTEE_CLONES inline void pack_words(const double* gradient, const double* hessian, std::int64_t n,
+                                        const WordLayout& layout, std::uint64_t* words) {
+  const double g_unit = layout.gradient_unit, h_unit = layout.hessian_unit;
+  const int g_shift = layout.gradient_shift(), h_shift = layout.count_bits;
+  for (std::int64_t i = 0; i < n; ++i)
+    words[i] = (static_cast<std::uint64_t>(rounded(gradient[i] * g_unit)) << g_shift) +
+               (static_cast<std::uint64_t>(rounded(hessian[i] * h_unit)) << h_shift) + 1;
+}
+
+COMMITTEE_CLONES inline void pack_wide(const double* gradient, const double* hessian, std::int64_t n,
+                                       const WordLayout& layout, std::uint64_t* gradients, std::uint64_t* pairs) {
+  const double g_unit = layout.gradient_unit, h_unit = layout.hessian_unit;
+  const int h_shift = layout.wide_count_bits;
+  for (std::int64_t i = 0; i < n; ++i) {
+    gradients[i] = static_cast<std::uint64_t>(rounded(gradient[i] * g_unit));
+    pairs[i] = (static_cast<std::uint64_t>(rounded(hessian[i] * h_unit)) << h_shift) + 1;
+  }
+}
+
+}  // namespace committee

@@ -1,0 +1,138 @@
+// Gradients and hessians of the losses that boosting uses most, each times the row's weight.
+//
+// Logistic, one score: p = sigma(F), gradient p - [y = 1], hessian p (1 - p). Softmax, a score for each class: the
+// same with p_k = exp(F_k) / sum_j exp(F_j). Squared: gradient F - y, hessian 1. 1 - p is never a difference of nearly
+// equal numbers, so both have their digits however certain a score is.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "lanes.hpp"
+#include "threads.hpp"
+
+namespace committee {
+
+inline constexpr double kSmallestHessian = 1e-16;  // so that a leaf may divide by its sum
+// LogitBoost has K / (K - 1) here; 1 makes it the diagonal of the second derivatives.
+inline constexpr double kSoftmaxCurvature = 1.0;
+
+using LabelLanes = std::uint16_t __attribute__((vector_size(16)));
+
+COMMITTEE_INLINE LaneBits load_labels(const std::uint16_t* y) {
+  LabelLanes v;
+  std::memcpy(&v, y, sizeof v);
+  return __builtin_convertvector(v, LaneBits);
+}
+COMMITTEE_INLINE Lanes not_below(const Lanes& x, double floor_at) {
+  const Lanes low = Lanes{} + floor_at;
+  return x < low ? low : x;
+}
+inline bool any_lane(const LaneBits& b) {
+  std::int64_t any = 0;
+  for (int r = 0; r < kLanes; ++r) any |= b[r];
+  return any != 0;
+}
+
+// Rows [begin, end) of F, and of what is written; rows of outputs are `stride` apart. No weights: null.
+struct RowSpan {
+  const double *F, *weights;
+  double *gradient, *hessian;
+  std::int64_t stride, begin, end;
+};
+
+// Calls eight(span, y, i) for every whole eight rows, and for the last ones on a copy that repeats the last row.
+template <class Target, class Eight>
+COMMITTEE_INLINE void by_eights(const RowSpan& span, const Target* y, std::int64_t n_outputs, double* spare,
+                                Eight&& eight) {
+  std::int64_t i = span.begin;
+  for (; i + kLanes <= span.end; i += kLanes) eight(span, y, i);
+  if (i == span.end) return;
+  const std::int64_t left = span.end - i;
+  double *const F = spare, *const gradient = F + n_outputs * kLanes, *const hessian = gradient + n_outputs * kLanes;
+  double weights[kLanes];
+  Target target[kLanes];
+  for (std::int64_t r = 0; r < kLanes; ++r) {
+    const std::int64_t row = i + std::min(r, left - 1);
+    target[r] = y[row];
+    weights[r] = span.weights ? span.weights[row] : 1.0;
+    for (std::int64_t k = 0; k < n_outputs; ++k) F[k * kLanes + r] = span.F[k * span.stride + row];
+  }
+  eight(RowSpan{F, weights, gradient, hessian, kLanes, 0, kLanes}, target, 0);
+  for (std::int64_t k = 0; k < n_outputs; ++k) {
+    std::copy_n(gradient + k * kLanes, left, span.gradient + k * span.stride + i);
+    std::copy_n(hessian + k * kLanes, left, span.hessian + k * span.stride + i);
+  }
+}
+
+// Writes both for output k of the eight rows from i.
+COMMITTEE_INLINE void store_weighted(const RowSpan& span, std::int64_t i, std::int64_t k, Lanes gradient,
+                                     Lanes hessian) {
+  if (span.weights) {
+    const Lanes w = load(span.weights + i);
+    gradient *= w;
+    hessian *= w;
+  }
+  store(span.gradient + k * span.stride + i, gradient);
+  store(span.hessian + k * span.stride + i, hessian);
+}
+
+COMMITTEE_CLONES inline void squared_rows(const RowSpan& rows, const double* y) {
+  double spare[3 * kLanes];
+  by_eights(rows, y, 1, spare,
+            [](const RowSpan& span, const double* target, std::int64_t i) __attribute__((always_inline)) {
+              store_weighted(span, i, 0, load(span.F + i) - load(target + i), Lanes{} + 1.0);
+            });
+}
+
+// False if a label is neither 0 nor 1.
+COMMITTEE_CLONES inline bool logistic_rows(const RowSpan& rows, const std::uint16_t* y) {
+  double spare[3 * kLanes];
+  LaneBits unknown{};
+  by_eights(rows, y, 1, spare,
+            [&](const RowSpan& span, const std::uint16_t* target, std::int64_t i) __attribute__((always_inline)) {
+              const LaneBits label = load_labels(target + i);
+              unknown |= label > 1;
+              const Lanes F = load(span.F + i), e = exp_negative(-absolute(F));
+              const Lanes larger = 1.0 / (1.0 + e), smaller = e * larger;
+              const auto above = F > 0.0;
+              const Lanes p = above ? larger : smaller, rest = above ? smaller : larger;
+              store_weighted(span, i, 0, label == 1 ? -rest : p, not_below(p * rest, kSmallestHessian));
+            });
+  return !any_lane(unknown);
+}
+
+// False if a label is not below the number of outputs. `spare` holds 3 kLanes numbers for each output.
+COMMITTEE_CLONES inline bool softmax_rows(const RowSpan& rows, const std::uint16_t* y, std::int64_t n_outputs,
+                                          double* spare) {
+  LaneBits unknown{};
+  by_eights(rows, y, n_outputs, spare,
+            [&](const RowSpan& span, const std::uint16_t* target, std::int64_t i) __attribute__((always_inline)) {
+              const LaneBits label = load_labels(target + i);
+              unknown |= label >= n_outputs;
+              Lanes largest = load(span.F + i);
+              LaneBits winner{};
+              for (std::int64_t k = 1; k < n_outputs; ++k) {
+                const Lanes F = load(span.F + k * span.stride + i);
+                const auto larger = F > largest;
+                largest = larger ? F : largest;
+                winner = larger ? LaneBits{} + k : winner;
+              }
+              Lanes others{};  // all but the winner, whose exponential is 1
+              for (std::int64_t k = 0; k < n_outputs; ++k) {
+                const Lanes e = exp_negative(load(span.F + k * span.stride + i) - largest);
+                store(span.gradient + k * span.stride + i, e);
+                others += winner == k ? Lanes{} : e;
+              }
+              const Lanes total = others + 1.0, inverse = 1.0 / total;
+              for (std::int64_t k = 0; k < n_outputs; ++k) {
+                const Lanes e = load(span.gradient + k * span.stride + i);
+                const Lanes p = e * inverse, rest = (winner == k ? others : total - e) * inverse;
+                store_weighted(span, i, k, label == k ? -rest : p,
+                               not_below(kSoftmaxCurvature * p * rest, kSmallestHessian));
+              }
+            });
+  return !any_lane(unknown);
+}
+
+}  // namespace committee

@@ -1,0 +1,54 @@
+"""Small frozen objects - links, losses - that a file stores by their name and their numbers."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any, ClassVar, TypeVar
+
+
+class Named:
+    """What has a `name`, and otherwise only the fields of a frozen dataclass."""
+
+    name: ClassVar[str]
+
+    def to_json(self) -> dict[str, Any]:
+        """Name and numbers, as JSON can hold them; `from_json` reads them back."""
+        return {"name": self.name, **asdict(self)}  # type: ignore[call-overload]  # subclasses are dataclasses
+
+
+T = TypeVar("T", bound=Named)
+
+
+def read_named(stored: object, table: Mapping[str, type[T]], kind: str) -> T:
+    """The object that `Named.to_json` wrote.
+
+    Parameters
+    ----------
+    stored : dict
+        ``{"name": ..., ...}``; a number left out has its default.
+    table : mapping
+        Every class that may be named.
+    kind : str
+        What errors call it.
+
+    Returns
+    -------
+    Named
+        Equal to the one that was stored.
+
+    Raises
+    ------
+    ValueError
+        If `stored` is no dictionary, names what is not in the table, has a key that the class does not know or
+        a value it refuses.
+    """
+    if not isinstance(stored, dict):
+        raise ValueError(f"{kind} is {type(stored).__name__}; it must be an object with a name.")
+    name = stored.get("name")
+    if not isinstance(name, str) or name not in table:
+        raise ValueError(f"{kind} name is {name!r}; known are {', '.join(table)}.")
+    numbers = {key: value for key, value in stored.items() if key != "name"}
+    known = {field.name for field in fields(table[name])}  # type: ignore[arg-type]  # all of them are dataclasses
+    unknown = [key for key in numbers if key not in known]
+    if unknown:
+        raise ValueError(f"{kind} {name!r} has no {unknown[0]!r}; it knows {sorted(known) or 'nothing else'}.")
+    return table[name](**numbers)

@@ -1,0 +1,163 @@
+"""Boosted trees of several scores: one tree per score and round, each round one voter."""
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.voters.forest import Forest
+from committee.voters.protocol import VoteKind, VoterIndex
+from committee.voters.soundness import check_rounds
+
+F64 = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds:
+    """T rounds of K trees; voter t is the trees ``t K, ..., t K + K - 1``, and tree ``t K + k`` adds to score k.
+
+    Boosting of K classes (or quantiles) grows a tree for each score in every round. Kept as one forest whose
+    leaves hold a single number, such a round takes K times less memory than leaves of K numbers, all but one of
+    them zero, would.
+
+    Parameters
+    ----------
+    forest : Forest
+        The T K trees; its leaves hold one number, and its ``n_classes`` is 1.
+    n_outputs : int
+        Number of scores K.
+
+    Raises
+    ------
+    ValueError
+        If the leaves hold anything else, or the trees are no multiple of `n_outputs`.
+
+    Examples
+    --------
+    ``Rounds(forest, 3)[:10]`` are the first ten rounds of a booster of three classes, 30 trees.
+    """
+
+    forest: Forest
+    n_outputs: int
+
+    def __post_init__(self) -> None:
+        value = self.forest.value
+        if value is None or value.shape[1] != 1 or self.forest.n_classes != 1:
+            raise ValueError("Rounds need a forest whose leaves hold one number, for one class.")
+        if self.n_outputs < 1 or len(self.forest) % self.n_outputs:
+            raise ValueError(f"{len(self.forest)} trees are no whole rounds of n_outputs={self.n_outputs}.")
+
+    def __len__(self) -> int:
+        return len(self.forest) // self.n_outputs
+
+    def __getitem__(self, index: VoterIndex) -> "Rounds":
+        chosen = np.atleast_1d(np.arange(len(self))[index])
+        trees = chosen[:, None] * self.n_outputs + np.arange(self.n_outputs)
+        return Rounds(self.forest[trees.ravel()], self.n_outputs)
+
+    @property
+    def kind(self) -> VoteKind:
+        """``"score"``."""
+        return "score"
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, one score each."""
+        return self.n_outputs
+
+    @property
+    def n_features(self) -> int:
+        """Width of the encoded matrix."""
+        return self.forest.n_features
+
+    @property
+    def n_nodes(self) -> NDArray[np.int64]:
+        """Tree nodes of each round, ``(T,)``."""
+        sizes: NDArray[np.int64] = self.forest.n_nodes.reshape(len(self), self.n_outputs).sum(axis=1)
+        return sizes
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all trees."""
+        return self.forest.nbytes
+
+    @property
+    def spread(self) -> F64:
+        """The most that each round can change a margin, ``(T,)``.
+
+        The largest leaf of one score over the smallest of another, which no row need reach at once; for a single
+        score the largest absolute leaf.
+        """
+        if self.n_outputs == 1 or not len(self):
+            return self.forest.spread
+        assert self.forest.value is not None
+        leaf, value, first = self.forest.feature < 0, self.forest.value[:, 0], self.forest.offset[:-1]
+        shape = (len(self), self.n_outputs)
+        high = np.maximum.reduceat(np.where(leaf, value, -np.inf), first).reshape(shape)
+        low = np.minimum.reduceat(np.where(leaf, value, np.inf), first).reshape(shape)
+        # each score's least rival: the lowest of all, or the second lowest where it is the lowest itself
+        least, second = np.partition(low, 1, axis=1)[:, :2].T
+        is_least = np.arange(self.n_outputs) == low.argmin(axis=1)[:, None]
+        rival = np.where(is_least, second[:, None], least[:, None])
+        widest: F64 = np.maximum((high - rival).max(axis=1), 0.0)
+        return widest
+
+    def tally(self, X: F64, weights: F64 | None = None, n_threads: int = 1) -> F64:
+        """Weighted sum of the rounds, ``(n, K)``.
+
+        Parameters
+        ----------
+        X : float64 array (n, p)
+            The encoded matrix.
+        weights : float64 array (T,), default=None
+            How much each round counts; None counts each once.
+        n_threads : int, default=1
+            Ceiling on the number of threads; the bits of the result do not depend on it.
+
+        Returns
+        -------
+        float64 array (n, K)
+
+        Raises
+        ------
+        ValueError
+            If `X` is not a matrix of `n_features` columns, or there is not one weight per round.
+        """
+        return self._scattered.tally(X, np.repeat(self._checked(weights), self.n_outputs), n_threads)
+
+    def votes(self, X: F64, n_threads: int = 1) -> F64:
+        """Scores that each round adds, ``(n, T, K)``."""
+        each = self.forest.votes(X, n_threads).astype(np.float64, copy=False)
+        return each.reshape(len(each), len(self), self.n_outputs)
+
+    def feature_importances(self, weights: F64 | None = None) -> F64:
+        """Share of the total split gain that each feature earned, ``(p,)``; as for `Forest`, by rounds."""
+        return self.forest.feature_importances(np.repeat(self._checked(weights), self.n_outputs))
+
+    def check(self) -> None:
+        """Look at every value; after this, no walk can leave the arrays or fail to end."""
+        check_rounds(self)
+
+    @cached_property
+    def _scattered(self) -> Forest:
+        """The trees with leaves of K numbers, all but one of them zero."""
+        forest = self.forest
+        assert forest.value is not None
+        score = np.repeat(np.arange(len(forest)) % self.n_outputs, forest.n_nodes)
+        value = np.zeros((len(score), self.n_outputs))
+        value[np.arange(len(score)), score] = forest.value[:, 0]
+        arrays = {field.name: getattr(forest, field.name) for field in fields(forest)}
+        return Forest(**(arrays | {"n_classes": self.n_outputs, "value": value}))
+
+    def _checked(self, weights: F64 | None) -> F64:
+        """A weight for each round."""
+        if weights is None:
+            return np.ones(len(self))
+        if np.shape(weights) != (len(self),):
+            raise ValueError(f"weights has shape {np.shape(weights)}; {len(self)} rounds need ({len(self)},).")
+        return np.ascontiguousarray(weights, dtype=np.float64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}

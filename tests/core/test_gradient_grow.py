@@ -1,0 +1,341 @@
+"""Gradient trees: every split is the best there is, sums are exact, limits hold, and threads change no bit."""
+
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+
+from committee import _core
+from committee.boosting.regularised_leaf import LeafPenalty
+from tests.oracles.gradient_grow import GradientGrower as NaiveGrower
+from tests.oracles.gradient_grow import Node
+
+DEFAULTS: dict[str, Any] = {
+    "n_outputs": 1,
+    "max_depth": 0,
+    "max_leaf_nodes": 0,
+    "min_samples_leaf": 1,
+    "min_hessian_leaf": 0.0,
+    "leaf_l0": 0.0,
+    "leaf_l1": 0.0,
+    "leaf_l2": 0.0,
+    "l0_per_leaf": False,
+    "min_gain": 0.0,
+    "max_features": 0,
+    "growth": "leaf",
+    "monotone": None,
+    "n_threads": 1,
+}
+CLOSE = 1e-3
+"""By how much a gain may fall short: gradients are rounded to some 12 bits of the largest."""
+
+
+def table(n: int, n_bins: list[int], categorical: list[int], seed: int, missing: float = 0.1) -> Any:
+    rng = np.random.default_rng(seed)
+    wide = max(n_bins) > 255
+    columns = [np.where(rng.random(n) < missing, b, rng.integers(0, b, n)) for b in n_bins]
+    codes = np.ascontiguousarray(np.column_stack(columns).astype(np.uint16 if wide else np.uint8))
+    return codes, np.array(n_bins, np.int32), np.array(categorical, np.uint8)
+
+
+def gradients(n: int, n_outputs: int, seed: int, heavy: bool = False) -> tuple[NDArray[Any], NDArray[Any]]:
+    rng = np.random.default_rng(seed)
+    shape = (n,) if n_outputs == 1 else (n_outputs, n)
+    g = rng.standard_t(1, shape) ** 3 if heavy else rng.normal(size=shape)
+    return g, rng.uniform(0.1, 1.0, shape)
+
+
+def grown(data: Any, g: NDArray[Any], h: NDArray[Any], rows: Any = None, features: Any = None, **limits: Any) -> Any:
+    grower = _core.GradientGrower(*data, **(DEFAULTS | limits))
+    tree = grower.grow(g, h, rows, features, 7)
+    return tree, grower.leaf_of_row.copy()
+
+
+def goes_left(tree: Any, node: int, data: Any, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    j = int(tree.feature[node])
+    code = data[0][rows, j].astype(np.int64)
+    words = tree.category_bits[tree.category_offset[node] : tree.category_offset[node + 1]]
+    missing = code == data[1][j]
+    if len(words):
+        safe = np.where(missing, 0, code)
+        left = (words[safe // 32] >> (safe % 32).astype(np.uint32)) & 1 == 1
+    else:
+        left = code <= tree.bin[node]
+    return np.where(missing, bool(tree.missing_left[node]), left)
+
+
+def rows_of_nodes(tree: Any, data: Any, used: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    rows: list[Any] = [None] * len(tree.feature)
+    rows[0] = used
+    for node in range(len(tree.feature)):
+        if tree.left[node] >= 0:
+            left = goes_left(tree, node, data, rows[node])
+            rows[tree.left[node]], rows[tree.left[node] + 1] = rows[node][left], rows[node][~left]
+    return rows
+
+
+def check_tree(
+    tree: Any, data: Any, g: NDArray[Any], h: NDArray[Any], limits: dict[str, Any], rows: Any = None
+) -> None:
+    """Every split is as good as the best that the naive search finds; leaves could not be split, or might not be."""
+    settings = DEFAULTS | limits
+    naive = NaiveGrower(*data, **settings)
+    n, D = len(data[0]), settings["n_outputs"]
+    naive._g, naive._h, naive._features = g.reshape(D, n), h.reshape(D, n), np.arange(data[0].shape[1])
+    used = np.arange(n) if rows is None else rows.astype(np.int64)
+    node_rows = rows_of_nodes(tree, data, used)
+    penalty = LeafPenalty(settings["leaf_l0"], settings["leaf_l1"], settings["leaf_l2"], settings["l0_per_leaf"])
+
+    def sums(some: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
+        return naive._g[:, some].sum(axis=1), naive._h[:, some].sum(axis=1)
+
+    depth = np.zeros(len(tree.feature), dtype=int)
+    scale = max(1e-9, float(np.max(tree.gain, initial=0.0)))
+    could_gain = np.zeros(len(tree.feature))
+    for i, some in enumerate(node_rows):
+        assert tree.count[i] == len(some)
+        G, H = sums(some)
+        assert_allclose(tree.sums[i], np.concatenate([G, H]), rtol=1e-9, atol=1e-9 * (1 + np.abs(g).max()))
+        lower, upper = tree.bounds[i]
+        expected = penalty.weight(*np.split(tree.sums[i], 2), lower, upper)
+        assert_allclose(tree.value[i], expected, rtol=1e-9, atol=1e-12)
+        best = Node(some, int(depth[i]), lower, upper)
+        if not settings["max_depth"] or depth[i] < settings["max_depth"]:
+            naive._find_split(best)
+        could_gain[i] = max(best.gain, 0.0)
+        if tree.left[i] < 0:
+            continue
+        left, right = int(tree.left[i]), int(tree.left[i]) + 1
+        depth[left] = depth[right] = depth[i] + 1
+        assert min(tree.count[left], tree.count[right]) >= settings["min_samples_leaf"]
+        worth = [float(penalty.worth(*sums(node_rows[k]), lower, upper)) for k in (left, right, i)]
+        gain = worth[0] + worth[1] - worth[2]
+        assert gain >= could_gain[i] - CLOSE * (abs(worth[2]) + scale)
+        assert_allclose(tree.gain[i], gain, rtol=CLOSE, atol=CLOSE * (abs(worth[2]) + scale))
+    room = settings["max_leaf_nodes"] == 0 or (tree.left < 0).sum() < settings["max_leaf_nodes"]
+    for i in np.flatnonzero(tree.left < 0):
+        if room:
+            assert could_gain[i] <= settings["min_gain"] + CLOSE * (1 + abs(scale))
+        elif settings["growth"] == "leaf":
+            later = (tree.left > i) & (tree.left >= 0)  # made when leaf i was already open
+            assert (tree.gain[later] >= could_gain[i] - CLOSE * (1 + scale)).all()
+
+
+limits_of_trees = st.fixed_dictionaries(
+    {
+        "max_leaf_nodes": st.sampled_from([0, 2, 5, 12]),
+        "max_depth": st.sampled_from([0, 1, 3]),
+        "min_samples_leaf": st.sampled_from([1, 4]),
+        "min_hessian_leaf": st.sampled_from([0.0, 2.5]),
+        "leaf_l0": st.sampled_from([0.0, 0.4]),
+        "leaf_l1": st.sampled_from([0.0, 0.7]),
+        "leaf_l2": st.sampled_from([0.0, 1.0]),
+        "l0_per_leaf": st.booleans(),
+        "growth": st.sampled_from(["leaf", "depth"]),
+    }
+)
+
+
+@given(
+    n=st.integers(1, 120),
+    n_bins=st.lists(st.sampled_from([1, 2, 3, 9, 30]), min_size=1, max_size=4),
+    categories=st.booleans(),
+    seed=st.integers(0, 10_000),
+    n_outputs=st.sampled_from([1, 1, 3]),
+    limits=limits_of_trees,
+)
+def test_every_split_is_the_best(n, n_bins, categories, seed, n_outputs, limits):
+    data = table(n, n_bins, [int(categories and j % 2 == 1) for j in range(len(n_bins))], seed)
+    g, h = gradients(n, n_outputs, seed)
+    limits |= {"n_outputs": n_outputs}
+    check_tree(grown(data, g, h, **limits)[0], data, g, h, limits)
+
+
+@given(n=st.integers(2, 100), seed=st.integers(0, 10_000), limits=limits_of_trees, signs=st.integers(0, 8))
+def test_every_monotone_split_is_the_best(n, seed, limits, signs):
+    data = table(n, [9, 6], [0, 0], seed)
+    g, h = gradients(n, 1, seed)
+    limits |= {"monotone": np.array([signs % 3 - 1, signs // 3 - 1], np.int8), "l0_per_leaf": False}
+    tree, _ = grown(data, g, h, **limits)
+    check_tree(tree, data, g, h, limits)
+    for i in np.flatnonzero(tree.left >= 0):
+        below = [tree.value[nodes_below(tree, int(tree.left[i]) + side), 0] for side in (0, 1)]
+        sign = limits["monotone"][tree.feature[i]]
+        if sign:
+            assert (sign * (below[1].min() if sign > 0 else below[1].max())) >= sign * (
+                below[0].max() if sign > 0 else below[0].min()
+            ) - 1e-12
+
+
+def nodes_below(tree: Any, node: int) -> list[int]:
+    """The leaves of a subtree."""
+    if tree.left[node] < 0:
+        return [node]
+    return nodes_below(tree, int(tree.left[node])) + nodes_below(tree, int(tree.left[node]) + 1)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2])
+@pytest.mark.parametrize("heavy", [False, True])
+@pytest.mark.parametrize("n_bins", [[40, 255, 12], [300, 20, 9]])
+def test_large_nodes_in_words_and_in_wide_sums(n_bins, heavy, n_outputs):
+    """Beyond 8,191 rows words are emptied into wide planes; heavy tails go there at once."""
+    data = table(30_000, n_bins, [0, 0, 1], 3)
+    g, h = gradients(30_000, n_outputs, 4, heavy)
+    limits = {"max_leaf_nodes": 8, "min_samples_leaf": 20, "leaf_l2": 1.0, "n_outputs": n_outputs}
+    check_tree(grown(data, g, h, **limits)[0], data, g, h, limits)
+
+
+def test_heavy_tails_keep_the_others():
+    """One gradient a million times the rest must not round them away: the other rows' split is found below it."""
+    data = table(4_000, [2, 2], [0, 0], 5, missing=0.0)
+    g, h = np.where(data[0][:, 0] == 1, 1.0, -1.0), np.ones(4_000)
+    g[0] = 1e6
+    tree, _ = grown(data, g, h, max_leaf_nodes=8)
+    assert_allclose(tree.sums[0], [g.sum(), 4_000.0], rtol=1e-12)
+    assert set(tree.feature[tree.feature >= 0].tolist()) == {0, 1}
+    assert tree.count[tree.left < 0].sum() == 4_000
+    plain = [i for i in np.flatnonzero(tree.left < 0) if abs(tree.sums[i, 0]) == tree.sums[i, 1]]
+    assert len(plain) >= 2  # pure leaves of -1 and +1
+
+
+@given(
+    n=st.integers(5, 200),
+    share=st.floats(0.1, 0.9),
+    seed=st.integers(0, 1_000),
+    n_features=st.integers(1, 3),
+)
+def test_rows_and_features_of_a_tree(n, share, seed, n_features):
+    """Only its rows count, only its features are split on, and all other rows find their leaf."""
+    data = table(n, [9, 4, 30], [0, 1, 0], seed)
+    g, h = gradients(n, 1, seed)
+    rng = np.random.default_rng(seed)
+    rows = np.flatnonzero(rng.random(n) < share).astype(np.int32)
+    if not len(rows):
+        rows = np.array([0], np.int32)
+    features = np.sort(rng.permutation(3)[:n_features]).astype(np.int32)
+    tree, leaf = grown(data, g, h, rows, features, max_leaf_nodes=6)
+    assert set(tree.feature.tolist()) <= {-1, *features.tolist()}
+    reached = rows_of_nodes(tree, data, np.arange(n))
+    for i in np.flatnonzero(tree.left < 0):
+        assert_array_equal(np.flatnonzero(leaf == i), np.sort(reached[i]))
+    of_rows = rows_of_nodes(tree, data, rows.astype(np.int64))
+    assert_array_equal(tree.count, [len(some) for some in of_rows])
+    if n_features == 3:
+        check_tree(tree, data, g, h, {"max_leaf_nodes": 6}, rows)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("limits", [{"max_leaf_nodes": 31}, {"max_depth": 5, "growth": "depth"}, {"max_features": 2}])
+def test_threads_change_no_bit(limits, n_outputs):
+    data = table(60_000, [255, 31, 9, 100], [0, 0, 1, 0], 6)
+    g, h = gradients(60_000, n_outputs, 7)
+    rows = np.arange(0, 60_000, 2, dtype=np.int32)
+    limits = {"min_samples_leaf": 500, "n_outputs": n_outputs, **limits}
+    for some in (None, rows):
+        one, leaf = grown(data, g, h, some, n_threads=1, **limits)
+        for n_threads in (2, 5):
+            other, other_leaf = grown(data, g, h, some, n_threads=n_threads, **limits)
+            assert_array_equal(leaf, other_leaf)
+            for name in ("feature", "bin", "left", "missing_left", "category_bits", "gain", "sums", "value", "bounds"):
+                assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+@given(seed=st.integers(0, 1_000), n=st.integers(2, 60))
+def test_a_weight_of_k_is_k_rows(seed, n):
+    """Sums of whole gradients are exact, so repeating a row and multiplying its gradient and hessian are one thing."""
+    data = table(n, [9, 4], [0, 1], seed)
+    rng = np.random.default_rng(seed)
+    k = rng.integers(1, 4, n)
+    g, h = rng.integers(-8, 9, n) / 8.0, rng.integers(1, 5, n) / 4.0
+    weighted, leaf = grown(data, g * k, h * k, leaf_l2=1.0, max_leaf_nodes=8)
+    repeated = np.repeat(np.arange(n), k)
+    other, other_leaf = grown((data[0][repeated], *data[1:]), g[repeated], h[repeated], leaf_l2=1.0, max_leaf_nodes=8)
+    assert_array_equal(weighted.feature, other.feature)
+    assert_array_equal(weighted.value, other.value)
+    assert_array_equal(leaf[repeated], other_leaf)
+
+
+def test_nothing_to_gain_is_one_leaf():
+    data = table(100, [9], [0], 8)
+    for g, h in ((np.zeros(100), np.ones(100)), (np.full(100, 0.3), np.ones(100)), (np.zeros(100), np.zeros(100))):
+        tree, leaf = grown(data, g, h, max_leaf_nodes=8)
+        assert len(tree.feature) == 1
+        assert not leaf.any()
+        assert_allclose(tree.value, [[-g[0] if h[0] else 0.0]], rtol=1e-12)
+    tree, _ = grown(table(1, [9], [0], 8), np.ones(1), np.ones(1))
+    assert tree.value.tolist() == [[-1.0]]
+
+
+def test_features_are_drawn_for_each_node():
+    data = table(2_000, [50] * 12, [0] * 12, 9)
+    g, h = gradients(2_000, 1, 10)
+    grower = _core.GradientGrower(*data, **(DEFAULTS | {"max_leaf_nodes": 30, "max_features": 1}))
+    trees = [grower.grow(g, h, None, None, seed) for seed in range(3)]
+    used = [tree.feature[tree.feature >= 0].tolist() for tree in trees]
+    assert len(set(used[0])) > 6
+    assert used[0] != used[1]
+    assert_array_equal(trees[0].feature, grower.grow(g, h, None, None, 0).feature)
+
+
+def test_values_are_added_in_place():
+    scores, leaf = np.zeros(4), np.array([1, -1, 0, 1], np.int32)
+    _core.add_leaf_values(scores, leaf, np.array([0.5, 2.0]), 2)
+    assert scores.tolist() == [2.0, 0.0, 0.5, 2.0]
+    with pytest.raises(ValueError, match="without a value"):
+        _core.add_leaf_values(scores, np.array([0, 2, 0, 0], np.int32), np.array([0.5, 2.0]), 1)
+    with pytest.raises(ValueError, match="one leaf per score"):
+        _core.add_leaf_values(scores, leaf[:2], np.array([0.5]), 1)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"g": np.full(50, np.nan)}, "gradients must be finite"),
+        ({"g": np.full(50, 1e200)}, "larger than 1e150"),
+        ({"h": -np.ones(50)}, "not negative"),
+        ({"h": np.full(50, np.inf)}, "finite"),
+        ({"g": np.zeros((2, 50))}, "must be"),
+        ({"g": np.zeros(49)}, "must be"),
+        ({"rows": np.array([3, 3], np.int32)}, "rows must rise"),
+        ({"rows": np.array([-1], np.int32)}, "rows must rise"),
+        ({"rows": np.array([50], np.int32)}, "rows must rise"),
+        ({"rows": np.zeros(0, np.int32)}, "at least one row"),
+        ({"features": np.array([2], np.int32)}, "outside the table"),
+        ({"features": np.array([1, 0], np.int32)}, "features must rise"),
+        ({"features": np.zeros(0, np.int32)}, "at least one column"),
+    ],
+)
+def test_bad_rounds_are_refused(changed, message):
+    arguments = {"g": np.zeros(50), "h": np.ones(50), "rows": None, "features": None} | changed
+    with pytest.raises(ValueError, match=message):
+        grown(table(50, [9, 4], [0, 1], 11), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"growth": "width"}, "growth must be"),
+        ({"leaf_l2": -1.0}, "penalties"),
+        ({"min_samples_leaf": 0}, "min_samples_leaf"),
+        ({"max_depth": -1}, "limits"),
+        ({"n_outputs": 0}, "n_outputs"),
+        ({"min_gain": -1.0}, "min_gain"),
+        ({"monotone": np.array([1], np.int8)}, "one sign per column"),
+        ({"monotone": np.array([0, 1], np.int8)}, "categorical column"),
+        ({"monotone": np.array([2, 0], np.int8)}, "signs"),
+        ({"monotone": np.array([1, 0], np.int8), "n_outputs": 2}, "one output"),
+    ],
+)
+def test_bad_growers_are_refused(changed, message):
+    with pytest.raises(ValueError, match=message):
+        _core.GradientGrower(*table(50, [9, 4], [0, 1], 11), **(DEFAULTS | changed))
+
+
+def test_codes_beyond_their_bins_are_refused():
+    codes, n_bins, categorical = table(50, [9, 4], [0, 1], 11)
+    with pytest.raises(ValueError, match="exceed its number of bins"):
+        _core.GradientGrower(codes, n_bins - 5 * np.array([1, 0], np.int32), categorical, **DEFAULTS)
