@@ -8,7 +8,18 @@ import sys
 
 from benchmarks.summary import write_summary
 
-NAMES = ("import", "binning", "histogram", "adaboost", "predict", "growth", "threads", "sbpmt")
+NAMES = (
+    "import",
+    "binning",
+    "histogram",
+    "adaboost",
+    "gradient_boosting",
+    "forest",
+    "predict",
+    "growth",
+    "threads",
+    "sbpmt",
+)
 
 
 def main() -> int:

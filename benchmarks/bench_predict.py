@@ -1,36 +1,95 @@
-"""Prediction of 200 trees of depth 2 on 10,000 rows and on one, beside scikit-learn, LightGBM and XGBoost."""
+"""Prediction, of many rows and of one, beside scikit-learn, LightGBM and XGBoost; and what explains it."""
 
 from __future__ import annotations
 
 from functools import partial
 
 import lightgbm
+import numpy as np
 import xgboost
 
 from benchmarks.bench_adaboost import peer_of
 from benchmarks.figures import Figure, Findings, command
 from benchmarks.pairing import Spread, Trial, Work, interleave
-from benchmarks.tables import hastie
+from benchmarks.peer_trees import forest_of_lightgbm
+from benchmarks.tables import collisions, hastie
 from committee import AdaBoostClassifier
+from committee.explain.tree_contributions import tree_contributions
+from committee.links import Logistic
+from committee.vote import Committee
 
-TREES, DEPTH = 200, 2
+STUMPS, DEPTH = 200, 2
+TREES, LEAVES = 100, 31
 
 
 def measure(findings: Findings, quick: bool) -> None:
-    """Predict with 200 voters of depth 2: 10,000 rows, and one row; one thread."""
+    """Predict by 100 boosted trees of 31 leaves and by 200 voters of depth 2; explain 2,000 rows; one thread."""
     rounds = 5 if quick else 31
-    findings.settings = {"trees": TREES, "depth": DEPTH, "rounds": rounds, "threads": 1, "columns": 10}
+    findings.settings = {"rounds": rounds, "threads": 1}
+    boosted_trees(findings, quick)
+    one_row(findings, rounds)
+    shallow_voters(findings, rounds)
+
+
+def boosted_trees(findings: Findings, quick: bool) -> None:
+    """LightGBM's own trees on both sides, and as many of XGBoost's, grown by leaves too."""
+    X, y = collisions(20_000, seed=0)
+    many, _ = collisions(100_000 if quick else 1_000_000, seed=1)
+    settings = {"objective": "binary", "num_leaves": LEAVES, "num_threads": 1, "verbose": -1}
+    light = lightgbm.train(settings, lightgbm.Dataset(X, y), TREES)
+    leafwise = {"max_leaves": LEAVES, "max_depth": 0, "grow_policy": "lossguide", "tree_method": "hist"}
+    gradient = xgboost.train(
+        {"objective": "binary:logistic", "nthread": 1, **leafwise}, xgboost.DMatrix(X, y, nthread=1), TREES
+    )
+    committee = Committee(forest_of_lightgbm(light), np.ones(TREES), np.array([0, 1]), Logistic(scale=1.0))
+    contenders: dict[str, Work] = {
+        "committee": partial(committee.decision_function, many),
+        "XGBoost": partial(gradient.inplace_predict, many, predict_type="margin"),
+        "LightGBM": partial(light.predict, many, raw_score=True, num_threads=1),
+    }
+    work = f"predict, {TREES} trees of {LEAVES} leaves, {len(many):,} rows x {many.shape[1]}"
+    trial = interleave(contenders, 3 if quick else 5)
+    for peer in ("XGBoost", "LightGBM"):
+        findings.add_ratio(work, f"{peer}, equal trees" if peer == "LightGBM" else peer, trial, peer, "committee", 2.0)
+    _per_row_and_tree(findings, work, trial, "committee", len(many) * TREES)
+    rows = many[:2_000]
+    contenders = {
+        "committee": partial(tree_contributions, committee, rows),
+        "LightGBM": partial(light.predict, rows[:200], pred_contrib=True, num_threads=1),
+    }
+    trial = interleave(contenders, 3 if quick else 5)
+    work = f"contributions, {TREES} trees of {LEAVES} leaves"
+    _per_row_and_tree(findings, work, trial, "committee", len(rows) * TREES)
+    _per_row_and_tree(findings, work, trial, "LightGBM", 200 * TREES)
+
+
+def one_row(findings: Findings, rounds: int) -> None:
+    """The public methods on one row: what a service pays for each request."""
+    X, y = collisions(5_000, seed=0)
+    model = AdaBoostClassifier(TREES, max_leaf_nodes=LEAVES, max_depth=None, vote="confidence").fit(X, y)
+    row = X[:1].copy()
+    trial = interleave({"predict": partial(model.predict, row), "proba": partial(model.predict_proba, row)}, rounds)
+    for name, method in (("predict", "predict"), ("proba", "predict_proba")):
+        work = f"{method} of one row, {TREES} trees of {LEAVES} leaves"
+        findings.record(work, trial)
+        spread = Spread.of(trial.cpu[name] * 1e6)
+        wall = Spread.of(trial.wall[name] * 1e6)
+        findings.add(Figure(work, "", "us", spread, target=60.0, at_least=False, clock="cpu", wall=wall))
+
+
+def shallow_voters(findings: Findings, rounds: int) -> None:
+    """Voters of depth 2, on 10,000 rows and on one."""
     X, y = hastie(2_000, seed=0)
     many, _ = hastie(10_000, seed=1)
-    ours = AdaBoostClassifier(n_estimators=TREES, max_depth=DEPTH).fit(X, y)
+    ours = AdaBoostClassifier(n_estimators=STUMPS, max_depth=DEPTH).fit(X, y)
     theirs = peer_of(ours).fit(X, y)
     light = lightgbm.train(
         {"objective": "binary", "num_leaves": 2**DEPTH, "max_depth": DEPTH, "num_threads": 1, "verbose": -1},
         lightgbm.Dataset(X, y),
-        TREES,
+        STUMPS,
     )
     gradient = xgboost.train(
-        {"objective": "binary:logistic", "max_depth": DEPTH, "nthread": 1}, xgboost.DMatrix(X, y, nthread=1), TREES
+        {"objective": "binary:logistic", "max_depth": DEPTH, "nthread": 1}, xgboost.DMatrix(X, y, nthread=1), STUMPS
     )
     for rows, target in ((many, 10.0), (many[:1], None)):
         contenders: dict[str, Work] = {
@@ -41,27 +100,18 @@ def measure(findings: Findings, quick: bool) -> None:
             "LightGBM": partial(light.predict, rows, num_threads=1),
             "XGBoost": partial(gradient.inplace_predict, rows),
         }
-        _report(findings, interleave(contenders, rounds), len(rows), target)
+        trial, n = interleave(contenders, rounds), len(rows)
+        work = f"predict, {STUMPS} voters of depth {DEPTH}, {n:,} {'row' if n == 1 else 'rows'}"
+        findings.add_ratio(work, "scikit-learn AdaBoost", trial, "scikit-learn", "committee", target)
+        for peer in ("LightGBM", "XGBoost"):
+            ratio, wall = trial.ratio(peer, "committee"), trial.ratio(peer, "committee", "wall")
+            findings.add(Figure(work, f"{peer}, as many trees", "x", ratio, clock="cpu", wall=wall))
+        _per_row_and_tree(findings, work, trial, "committee, the native walk alone", n * STUMPS)
 
 
-def _report(findings: Findings, trial: Trial, n: int, target: float | None) -> None:
-    work = f"predict, {TREES} voters of depth {DEPTH}, {n:,} {'row' if n == 1 else 'rows'}"
-    findings.add_ratio(work, "scikit-learn AdaBoost", trial, "scikit-learn", "committee", target)
-    for peer in ("LightGBM", "XGBoost"):
-        ratio, wall = trial.ratio(peer, "committee"), trial.ratio(peer, "committee", "wall")
-        findings.add(Figure(work, f"{peer}, as many trees", "x", ratio, clock="cpu", wall=wall))
-    per = 1e9 / (n * TREES)
-    name = "committee, the native walk alone"
-    findings.add(
-        Figure(
-            f"{work}: the native walk, per row and tree",
-            "",
-            "ns",
-            Spread.of(trial.cpu[name] * per),
-            clock="cpu",
-            wall=Spread.of(trial.wall[name] * per),
-        )
-    )
+def _per_row_and_tree(findings: Findings, work: str, trial: Trial, name: str, n: int) -> None:
+    cpu, wall = Spread.of(trial.cpu[name] * 1e9 / n), Spread.of(trial.wall[name] * 1e9 / n)
+    findings.add(Figure(f"{work}: {name}, per row and tree", "", "ns", cpu, clock="cpu", wall=wall))
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ class GradientGrowing {
 
   // The sums over one feature's cells are the node's.
   GradientSums sums_of(const GradientHistogram& histogram) const {
-    GradientSums none{std::vector<std::int64_t>(n_outputs_, 0), std::vector<std::int64_t>(n_outputs_, 0), 0};
+    const GradientSums none(n_outputs_);
     const GradientScan scan(histograms_.layout(), limits_, histogram, none, table_.n_cells(), {}, false);
     GradientSplit all;
     all.bin = static_cast<std::int32_t>(table_.missing_bin(0) - 1);
@@ -145,28 +145,25 @@ class GradientGrowing {
 
   // The best split of each node: all their features are scanned together.
   void find_splits(const std::vector<Node*>& nodes) {
-    std::vector<std::vector<std::int32_t>> features;
     std::vector<GradientScan> scans;
     scans.reserve(nodes.size());
-    std::vector<std::pair<std::size_t, std::size_t>> tasks;
+    tasks_.clear();
     for (Node* node : nodes) {
-      features.push_back(features_of(*node));
+      for (const std::int32_t j : features_of(*node)) tasks_.emplace_back(scans.size(), j);
       scans.emplace_back(histograms_.layout(), limits_, node->histogram, node->sums, table_.n_cells(), node->bounds,
                          !growth_.monotone.empty());
-      for (std::size_t i = 0; i < features.back().size(); ++i) tasks.emplace_back(scans.size() - 1, i);
     }
-    std::vector<GradientSplit> found(tasks.size());
+    found_.resize(tasks_.size());
     const std::int64_t work = static_cast<std::int64_t>(nodes.size()) * 4 * n_outputs_ * table_.n_cells();
-    crew_.each(static_cast<std::int64_t>(tasks.size()), work, [&](std::int64_t t) {
-      const auto [scan, i] = tasks[static_cast<std::size_t>(t)];
-      const std::int32_t j = features[scan][i];
-      found[static_cast<std::size_t>(t)] =
+    crew_.each(static_cast<std::int64_t>(tasks_.size()), work, [&](std::int64_t t) {
+      const auto [scan, j] = tasks_[static_cast<std::size_t>(t)];
+      found_[static_cast<std::size_t>(t)] =
           scans[scan].best(table_.cell[j], table_.missing_bin(j), j, table_.categorical[j] != 0,
                            growth_.monotone.empty() ? 0 : growth_.monotone[j]);
     });
-    for (std::size_t t = 0; t < tasks.size(); ++t) {
-      GradientSplit& best = nodes[tasks[t].first]->split;
-      if (found[t].feature >= 0 && found[t].gain > best.gain) best = std::move(found[t]);
+    for (std::size_t t = 0; t < tasks_.size(); ++t) {
+      GradientSplit& best = nodes[tasks_[t].first]->split;
+      if (found_[t].feature >= 0 && found_[t].gain > best.gain) best = std::move(found_[t]);
     }
     for (std::size_t s = 0; s < nodes.size(); ++s)
       if (const std::int32_t j = nodes[s]->split.feature; j >= 0)
@@ -174,17 +171,17 @@ class GradientGrowing {
   }
 
   // All features, or some drawn for this node.
-  std::vector<std::int32_t> features_of(const Node& node) const {
+  const std::vector<std::int32_t>& features_of(const Node& node) {
     const std::int64_t p = table_.n_features;
-    std::vector<std::int32_t> features(p);
-    std::iota(features.begin(), features.end(), 0);
-    if (growth_.max_features <= 0 || growth_.max_features >= p) return features;
+    features_.resize(static_cast<std::size_t>(p));
+    std::iota(features_.begin(), features_.end(), 0);
+    if (growth_.max_features <= 0 || growth_.max_features >= p) return features_;
     SplitMix random(seed_, static_cast<std::uint64_t>(node.id));
     for (std::int64_t i = 0; i < growth_.max_features; ++i)
-      std::swap(features[i], features[i + static_cast<std::int64_t>(random.below(p - i))]);
-    features.resize(growth_.max_features);
-    std::sort(features.begin(), features.end());
-    return features;
+      std::swap(features_[i], features_[i + static_cast<std::int64_t>(random.below(p - i))]);
+    features_.resize(static_cast<std::size_t>(growth_.max_features));
+    std::sort(features_.begin(), features_.end());
+    return features_;
   }
 
   void expand(Node node, bool last) {
@@ -193,11 +190,7 @@ class GradientGrowing {
     Node right{.begin = middle, .end = node.end, .depth = node.depth + 1, .id = -1, .bounds = node.bounds};
     left.sums = std::move(node.left);
     right.sums = std::move(node.sums);
-    for (std::int64_t d = 0; d < n_outputs_; ++d) {
-      right.sums.gradient[d] -= left.sums.gradient[d];
-      right.sums.hessian[d] -= left.sums.hessian[d];
-    }
-    right.sums.count -= left.sums.count;
+    right.sums -= left.sums;
     bound(node, left, right);
     left.id = add_node(left.bounds);
     right.id = add_node(right.bounds);
@@ -224,8 +217,8 @@ class GradientGrowing {
   }
   double weight(const Node& node) const {
     const double u = limits_.weight_unit;
-    return u * limits_.penalty.weight_within(static_cast<double>(node.sums.gradient[0]),
-                                             static_cast<double>(node.sums.hessian[0]), node.bounds.lower / u,
+    const GradientSums& sums = node.sums;
+    return u * limits_.penalty.weight_within(sums.gradient(0), sums.hessian(0), node.bounds.lower / u,
                                              node.bounds.upper / u);
   }
 
@@ -271,6 +264,10 @@ class GradientGrowing {
   GradientTree tree_;
   std::vector<Node> open_;
   std::vector<GradientLeaf> leaves_;
+  // of find_splits, kept from node to node
+  std::vector<std::int32_t> features_;
+  std::vector<std::pair<std::size_t, std::int32_t>> tasks_;
+  std::vector<GradientSplit> found_;
 };
 
 }  // namespace committee

@@ -17,13 +17,39 @@
 
 namespace committee {
 
-struct GradientSums {  // of a node, in integers: per output gradient and hessian, and the number of rows
-  std::vector<std::int64_t> gradient, hessian;
+// Of a node, in integers: per output gradient and hessian, and the number of rows.
+class GradientSums {
+ public:
+  explicit GradientSums(std::int64_t n_outputs = 0) : sums_(static_cast<std::size_t>(2 * n_outputs), 0) {}
+  std::int64_t n_outputs() const { return static_cast<std::int64_t>(sums_.size() / 2); }
+  std::int64_t& gradient(std::int64_t output) { return sums_[static_cast<std::size_t>(2 * output)]; }
+  std::int64_t& hessian(std::int64_t output) { return sums_[static_cast<std::size_t>(2 * output + 1)]; }
+  double gradient(std::int64_t output) const {
+    return static_cast<double>(sums_[static_cast<std::size_t>(2 * output)]);
+  }
+  double hessian(std::int64_t output) const {
+    return static_cast<double>(sums_[static_cast<std::size_t>(2 * output + 1)]);
+  }
+  double hessians() const {
+    double sum = 0.0;
+    for (std::int64_t d = 0; d < n_outputs(); ++d) sum += hessian(d);
+    return sum;
+  }
+  GradientSums& operator+=(const GradientSums& other) {
+    for (std::size_t k = 0; k < sums_.size(); ++k) sums_[k] += other.sums_[k];
+    count += other.count;
+    return *this;
+  }
+  GradientSums& operator-=(const GradientSums& other) {
+    for (std::size_t k = 0; k < sums_.size(); ++k) sums_[k] -= other.sums_[k];
+    count -= other.count;
+    return *this;
+  }
+
   std::int64_t count = 0;
 
-  double hessians() const {
-    return static_cast<double>(std::accumulate(hessian.begin(), hessian.end(), std::int64_t{0}));
-  }
+ private:
+  std::vector<std::int64_t> sums_;
 };
 
 struct Bounds {
@@ -120,11 +146,11 @@ struct NarrowSums {
         hessian_shift(layout.count_bits),
         hessian_mask((std::int64_t{1} << layout.hessian_bits) - 1),
         count_mask((std::int64_t{1} << layout.count_bits) - 1) {}
-  COMMITTEE_INLINE void next(std::int64_t i, const LaneBits& there, Lanes& g, Lanes& h, Lanes& c) {
+  COMMITTEE_INLINE void next(std::int64_t i, const LaneBits& there, Lanes& g, Lanes& h, LaneBits& c) {
     const LaneBits w = words.next(i, there);
     g = as_doubles(w >> gradient_shift);
     h = as_doubles((w >> hessian_shift) & hessian_mask);
-    c = as_doubles(w & count_mask);
+    c = w & count_mask;
   }
 };
 struct WideSums {
@@ -138,24 +164,22 @@ struct WideSums {
         pairs(feature + (2 * output + 1) * n_cells, n_bins, missing_left),
         hessian_shift(layout.wide_count_bits),
         count_mask((std::int64_t{1} << layout.wide_count_bits) - 1) {}
-  COMMITTEE_INLINE void next(std::int64_t i, const LaneBits& there, Lanes& g, Lanes& h, Lanes& c) {
+  COMMITTEE_INLINE void next(std::int64_t i, const LaneBits& there, Lanes& g, Lanes& h, LaneBits& c) {
     const LaneBits w = pairs.next(i, there);
     g = as_doubles(gradients.next(i, there));
     h = as_doubles(w >> hessian_shift);
-    c = as_doubles(w & count_mask);
+    c = w & count_mask;
   }
 };
 
 inline constexpr double kNever = -std::numeric_limits<double>::infinity();
 
-// Both sides have their least share if one's distance from the middle is small enough, |left - total / 2| <=
-// total / 2 - least. How far it is within that reach; negative beyond it.
-COMMITTEE_INLINE Lanes slack(const Lanes& left, double half, double reach) { return reach - absolute(left - half); }
-
-// The gain where both slacks allow it, else -inf; one comparison, as compilers take conditions joined by "and" apart.
-COMMITTEE_INLINE Lanes allowed(const Lanes& gain, const Lanes& a, const Lanes& b) {
-  const Lanes least = a < b ? a : b;
-  return least < 0.0 ? Lanes{} + kNever : gain;
+// Negative, in the sign bit, where one side has less than its least share of the total.
+COMMITTEE_INLINE LaneBits room(const LaneBits& left, std::int64_t total, std::int64_t least) {
+  return (left - least) | (total - least - left);
+}
+COMMITTEE_INLINE LaneBits room(const Lanes& left, double total, double least) {
+  return bits_of(left - least) | bits_of((total - least) - left);
 }
 
 struct FirstLargest {  // per lane the first largest gain, and its place
@@ -197,7 +221,13 @@ struct Thresholds {
   std::int64_t n_cells, n_bins;
   bool narrow, missing_left;
   const std::vector<OutputTotals>& totals;
-  double half_count, count_reach, half_hessian, hessian_reach;
+  std::int64_t count, min_samples;
+  double hessian, min_hessian;
+
+  COMMITTEE_INLINE Lanes allowed(const Lanes& gain, const Lanes& h, const LaneBits& c) const {
+    const LaneBits both = room(c, count, min_samples) | room(h, hessian, min_hessian);
+    return both < 0 ? Lanes{} + kNever : gain;
+  }
 };
 
 // The first threshold that gains more than `gain`, which becomes its gain; -1 if there is none.
@@ -207,12 +237,15 @@ COMMITTEE_INLINE std::int64_t best_of_one(const Thresholds& t, const LeafPenalty
   Sums sums(t.feature, t.n_cells, 0, t.n_bins, t.missing_left, layout);
   const OutputTotals total = t.totals[0];
   FirstLargest best{Lanes{} + gain};
-  for (std::int64_t i = 0; i < t.n_bins; i += kLanes) {  // what is beyond the last bin repeats it, and loses the tie
-    Lanes g, h, c;
-    sums.next(i, first_lanes(t.n_bins - i), g, h, c);
-    best.offer(allowed(worth_of_both<kPlain>(g, h, total, penalty), slack(c, t.half_count, t.count_reach),
-                       slack(h, t.half_hessian, t.hessian_reach)));
-  }
+  const auto offer = [&](std::int64_t i, const LaneBits& there) __attribute__((always_inline)) {
+    Lanes g, h;
+    LaneBits c;
+    sums.next(i, there, g, h, c);
+    best.offer(t.allowed(worth_of_both<kPlain>(g, h, total, penalty), h, c));
+  };
+  std::int64_t i = 0;
+  for (; i + kLanes <= t.n_bins; i += kLanes) offer(i, LaneBits{} - 1);
+  if (i < t.n_bins) offer(i, first_lanes(t.n_bins - i));  // what is beyond the last bin repeats it, and loses the tie
   return best.found(gain);
 }
 
@@ -227,14 +260,14 @@ COMMITTEE_INLINE std::int64_t best_of_several(const Thresholds& t, const LeafPen
   for (std::int64_t d = 0; d < n_outputs; ++d) {
     Sums sums(t.feature, t.n_cells, d, t.n_bins, t.missing_left, layout);
     for (std::int64_t i = 0; i < t.n_bins; i += kLanes) {
-      Lanes g, h, c;
+      Lanes g, h;
+      LaneBits c;
       sums.next(i, first_lanes(t.n_bins - i), g, h, c);
       const Lanes both = worth_of_both<kPlain>(g, h, t.totals[d], penalty) + load(gains.data() + i);
       h += load(hessians.data() + i);
       store(gains.data() + i, both);
       store(hessians.data() + i, h);
-      if (d + 1 == n_outputs)
-        best.offer(allowed(both, slack(c, t.half_count, t.count_reach), slack(h, t.half_hessian, t.hessian_reach)));
+      if (d + 1 == n_outputs) best.offer(t.allowed(both, h, c));
     }
   }
   return best.found(gain);
@@ -263,11 +296,10 @@ class GradientScan {
         histogram_(histogram),
         sums_(sums),
         n_cells_(n_cells),
-        n_outputs_(static_cast<std::int64_t>(sums.gradient.size())),
+        n_outputs_(sums.n_outputs()),
         bounds_{bounds.lower / limits.weight_unit, bounds.upper / limits.weight_unit},
         bounded_(bounded) {
-    for (std::int64_t d = 0; d < n_outputs_; ++d)
-      totals_.push_back({static_cast<double>(sums.gradient[d]), static_cast<double>(sums.hessian[d])});
+    for (std::int64_t d = 0; d < n_outputs_; ++d) totals_.push_back({sums.gradient(d), sums.hessian(d)});
     parent_ = worth_of(sums_);
     hessians_ = sums.hessians();
   }
@@ -306,15 +338,12 @@ class GradientScan {
 
  private:
   GradientSums left_of(const GradientSplit& split, std::int64_t cell, std::int64_t missing_bin) const {
-    GradientSums left = nothing();
+    GradientSums left(n_outputs_);
     if (split.category_is_left.empty()) add(cell, cell + split.bin + 1, left);
     for (std::size_t b = 0; b < split.category_is_left.size(); ++b)
       if (split.category_is_left[b]) add(cell + static_cast<std::int64_t>(b), left);
     if (split.missing_left) add(cell + missing_bin, left);
     return left;
-  }
-  GradientSums nothing() const {
-    return {std::vector<std::int64_t>(n_outputs_, 0), std::vector<std::int64_t>(n_outputs_, 0), 0};
   }
   void add(std::int64_t cell, GradientSums& sums) const { add(cell, cell + 1, sums); }
   void add(std::int64_t begin, std::int64_t end, GradientSums& sums) const {
@@ -325,13 +354,13 @@ class GradientScan {
     for (std::int64_t d = 0; d < n_outputs_; ++d) {
       if (histogram_.narrow) {
         const std::uint64_t w = total(d);
-        sums.gradient[d] += layout_.gradient(w);
-        sums.hessian[d] += layout_.hessian(w);
+        sums.gradient(d) += layout_.gradient(w);
+        sums.hessian(d) += layout_.hessian(w);
         if (d == 0) sums.count += layout_.count(w);
       } else {
         const std::uint64_t pair = total(2 * d + 1);
-        sums.gradient[d] += static_cast<std::int64_t>(total(2 * d));
-        sums.hessian[d] += layout_.wide_hessian(pair);
+        sums.gradient(d) += static_cast<std::int64_t>(total(2 * d));
+        sums.hessian(d) += layout_.wide_hessian(pair);
         if (d == 0) sums.count += layout_.wide_count(pair);
       }
     }
@@ -341,7 +370,7 @@ class GradientScan {
                              : layout_.wide_count(histogram_.sums[n_cells_ + cell]);
   }
   GradientSums at(std::int64_t cell) const {
-    GradientSums sums = nothing();
+    GradientSums sums(n_outputs_);
     add(cell, sums);
     return sums;
   }
@@ -359,17 +388,16 @@ class GradientScan {
   // The best threshold with missing values on one side; its worth is `gain`.
   std::int64_t scan_direction(std::int64_t cell, std::int64_t n_bins, bool missing_left, double& gain) const {
     gain = kNever;
-    const double half_count = 0.5 * static_cast<double>(sums_.count), half_hessian = 0.5 * hessians_;
     const Thresholds thresholds{histogram_.sums.data() + cell,
                                 n_cells_,
                                 n_bins,
                                 histogram_.narrow,
                                 missing_left,
                                 totals_,
-                                half_count,
-                                half_count - static_cast<double>(limits_.min_samples),
-                                half_hessian,
-                                half_hessian - limits_.min_hessian};
+                                sums_.count,
+                                limits_.min_samples,
+                                hessians_,
+                                limits_.min_hessian};
     return best_threshold(thresholds, limits_.penalty, layout_, gain);
   }
 
@@ -380,26 +408,18 @@ class GradientScan {
   }
   GradientSums right_of(const GradientSums& left) const {
     GradientSums right = sums_;
-    for (std::int64_t d = 0; d < n_outputs_; ++d) {
-      right.gradient[d] -= left.gradient[d];
-      right.hessian[d] -= left.hessian[d];
-    }
-    right.count -= left.count;
-    return right;
+    return right -= left;
   }
   double weight(const GradientSums& sums) const {  // one output, within the bounds
-    return limits_.penalty.weight_within(static_cast<double>(sums.gradient[0]), static_cast<double>(sums.hessian[0]),
-                                         bounds_.lower, bounds_.upper);
+    return limits_.penalty.weight_within(sums.gradient(0), sums.hessian(0), bounds_.lower, bounds_.upper);
   }
   double fall(const GradientSums& sums) const {
-    return limits_.penalty.fall(static_cast<double>(sums.gradient[0]), static_cast<double>(sums.hessian[0]),
-                                weight(sums));
+    return limits_.penalty.fall(sums.gradient(0), sums.hessian(0), weight(sums));
   }
   double worth_of(const GradientSums& sums) const {
     if (bounded_) return fall(sums);
     double total = 0.0;
-    for (std::int64_t d = 0; d < n_outputs_; ++d)
-      total += limits_.penalty.worth(static_cast<double>(sums.gradient[d]), static_cast<double>(sums.hessian[d]));
+    for (std::int64_t d = 0; d < n_outputs_; ++d) total += limits_.penalty.worth(sums.gradient(d), sums.hessian(d));
     return total;
   }
 
@@ -408,7 +428,7 @@ class GradientScan {
                     GradientSplit& split) const {
     split.gain = kNever;
     const GradientSums missing = at(cell + missing_bin);
-    GradientSums left = nothing();
+    GradientSums left(n_outputs_);
     const auto offer = [&](const GradientSums& side, std::int64_t bin, bool missing_left) {
       if (!allowed(side)) return;
       const GradientSums other = right_of(side);
@@ -424,10 +444,7 @@ class GradientScan {
       offer(left, b, false);
       if (!has_missing) continue;
       GradientSums with = left;
-      with.gradient[0] += missing.gradient[0];
-      with.hessian[0] += missing.hessian[0];
-      with.count += missing.count;
-      offer(with, b, true);
+      offer(with += missing, b, true);
     }
   }
 
@@ -440,12 +457,11 @@ class GradientScan {
       order.clear();
       for (std::int64_t b = 0; b <= missing_bin; ++b) {
         const GradientSums here = at(cell + b);
-        const double curvature = static_cast<double>(here.hessian[d]) + limits_.penalty.l2;
-        if (here.count > 0)
-          order.emplace_back(curvature > 0.0 ? static_cast<double>(here.gradient[d]) / curvature : 0.0, b);
+        const double curvature = here.hessian(d) + limits_.penalty.l2;
+        if (here.count > 0) order.emplace_back(curvature > 0.0 ? here.gradient(d) / curvature : 0.0, b);
       }
       std::sort(order.begin(), order.end());
-      GradientSums left = nothing();
+      GradientSums left(n_outputs_);
       for (std::size_t i = 0; i + 1 < order.size(); ++i) {
         add(cell + order[i].second, left);
         if (!allowed(left)) continue;

@@ -6,9 +6,11 @@ NB_MODULE(_core, m) {
   committee::register_bins(m);
   committee::register_histogram(m);
   committee::register_grow(m);
+  committee::register_deep_grow(m);
   committee::register_gradient_grow(m);
   committee::register_loss_gradients(m);
   committee::register_traverse(m);
+  committee::register_tree_shap(m);
   committee::register_emphasis(m);
   committee::register_linear_boost(m);
   committee::register_leaf_models(m);

@@ -1,4 +1,5 @@
-// Walking flat trees: a block of rows against all trees, eight rows abreast so that their loads overlap.
+// Walking flat trees: a block of rows against all trees. Small trees are read from bits; through others rows go step
+// by step, eight abreast so that their loads overlap.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "leaf_bits.hpp"
 #include "threads.hpp"
 
 namespace committee {
@@ -31,8 +33,7 @@ class Trees {
     check(a);
     offset_.assign(a.offset, a.offset + a.n_trees + 1);
     words_.assign(a.category_bits, a.category_bits + a.n_words);
-    for (std::int64_t t = 0; t < a.n_trees; ++t)
-      for (std::int64_t i = offset_[t]; i < offset_[t + 1]; ++i) add_node(a, t, i);
+    for (std::int64_t t = 0; t < a.n_trees; ++t) add_tree(a, t);
     measure_depths();
   }
 
@@ -40,24 +41,45 @@ class Trees {
   std::int64_t n_trees() const { return n_trees_; }
   std::int64_t n_nodes() const { return static_cast<std::int64_t>(nodes_.size()); }
   std::int64_t offset(std::int64_t tree) const { return offset_[static_cast<std::size_t>(tree)]; }
+  // Of a node, counted over all trees; the left child is counted within its own.
+  bool is_leaf(std::int64_t node) const { return sides_[static_cast<std::size_t>(node)].kind == kLeaf; }
+  std::int32_t feature(std::int64_t node) const { return nodes_[static_cast<std::size_t>(node)].feature; }
+  std::int32_t left(std::int64_t node) const { return nodes_[static_cast<std::size_t>(node)].left; }
+  bool goes_left(std::int64_t node, const double* x) const {
+    return step(nodes_[static_cast<std::size_t>(node)], sides_[static_cast<std::size_t>(node)], x) == left(node);
+  }
 
   // visitor(tree) gives what is called with (row, leaf) for every row that the tree sees; a row's trees come
   // in order.
   template <class Visitor>
   void walk(const double* X, std::int64_t n, Crew& crew, const Visitor& visitor) const {
-    constexpr std::int64_t kBlock = 64;  // rows that stay in cache while every tree is walked
+    constexpr std::int64_t kBlock = kBitRows;  // rows that stay in cache while every tree is walked
+    const bool by_bits = bits_.worthwhile(n_features_);
     crew.each(n_blocks(n, kBlock), 8 * n * n_trees_, [&](std::int64_t b) {
       const std::int64_t begin = b * kBlock, end = std::min(n, begin + kBlock);
-      if (has_categories_ || any_missing(X + begin * n_features_, (end - begin) * n_features_))
-        walk_block<false>(X, begin, end, visitor);
-      else
-        walk_block<true>(X, begin, end, visitor);
+      const double* const x = X + begin * n_features_;
+      const bool in_columns = by_bits && end - begin == kBitRows;
+      const BitColumns columns = in_columns ? bits_.columns_of(x, n_features_) : BitColumns{};
+      const bool gaps = !(in_columns && bits_.all()) && any_missing(x, (end - begin) * n_features_);
+      for (std::int64_t t = 0; t < n_trees_; ++t) {
+        const auto visit = visitor(t);
+        const bool has_categories = has_categories_[static_cast<std::size_t>(t)];
+        if (in_columns && bits_.has(t) && (columns.codes_fit || !has_categories))
+          bits_.read(t, columns, begin, visit);
+        else if (has_categories)
+          walk_tree<kAny>(t, X, begin, end, visit);
+        else if (gaps)
+          walk_tree<kGaps>(t, X, begin, end, visit);
+        else
+          walk_tree<kPlain>(t, X, begin, end, visit);
+      }
     });
   }
 
  private:
   enum Kind : std::uint8_t { kLeaf, kNumeric, kCategorical };
-  struct Node {  // all that a row without missing values needs
+  enum Steps { kPlain, kGaps, kAny };  // of numbers, of numbers with gaps, of categories too
+  struct Node {                        // all that a row without missing values needs
     double threshold;
     std::int32_t feature;
     std::int32_t left;  // a leaf points at itself, with threshold +inf
@@ -69,14 +91,21 @@ class Trees {
     std::int64_t first_word;
   };
 
+  void add_tree(const ForestArrays& a, std::int64_t t) {
+    const std::int64_t begin = offset_[t], end = offset_[t + 1];
+    for (std::int64_t i = begin; i < end; ++i) add_node(a, t, i);
+    bits_.add(end - begin, a.feature + begin, a.threshold + begin, a.left + begin, a.missing_left + begin,
+              a.category_offset + begin, a.category_bits);
+    has_categories_.push_back(a.category_offset[end] > a.category_offset[begin]);
+  }
+
   void add_node(const ForestArrays& a, std::int64_t tree, std::int64_t i) {
     if (a.feature[i] < 0) {
       nodes_.push_back({std::numeric_limits<double>::infinity(), 0, static_cast<std::int32_t>(i - a.offset[tree])});
-      sides_.push_back({kLeaf, false, 0, 0});
+      sides_.push_back({kLeaf, true, 0, 0});  // a gap in the first column stays too
       return;
     }
     const std::int64_t words = a.category_offset[i + 1] - a.category_offset[i];
-    has_categories_ |= words > 0;
     nodes_.push_back({a.threshold[i], a.feature[i], a.left[i]});
     sides_.push_back({words > 0 ? kCategorical : kNumeric, a.missing_left[i] != 0, static_cast<std::int32_t>(words),
                       a.category_offset[i]});
@@ -131,6 +160,12 @@ class Trees {
     return node.left + !(x[node.feature] <= node.threshold);
   }
 
+  // Where a row goes whose values may be missing.
+  static std::int32_t gap_step(const Node& node, const Side& side, const double* x) {
+    const double value = x[node.feature];
+    return node.left + !((value <= node.threshold) | (std::isnan(value) & side.missing_left));
+  }
+
   // Where any row goes.
   std::int32_t step(const Node& node, const Side& side, const double* x) const {
     if (side.kind == kLeaf) return node.left;
@@ -143,51 +178,49 @@ class Trees {
     return node.left + !((words_[static_cast<std::size_t>(side.first_word) + category / 32] >> (category % 32)) & 1u);
   }
 
-  template <bool kPlain, class Visitor>
-  void walk_block(const double* X, std::int64_t begin, std::int64_t end, const Visitor& visitor) const {
+  template <Steps kSteps, class Visit>
+  void walk_tree(std::int64_t t, const double* X, std::int64_t begin, std::int64_t end, const Visit& visit) const {
     constexpr int kAbreast = 8;
     constexpr std::int32_t kShallow = 6;
-    for (std::int64_t t = 0; t < n_trees_; ++t) {
-      const Node* const tree = nodes_.data() + offset_[static_cast<std::size_t>(t)];
-      const Side* const sides = sides_.data() + offset_[static_cast<std::size_t>(t)];
-      const auto next_of = [&](std::int32_t at, const double* x) {
-        if constexpr (kPlain) return plain_step(tree[at], x);
-        return step(tree[at], sides[at], x);
+    const Node* const tree = nodes_.data() + offset_[static_cast<std::size_t>(t)];
+    const Side* const sides = sides_.data() + offset_[static_cast<std::size_t>(t)];
+    const auto next_of = [&](std::int32_t at, const double* x) {
+      if constexpr (kSteps == kPlain) return plain_step(tree[at], x);
+      if constexpr (kSteps == kGaps) return gap_step(tree[at], sides[at], x);
+      return step(tree[at], sides[at], x);
+    };
+    const std::int32_t depth = depth_[static_cast<std::size_t>(t)];
+    std::int64_t i = begin;
+    for (; i + kAbreast <= end; i += kAbreast) {
+      std::array<std::int32_t, kAbreast> at{};
+      const double* const x = X + i * n_features_;
+      const auto advance = [&] {
+        std::int32_t moved = 0;
+        for (int r = 0; r < kAbreast; ++r) {
+          const std::int32_t next = next_of(at[r], x + r * n_features_);
+          moved |= next ^ at[r];
+          at[r] = next;
+        }
+        return moved != 0;
       };
-      const std::int32_t depth = depth_[static_cast<std::size_t>(t)];
-      const auto visit = visitor(t);
-      std::int64_t i = begin;
-      for (; i + kAbreast <= end; i += kAbreast) {
-        std::array<std::int32_t, kAbreast> at{};
-        const double* const x = X + i * n_features_;
-        const auto advance = [&] {
-          std::int32_t moved = 0;
-          for (int r = 0; r < kAbreast; ++r) {
-            const std::int32_t next = next_of(at[r], x + r * n_features_);
-            moved |= next ^ at[r];
-            at[r] = next;
-          }
-          return moved != 0;
-        };
-        // a leaf stays where it is, so a shallow tree takes its depth in steps and asks nothing
-        if (depth <= kShallow) {
-          std::int32_t d = 0;
-          if constexpr (kPlain) {
-            const Node root = tree[0];  // where every row is: read once
-            for (int r = 0; r < kAbreast; ++r) at[r] = plain_step(root, x + r * n_features_);
-            d = 1;
-          }
-          for (; d < depth; ++d) advance();
-        } else
-          while (advance()) {
-          }
-        for (int r = 0; r < kAbreast; ++r) visit(i + r, at[r]);
-      }
-      for (; i < end; ++i) {
-        std::int32_t at = 0;
-        for (std::int32_t next; (next = next_of(at, X + i * n_features_)) != at;) at = next;
-        visit(i, at);
-      }
+      // a leaf stays where it is, so a shallow tree takes its depth in steps and asks nothing
+      if (depth <= kShallow) {
+        std::int32_t d = 0;
+        if constexpr (kSteps == kPlain) {
+          const Node root = tree[0];  // where every row is: read once
+          for (int r = 0; r < kAbreast; ++r) at[r] = plain_step(root, x + r * n_features_);
+          d = 1;
+        }
+        for (; d < depth; ++d) advance();
+      } else
+        while (advance()) {
+        }
+      for (int r = 0; r < kAbreast; ++r) visit(i + r, at[r]);
+    }
+    for (; i < end; ++i) {
+      std::int32_t at = 0;
+      for (std::int32_t next; (next = next_of(at, X + i * n_features_)) != at;) at = next;
+      visit(i, at);
     }
   }
 
@@ -197,7 +230,8 @@ class Trees {
   std::vector<Node> nodes_;
   std::vector<Side> sides_;
   std::vector<std::uint32_t> words_;
-  bool has_categories_ = false;
+  std::vector<std::uint8_t> has_categories_;  // of each tree
+  BitTrees bits_;
 };
 
 }  // namespace committee

@@ -13,9 +13,13 @@ import committee
 from committee import (
     AbstainingStump,
     AdaBoostClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
     LogitBoostClassifier,
     ProbitBoostClassifier,
     ProbitModelTreeClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
     SBPMTClassifier,
     SubaggingClassifier,
     TreeRegressor,
@@ -31,6 +35,16 @@ def boosted(n_estimators: int = 8, **params: object) -> AdaBoostClassifier:
 
 def subagged(estimator: object = None, **params: object) -> SubaggingClassifier:
     return SubaggingClassifier(estimator, 5, random_state=0, **params)  # type: ignore[arg-type]
+
+
+def gradient(**params: object) -> GradientBoostingClassifier:
+    settings = {"n_estimators": 8, "min_samples_leaf": 1, "max_leaf_nodes": 6, "random_state": 0} | params
+    return GradientBoostingClassifier(**settings)  # type: ignore[arg-type]
+
+
+def gradient_of_numbers(**params: object) -> GradientBoostingRegressor:
+    settings = {"n_estimators": 8, "min_samples_leaf": 1, "max_leaf_nodes": 6, "random_state": 0} | params
+    return GradientBoostingRegressor(**settings)  # type: ignore[arg-type]
 
 
 SUBJECTS = [
@@ -92,6 +106,25 @@ SUBJECTS = [
     Subject(TreeRegressor(random_state=0), scale_free=True),
     Subject(TreeRegressor(max_leaf_nodes=6, max_bins=16, random_state=0), scale_free=True),
     Subject(TreeRegressor(max_depth=3, max_features=0.5, random_state=0), draws_columns=True, scale_free=True),
+    Subject(gradient()),
+    Subject(gradient(loss="exponential", max_depth=2, growth="depth", leaf_l0=0.1, leaf_l1=0.1)),
+    Subject(gradient(tree="shared", line_search=True)),
+    Subject(
+        gradient(subsample=0.6, max_features_tree=0.7, max_features=0.8), integer_weights=False, draws_columns=True
+    ),
+    Subject(gradient(early_stopping=True, validation_fraction=0.2), integer_weights=False),
+    Subject(gradient_of_numbers()),
+    Subject(gradient_of_numbers(loss="absolute_error")),
+    Subject(gradient_of_numbers(line_search=True, leaf_l1=0.1)),
+    Subject(gradient_of_numbers(loss="huber", max_bins=16, max_depth=2)),
+    Subject(RandomForestClassifier(8, random_state=0), integer_weights=False, draws_columns=True, scale_free=True),
+    Subject(
+        RandomForestClassifier(8, criterion="entropy", bootstrap=False, max_samples=0.5, max_depth=4, random_state=0),
+        integer_weights=False,
+        draws_columns=True,
+        scale_free=True,
+    ),
+    Subject(RandomForestRegressor(8, random_state=0), integer_weights=False, draws_columns=True, scale_free=True),
 ]
 
 

@@ -10,9 +10,13 @@ import committee
 from committee import (
     AbstainingStump,
     AdaBoostClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
     LogitBoostClassifier,
     ProbitBoostClassifier,
     ProbitModelTreeClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
     SBPMTClassifier,
     SubaggingClassifier,
     TreeRegressor,
@@ -49,6 +53,14 @@ LEARNERS = [
     LogitBoostClassifier(5, learner="stump"),
     TreeRegressor(),
     TreeRegressor(max_depth=3, max_bins=8),
+    GradientBoostingClassifier(n_estimators=5, min_samples_leaf=1),
+    GradientBoostingClassifier("probit", 5, min_samples_leaf=1, growth="depth", max_depth=3, leaf_l0=0.01),
+    GradientBoostingClassifier(n_estimators=5, min_samples_leaf=1, tree="shared", line_search=True),
+    GradientBoostingRegressor(n_estimators=5, min_samples_leaf=1),
+    GradientBoostingRegressor("absolute_error", 10, learning_rate=0.5, min_samples_leaf=1, subsample=0.7),
+    RandomForestClassifier(5),
+    RandomForestClassifier(5, bootstrap=False, max_samples=0.6),
+    RandomForestRegressor(5),
 ]
 
 WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
@@ -68,6 +80,9 @@ def expected_failures(learner: Any) -> dict[str, str]:
     if isinstance(learner, SubaggingClassifier | SBPMTClassifier):
         # scikit-learn expects the same of its own BaggingClassifier
         return {WEIGHTS: "a row is drawn or not drawn as a whole: weights repeat rows in the mean over draws only"}
+    if isinstance(learner, RandomForestClassifier | RandomForestRegressor) or getattr(learner, "subsample", 1.0) < 1.0:
+        # and of its own forests
+        return {WEIGHTS: "rows are drawn as a whole, however much they weigh"}
     if not isinstance(learner, AdaBoostClassifier):
         return {}
     if isinstance(learner.voter, DecisionTreeClassifier):

@@ -360,7 +360,7 @@ def test_the_best_round_is_restored(kind):
     X_val, y_val = data(kind, 150, seed=1)
     if kind == "classes":
         y = np.where(np.random.default_rng(0).random(200) < 0.2, 1 - y, y)
-    params = {"n_estimators": 60, "learning_rate": 0.5, "min_samples_leaf": 2}
+    params = {"n_estimators": 60, "learning_rate": 0.5, "min_samples_leaf": 2, "leaf_l2": 1.0, "max_leaf_nodes": 31}
     model = learner(kind, early_stopping=True, n_iter_no_change=6, **params).fit(X, y, X_val=X_val, y_val=y_val)
     whole = learner(kind, **params).fit(X, y)
     loss = whole._chosen_loss()
@@ -533,8 +533,8 @@ def test_the_two_learners_share_their_defaults():
         for name in set(classifier) & set(regressor) - {"loss", "leaf_l0", "leaf_l1", "leaf_l2"}:
             told = made.__doc__.split(f"\n    {name} : ")[1].split("\n")[0].partition("default=")[2]
             assert told.strip('"') == str(classifier[name])
-        assert "default=0.0, 0.0, 1.0" in made.__doc__
-    assert [classifier[f"leaf_l{k}"] for k in range(3)] == [0.0, 0.0, 1.0]
+        assert "default=0.0, 0.0, 5.0" in made.__doc__
+    assert [classifier[f"leaf_l{k}"] for k in range(3)] == [0.0, 0.0, 5.0]
 
 
 @both

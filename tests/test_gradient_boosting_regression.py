@@ -93,7 +93,8 @@ def test_leaves_are_the_best_constants_of_their_rows(loss, weighted):
         rows = leaf == i
         residual = y[rows] - model.committee_.intercept[0]
         value = model.committee_.voters.value[i, 0]
-        assert value == loss.leaf_constant(residual, w[rows] if weighted else None)
+        # where as much pulls up as down the leaf abstains, and 0 is one of many best constants
+        assert value in (loss.leaf_constant(residual, w[rows] if weighted else None), 0.0)
         for other in residual:
             assert w[rows] @ loss.value(residual, np.full(rows.sum(), value)) <= (
                 w[rows] @ loss.value(residual, np.full(rows.sum(), other)) + 1e-9

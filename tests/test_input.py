@@ -429,3 +429,18 @@ def test_what_is_no_error():
     assert TreeVoter(min_samples_leaf=30).fit(X, Y).committee_.n_nodes == 1
     far = np.full((N, 1), 1.7e308) * np.sign(X[:, :1])
     assert TreeVoter().fit(far, Y).score(far, Y) == 1.0
+
+
+def test_a_plain_matrix_is_taken_as_it_is():
+    """Scikit-learn's checks would take longer than the vote on one row; whatever they could refuse, they still see."""
+    X, y = np.arange(12.0).reshape(6, 2), np.array([0, 1, 0, 1, 1, 0])
+    model = AdaBoostClassifier(n_estimators=2).fit(X, y)
+    assert model._named(X) is X
+    for refused in (X[:, :1], X[:0], np.hstack([X, X])):
+        with pytest.raises(ValueError, match=r"feature|sample"):
+            model.predict(refused)
+    with pytest.raises(ValueError, match="column 'x1' holds infinity at row 0"):
+        model.predict(np.array([[0.0, np.inf]]))
+    named = AdaBoostClassifier(n_estimators=2).fit(pl.DataFrame({"a": X[:, 0], "b": X[:, 1]}), y)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        named.predict(X)

@@ -94,9 +94,11 @@ inline void require_codes(const Codes& codes, const In1<std::int32_t>& n_bins) {
 void register_bins(nb::module_& m);
 void register_histogram(nb::module_& m);
 void register_grow(nb::module_& m);
+void register_deep_grow(nb::module_& m);
 void register_gradient_grow(nb::module_& m);
 void register_loss_gradients(nb::module_& m);
 void register_traverse(nb::module_& m);
+void register_tree_shap(nb::module_& m);
 void register_emphasis(nb::module_& m);
 void register_linear_boost(nb::module_& m);
 void register_leaf_models(nb::module_& m);

@@ -3,6 +3,11 @@
 namespace committee {
 namespace {
 
+// Adds a tree with one number per leaf to one of n_outputs sums.
+auto adds(const double* value, double weight, double* F, std::int64_t n_outputs) {
+  return [=](std::int64_t i, std::int32_t at) { F[i * n_outputs] += weight * value[at]; };
+}
+
 class PyTrees {
  public:
   PyTrees(std::int64_t n_features, In1<std::int64_t> offset, In1<std::int32_t> feature, In1<double> threshold,
@@ -54,14 +59,39 @@ class PyTrees {
     {
       nb::gil_scoped_release release;
       Crew crew(n_threads);
-      trees_.walk(X.data(), n, crew, [&](std::int64_t t) {
-        return [v = value.data() + trees_.offset(t) * D, w = weights.data()[t], F = F.data(), D](std::int64_t i,
-                                                                                                 std::int32_t at) {
-          for (std::size_t d = 0; d < D; ++d) F[i * D + d] += w * v[at * D + d];
-        };
-      });
+      if (D == 1)
+        trees_.walk(X.data(), n, crew, [&](std::int64_t t) {
+          return adds(value.data() + trees_.offset(t), weights.data()[t], F.data(), 1);
+        });
+      else
+        trees_.walk(X.data(), n, crew, [&](std::int64_t t) {
+          return [v = value.data() + trees_.offset(t) * D, w = weights.data()[t], F = F.data(), D](std::int64_t i,
+                                                                                                   std::int32_t at) {
+            for (std::size_t d = 0; d < D; ++d) F[i * D + d] += w * v[at * D + d];
+          };
+        });
     }
     return array_of(std::move(F), {n, D});
+  }
+
+  nb::object sum_outputs(In2<double> X, In1<double> value, In1<double> weights, std::int64_t n_outputs,
+                         int n_threads) const {
+    const std::size_t n = rows_of(X);
+    require(n_outputs >= 1, "n_outputs must be positive");
+    require(static_cast<std::int64_t>(value.size()) == trees_.n_nodes(), "value needs one number per node");
+    require(trees_.n_trees() % n_outputs == 0, "there must be one tree per output and round");
+    require(static_cast<std::int64_t>(weights.size()) == trees_.n_trees() / n_outputs,
+            "weights needs one number per round");
+    std::vector<double> F(n * static_cast<std::size_t>(n_outputs), 0.0);
+    {
+      nb::gil_scoped_release release;
+      Crew crew(n_threads);
+      trees_.walk(X.data(), n, crew, [&](std::int64_t t) {
+        return adds(value.data() + trees_.offset(t), weights.data()[t / n_outputs], F.data() + t % n_outputs,
+                    n_outputs);
+      });
+    }
+    return array_of(std::move(F), {n, static_cast<std::size_t>(n_outputs)});
   }
 
  private:
@@ -86,7 +116,9 @@ void register_traverse(nb::module_& m) {
       .def("tally_labels", &PyTrees::tally_labels, "X"_a.noconvert(), "label"_a.noconvert(), "weights"_a.noconvert(),
            "n_classes"_a, "n_threads"_a)
       .def("sum_values", &PyTrees::sum_values, "X"_a.noconvert(), "value"_a.noconvert(), "weights"_a.noconvert(),
-           "n_threads"_a);
+           "n_threads"_a)
+      .def("sum_outputs", &PyTrees::sum_outputs, "X"_a.noconvert(), "value"_a.noconvert(), "weights"_a.noconvert(),
+           "n_outputs"_a, "n_threads"_a);
 }
 
 }  // namespace committee

@@ -7,9 +7,11 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from committee.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
     from committee.bagging.sbpmt import SBPMTClassifier
     from committee.bagging.subagging import SubaggingClassifier
     from committee.boosting.adaboost import AdaBoostClassifier
+    from committee.boosting.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
     from committee.regression_vote import RegressionCommittee
     from committee.store import ModelFileError, load
     from committee.vote import Committee
@@ -23,6 +25,10 @@ __version__ = version("committee")
 
 LEARNERS: dict[str, str] = {
     "AdaBoostClassifier": "committee.boosting.adaboost",
+    "GradientBoostingClassifier": "committee.boosting.gradient_boosting",
+    "GradientBoostingRegressor": "committee.boosting.gradient_boosting",
+    "RandomForestClassifier": "committee.bagging.random_forest",
+    "RandomForestRegressor": "committee.bagging.random_forest",
     "SubaggingClassifier": "committee.bagging.subagging",
     "SBPMTClassifier": "committee.bagging.sbpmt",
     "ProbitModelTreeClassifier": "committee.voters.probit_model_tree",
@@ -41,6 +47,8 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
         "AdaBoostClassifier",
         {"vote": "confidence", "n_estimators": 100, "max_depth": 3, "learning_rate": 0.3},
     ),
+    "gradient_boosting": ("GradientBoostingClassifier", {}),
+    "random_forest": ("RandomForestClassifier", {}),
     "sbpmt": ("SBPMTClassifier", {}),
     "subagging": ("SubaggingClassifier", {}),
     "probit_model_tree": ("ProbitModelTreeClassifier", {}),
@@ -64,10 +72,14 @@ __all__ = [
     "AbstainingStump",
     "AdaBoostClassifier",
     "Committee",
+    "GradientBoostingClassifier",
+    "GradientBoostingRegressor",
     "LogitBoostClassifier",
     "ModelFileError",
     "ProbitBoostClassifier",
     "ProbitModelTreeClassifier",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
     "RegressionCommittee",
     "SBPMTClassifier",
     "SubaggingClassifier",

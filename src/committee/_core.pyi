@@ -112,6 +112,37 @@ class Grower:
     def grow_targets(self, targets: F64, weights: F64, rows: I32 | None, seed: int) -> GrownTree:
         """Squared error: ``targets`` ``(n,)``."""
 
+# --- deep_grow.hpp -----------------------------------------------------------------------------------------
+
+class DeepGrower:
+    """Grows the deep trees of forests over one binned table, depth-first; the work of a node is that of its rows.
+
+    Splits are those of `Grower`. One grower may be used from many threads at once; each call runs on the thread that
+    makes it.
+    """
+
+    def __init__(
+        self,
+        codes: Codes,
+        n_bins: I32,
+        categorical: U8,
+        criterion: Literal["gini", "entropy", "squared_error"],
+        n_classes: int,
+        *,
+        max_depth: int,
+        min_samples_leaf: int,
+        min_weight_leaf: float,
+        min_gain: float,
+        max_features: int,
+        n_threads: int,
+    ) -> None:
+        """As `Grower`; ``n_threads`` is for laying out the table."""
+    def grow_classes(self, labels: U16, weights: F64, rows: I32 | None, seed: int) -> GrownTree: ...
+    def grow_targets(self, targets: F64, weights: F64, rows: I32 | None, seed: int) -> GrownTree: ...
+
+def walk_codes(codes: Codes, n_bins: I32, tree: GrownTree, rows: I32) -> I32:
+    """The leaf that each of some rows of a binned table reaches in a tree, ``(len(rows),)``."""
+
 # --- gradient_grower.hpp -----------------------------------------------------------------------------------
 
 class GradientTree:
@@ -203,6 +234,35 @@ class Trees:
         """``(n, n_classes)``: sum of the weights of the trees whose leaf votes for each class; label -1 abstains."""
     def sum_values(self, X: F64, value: F64, weights: F64, n_threads: int) -> F64:
         """``(n, D)``: weighted sum over the trees of ``value[leaf]``, value ``(N, D)``."""
+    def sum_outputs(self, X: F64, value: F64, weights: F64, n_outputs: int, n_threads: int) -> F64:
+        """``(n, n_outputs)``: tree ``t * n_outputs + k`` adds ``weights[t] * value[leaf]`` to output k.
+
+        ``value`` is ``(N,)``, ``weights`` one for every round of ``n_outputs`` trees; summed in the order of the trees.
+        """
+
+# --- tree_shap.hpp -----------------------------------------------------------------------------------------
+
+def tree_contributions(
+    X: F64,
+    n_features: int,
+    offset: I64,
+    feature: I32,
+    threshold: F64,
+    left: I32,
+    missing_left: U8,
+    category_offset: I64,
+    category_bits: U32,
+    cover: F64,
+    value: F64,
+    weights: F64,
+    n_outputs: int,
+    n_threads: int,
+) -> F64:
+    """``(n, n_features + 1, n_outputs)``: path-dependent Shapley values of the weighted sum, last its expected value.
+
+    Trees as for `Trees`; ``cover`` ``(N,)`` is the weight of the training rows in each node. ``value`` is ``(N, D)``
+    with ``D == n_outputs``, or ``(N, 1)``: then tree ``t * n_outputs + k`` is for output k, as in `Trees.sum_outputs`.
+    """
 
 # --- emphasis.hpp ------------------------------------------------------------------------------------------
 

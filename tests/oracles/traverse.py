@@ -62,6 +62,17 @@ def tally(forest: Forest, X: NDArray[np.float64], weights: NDArray[np.float64]) 
     return total
 
 
+def sum_outputs(
+    forest: Forest, value: NDArray[np.float64], X: NDArray[np.float64], weights: NDArray[np.float64], n_outputs: int
+) -> NDArray[np.float64]:
+    """``(n, n_outputs)``: tree t K + k adds its leaf's number, times the round's weight, to output k."""
+    total = np.zeros((len(X), n_outputs))
+    for i, row in enumerate(X):
+        for t in range(len(forest)):
+            total[i, t % n_outputs] += weights[t // n_outputs] * value[leaf(forest, t, row)]
+    return total
+
+
 def random_forest(
     rng: np.random.Generator,
     *,

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from committee.links import elected
 
 if TYPE_CHECKING:
-    from committee.estimator import Rows
+    from committee.rows import Rows
 
 
 def draw(

@@ -19,12 +19,13 @@ from sklearn.utils.validation import check_is_fitted
 from committee import _core
 from committee.bagging.draws import draw, judge_out_of_bag, packed_draws
 from committee.boosting.emphasis import is_chance, samme_weight
-from committee.estimator import CommitteeClassifier, Rows
+from committee.estimator import CommitteeClassifier
 from committee.explain.contributions import contributions
 from committee.explain.importances import feature_importances
 from committee.explain.leaf_models import leaf_models
 from committee.links import Share
 from committee.parallel import closed_in_silence, n_threads
+from committee.rows import Rows
 from committee.vote import Committee
 from committee.voters.committees import BoostedCommittees
 from committee.voters.model_forest import LinkName, ModelForest

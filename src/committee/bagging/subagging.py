@@ -16,9 +16,10 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import has_fit_parameter
 
 from committee.bagging.draws import draw, judge_out_of_bag
-from committee.estimator import CommitteeClassifier, Rows, seeded
+from committee.estimator import CommitteeClassifier, seeded
 from committee.links import Share
 from committee.parallel import N_JOBS, closed_in_silence, n_threads
+from committee.rows import Rows
 from committee.vote import Committee
 from committee.voters.estimators import EstimatorVoters
 from committee.voters.forest import Forest

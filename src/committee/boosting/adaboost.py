@@ -17,10 +17,11 @@ from sklearn.utils.validation import has_fit_parameter
 
 from committee import _core
 from committee.boosting.emphasis import CRITERIA, RULES, Round, is_chance, samme_factors, samme_weight
-from committee.estimator import CommitteeClassifier, Rows, seeded
+from committee.estimator import CommitteeClassifier, seeded
 from committee.held_out import held_out_rows
 from committee.links import Softmax, elected
 from committee.parallel import N_JOBS, n_threads
+from committee.rows import Rows
 from committee.vote import Committee
 from committee.voters.estimators import EstimatorVoters
 from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits, grower, plant

@@ -39,8 +39,8 @@ def count(name: str, given: int, low: int = 1) -> int:
     return int(given)
 
 
-def risk_of_failure(delta: float) -> float:
+def risk_of_failure(given: float, name: str = "delta") -> float:
     """Probability with which a bound may fail, strictly between 0 and 1."""
-    if not 0.0 < delta < 1.0:
-        raise ValueError(f"delta is {delta}, the probability that the bound fails; it must be between 0 and 1.")
-    return float(delta)
+    if not 0.0 < given < 1.0:
+        raise ValueError(f"{name} is {given}, the probability that the bound fails; it must be between 0 and 1.")
+    return float(given)

@@ -16,7 +16,7 @@ def boosting_vc(training_error: float, n_rows: int, n_rounds: int, vc_dimension:
 
     error <= training error + sqrt(32 (T ln(e n / T) + T d ln(e n / d) + ln(8 / delta)) / n).
 
-    The document prints d ln(e m / d) without the T, and m for n in two places. T voters can split n rows in up
+    The paper prints d ln(e m / d) without the T, and m for n in two places. T voters can split n rows in up
     to (e n / d)^(d T) ways, and for each of these a weighted vote in up to (e n / T)^T: their logarithm is what
     stands here. It holds for any weights, so for any emphasis, and two classes.
 
@@ -157,7 +157,7 @@ def model_tree_vc_dimension(n_leaves: int, n_inputs: int, n_categories: ArrayLik
     at most 2 (n + 1) ways, as missing values choose their side, a column of k categories in 2^(k + 1), and
     S adds up the columns; H(n) = (e n / (q + 1))^(q + 1) for scores of q inputs.
 
-    The document adds the dimensions of trees and of halfspaces (proof of Theorem 2), as if a model tree were
+    The paper adds the dimensions of trees and of halfspaces (proof of Theorem 2), as if a model tree were
     one or the other; it is L halfspaces on the parts of a tree and shatters L (q + 1) rows.
 
     Parameters

@@ -11,13 +11,18 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from committee.bagging.sbpmt import SBPMTClassifier
+from committee.bagging.subagging import SubaggingClassifier
 from committee.boosting.adaboost import AdaBoostClassifier
 from committee.bounds.arguments import number, risk_of_failure
+from committee.bounds.base_class import ln_tree_class, splits_of_bins, splits_of_rows
 from committee.bounds.boosting_vc import boosting_vc, model_tree_vc_dimension
 from committee.bounds.margin_product import exponential_loss, margin_product
 from committee.bounds.overlap import overlap, unpacked
 from committee.bounds.result import Bound
 from committee.bounds.subagging import majority, subagging
+from committee.bounds.voting import voting, voting_certified
+from committee.data.binning import Bins
+from committee.voters.tree import TreeVoter
 
 F64 = NDArray[np.float64]
 
@@ -166,6 +171,101 @@ def for_adaboost(model: AdaBoostClassifier, theta: float = 0.0) -> Bound:
         inputs={"normalisers": Z, "theta": theta},
         remarks=(f"Theorem 5 does not apply to vote={model.vote!r}: it is for votes of one class each.",),
     )
+
+
+def for_vote(
+    model: AdaBoostClassifier | SubaggingClassifier,
+    X: Any,
+    y: ArrayLike,
+    eta: float = 0.05,
+    *,
+    ln_size: float | None = None,
+) -> dict[str, Bound]:
+    """Voting bounds on the error of a fitted committee on new rows, by its margins.
+
+    - ``"lectures"``: `voting` with C = 1, |B| the number of trees that the bins and the limits of growth allow. Not a
+      certificate.
+    - ``"certified"``: `voting_certified`. A threshold lies between the values of two training rows, and is counted
+      by them: ``rows_per_voter`` is two for every split of a tree.
+
+    For stumps of two classes |B| is twice the number of thresholds, and two constants.
+
+    Parameters
+    ----------
+    model : AdaBoostClassifier or SubaggingClassifier
+        Fitted; votes of one class each, or none. How rows were weighted, drawn or held out in training does not
+        matter: the bounds hold for all committees at once.
+    X : table or array-like (n, p)
+        All the rows that it was fitted on, each counted once.
+    y : array-like (n,)
+        Their labels.
+    eta : float, default=0.05
+        Each bound fails with at most this probability.
+    ln_size : float, default=None
+        ln|B| where it is known better, for voters that were fixed before the rows were seen (``rows_per_voter`` is
+        then 0); needed where the voters are not native trees of limited growth.
+
+    Returns
+    -------
+    dict of str to Bound
+
+    Raises
+    ------
+    ValueError
+        If votes are scores, |B| is unknown, or a number is out of its range.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from committee import AdaBoostClassifier
+    >>> from committee.bounds import for_vote
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> bound = for_vote(AdaBoostClassifier().fit(X, y), X, y)["certified"]
+    >>> bound.vacuous, f"{bound.terms['rows_to_be_useful']:.0e} rows would bring it down to 1/2"
+    (True, '4e+04 rows would bring it down to 1/2')
+    """
+    check_is_fitted(model)
+    committee = model.committee_
+    if committee.voters.kind != "label":
+        raise ValueError(
+            f"the voters of {type(model).__name__} give scores, of which there are infinitely many: the voting bound "
+            "is for votes of one class each. Use vote='discrete' or 'abstaining', or voting='hard'."
+        )
+    named = model._named(X)
+    margins = committee.margins(named, y)
+    rows, K = 0, len(model.classes_)
+    by_bins = by_rows = ln_size
+    if by_bins is None or by_rows is None:
+        by_bins, by_rows, rows = _size_of_class(model, model.table_.encode(named))
+    return {
+        "lectures": voting(margins, by_bins, eta),
+        "certified": voting_certified(margins, by_rows, eta, n_classes=K, rows_per_voter=rows),
+    }
+
+
+def _size_of_class(model: AdaBoostClassifier | SubaggingClassifier, X: F64) -> tuple[float, float, int]:
+    """ln|B| by the bins and by pairs of rows, and how many rows describe a tree."""
+    if isinstance(model, SubaggingClassifier):
+        tree = TreeVoter() if model.estimator is None else model.estimator
+        native, outputs = type(tree) is TreeVoter, len(model.classes_)
+    else:
+        tree, native = model, model.voter is None
+        outputs = len(model.classes_) + (model.vote == "abstaining")
+    if not native or (tree.max_depth is None and tree.max_leaf_nodes is None):
+        voters = "trees of unlimited growth" if native else "classifiers that the library does not know"
+        raise ValueError(
+            f"|B| is unknown: the voters are {voters}. Give its logarithm as ln_size, or set max_depth or "
+            "max_leaf_nodes of native trees."
+        )
+    leaves = max(1, len(X) // tree.min_samples_leaf)
+    if tree.max_depth is not None:
+        leaves = min(leaves, 2 ** min(tree.max_depth, 60))
+    if tree.max_leaf_nodes is not None:
+        leaves = min(leaves, tree.max_leaf_nodes)
+    bins = Bins.learn(X, None, model.table_.n_categories, tree.max_bins)
+    by_bins = splits_of_bins(bins, np.asarray(np.isnan(X).any(axis=0)))
+    by_rows = splits_of_rows(len(X), model.table_.n_categories)
+    return ln_tree_class(by_bins, leaves, outputs), ln_tree_class(by_rows, leaves, outputs), 2 * (leaves - 1)
 
 
 def _training_rows(model: SBPMTClassifier, X: Any, y: ArrayLike) -> tuple[F64, NDArray[np.int64]]:

@@ -74,7 +74,7 @@ def exponential_loss(errors: ArrayLike, alpha: ArrayLike, theta: float = 0.0) ->
     Where each round multiplies the weight of its wrong rows by exp(alpha_t), the final weights are the exponential
     loss of (weight voting right - weight voting wrong) / 2, divided by prod Z_t. That difference is the margin
     for two classes and at most the margin for more. With alpha_t = ln((1 - err_t) / err_t) this is Theorem 5; the
-    half step of the SBPMT document, and SAMME, have other weights, and this bound.
+    half step of the SBPMT paper, and SAMME, have other weights, and this bound.
 
     Parameters
     ----------

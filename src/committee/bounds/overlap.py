@@ -99,7 +99,7 @@ def overlap_limits(n_rows: int, n_drawn: int, n_draws: int, delta: float = 0.05)
     C <= Q_C = m / n + (sqrt(2 m) + 3) / sqrt M ln(3 / delta),
 
     all three with probability 1 - delta. None can exceed what sharing every row gives, A <= m, B <= m (m - 1)
-    and C <= 1, and the lesser is returned. The document proves the last for M > ln(n)^2 (`advised_draws`).
+    and C <= 1, and the lesser is returned. The paper proves the last for M > ln(n)^2 (`advised_draws`).
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ def subagging(
 
     The probability is over training samples, **at one point (x, y)**: p_sub is the probability that a
     classifier trained on m new rows is wrong there, and K = +1 where it is wrong, else -1, is the kernel whose
-    incomplete U-statistic the vote is. Give p_sub at several points to have the mean over them. (The document
+    incomplete U-statistic the vote is. Give p_sub at several points to have the mean over them. (The paper
     takes the mean error over points for p_sub. The point is then one more random argument that all M kernels
     share, and the inequality, which knows of no such argument, can fail: see docs/bounds.md.)
 

@@ -9,6 +9,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+def is_matrix(X: Any) -> bool:
+    """Say whether `X` is already what `numeric_matrix` would make of it, so that nothing is left to look at.
+
+    Parameters
+    ----------
+    X : object
+        Anything.
+
+    Returns
+    -------
+    bool
+        True for a two-dimensional C-contiguous float64 array of NumPy's own type, not of a subclass.
+
+    Examples
+    --------
+    >>> is_matrix(np.zeros((1, 2))), is_matrix(np.zeros((1, 2), dtype=int))
+    (True, False)
+    """
+    return type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.flags.c_contiguous
+
+
 def numeric_matrix(X: Any, names: Sequence[str] | None) -> NDArray[np.float64]:
     """Return numbers in two dimensions as a C-contiguous float64 array.
 
@@ -37,6 +58,9 @@ def numeric_matrix(X: Any, names: Sequence[str] | None) -> NDArray[np.float64]:
     array([[ 1., nan],
            [ 2.,  3.]])
     """
+    if is_matrix(X):
+        checked: NDArray[np.float64] = X
+        return checked
     kind = type(X)
     if kind.__module__.partition(".")[0] == "scipy" and hasattr(X, "toarray"):
         raise TypeError(f"X is a sparse {kind.__name__}, which is not supported; pass X.toarray()")

@@ -1,1 +1,1 @@
-"""The tables and figures of the source documents, rebuilt: ``committee papers``."""
+"""The tables and figures of the source papers, rebuilt: ``committee papers``."""

@@ -1,4 +1,4 @@
-"""Figure 2 of the SBPMT document: its four parameters, one at a time, on Mease and Wyner's simulation."""
+"""Figure 2 of the SBPMT paper: its four parameters, one at a time, on Mease and Wyner's simulation."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from committee.voters.committees import BoostedCommittees
 F64 = NDArray[np.float64]
 
 DIMENSION, EFFECTIVE, NOISE = 10, 5, 0.1
-"""d and E as the document has them; it leaves q open, and 0.1 is Mease and Wyner's."""
+"""d and E as the paper has them; it leaves q open, and 0.1 is Mease and Wyner's."""
 
 TRAINING_ROWS, TEST_ROWS = 2000, 10000
 BENCHMARK: dict[str, Any] = {
-    **SETTINGS["document"],
+    **SETTINGS["paper"],
     "n_estimators": 5,
     "n_boosting_rounds": 5,
     "n_leaf_steps": 5,
     "max_depth": 3,
 }
-"""The document's benchmark setting; each curve moves one parameter of it."""
+"""The paper's benchmark setting; each curve moves one parameter of it."""
 
 MOST = 100
 RATIOS = tuple(round(0.05 * k, 2) for k in range(1, 21))
@@ -93,7 +93,7 @@ def rebuild_figure2(
     out : Path
         Folder for ``cells-figure2.jsonl``, which keeps every finished repeat, and ``figure2.csv``.
     repeats : int, default=1
-        Times the simulation is run; the document seems to run it once.
+        Times the simulation is run; the paper seems to run it once.
     seed : int, default=0
         Seed of the rows and, with the number of the repeat, of the models.
     jobs : int, default=1

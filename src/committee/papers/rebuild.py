@@ -1,4 +1,4 @@
-"""What ``committee papers`` runs: one function per source document."""
+"""What ``committee papers`` runs: one function per paper, each importing the learners it needs when it is called."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def rebuild_sbpmt(
     jobs: int = 1,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> list[Grid]:
-    """Rebuild Table 2 with Figures 3 and 4, or Figure 2, of the SBPMT document; write CSV and PNG.
+    """Rebuild Table 2 with Figures 3 and 4, or Figure 2, of the SBPMT paper; write CSV and PNG.
 
     Parameters
     ----------
@@ -67,3 +67,39 @@ def rebuild_sbpmt(
         if figure in (None, number):
             sbpmt_figures.save(draw(rows), out / f"figure{number}-{settings}.png")
     return [table2_grid(rows, settings)]
+
+
+def rebuild_lectures(
+    data: Path | None,
+    out: Path,
+    *,
+    parts: Sequence[str] | None = None,
+    quick: bool = False,
+    seed: int = 0,
+    jobs: int = 1,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> list[Grid]:
+    """Rebuild the lecture notes on composition of classifiers: margins, gradient boosting, the forest.
+
+    Parameters
+    ----------
+    data : Path or None
+        Folder of the tables. None: the environment variable ``COMMITTEE_DATA``, else OpenML.
+    out : Path
+        Folder to write to; finished cells found there are not run again.
+    parts, quick, seed, jobs, progress
+        As `committee.papers.lectures.rebuild` has them.
+
+    Returns
+    -------
+    list of Grid
+        To print.
+
+    Raises
+    ------
+    ValueError
+        If `committee.papers.lectures.rebuild` refuses what it is given.
+    """
+    from committee.papers.lectures import rebuild
+
+    return rebuild(data_folder(data), out, parts=parts, quick=quick, seed=seed, jobs=jobs, progress=progress)

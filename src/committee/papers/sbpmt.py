@@ -18,14 +18,14 @@ import numpy as np
 from committee.crossvalidation import Rows, Table, stratified_folds
 from committee.data.names import known_names
 from committee.papers.journal import Cell, Journal
-from committee.papers.tables import SOURCE_TABLES, load_source_table
+from committee.papers.tables import SOURCE_TABLES, check_known_at_openml, load_source_table
 from committee.report.tables import Grid
 
 if TYPE_CHECKING:
     from committee.bagging.sbpmt import SBPMTClassifier
 
 SETTINGS: dict[str, dict[str, Any]] = {
-    "document": {
+    "paper": {
         "n_estimators": 21,
         "n_boosting_rounds": 5,
         "n_leaf_steps": 100,
@@ -45,24 +45,24 @@ SETTINGS: dict[str, dict[str, Any]] = {
     },
     "default": {},
 }
-"""Named parameters of `SBPMTClassifier`: those of the document's section 6.2, and our defaults. The former name every
+"""Named parameters of `SBPMTClassifier`: those of the paper's section 6.2, and our defaults. The former name every
 parameter that changes a fit, so that new defaults leave them as they are."""
 
 FOLDS = 10
 OURS, FOREST, XGBOOST = "SBPMT", "random forest", "XGBoost (100)"
-"""The document's columns that ours are shown beside."""
+"""The paper's columns that ours are shown beside."""
 
 Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """A table of the document: what it says of it, and the accuracy it reports for each method.
+    """A table of the paper: what it says of it, and the accuracy it reports for each method.
 
     Attributes
     ----------
     title, name : str
-        As the document calls it; as `SOURCE_TABLES` does.
+        As the paper calls it; as `SOURCE_TABLES` does.
     rows, numeric, categorical, classes : int
         Its Table 1.
     accuracy : dict of str to (float, float)
@@ -79,7 +79,7 @@ class PublishedRow:
 
 
 def published() -> list[PublishedRow]:
-    """The document's Tables 1 and 2, in its order.
+    """The paper's Tables 1 and 2, in its order.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def published() -> list[PublishedRow]:
 
 @dataclass(frozen=True)
 class RebuiltRow:
-    """Our accuracy on a table, beside the document's.
+    """Our accuracy on a table, beside the paper's.
 
     Attributes
     ----------
@@ -123,12 +123,12 @@ class RebuiltRow:
 
     @property
     def difference(self) -> float:
-        """Ours less the document's, in percent."""
+        """Ours less the paper's, in percent."""
         return self.mean - self.published.accuracy[OURS][0]
 
     @property
     def difference_in_sds(self) -> float | None:
-        """The difference in the document's standard deviations; None where that is 0 and the means differ."""
+        """The difference in the paper's standard deviations; None where that is 0 and the means differ."""
         sd = self.published.accuracy[OURS][1]
         if sd > 0.0:
             return self.difference / sd
@@ -146,7 +146,7 @@ def rebuild_table2(
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> list[RebuiltRow]:
-    """Fit on ten stratified folds of every table, and set the accuracies beside the document's.
+    """Fit on ten stratified folds of every table, and set the accuracies beside the paper's.
 
     Parameters
     ----------
@@ -155,10 +155,10 @@ def rebuild_table2(
     out : Path
         Folder for ``cells-<settings>.jsonl``, which keeps every finished cell, and ``table2-<settings>.csv``.
         Cells that are there already are not run again.
-    settings : {"document", "default"}, default="default"
+    settings : {"paper", "default"}, default="default"
         Parameters of `SBPMTClassifier`.
     tables : sequence of str, default=None
-        Names in `SOURCE_TABLES`; the document's 22 by default.
+        Names in `SOURCE_TABLES`; the paper's 22 by default.
     repeats : int, default=1
         Times that folds are drawn anew.
     seed : int, default=0
@@ -171,12 +171,13 @@ def rebuild_table2(
     Returns
     -------
     list of RebuiltRow
-        One per table, in the document's order.
+        One per table, in the paper's order.
 
     Raises
     ------
     ValueError
-        If a name is unknown, the folder lacks a table, or ``out`` holds cells of other settings or tables.
+        If a name is unknown, the folder lacks a table or OpenML is not known to have it (before anything is run), or
+        ``out`` holds cells of other settings or tables.
     """
     from joblib import Parallel, delayed
 
@@ -187,6 +188,8 @@ def rebuild_table2(
     rows = published()
     chosen = known_names([row.name for row in rows] if tables is None else tables, [row.name for row in rows], "tables")
     rows = [row for row in rows if row.name in chosen]
+    if folder is None:
+        check_known_at_openml([row.name for row in rows])
     run = {"settings": settings, "folds": FOLDS, "seed": seed, "committee": version("committee")}
     with Journal(out / f"cells-{settings}.jsonl", {**run, **classifier(settings, None).get_params()}) as journal:
         done = {(cell["table"], cell["repeat"], cell["fold"]): cell for cell in journal.cells}
@@ -261,7 +264,7 @@ def _rebuilt(row: PublishedRow, cells: list[Cell], repeats: int) -> RebuiltRow:
 
 
 def table2_grid(rows: Sequence[RebuiltRow], settings: str) -> Grid:
-    """Ours beside the document's, with the mean over the tables last."""
+    """Ours beside the paper's, with the mean over the tables last."""
     body = []
     for row in rows:
         mean, sd = row.published.accuracy[OURS]
@@ -292,7 +295,7 @@ def table2_grid(rows: Sequence[RebuiltRow], settings: str) -> Grid:
             f"{np.mean([row.fit_seconds for row in rows]):.2f}",
         )
     )
-    columns = ("table", "ours", "document", "less", "in sds", "forest", "XGBoost", "fit s")
+    columns = ("table", "ours", "paper", "less", "in sds", "forest", "XGBoost", "fit s")
     return Grid(f"Table 2: accuracy in percent, settings {settings}", columns, tuple(body), "lrrrrrrr")
 
 
@@ -302,9 +305,9 @@ def write_table2(rows: Sequence[RebuiltRow], settings: str, path: Path) -> None:
         writer = csv.writer(file, lineterminator="\n")
         methods = list(rows[0].published.accuracy)
         writer.writerow(
-            ["table", "name", "settings", "accuracy", "sd", "cells", "document", "document_sd", "difference"]
+            ["table", "name", "settings", "accuracy", "sd", "cells", "paper", "paper_sd", "difference"]
             + ["difference_in_sds", "fit_seconds"]
-            + [f"document: {method}" for method in methods[1:]]
+            + [f"paper: {method}" for method in methods[1:]]
         )
         for row in rows:
             mean, sd = row.published.accuracy[OURS]

@@ -1,4 +1,4 @@
-"""Figures 2, 3 and 4 of the SBPMT document, drawn from our own runs and its table."""
+"""Figures 2, 3 and 4 of the SBPMT paper, drawn from our own runs and its table."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 _INK, _BLUE, _GREEN, _ORANGE, _GREY = "#222222", "#0072B2", "#009E73", "#D55E00", "#999999"
 _STYLES = (
     ("ours", _ORANGE, "o", "-"),
-    (f"document: {OURS}", _BLUE, "D", "-"),
-    (f"document: {FOREST}", _GREEN, "s", "--"),
-    (f"document: {XGBOOST}", _GREY, "^", ":"),
+    (f"paper: {OURS}", _BLUE, "D", "-"),
+    (f"paper: {FOREST}", _GREEN, "s", "--"),
+    (f"paper: {XGBOOST}", _GREY, "^", ":"),
 )
 
 
@@ -52,7 +52,7 @@ def figure2(errors: dict[str, NDArray[np.float64]]) -> Figure:
         ax.axhline(100.0 * NOISE, color=_GREY, linewidth=0.9, linestyle="--")
         ax.set_xlabel(curve)
         ax.set_title(f"({letter})", loc="left", fontsize="medium")
-        _plain(ax)
+        plain(ax)
     for ax in panels[:, 0]:
         ax.set_ylabel("test error, %")
     panels[0, 0].annotate(
@@ -63,7 +63,7 @@ def figure2(errors: dict[str, NDArray[np.float64]]) -> Figure:
 
 
 def figure3(rows: Sequence[RebuiltRow]) -> Figure:
-    """Accuracy on every table, tables by size; ours beside three columns of the document."""
+    """Accuracy on every table, tables by size; ours beside three columns of the paper."""
     ordered = sorted(rows, key=lambda row: row.published.rows)
     return _accuracies(ordered, [f"{row.published.title}\n{row.published.rows:,}" for row in ordered], "tables by rows")
 
@@ -99,16 +99,17 @@ def _accuracies(rows: Sequence[RebuiltRow], labels: list[str], title: str) -> Fi
     for method, (name, color, marker, _) in zip(theirs, _STYLES[1:], strict=True):
         below.plot(place, ours - theirs[method], color=color, marker=marker, linestyle="", markersize=5, label=name)
     below.axhline(0.0, color=_INK, linewidth=0.8)
-    below.set_ylabel("ours less\nthe document's")
+    below.set_ylabel("ours less\nthe paper's")
     below.set_xlabel(title)
     below.set_xticks(place, labels, rotation=90, fontsize="small")
     for ax in (above, below):
         ax.margins(x=0.02)
-        _plain(ax)
+        plain(ax)
     return figure
 
 
-def _plain(ax: Axes) -> None:
+def plain(ax: Axes) -> None:
+    """No frame above and on the right; faint lines across."""
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     ax.grid(axis="y", color="#dddddd", linewidth=0.7)

@@ -1,9 +1,10 @@
-"""The tables that the source documents tried their methods on: from a folder, or from OpenML."""
+"""The tables that the source papers tried their methods on: from a folder, or from OpenML."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from committee.crossvalidation import Labels, Table
+from committee.data.names import listing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -82,6 +84,29 @@ def data_folder(given: Path | None) -> Path | None:
     return given
 
 
+def check_known_at_openml(names: Sequence[str]) -> None:
+    """Refuse, before the first download, tables of which no copy at OpenML is known.
+
+    Parameters
+    ----------
+    names : sequence of str
+        In `SOURCE_TABLES`.
+
+    Raises
+    ------
+    ValueError
+        Naming all of them, and the others as what can be asked for.
+    """
+    without = [name for name in names if SOURCE_TABLES[name].openml is None]
+    if without:
+        others = [name for name in names if name not in without]
+        remedy = f"leave them out with --tables {','.join(others)}" if others else "name other tables with --tables"
+        raise ValueError(
+            f"no copy at OpenML is known of {listing(without)}; {remedy}, or give a folder that has them with --data or"
+            f" {DATA_VARIABLE}"
+        )
+
+
 def load_source_table(source: SourceTable, folder: Path | None) -> Table:
     """Read a table from the folder, or download it.
 
@@ -143,8 +168,8 @@ def _from_openml(source: SourceTable) -> pl.DataFrame:
 
     if source.openml is None:
         raise ValueError(
-            f"no copy of the table {source.name!r} is known at OpenML; leave it out with --tables, or give a folder"
-            f" that has it with --data or {DATA_VARIABLE}"
+            f"no copy of the table {source.name!r} is known at OpenML; give a folder that has it with --data or"
+            f" {DATA_VARIABLE}"
         )
     name, version = source.openml
     bunch = fetch_openml(name=name, version=version, as_frame=False, parser="liac-arff")

@@ -1,8 +1,6 @@
 """Boosted trees of several scores: one tree per score and round, each round one voter."""
 
-from dataclasses import dataclass, fields
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,7 +123,9 @@ class Rounds:
         ValueError
             If `X` is not a matrix of `n_features` columns, or there is not one weight per round.
         """
-        return self._scattered.tally(X, np.repeat(self._checked(weights), self.n_outputs), n_threads)
+        forest, checked = self.forest, self._checked(weights)
+        assert forest.value is not None
+        return forest._trees.sum_outputs(forest._matrix(X), forest.value[:, 0], checked, self.n_outputs, n_threads)
 
     def votes(self, X: F64, n_threads: int = 1) -> F64:
         """Scores that each round adds, ``(n, T, K)``."""
@@ -140,17 +140,6 @@ class Rounds:
         """Look at every value; after this, no walk can leave the arrays or fail to end."""
         check_rounds(self)
 
-    @cached_property
-    def _scattered(self) -> Forest:
-        """The trees with leaves of K numbers, all but one of them zero."""
-        forest = self.forest
-        assert forest.value is not None
-        score = np.repeat(np.arange(len(forest)) % self.n_outputs, forest.n_nodes)
-        value = np.zeros((len(score), self.n_outputs))
-        value[np.arange(len(score)), score] = forest.value[:, 0]
-        arrays = {field.name: getattr(forest, field.name) for field in fields(forest)}
-        return Forest(**(arrays | {"n_classes": self.n_outputs, "value": value}))
-
     def _checked(self, weights: F64 | None) -> F64:
         """A weight for each round."""
         if weights is None:
@@ -158,6 +147,3 @@ class Rounds:
         if np.shape(weights) != (len(self),):
             raise ValueError(f"weights has shape {np.shape(weights)}; {len(self)} rounds need ({len(self)},).")
         return np.ascontiguousarray(weights, dtype=np.float64)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}

@@ -1,0 +1,110 @@
+"""The settings of gradient boosting compared by log loss on real tables: how its defaults were chosen.
+
+``python -m benchmarks.choose_defaults [--folds 5] [--only NAME ...]`` reads the tables of the SBPMT paper's Table 1 from the
+folder that COMMITTEE_DATA names, fits every setting and the other libraries' defaults on the same stratified folds,
+and writes ``results/gradient_boosting_defaults.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import log_loss
+from sklearn.model_selection import StratifiedKFold
+
+from benchmarks import machine
+from benchmarks.figures import RESULTS
+from committee import GradientBoostingClassifier
+from committee.data.frames import TableSchema
+from committee.peers import PEERS
+
+FILE = RESULTS / "gradient_boosting_defaults.json"
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "31 leaves, step 0.1": {"learning_rate": 0.1, "max_leaf_nodes": 31},
+    "31 leaves, step 0.05": {"learning_rate": 0.05},
+    "15 leaves, step 0.05": {"learning_rate": 0.05, "max_leaf_nodes": 15},
+    "15 leaves, step 0.05, half the columns": {"learning_rate": 0.05, "max_leaf_nodes": 15, "max_features": 0.5},
+    "15 leaves, step 0.05, half the columns, leaves of 10": {
+        "learning_rate": 0.05,
+        "max_leaf_nodes": 15,
+        "max_features": 0.5,
+        "min_samples_leaf": 10,
+    },
+    "8 leaves, step 0.1, half the columns, leaves of 10": {
+        "learning_rate": 0.1,
+        "max_leaf_nodes": 8,
+        "max_features": 0.5,
+        "min_samples_leaf": 10,
+    },
+    "8 leaves, step 0.1, half the columns, leaves of 5": {
+        "learning_rate": 0.1,
+        "max_leaf_nodes": 8,
+        "max_features": 0.5,
+        "min_samples_leaf": 5,
+    },
+    "the defaults": {},
+}
+PEER_NAMES = ("lightgbm", "xgboost", "scikit-learn:hist_gradient_boosting")
+
+
+def tables(folder: Path) -> dict[str, tuple[Any, Any]]:
+    """The tables of Table 1, smallest first: encoded columns and labels."""
+    found: dict[str, tuple[Any, Any]] = {}
+    entries = json.loads((folder / "catalogue.json").read_text(encoding="utf-8"))
+    for entry in sorted((e for e in entries if "A" in e["tables"]), key=lambda e: e["rows"]):
+        text = dict.fromkeys([*entry["categorical"], "target"], str)
+        frame = pd.read_csv(folder / entry["file"], dtype=text, keep_default_na=False, na_values=[""])
+        found[entry["name"]] = frame.drop(columns="target"), frame["target"].to_numpy()
+    return found
+
+
+def losses(X: Any, y: Any, models: dict[str, Any], n_folds: int) -> dict[str, list[float]]:
+    """Log loss of every model in every fold; `models` hold settings of ours, or a peer's name."""
+    schema = TableSchema.learn(X)
+    matrix = schema.encode(X)
+    classes = np.unique(y)
+    told: dict[str, list[float]] = {name: [] for name in models}
+    for train, test in StratifiedKFold(n_folds, shuffle=True, random_state=0).split(matrix, y):
+        for name, chosen in models.items():
+            if isinstance(chosen, str):
+                model = PEERS[chosen].make(schema, 0, 1)
+                numbers = np.searchsorted(classes, y[train])
+                p = model.fit(matrix[train], numbers).predict_proba(matrix[test])
+            else:
+                settings = {"random_state": 0, "categorical_features": schema.categorical, **chosen}
+                p = GradientBoostingClassifier(**settings).fit(matrix[train], y[train]).predict_proba(matrix[test])
+            told[name].append(log_loss(y[test], p, labels=classes))
+    return told
+
+
+def main() -> None:
+    """Compare, print, write."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.choose_defaults", description=__doc__)
+    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--only", nargs="*", help="names of tables")
+    parser.add_argument("--largest", type=int, default=100_000, help="leave out tables of more rows")
+    options = parser.parse_args()
+    models: dict[str, Any] = {**SETTINGS, **{name: name for name in PEER_NAMES}}
+    found: dict[str, dict[str, float]] = {}
+    for name, (X, y) in tables(Path(os.environ["COMMITTEE_DATA"])).items():
+        if (options.only and name not in options.only) or len(y) > options.largest:
+            continue
+        found[name] = {model: float(np.mean(each)) for model, each in losses(X, y, models, options.folds).items()}
+        print(f"{name:22}", " ".join(f"{loss:.4f}" for loss in found[name].values()), flush=True)
+    mean = {model: float(np.mean([row[model] for row in found.values()])) for model in models}
+    for model, loss in sorted(mean.items(), key=lambda item: item[1]):
+        print(f"{loss:.4f}  {model}")
+    document = {"machine": machine.describe(), "folds": options.folds, "mean log loss": mean, "log loss": found}
+    if not options.only:
+        FILE.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,228 @@
+// One feature of one small node: its rows counted into a histogram of which only the touched bins are ever looked
+// at, and the best split read off those.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "deep_items.hpp"
+#include "split.hpp"
+
+namespace committee {
+
+// The touched bins of a feature in order, each with its cell of `width` numbers.
+class BinList {
+ public:
+  void make_room(std::int64_t n_bins, int planes) {
+    bin_.resize(static_cast<std::size_t>(n_bins));
+    cell_.resize(static_cast<std::size_t>(n_bins * planes));
+  }
+  void start(int width) {
+    width_ = width;
+    size_ = 0;
+  }
+  // Takes a cell out of a histogram.
+  template <int kWidth>
+  void take(std::int64_t bin, std::uint64_t* cell) {
+    const std::int64_t width = kWidth > 0 ? kWidth : width_;
+    std::uint64_t* const to = cell_.data() + static_cast<std::int64_t>(size_) * width;
+    bin_[size_++] = static_cast<std::int32_t>(bin);
+    for (std::int64_t k = 0; k < width; ++k) {
+      to[k] = cell[k];
+      cell[k] = 0;
+    }
+  }
+
+  std::size_t size() const { return size_; }
+  int width() const { return width_; }
+  std::int32_t bin(std::size_t i) const { return bin_[i]; }
+  std::int32_t last_bin() const { return bin_[size_ - 1]; }
+  const std::uint64_t* cell(std::size_t i) const { return cell_.data() + i * static_cast<std::size_t>(width_); }
+
+ private:
+  std::vector<std::int32_t> bin_;
+  std::vector<std::uint64_t> cell_;
+  std::size_t size_ = 0;
+  int width_ = 0;
+};
+
+// A histogram of one feature that is all zeros between uses: to clear what was touched is part of reading it, so
+// that a node of five rows costs five rows, whatever the number of bins.
+class TouchedHistogram {
+ public:
+  void make_room(std::int64_t n_bins, int planes) {
+    cells_.resize(static_cast<std::size_t>(n_bins * planes), 0);
+    marks_.resize(static_cast<std::size_t>((n_bins + 63) / 64), 0);
+  }
+
+  // Counts a feature's codes; `list` gets the bins that any of them touched. kWidth: planes.held(), or 0.
+  template <int kWidth, bool kIdentity, class Code, class Item>
+  void count(const Item* items, std::int64_t n, const Code* column, std::int64_t step, std::int64_t n_bins,
+             const NodePlanes& planes, BinList& list) {
+    list.start(planes.held());
+    if (n >= n_bins) {  // hardly a bin stays empty: nothing is gained by marks
+      add<kWidth, kIdentity, false>(items, n, column, step, planes);
+      take_all<kWidth>(n_bins, list);
+    } else {
+      add<kWidth, kIdentity, true>(items, n, column, step, planes);
+      take_marked<kWidth>(n_bins, list);
+    }
+  }
+
+ private:
+  template <int kWidth, bool kIdentity, bool kMark, class Code, class Item>
+  void add(const Item* items, std::int64_t n, const Code* column, std::int64_t step, const NodePlanes& planes) {
+    std::uint64_t* const cells = cells_.data();
+    std::uint64_t* const marks = marks_.data();
+    const std::int64_t width = kWidth > 0 ? kWidth : planes.held();
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int64_t code = column[items[i].row * step];
+      planes.add<kIdentity>(cells + code * width, items[i]);
+      if (kMark) marks[code >> 6] |= std::uint64_t{1} << (code & 63);
+    }
+  }
+
+  template <int kWidth>
+  void take_all(std::int64_t n_bins, BinList& list) {
+    const std::int64_t width = kWidth > 0 ? kWidth : list.width();
+    for (std::int64_t b = 0; b < n_bins; ++b) {
+      std::uint64_t* const cell = cells_.data() + b * width;
+      std::uint64_t any = 0;
+      for (std::int64_t k = 0; k < width; ++k) any |= cell[k];
+      if (any != 0) list.template take<kWidth>(b, cell);
+    }
+  }
+
+  template <int kWidth>
+  void take_marked(std::int64_t n_bins, BinList& list) {
+    const std::int64_t width = kWidth > 0 ? kWidth : list.width();
+    for (std::int64_t word = 0; word < (n_bins + 63) / 64; ++word) {
+      for (std::uint64_t left = marks_[static_cast<std::size_t>(word)]; left != 0; left &= left - 1) {
+        const std::int64_t b = 64 * word + std::countr_zero(left);
+        list.template take<kWidth>(b, cells_.data() + b * width);
+      }
+      marks_[static_cast<std::size_t>(word)] = 0;
+    }
+  }
+
+  std::vector<std::uint64_t> cells_;
+  std::vector<std::uint64_t> marks_;  // one bit for each touched bin
+};
+
+// Scans the touched bins of one numeric feature; the same candidates in the same order as FeatureScan.
+template <class Criterion, int kPlanes>
+class ListScan {
+ public:
+  ListScan(const Units& units, const SplitLimits& limits, int planes)
+      : units_(units),
+        limits_(limits),
+        planes_(planes),
+        counts_matter_(limits.min_samples_leaf > 1),
+        left_(planes),
+        right_(planes),
+        left_units_(planes),
+        right_units_(planes) {}
+
+  // `sums`: the node's, one for each slot of the list's cells. Writes the left child's sums to `best_left`.
+  Split best(const std::uint64_t* sums, const BinList& list, std::int32_t missing_bin, std::int32_t feature,
+             std::uint64_t* best_left) {
+    sums_ = sums;
+    best_left_ = best_left;
+    units_.read(sums, planes(), left_units_.data());
+    parent_score_ = Criterion::node(left_units_.data(), planes());
+    std::fill(left_.begin(), left_.end(), 0);
+    const bool has_missing = list.last_bin() == missing_bin;
+    const std::size_t n_values = list.size() - has_missing;
+    Split best;
+    // without missing values all rows left is no split
+    for (std::size_t i = 0; i + !has_missing < n_values; ++i) {
+      const std::uint64_t* const cell = list.cell(i);
+      for (int k = 0; k < planes(); ++k) left_[k] += cell[k];
+      if (offer(best.gain)) {
+        best.bin = list.bin(i);
+        best.missing_left = false;
+      }
+      if (!has_missing) continue;
+      const std::uint64_t* const missing = list.cell(n_values);
+      for (int k = 0; k < planes(); ++k) left_[k] += missing[k];
+      if (offer(best.gain)) {
+        best.bin = list.bin(i);
+        best.missing_left = true;
+      }
+      for (int k = 0; k < planes(); ++k) left_[k] -= missing[k];
+    }
+    if (!(best.gain > limits_.min_gain)) return best;
+    best.feature = feature;
+    if (!has_missing) best.missing_left = left_is_larger();
+    return best;
+  }
+
+ private:
+  int planes() const { return kPlanes > 0 ? kPlanes : planes_; }
+
+  bool offer(double& best_gain) {
+    for (int k = 0; k < planes(); ++k) right_[k] = sums_[k] - left_[k];
+    if (counts_matter_ && (units_.count(left_.data(), planes()) < limits_.min_samples_leaf ||
+                           units_.count(right_.data(), planes()) < limits_.min_samples_leaf))
+      return false;
+    units_.read(left_.data(), planes(), left_units_.data());
+    units_.read(right_.data(), planes(), right_units_.data());
+    const double left_weight = units_.weight(left_units_.data(), planes());
+    const double right_weight = units_.weight(right_units_.data(), planes());
+    if (!(left_weight > 0.0 && left_weight >= limits_.min_weight_leaf && right_weight > 0.0 &&
+          right_weight >= limits_.min_weight_leaf))
+      return false;  // a side without weight is no side
+    const double gain = Criterion::pair(left_units_.data(), right_units_.data(), planes()) - parent_score_;
+    if (!(gain > best_gain * (1.0 + kTie) && gain > 0.0)) return false;
+    best_gain = gain;
+    std::copy(left_.begin(), left_.end(), best_left_);
+    return true;
+  }
+
+  bool left_is_larger() {
+    for (int k = 0; k < planes(); ++k) right_[k] = sums_[k] - best_left_[k];
+    return units_.count(best_left_, planes()) > units_.count(right_.data(), planes());
+  }
+
+  const Units& units_;
+  const SplitLimits& limits_;
+  const int planes_;
+  const bool counts_matter_;  // a touched bin holds a row at least
+  const std::uint64_t* sums_ = nullptr;
+  std::uint64_t* best_left_ = nullptr;
+  double parent_score_ = 0.0;
+  PerPlane<std::uint64_t, kPlanes> left_, right_;
+  PerPlane<double, kPlanes> left_units_, right_units_;
+};
+
+// The best split of one categorical feature: FeatureScan sees the categories of the node alone, one that no row has,
+// which goes where unseen categories go, and the missing values.
+template <class Criterion>
+Split best_categories(const Units& units, const SplitLimits& limits, const std::uint64_t* sums, const BinList& list,
+                      const NodePlanes& planes, std::int32_t missing_bin, std::int32_t feature,
+                      std::uint64_t* best_left) {
+  const bool has_missing = list.last_bin() == missing_bin;
+  const std::size_t n_present = list.size() - has_missing, n_cells = n_present + 2;
+  std::vector<std::uint64_t> cells(n_cells * static_cast<std::size_t>(planes.all()), 0);
+  for (std::size_t i = 0; i < list.size(); ++i)
+    for (int slot = 0; slot < planes.held(); ++slot)
+      cells[static_cast<std::size_t>(planes.plane(slot)) * n_cells + i + (i == n_present)] = list.cell(i)[slot];
+  const auto scan = [&](auto&& feature_scan) {
+    return feature_scan.best(sums, cells.data(), static_cast<std::int64_t>(n_cells),
+                             static_cast<std::int64_t>(n_cells) - 1, feature, true);
+  };
+  Split best = planes.all() == 2 ? scan(FeatureScan<Criterion, 2>(units, limits, 2))
+                                 : scan(FeatureScan<Criterion, 0>(units, limits, planes.all()));
+  if (best.feature < 0) return best;
+  std::vector<std::uint8_t> is_left(static_cast<std::size_t>(missing_bin), best.category_is_left.back());
+  for (std::size_t i = 0; i < n_present; ++i) is_left[static_cast<std::size_t>(list.bin(i))] = best.category_is_left[i];
+  best.category_is_left = std::move(is_left);
+  for (int slot = 0; slot < planes.held(); ++slot)
+    best_left[slot] = best.left[static_cast<std::size_t>(planes.plane(slot))];
+  best.left.clear();
+  return best;
+}
+
+}  // namespace committee

@@ -1,0 +1,99 @@
+// Rows through a grown tree by their codes, for rows that its growth did not use (out-of-bag rows).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "histogram.hpp"
+
+namespace committee {
+
+struct TreeArrays {  // as GrownTree has them
+  std::int64_t n_nodes;
+  const std::int32_t *feature, *bin, *left;
+  const std::uint8_t* missing_left;
+  const std::int64_t* category_offset;
+  const std::uint32_t* category_bits;
+};
+
+template <class Code>
+class CodeWalk {
+ public:
+  CodeWalk(const BinnedTable<Code>& table, const TreeArrays& tree) : table_(table), tree_(tree) {
+    nodes_.reserve(static_cast<std::size_t>(tree.n_nodes));
+    for (std::int64_t i = 0; i < tree.n_nodes; ++i) {
+      const std::int32_t j = tree.feature[i];
+      if (j < 0) {  // a leaf sends every row to itself
+        nodes_.push_back({0, std::numeric_limits<std::int32_t>::max(), static_cast<std::int32_t>(i), kNone});
+        continue;
+      }
+      const bool categorical = tree.category_offset[i] < tree.category_offset[i + 1];
+      has_categories_ |= categorical;
+      nodes_.push_back({j, tree.bin[i], tree.left[i],
+                        categorical            ? kCategorical
+                        : tree.missing_left[i] ? static_cast<std::int32_t>(table.missing_bin(j))
+                                               : kNone});
+    }
+  }
+
+  // leaves[i]: the leaf that rows[i] reaches.
+  void walk(const std::int32_t* rows, std::int64_t n, std::int32_t* leaves) const {
+    if (has_categories_)
+      walk<true>(rows, n, leaves);
+    else
+      walk<false>(rows, n, leaves);
+  }
+
+ private:
+  static constexpr std::int32_t kNone = -1, kCategorical = -2;
+  struct Node {
+    std::int32_t feature, bin, left;
+    std::int32_t also_left;  // the missing bin, where that goes left
+  };
+
+  template <bool kCategories>
+  void walk(const std::int32_t* rows, std::int64_t n, std::int32_t* leaves) const {
+    constexpr std::int64_t kAbreast = 8;  // their loads overlap
+    std::array<const Code*, kAbreast> codes;
+    std::array<std::int32_t, kAbreast> at;
+    for (std::int64_t first = 0; first < n; first += kAbreast) {
+      const std::int64_t last = n - 1 - first;
+      for (std::int64_t k = 0; k < kAbreast; ++k) {
+        codes[k] = table_.codes + rows[first + std::min(k, last)] * table_.n_features;
+        at[k] = 0;
+      }
+      for (bool moved = true; moved;) {
+        moved = false;
+        for (std::int64_t k = 0; k < kAbreast; ++k) {
+          const std::int32_t next = step<kCategories>(at[k], codes[k]);
+          moved |= next != at[k];
+          at[k] = next;
+        }
+      }
+      for (std::int64_t k = 0; k <= std::min(kAbreast - 1, last); ++k) leaves[first + k] = at[k];
+    }
+  }
+
+  template <bool kCategories>
+  std::int32_t step(std::int32_t i, const Code* codes) const {
+    const Node& node = nodes_[static_cast<std::size_t>(i)];
+    const std::int32_t code = codes[node.feature];
+    if (kCategories && node.also_left == kCategorical) {
+      if (code == table_.missing_bin(node.feature)) return node.left + !tree_.missing_left[i];
+      const std::uint32_t word = tree_.category_bits[tree_.category_offset[i] + code / 32];
+      return node.left + !((word >> (code % 32)) & 1u);
+    }
+    const bool left = (code <= node.bin) | (code == node.also_left);
+    return node.left + !left;
+  }
+
+  const BinnedTable<Code>& table_;
+  const TreeArrays& tree_;
+  std::vector<Node> nodes_;
+  bool has_categories_ = false;
+};
+
+}  // namespace committee

@@ -1,0 +1,83 @@
+"""``committee papers``: one command per source paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from committee.commands.options import Debug, Progress, split_names
+from committee.terminal import errors_in_one_line, notes_on_warnings, print_grids, progress_hook, say
+
+app = typer.Typer(
+    no_args_is_help=True, help="Rebuild the tables and figures of the papers and lecture notes behind it."
+)
+
+
+@app.command("sbpmt")
+def sbpmt(
+    data: Annotated[
+        Path | None,
+        typer.Option(envvar="COMMITTEE_DATA", help="Folder of tables with a catalogue.json; without, OpenML."),
+    ] = None,
+    tables: Annotated[
+        list[str] | None, typer.Option(metavar="A,B", help="Tables; by default all 22, of which OpenML has 17.")
+    ] = None,
+    figure: Annotated[int | None, typer.Option(help="Only Figure 2 (the simulation), 3 or 4.")] = None,
+    settings: Annotated[str, typer.Option(help="Parameters: paper or default.")] = "default",
+    repeats: Annotated[int, typer.Option(help="Times that folds, or the simulation, are drawn anew.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of folds and models.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
+    out: Annotated[Path, typer.Option(help="Folder for CSV, PNG and finished cells.")] = Path("papers-sbpmt"),
+    progress: Progress = None,
+    debug: Debug = False,
+) -> None:
+    """SBPMT (Qin and Huang): Table 2 with Figures 3 and 4, or Figure 2, beside the paper's numbers.
+
+    Broken off, the same command goes on where it stopped.
+    """
+    with errors_in_one_line(debug), notes_on_warnings(), progress_hook(progress) as hook:
+        from committee.papers.rebuild import rebuild_sbpmt
+
+        grids = rebuild_sbpmt(
+            data,
+            out,
+            figure=figure,
+            settings=settings,
+            tables=split_names(tables),
+            repeats=repeats,
+            seed=seed,
+            jobs=jobs,
+            progress=hook,
+        )
+    print_grids(grids)
+    say(f"written to {out}")
+
+
+@app.command("lectures")
+def lectures(
+    data: Annotated[
+        Path | None,
+        typer.Option(envvar="COMMITTEE_DATA", help="Folder of tables with a catalogue.json; without, OpenML."),
+    ] = None,
+    parts: Annotated[
+        list[str] | None, typer.Option(metavar="A,B", help="Out of margins, boosting, leaves, forest; by default all.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A little of each, in seconds; figures mean nothing.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of folds, simulations and models.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
+    out: Annotated[Path, typer.Option(help="Folder for CSV, PNG and finished cells.")] = Path("papers-lectures"),
+    progress: Progress = None,
+    debug: Debug = False,
+) -> None:
+    """Lecture notes on composition of classifiers: margins and the voting bound, gradient boosting, forests.
+
+    Broken off, the same command goes on where it stopped.
+    """
+    with errors_in_one_line(debug), notes_on_warnings(), progress_hook(progress) as hook:
+        from committee.papers.rebuild import rebuild_lectures
+
+        grids = rebuild_lectures(data, out, parts=split_names(parts), quick=quick, seed=seed, jobs=jobs, progress=hook)
+    print_grids(grids)
+    say(f"written to {out}")

@@ -1,0 +1,147 @@
+"""Walking trees against the naive walk: small trees are read from bits, others step by step, and none may differ."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from committee import _core
+from committee.voters.forest import Forest
+from tests.oracles import traverse
+
+F64 = NDArray[np.float64]
+
+
+def trees_of(forest: Forest) -> _core.Trees:
+    return _core.Trees(
+        forest.n_features,
+        forest.offset,
+        forest.feature,
+        forest.threshold,
+        forest.left,
+        forest.missing_left,
+        forest.category_offset,
+        forest.category_bits,
+    )
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Forest, F64, np.random.Generator]:
+    """Enough rows for whole blocks and what is left of them; enough splits that bits are worthwhile, or not."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    categories = tuple(draw(st.lists(st.sampled_from([0, 0, 0, 5, 40, 64, 100]), min_size=1, max_size=3)))
+    forest = traverse.random_forest(
+        rng,
+        n_trees=draw(st.sampled_from([1, 2, 6])),
+        n_splits=draw(st.sampled_from([1, 5, 30, 63, 64, 80])),
+        n_categories=categories,
+        n_outputs=1,
+    )
+    X = traverse.random_rows(rng, draw(st.sampled_from([1, 63, 64, 65, 130])), categories)
+    if draw(st.booleans()):
+        X[X == 63] = 1.0  # the code that stands for no code where bits are read
+    return forest, X, rng
+
+
+@settings(max_examples=40)
+@given(cases())
+def test_every_row_reaches_the_leaf_of_the_naive_walk(case: tuple[Forest, F64, np.random.Generator]) -> None:
+    forest, X, _ = case
+    np.testing.assert_array_equal(trees_of(forest).apply(X, 1), traverse.apply(forest, X))
+
+
+@settings(max_examples=40)
+@given(cases())
+def test_a_row_is_sent_where_it_goes_alone(case: tuple[Forest, F64, np.random.Generator]) -> None:
+    forest, X, _ = case
+    trees = trees_of(forest)
+    alone = [trees.apply(X[i : i + 1], 1) for i in range(len(X))]
+    np.testing.assert_array_equal(trees.apply(X, 1), np.concatenate(alone))
+
+
+@settings(max_examples=40)
+@given(cases(), st.sampled_from([1, 2, 3]))
+def test_outputs_are_the_bits_of_a_sum_in_the_order_of_the_trees(
+    case: tuple[Forest, F64, np.random.Generator], n_outputs: int
+) -> None:
+    forest, X, rng = case
+    forest = Forest.concatenate([forest] * n_outputs)
+    value, weights = rng.normal(size=len(forest.feature)), rng.normal(size=len(forest) // n_outputs)
+    total = trees_of(forest).sum_outputs(X, value, weights, n_outputs, 1)
+    assert total.tobytes() == traverse.sum_outputs(forest, value, X, weights, n_outputs).tobytes()
+    assert trees_of(forest).sum_outputs(X, value, weights, n_outputs, 3).tobytes() == total.tobytes()
+
+
+def test_one_output_is_the_sum_of_values() -> None:
+    rng = np.random.default_rng(0)
+    forest, X, weights = traverse.random_forest(rng, n_trees=9), traverse.random_rows(rng, 200), rng.normal(size=9)
+    trees, value = trees_of(forest), rng.normal(size=len(forest.feature))
+    one = trees.sum_outputs(X, value, weights, 1, 1)
+    assert one.tobytes() == trees.sum_values(X, value[:, None], weights, 1).tobytes()
+
+
+def chain(depth: int, missing_left: int, falls_left: bool) -> Forest:
+    """One tree with a leaf on every level, x <= 0, x <= 1, ... or the other way about."""
+    n, split = 2 * depth + 1, np.arange(depth)
+    parent = np.where(split == 0, 0, 2 * split - falls_left)
+    feature, left, threshold = np.full(n, -1, np.int32), np.full(n, -1, np.int32), np.zeros(n)
+    feature[parent], left[parent] = 0, 2 * split + 1
+    threshold[parent] = -split if falls_left else split
+    side = np.zeros(n, np.uint8)
+    side[parent] = missing_left
+    return Forest(
+        n_features=1,
+        n_classes=2,
+        offset=np.array([0, n]),
+        feature=feature,
+        threshold=threshold,
+        left=left,
+        missing_left=side,
+        category_offset=np.zeros(n + 1, np.int64),
+        category_bits=np.zeros(0, np.uint32),
+        label=None,
+        value=np.arange(n, dtype=np.float64)[:, None],
+        gain=np.zeros(n),
+        weight=np.ones(n),
+        count=np.ones(n, np.int64),
+    )
+
+
+@pytest.mark.parametrize("falls_left", [False, True])
+@pytest.mark.parametrize("missing_left", [0, 1])
+@pytest.mark.parametrize("depth", [4, 31, 62, 63, 64])
+def test_words_full_of_leaves(depth: int, missing_left: int, falls_left: bool) -> None:
+    """63 splits have 64 leaves, a whole word; one more does not fit."""
+    forest = chain(depth, missing_left, falls_left)
+    forest.check()
+    x = np.concatenate([np.arange(-70.0, 70.0, 0.5), [-0.0, np.nan, np.inf, -np.inf]])[:, None]
+    np.testing.assert_array_equal(trees_of(forest).apply(x, 1), traverse.apply(forest, x))
+
+
+@pytest.mark.parametrize("missing_left", [0, 1])
+def test_a_threshold_of_infinity_parts_values_from_gaps(missing_left: int) -> None:
+    forest = chain(4, missing_left, False)
+    arrays: dict[str, Any] = {name: getattr(forest, name) for name in Forest.__dataclass_fields__}
+    arrays["threshold"] = np.where(forest.feature >= 0, np.inf, 0.0)
+    forest = Forest(**arrays)
+    x = np.tile([1.0, np.nan, 1e308, np.inf], 20)[:, None]
+    np.testing.assert_array_equal(trees_of(forest).apply(x, 1), traverse.apply(forest, x))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"X": np.zeros((2, 3))}, "X has another number of columns"),
+        ({"value": np.zeros(3)}, "value needs one number per node"),
+        ({"n_outputs": 0}, "n_outputs must be positive"),
+        ({"n_outputs": 2}, "one tree per output and round"),
+        ({"weights": np.ones(2)}, "weights needs one number per round"),
+    ],
+)
+def test_what_does_not_fit_is_refused(changes: dict[str, Any], message: str) -> None:
+    arguments: dict[str, Any] = {"X": np.zeros((2, 1)), "value": np.zeros(9), "weights": np.ones(1), "n_outputs": 1}
+    with pytest.raises(ValueError, match=message):
+        trees_of(chain(4, 0, False)).sum_outputs(**(arguments | {"n_threads": 1} | changes))

@@ -1,0 +1,188 @@
+"""Contributions of trees against Shapley's definition, and what must hold for any trees."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from committee import _core
+from committee.voters.forest import Forest
+from tests.oracles import traverse, tree_shap
+
+F64 = NDArray[np.float64]
+
+
+def contributions(
+    forest: Forest, value: F64, rows: F64, weights: F64, n_outputs: int, n_threads: int = 1, /, **changes: Any
+) -> F64:
+    names = ("n_features", "offset", "feature", "threshold", "left", "missing_left", "category_offset", "category_bits")
+    arguments: dict[str, Any] = {"X": rows, **{name: getattr(forest, name) for name in names}, "cover": forest.weight}
+    arguments |= {"value": value, "weights": weights, "n_outputs": n_outputs, "n_threads": n_threads}
+    return _core.tree_contributions(**(arguments | changes))
+
+
+def added_up(forest: Forest, rng: np.random.Generator, zeros: float = 0.0) -> Forest:
+    """The same trees with a training record that adds up: a node's weight is that of its leaves."""
+    weight = np.where(rng.random(len(forest.feature)) < zeros, 0.0, rng.exponential(size=len(forest.feature)))
+    for t in range(len(forest)):
+        first = int(forest.offset[t])
+        for i in reversed(range(first, int(forest.offset[t + 1]))):
+            if forest.feature[i] >= 0:
+                left = first + int(forest.left[i])
+                weight[i] = weight[left] + weight[left + 1]
+    arrays = {name: getattr(forest, name) for name in forest.__dataclass_fields__} | {"weight": weight}
+    return Forest(**arrays)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Forest, F64, F64, F64, int]:
+    """Trees that split on few features again and again, on categories and with gaps."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    categories = tuple(draw(st.lists(st.sampled_from([0, 0, 5, 40]), min_size=1, max_size=5)))
+    outputs, per_tree = draw(st.sampled_from([(1, 1), (3, 3), (3, 1)]))
+    rounds = draw(st.integers(1, 3))
+    forest = traverse.random_forest(
+        rng,
+        n_trees=rounds * (outputs // per_tree),
+        n_splits=draw(st.integers(0, 9)),
+        n_categories=categories,
+        n_outputs=per_tree,
+    )
+    forest = added_up(forest, rng, draw(st.sampled_from([0.0, 0.0, 0.3])))
+    X = traverse.random_rows(rng, draw(st.sampled_from([0, 1, 3, 9])), categories)
+    assert forest.value is not None
+    return forest, forest.value, X, rng.normal(size=rounds), outputs
+
+
+@settings(max_examples=40)
+@given(cases())
+def test_they_are_what_shapley_says(case: tuple[Forest, F64, F64, F64, int]) -> None:
+    np.testing.assert_allclose(contributions(*case), tree_shap.contributions(*case), rtol=1e-11, atol=1e-12)
+
+
+@given(cases())
+def test_they_add_up_to_the_score(case: tuple[Forest, F64, F64, F64, int]) -> None:
+    forest, value, X, weights, n_outputs = case
+    shares = contributions(*case)
+    K = n_outputs // value.shape[1]
+    score = np.zeros((len(X), n_outputs))
+    for t, leaves in enumerate(forest.apply(X).T):
+        score[:, t % K : t % K + value.shape[1]] += weights[t // K] * value[forest.offset[t] + leaves]
+    np.testing.assert_allclose(shares.sum(axis=1), score, rtol=1e-9, atol=1e-12)
+
+
+def chain(depth: int, p: int, rng: np.random.Generator) -> Forest:
+    """One tree that falls to the right, its splits on p features in turn."""
+    n, split = 2 * depth + 1, np.arange(depth)
+    parent = np.where(split == 0, 0, 2 * split)  # the right child of the split before
+    feature, left, threshold = np.full(n, -1, np.int32), np.full(n, -1, np.int32), np.zeros(n)
+    feature[parent], left[parent], threshold[parent] = split % p, 2 * split + 1, rng.normal(size=depth) - 1.0
+    return added_up(
+        Forest(
+            n_features=p,
+            n_classes=2,
+            offset=np.array([0, n]),
+            feature=feature,
+            threshold=threshold,
+            left=left,
+            missing_left=np.zeros(n, np.uint8),
+            category_offset=np.zeros(n + 1, np.int64),
+            category_bits=np.zeros(0, np.uint32),
+            label=None,
+            value=rng.normal(size=(n, 1)),
+            gain=np.zeros(n),
+            weight=np.ones(n),
+            count=np.ones(n, np.int64),
+        ),
+        rng,
+    )
+
+
+@pytest.mark.parametrize(("depth", "p"), [(1, 1), (2, 2), (3, 3), (40, 40), (100, 7), (150, 100)])
+def test_the_sum_holds_however_deep_the_tree(depth: int, p: int) -> None:
+    rng = np.random.default_rng(depth)
+    forest = chain(depth, p, rng)
+    forest.check()
+    X = rng.normal(size=(50, p))
+    assert forest.value is not None
+    shares = contributions(forest, forest.value, X, np.ones(1), 1)
+    np.testing.assert_allclose(shares.sum(axis=1), forest.tally(X), rtol=1e-9, atol=1e-13)
+
+
+def test_a_feature_that_no_tree_looks_at_gets_exactly_nothing() -> None:
+    rng = np.random.default_rng(0)
+    forest = chain(6, 3, rng)
+    wide = {name: getattr(forest, name) for name in forest.__dataclass_fields__} | {"n_features": 5}
+    X = rng.normal(size=(20, 5))
+    assert forest.value is not None
+    assert (contributions(Forest(**wide), forest.value, X, np.ones(1), 1)[:, 3:5] == 0).all()
+
+
+def test_features_that_play_the_same_part_get_the_same() -> None:
+    stumps = [chain(1, 1, np.random.default_rng(7)) for _ in range(2)]
+    both = {name: getattr(Forest.concatenate(stumps), name) for name in stumps[0].__dataclass_fields__}
+    forest = Forest(**(both | {"n_features": 2, "feature": np.array([0, -1, -1, 1, -1, -1], np.int32)}))
+    X = np.repeat(np.linspace(-3, 3, 9)[:, None], 2, axis=1)
+    assert forest.value is not None
+    shares = contributions(forest, forest.value, X, np.ones(2), 1)
+    np.testing.assert_array_equal(shares[:, 0], shares[:, 1])
+
+
+def test_over_the_training_rows_the_mean_is_the_expected_score() -> None:
+    rng = np.random.default_rng(3)
+    forest, X = chain(12, 4, rng), rng.normal(size=(500, 4))
+    assert forest.value is not None
+    reached = np.bincount(forest.apply(X)[:, 0], minlength=len(forest.feature)).astype(float)
+    for i in reversed(range(len(reached))):
+        if forest.feature[i] >= 0:
+            reached[i] = reached[forest.left[i]] + reached[forest.left[i] + 1]
+    shares = contributions(forest, forest.value, X, np.ones(1), 1, cover=reached)
+    np.testing.assert_allclose(shares[:, -1, 0], forest.tally(X).mean(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 7, 500])
+def test_same_bits_for_any_number_of_threads_and_any_company(n: int) -> None:
+    rng = np.random.default_rng(0)
+    forest = added_up(traverse.random_forest(rng, n_trees=12, n_splits=20, n_outputs=2), rng)
+    X, weights = traverse.random_rows(rng, n), rng.normal(size=12)
+    assert forest.value is not None
+    one = contributions(forest, forest.value, X, weights, 2)
+    for n_threads in (2, 5):
+        assert contributions(forest, forest.value, X, weights, 2, n_threads).tobytes() == one.tobytes()
+    alone = [contributions(forest, forest.value, X[i : i + 1], weights, 2) for i in range(min(n, 20))]
+    np.testing.assert_array_equal(np.concatenate(alone), one[:20])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"X": np.zeros((2, 2))}, "X has another number of columns"),
+        ({"cover": np.ones(3)}, "cover needs one number per node"),
+        ({"cover": -np.ones(5)}, "cover must be finite and not negative"),
+        ({"cover": np.full(5, np.nan)}, "cover must be finite"),
+        ({"value": np.ones((4, 1))}, "value needs one row per node"),
+        ({"value": np.ones((5, 2))}, "value needs one column, or one for every output"),
+        ({"n_outputs": 0}, "value needs one column"),
+        ({"n_outputs": 2}, "one tree per output and round"),
+        ({"weights": np.ones(2)}, "weights needs one number per round"),
+    ],
+)
+def test_what_does_not_fit_is_refused(changes: dict[str, Any], message: str) -> None:
+    forest = chain(2, 3, np.random.default_rng(0))
+    assert forest.value is not None
+    with pytest.raises(ValueError, match=message):
+        contributions(forest, forest.value, np.zeros((2, 3)), np.ones(1), 1, **changes)
+
+
+def test_many_deep_trees_are_taken_in_turn() -> None:
+    """More points and nodes than are held at once."""
+    rng = np.random.default_rng(1)
+    forest, X = chain(150, 100, rng), rng.normal(size=(9, 100))
+    assert forest.value is not None
+    one = contributions(forest, forest.value, X, np.ones(1), 1)
+    many = Forest.concatenate([forest] * 80)
+    assert many.value is not None
+    np.testing.assert_allclose(contributions(many, many.value, X, np.full(80, 1 / 80), 1), one, rtol=1e-10, atol=1e-14)
