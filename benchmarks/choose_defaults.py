@@ -1,7 +1,7 @@
 """The settings of gradient boosting compared by log loss on real tables: how its defaults were chosen.
 
-``python -m benchmarks.choose_defaults [--folds 5] [--only NAME ...]`` reads the tables of the SBPMT paper's Table 1 from the
-folder that COMMITTEE_DATA names, fits every setting and the other libraries' defaults on the same stratified folds,
+``python -m benchmarks.choose_defaults [--folds 5] [--only NAME ...]`` reads the tables of the SBPMT paper's Table 1
+from the folder that COMMITTEE_DATA names, fits every setting and the other libraries' defaults on the same stratified folds,
 and writes ``results/gradient_boosting_defaults.json``.
 """
 

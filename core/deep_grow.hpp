@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "columns.hpp"
 #include "deep_items.hpp"
 #include "deep_scan.hpp"
 #include "grower.hpp"
@@ -195,7 +196,7 @@ class DeepGrowth {
   Split find_split(const Node& node) {
     const CodeView<Code> codes = view_of(node);
     const Item* const items = buffers_.items.data() + node.begin;
-    ListScan<Criterion, kPlanes> scan(units_, split_limits_, planes_of_node_.held());
+    ListScan<Criterion, kPlanes> scan(units_, split_limits_, planes_of_node_.held(), running_);
     const auto width = static_cast<std::size_t>(planes_of_node_.held());
     found_.clear();
     found_left_.resize(static_cast<std::size_t>(max_features_) * width);
@@ -321,6 +322,7 @@ class DeepGrowth {
   std::vector<Split> found_;
   std::vector<std::uint64_t> found_left_, best_left_;
   std::vector<std::size_t> order_;
+  RunningPlanes running_;
   std::vector<std::int64_t> swapped_;
 };
 
@@ -340,7 +342,9 @@ class DeepTableGrower final : public DeepGrower {
  public:
   DeepTableGrower(BinnedTable<Code> table, CriterionName criterion, int n_classes, GrowthLimits limits, int n_threads)
       : table_(std::move(table)), criterion_(criterion), n_classes_(n_classes), limits_(limits) {
-    make_columns(n_threads);
+    Crew crew(n_threads);
+    require_codes_in_range(table_, crew);
+    columns_ = by_column(table_, crew);
   }
 
   std::int64_t n_rows() const override { return table_.n_rows; }
@@ -393,29 +397,11 @@ class DeepTableGrower final : public DeepGrower {
     return DeepGrowth<Code, Criterion, Item>(table_, columns_.data(), limits_, planes, units, seed, buffers).grow();
   }
 
-  // A large node reads whole columns; the copy is made once for all trees.
-  void make_columns(int n_threads) {
-    const std::int64_t p = table_.n_features, n = table_.n_rows;
-    columns_.resize(static_cast<std::size_t>(n * p));
-    Crew crew(n_threads);
-    crew.each(n_blocks(n), n * p, [&](std::int64_t b) {
-      constexpr std::int64_t kTile = 64;  // rows of which one column fills a cache line
-      for (std::int64_t first = b * kRowBlock; first < std::min(n, (b + 1) * kRowBlock); first += kTile)
-        for (std::int64_t j = 0; j < p; ++j)
-          for (std::int64_t i = first; i < std::min({n, (b + 1) * kRowBlock, first + kTile}); ++i) {
-            const Code code = table_.codes[i * p + j];
-            if (code > table_.missing_bin(j))
-              throw std::invalid_argument("codes of feature " + std::to_string(j) + " exceed its number of bins");
-            columns_[static_cast<std::size_t>(j * n + i)] = code;
-          }
-    });
-  }
-
   const BinnedTable<Code> table_;
   const CriterionName criterion_;
   const int n_classes_;
   const GrowthLimits limits_;
-  std::vector<Code> columns_;
+  std::vector<Code> columns_;  // a large node reads whole columns; the copy is made once for all trees
   Pool<ClassItem> class_pool_;
   Pool<TargetItem> target_pool_;
 };

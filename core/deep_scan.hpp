@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 #include <vector>
 
+#include "criterion.hpp"
 #include "deep_items.hpp"
+#include "lanes.hpp"
 #include "split.hpp"
 
 namespace committee {
@@ -111,11 +115,57 @@ class TouchedHistogram {
   std::vector<std::uint64_t> marks_;  // one bit for each touched bin
 };
 
+// Gains of splits after each of n bins, from the running sums of two planes; the same operations as the criterion's, on
+// eight splits at a time. Buffers are longer than n by kLanes; a side without weight gains NaN, which is never more.
+struct RunningPlanes {
+  std::vector<std::uint64_t> first, second;
+  std::vector<double> gain;
+  void make_room(std::size_t n) {
+    if (gain.size() >= n + kLanes) return;
+    first.resize(n + kLanes);
+    second.resize(n + kLanes);
+    gain.resize(n + kLanes);
+  }
+};
+COMMITTEE_INLINE LaneBits load_sums(const std::uint64_t* x) {
+  LaneBits v;
+  std::memcpy(&v, x, sizeof v);
+  return v;
+}
+COMMITTEE_INLINE Lanes weights_of(const LaneBits& packed, const FixedPoint& fixed) {
+  return __builtin_convertvector(packed >> fixed.count_bits, Lanes) * fixed.inverse;
+}
+COMMITTEE_CLONES inline void gains_of(Gini, RunningPlanes& running, std::int64_t n, const std::uint64_t* total,
+                                      const Units& units, double parent) {
+  const auto node = [](const Lanes& a, const Lanes& b)
+                        __attribute__((always_inline)) { return (a * a + b * b) / (a + b); };
+  for (std::int64_t i = 0; i < n; i += kLanes) {
+    const LaneBits a = load_sums(running.first.data() + i), b = load_sums(running.second.data() + i);
+    const LaneBits c = static_cast<std::int64_t>(total[0]) - a, d = static_cast<std::int64_t>(total[1]) - b;
+    store(running.gain.data() + i, node(weights_of(a, units.fixed), weights_of(b, units.fixed)) +
+                                       node(weights_of(c, units.fixed), weights_of(d, units.fixed)) - parent);
+  }
+}
+COMMITTEE_CLONES inline void gains_of(SquaredError, RunningPlanes& running, std::int64_t n, const std::uint64_t* total,
+                                      const Units& units, double parent) {
+  const auto node = [&](const LaneBits& weight, const LaneBits& moment) __attribute__((always_inline)) {
+    const Lanes m = __builtin_convertvector(moment, Lanes) / units.moment_unit;
+    return m * m / weights_of(weight, units.fixed);
+  };
+  for (std::int64_t i = 0; i < n; i += kLanes) {
+    const LaneBits a = load_sums(running.first.data() + i), b = load_sums(running.second.data() + i);
+    const LaneBits c = static_cast<std::int64_t>(total[0]) - a, d = static_cast<std::int64_t>(total[1]) - b;
+    store(running.gain.data() + i, node(a, b) + node(c, d) - parent);
+  }
+}
+template <class Criterion>
+inline constexpr bool kHasLanes = std::is_same_v<Criterion, Gini> || std::is_same_v<Criterion, SquaredError>;
+
 // Scans the touched bins of one numeric feature; the same candidates in the same order as FeatureScan.
 template <class Criterion, int kPlanes>
 class ListScan {
  public:
-  ListScan(const Units& units, const SplitLimits& limits, int planes)
+  ListScan(const Units& units, const SplitLimits& limits, int planes, RunningPlanes& running)
       : units_(units),
         limits_(limits),
         planes_(planes),
@@ -123,7 +173,8 @@ class ListScan {
         left_(planes),
         right_(planes),
         left_units_(planes),
-        right_units_(planes) {}
+        right_units_(planes),
+        running_(running) {}
 
   // `sums`: the node's, one for each slot of the list's cells. Writes the left child's sums to `best_left`.
   Split best(const std::uint64_t* sums, const BinList& list, std::int32_t missing_bin, std::int32_t feature,
@@ -136,6 +187,8 @@ class ListScan {
     const bool has_missing = list.last_bin() == missing_bin;
     const std::size_t n_values = list.size() - has_missing;
     Split best;
+    if constexpr (kPlanes == 2 && kHasLanes<Criterion>)
+      if (!has_missing && !counts_matter_ && limits_.min_weight_leaf == 0.0) return best_in_lanes(list, feature);
     // without missing values all rows left is no split
     for (std::size_t i = 0; i + !has_missing < n_values; ++i) {
       const std::uint64_t* const cell = list.cell(i);
@@ -161,6 +214,32 @@ class ListScan {
 
  private:
   int planes() const { return kPlanes > 0 ? kPlanes : planes_; }
+
+  // Without limits on the sides all gains are found first, and then the largest.
+  Split best_in_lanes(const BinList& list, std::int32_t feature) {
+    const std::size_t n = list.size() - 1;  // all rows left is no split
+    running_.make_room(n);
+    std::uint64_t first = 0, second = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      running_.first[i] = first += list.cell(i)[0];
+      running_.second[i] = second += list.cell(i)[1];
+    }
+    gains_of(Criterion{}, running_, static_cast<std::int64_t>(n), sums_, units_, parent_score_);
+    Split best;
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < n; ++i)
+      if (running_.gain[i] > best.gain * (1.0 + kTie)) {
+        best.gain = running_.gain[i];
+        at = i;
+      }
+    if (!(best.gain > limits_.min_gain)) return best;
+    best.bin = list.bin(at);
+    best.feature = feature;
+    best_left_[0] = running_.first[at];
+    best_left_[1] = running_.second[at];
+    best.missing_left = left_is_larger();
+    return best;
+  }
 
   bool offer(double& best_gain) {
     for (int k = 0; k < planes(); ++k) right_[k] = sums_[k] - left_[k];
@@ -195,6 +274,7 @@ class ListScan {
   double parent_score_ = 0.0;
   PerPlane<std::uint64_t, kPlanes> left_, right_;
   PerPlane<double, kPlanes> left_units_, right_units_;
+  RunningPlanes& running_;
 };
 
 // The best split of one categorical feature: FeatureScan sees the categories of the node alone, one that no row has,

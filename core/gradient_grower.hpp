@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "columns.hpp"
 #include "gradient_grow.hpp"
 
 namespace committee {
@@ -43,8 +44,8 @@ class TableGradientGrower final : public GradientGrower {
       : table_(std::move(table)), growth_(std::move(growth)), n_outputs_(n_outputs), n_threads_(n_threads) {
     Crew crew(n_threads_);
     leaf_of_row_.assign(static_cast<std::size_t>(table_.n_rows), -1);
-    transpose(crew);
     require_codes_in_range(table_, crew);
+    by_column_ = by_column(table_, crew);
   }
 
   const std::vector<std::int32_t>& leaf_of_row() const override { return leaf_of_row_; }
@@ -232,17 +233,6 @@ class TableGradientGrower final : public GradientGrower {
           at = tree.left[at] + !goes_left;
         }
       }
-    });
-  }
-
-  void transpose(Crew& crew) {
-    const std::int64_t n = table_.n_rows, p = table_.n_features;
-    by_column_.resize(static_cast<std::size_t>(n * p));
-    constexpr std::int64_t kRows = 256;
-    crew.each(n_blocks(n, kRows), n * p / 4, [&](std::int64_t b) {
-      for (std::int64_t j = 0; j < p; ++j)
-        for (std::int64_t i = b * kRows; i < std::min(n, (b + 1) * kRows); ++i)
-          by_column_[static_cast<std::size_t>(j * n + i)] = table_.codes[i * p + j];
     });
   }
 

@@ -56,7 +56,7 @@ LEARNERS = [
     GradientBoostingClassifier(n_estimators=5, min_samples_leaf=1),
     GradientBoostingClassifier("probit", 5, min_samples_leaf=1, growth="depth", max_depth=3, leaf_l0=0.01),
     GradientBoostingClassifier(n_estimators=5, min_samples_leaf=1, tree="shared", line_search=True),
-    GradientBoostingRegressor(n_estimators=5, min_samples_leaf=1),
+    GradientBoostingRegressor(n_estimators=5, learning_rate=0.5, min_samples_leaf=1),
     GradientBoostingRegressor("absolute_error", 10, learning_rate=0.5, min_samples_leaf=1, subsample=0.7),
     RandomForestClassifier(5),
     RandomForestClassifier(5, bootstrap=False, max_samples=0.6),

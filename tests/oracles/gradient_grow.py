@@ -87,6 +87,7 @@ class GradientGrower:
         self.min_samples_leaf, self.min_hessian_leaf, self.min_gain = min_samples_leaf, min_hessian_leaf, min_gain
         self.penalty = LeafPenalty(leaf_l0, leaf_l1, leaf_l2, l0_per_leaf)
         self.max_features = max_features
+        self.bounded = monotone is not None
         self.monotone = np.zeros(codes.shape[1], dtype=np.int8) if monotone is None else monotone
 
     def grow(
@@ -153,7 +154,9 @@ class GradientGrower:
 
     def _masks(self, j: int, counts: Counts, G: Floats, H: Floats) -> Mask:
         """The candidate splits of a feature: which of its cells go left."""
-        found = list(self._categorical_masks(counts, G, H) if self.categorical[j] else numeric_masks(counts))
+        found = list(
+            self._categorical_masks(counts, G, H) if self.categorical[j] else numeric_masks(counts, self.bounded)
+        )
         return np.array(found, dtype=bool).reshape(-1, len(counts))
 
     def _categorical_masks(self, counts: Counts, G: Floats, H: Floats) -> Iterator[Mask]:
@@ -245,9 +248,17 @@ class GradientGrower:
         return leaf
 
 
-def numeric_masks(counts: Counts) -> Iterator[Mask]:
-    """Bins up to one that holds rows; missing values right, then left; without any they follow the larger child."""
+def numeric_masks(counts: Counts, bounded: bool) -> Iterator[Mask]:
+    """Bins up to one that holds rows; missing values right, then left; without any they follow the larger child.
+
+    Where trees are bounded, missing values may also stand on the left with bins that hold no rows: what a direction
+    forbids of their standing alone on the right it allows there.
+    """
     n_bins = len(counts) - 1
+    if bounded and counts[n_bins] and not counts[0]:
+        alone = np.zeros(n_bins + 1, dtype=bool)
+        alone[[0, n_bins]] = True
+        yield alone
     for last in np.flatnonzero(counts[:n_bins]):
         values = np.arange(n_bins + 1) <= last
         values[n_bins] = counts[n_bins] == 0 and counts[values].sum() > counts[~values].sum()

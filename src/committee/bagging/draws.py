@@ -116,11 +116,11 @@ def judge_out_of_bag(model: Any, rows: Rows, draws: list[NDArray[np.int64]], sam
     judged = ~seen_by_all
     right = elected(share[judged]) == rows.labels[judged]
     model.oob_score_ = float(np.average(right, weights=rows.weights[judged])) if judged.any() else float("nan")
-    model.oob_margins_ = _among_all(margins, sample_weight)
-    model.oob_decision_function_ = _among_all(share, sample_weight)
+    model.oob_margins_ = among_all(margins, sample_weight)
+    model.oob_decision_function_ = among_all(share, sample_weight)
 
 
-def _among_all(values: NDArray[np.float64], sample_weight: ArrayLike | None) -> NDArray[np.float64]:
+def among_all(values: NDArray[np.float64], sample_weight: ArrayLike | None) -> NDArray[np.float64]:
     """Values of the rows that count, put back among all rows; NaN for rows of zero weight."""
     if sample_weight is None or np.all(np.asarray(sample_weight)):
         return values

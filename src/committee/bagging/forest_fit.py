@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from committee.bagging.draws import _among_all as among_all
+from committee.bagging.draws import among_all
 from committee.bagging.forest_trees import DeepCriterion, DrawnTree, ForestTrees, RowDraw
 from committee.bagging.oob_curve import EnoughTrees, OutOfBag, Rule
 from committee.data.binning import Binned

@@ -14,8 +14,7 @@ from committee import _core
 from committee.data.binning import Binned
 from committee.rows import Rows, TargetRows
 from committee.voters.forest import Forest
-from committee.voters.growing import GrowthLimits, class_shares, grower, n_features_tried, plant
-from committee.voters.newton_boost import leaf_means
+from committee.voters.growing import GrowthLimits, class_shares, grower, leaf_means, n_features_tried, plant
 
 if TYPE_CHECKING:
     from committee._core import GrownTree

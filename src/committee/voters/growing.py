@@ -18,6 +18,8 @@ from committee.voters.forest import Forest
 if TYPE_CHECKING:
     from committee._core import Criterion, GradientTree
 
+F64 = NDArray[np.float64]
+
 
 @dataclass(frozen=True)
 class GrowthLimits:
@@ -144,3 +146,18 @@ def class_shares(tree: GrownTree) -> NDArray[np.float64]:
     share = np.full_like(tree.sums, 1.0 / tree.sums.shape[1])
     np.divide(tree.sums, total, out=share, where=total > 0)
     return share
+
+
+def leaf_means(
+    leaf: NDArray[np.int32], n_nodes: int, w: NDArray[np.float64], z: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Weighted mean response of each leaf's rows, 0 at other nodes.
+
+    Taken about the first row of each leaf: where all responses are equal, so is their mean, to the last bit. Classes
+    that stumps part alike then tie exactly, and no rounding elects one of them.
+    """
+    first = np.zeros(n_nodes)
+    first[leaf[::-1]] = z[::-1]
+    weight, rest = (np.bincount(leaf, terms, n_nodes) for terms in (w, w * (z - first[leaf])))
+    means: F64 = first + np.divide(rest, weight, out=np.zeros(n_nodes), where=weight > 0)
+    return means

@@ -14,7 +14,7 @@ from committee.data.design import Design
 from committee.data.frames import TableSchema
 from committee.rows import Rows
 from committee.voters.forest import Forest
-from committee.voters.growing import GrowthLimits, grower, plant
+from committee.voters.growing import GrowthLimits, grower, leaf_means, plant
 from committee.voters.linear_scores import LinearScores
 from committee.voters.model_forest import LinkName
 from committee.voters.probit_model_tree import SCORE_CAP
@@ -224,19 +224,6 @@ class StumpScore:
         self.f = f
         self.risks.append(risk)
         return Stump(self.output, tree, share * value, int(tree.feature[0]))
-
-
-def leaf_means(leaf: NDArray[np.int32], n_nodes: int, w: F64, z: F64) -> F64:
-    """Weighted mean response of each leaf's rows, 0 at other nodes.
-
-    Taken about the first row of each leaf: where all responses are equal, so is their mean, to the last bit. Classes
-    that stumps part alike then tie exactly, and no rounding elects one of them.
-    """
-    first = np.zeros(n_nodes)
-    first[leaf[::-1]] = z[::-1]
-    weight, rest = (np.bincount(leaf, terms, n_nodes) for terms in (w, w * (z - first[leaf])))
-    means: F64 = first + np.divide(rest, weight, out=np.zeros(n_nodes), where=weight > 0)
-    return means
 
 
 def boost_stumps(boost: NewtonBoost, rows: Rows, table: TableSchema, watch: Watch | None) -> Boosted:

@@ -16,8 +16,7 @@ from committee.parallel import N_JOBS, n_threads
 from committee.regression_vote import RegressionCommittee
 from committee.rows import TargetRows
 from committee.voters.forest import Forest
-from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits, grower, plant
-from committee.voters.newton_boost import leaf_means
+from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits, grower, leaf_means, plant
 
 
 class TreeRegressor(CommitteeRegressor):

@@ -1,0 +1,111 @@
+"""Gradient boosting that stops early, and that goes on from an earlier fit."""
+
+import copy
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from tests.gradient_cases import both, data, learner, table
+
+# --- early stopping ---------------------------------------------------------------------------------------------------
+
+
+@both
+def test_the_best_round_is_restored(kind):
+    X, y = data(kind, 200)
+    X_val, y_val = data(kind, 150, seed=1)
+    if kind == "classes":
+        y = np.where(np.random.default_rng(0).random(200) < 0.2, 1 - y, y)
+    params = {"n_estimators": 60, "learning_rate": 0.5, "min_samples_leaf": 2, "leaf_l2": 1.0, "max_leaf_nodes": 31}
+    model = learner(kind, early_stopping=True, n_iter_no_change=6, **params).fit(X, y, X_val=X_val, y_val=y_val)
+    whole = learner(kind, **params).fit(X, y)
+    loss = whole._chosen_loss()
+    losses = np.array([loss.value(y_val, F).mean() for F in whole.committee_.staged_decision_function(X_val)])
+    stopped = next((t for t in range(60) if t - int(losses[: t + 1].argmin()) >= 6), 59)
+    best = int(losses[: stopped + 1].argmin())
+    assert model.committee_.n_voters == best + 1 < 60
+    assert_allclose(model.validation_losses_, losses[: best + 1], rtol=1e-12)
+    assert_array_equal(model.predict(X_val), whole.committee_.select(slice(best + 1)).predict(X_val))
+
+
+@both
+def test_rows_are_held_out(kind):
+    X, y = data(kind)
+    model = learner(kind, early_stopping=True, validation_fraction=0.2, n_estimators=30).fit(X, y)
+    assert model.committee_.voters.count[0] == 240
+    assert len(model.validation_losses_) == model.committee_.n_voters
+    assert learner(kind).fit(X, y).validation_losses_ is None
+
+
+@both
+def test_a_validation_set_must_fit(kind):
+    X, y = data(kind)
+    with pytest.raises(ValueError, match="X_val is only used by early stopping"):
+        learner(kind).fit(X, y, X_val=X, y_val=y)
+    stopping = learner(kind, early_stopping=True)
+    with pytest.raises(ValueError, match="X_val and y_val go together"):
+        stopping.fit(X, y, X_val=X)
+    with pytest.raises(ValueError, match="3 features"):
+        stopping.fit(X, y, X_val=X[:, :3], y_val=y)
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        stopping.fit(X, y, X_val=X, y_val=y[:-1])
+    if kind == "classes":
+        with pytest.raises(ValueError, match="not a class of y"):
+            stopping.fit(X, y, X_val=X, y_val=y + 1)
+
+
+# --- going on ---------------------------------------------------------------------------------------------------------
+
+
+@both
+@pytest.mark.parametrize(
+    "params", [{}, {"subsample": 0.5, "max_features": 2}, {"line_search": True}, {"max_features_tree": 2}], ids=str
+)
+def test_a_warm_start_is_one_long_fit(kind, params):
+    X, y = data(kind)
+    whole = learner(kind, n_estimators=9, **params).fit(X, y)
+    parts = learner(kind, n_estimators=4, warm_start=True, **params).fit(X, y)
+    assert parts.committee_.n_voters == 4
+    assert parts.set_params(n_estimators=9).fit(X, y) is parts
+    for name in ("weights", "intercept"):
+        assert_array_equal(getattr(parts.committee_, name), getattr(whole.committee_, name))
+    for name in ("feature", "threshold", "value", "gain", "count", "weight"):
+        assert_array_equal(getattr(parts.committee_.voters, name), getattr(whole.committee_.voters, name), name)
+    assert parts.set_params(n_estimators=9).fit(X, y).committee_.n_voters == 9
+
+
+@pytest.mark.parametrize("tree", ["per_class", "shared"])
+def test_a_warm_start_of_many_classes(tree):
+    X, y = table(n_classes=3)
+    whole = learner("classes", n_estimators=6, tree=tree).fit(X, y)
+    parts = (
+        learner("classes", n_estimators=2, tree=tree, warm_start=True).fit(X, y).set_params(n_estimators=6).fit(X, y)
+    )
+    assert_array_equal(parts.decision_function(X), whole.decision_function(X))
+
+
+def test_a_warm_start_with_early_stopping_sees_the_earlier_rounds():
+    X, y = table(noise=1.0)
+    X_val, y_val = table(100, seed=1, noise=1.0)
+    settings = {"early_stopping": True, "n_iter_no_change": 50, "learning_rate": 0.3}
+    val = {"X_val": X_val, "y_val": y_val}
+    whole = learner("classes", n_estimators=14, **settings).fit(X, y, **val)
+    parts = learner("classes", n_estimators=5, warm_start=True, **settings).fit(X, y, **val)
+    parts.set_params(n_estimators=14).fit(X, y, **val)
+    assert_allclose(parts.validation_losses_, whole.validation_losses_, rtol=1e-12)
+    assert_array_equal(parts.predict_proba(X), whole.predict_proba(X))
+
+
+def test_a_warm_start_must_fit():
+    X, y = table()
+    model = learner("classes", warm_start=True).fit(X, y)
+    for change, match in (({"n_estimators": 3}, "n_estimators=3 is less than the 8"), ({"loss": "probit"}, "link")):
+        with pytest.raises(ValueError, match=match):
+            copy.copy(model).set_params(**change).fit(X, y)
+    with pytest.raises(ValueError, match="other classes"):
+        copy.copy(model).set_params(n_estimators=9).fit(X, y + 1)
+    with pytest.raises(ValueError, match="other columns"):
+        copy.copy(model).set_params(n_estimators=9).fit(pd.DataFrame(X, columns=list("abcd")), y)
+    assert model.set_params(warm_start=False, n_estimators=3).fit(X, y).committee_.n_voters == 3
