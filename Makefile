@@ -13,7 +13,7 @@ JOBS ?= 2
 	touch $@
 
 demo: .venv/built
-	$(BIN)/committee compare --example breast_cancer --models adaboost,adaboost_trees,sbpmt,scikit-learn:random_forest,scikit-learn:hist_gradient_boosting --jobs $(JOBS) --report report.html
+	$(BIN)/committee compare --example breast_cancer --models adaboost,gradient_boosting,random_forest,sbpmt,scikit-learn:random_forest,scikit-learn:hist_gradient_boosting --jobs $(JOBS) --report report.html
 
 test: .venv/built
 	$(BIN)/pytest -n $(JOBS) -m 'not slow'

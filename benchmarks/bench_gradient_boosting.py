@@ -160,12 +160,11 @@ def parts(findings: Findings, train: Table, rounds: int, repeats: int) -> None:
     labels = y.astype(np.uint16)
     table = TableSchema.learn(X)
     binned = Binned.of(X, None, table, BINS)
-    model = contenders(rounds, 1)[OURS]
+    model = contenders(rounds, 1)[OURS].fit(X, y)
     grower = model._grower(binned, 1, X.shape[1], 1)
     F, gradient, hessian = np.zeros(len(y)), np.zeros(len(y)), np.zeros(len(y))
     _core.loss_gradients("logistic", labels, F, None, gradient, hessian, 1)
     tree = grower.grow(gradient, hessian, None, None, 0)
-    model.fit(X, y)
     forest = model.committee_.voters
     split = np.flatnonzero(forest.left >= 0)
     first = split + forest.left[split] - (split - _within(forest.offset, split))

@@ -1,8 +1,8 @@
 """The settings of gradient boosting compared by log loss on real tables: how its defaults were chosen.
 
 ``python -m benchmarks.choose_defaults [--folds 5] [--only NAME ...]`` reads the tables of the SBPMT paper's Table 1
-from the folder that COMMITTEE_DATA names, fits every setting and the other libraries' defaults on the same stratified folds,
-and writes ``results/gradient_boosting_defaults.json``.
+from the folder that COMMITTEE_DATA names, fits every setting and the other libraries' defaults on the same stratified
+folds, and writes ``results/gradient_boosting_defaults.json``.
 """
 
 from __future__ import annotations
@@ -27,30 +27,20 @@ from committee.peers import PEERS
 FILE = RESULTS / "gradient_boosting_defaults.json"
 
 SETTINGS: dict[str, dict[str, Any]] = {
-    "31 leaves, step 0.1": {"learning_rate": 0.1, "max_leaf_nodes": 31},
-    "31 leaves, step 0.05": {"learning_rate": 0.05},
-    "15 leaves, step 0.05": {"learning_rate": 0.05, "max_leaf_nodes": 15},
-    "15 leaves, step 0.05, half the columns": {"learning_rate": 0.05, "max_leaf_nodes": 15, "max_features": 0.5},
-    "15 leaves, step 0.05, half the columns, leaves of 10": {
-        "learning_rate": 0.05,
-        "max_leaf_nodes": 15,
-        "max_features": 0.5,
-        "min_samples_leaf": 10,
-    },
-    "8 leaves, step 0.1, half the columns, leaves of 10": {
-        "learning_rate": 0.1,
-        "max_leaf_nodes": 8,
-        "max_features": 0.5,
-        "min_samples_leaf": 10,
-    },
-    "8 leaves, step 0.1, half the columns, leaves of 5": {
-        "learning_rate": 0.1,
-        "max_leaf_nodes": 8,
-        "max_features": 0.5,
-        "min_samples_leaf": 5,
-    },
     "the defaults": {},
+    "31 leaves of 20 rows, L2 1": {"max_leaf_nodes": 31, "min_samples_leaf": 20, "leaf_l2": 1.0},
+    "31 leaves": {"max_leaf_nodes": 31},
+    "8 leaves": {"max_leaf_nodes": 8},
+    "leaves of 5 rows": {"min_samples_leaf": 5},
+    "leaves of 20 rows": {"min_samples_leaf": 20},
+    "L2 1": {"leaf_l2": 1.0},
+    "L2 10": {"leaf_l2": 10.0},
+    "L0 0.5": {"leaf_l0": 0.5},
+    "step 0.07": {"learning_rate": 0.07},
+    "half the columns at a node": {"max_features": 0.5},
+    "70 % of the rows": {"subsample": 0.7},
 }
+"""What is changed in the defaults, one thing at a time."""
 PEER_NAMES = ("lightgbm", "xgboost", "scikit-learn:hist_gradient_boosting")
 
 

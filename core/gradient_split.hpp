@@ -192,16 +192,23 @@ struct FirstLargest {  // per lane the first largest gain, and its place
     here += kLanes;
   }
   COMMITTEE_INLINE std::int64_t found(double& largest) const {
-    double gains[kLanes];
-    std::int64_t places[kLanes], best = -1;
-    std::memcpy(gains, &gain, sizeof gains);
-    std::memcpy(places, &place, sizeof places);
-    for (int k = 0; k < kLanes; ++k)
-      if (places[k] >= 0 && (gains[k] > largest || (gains[k] == largest && best >= 0 && places[k] < best))) {
-        largest = gains[k];
-        best = places[k];
-      }
-    return best;
+    const Lanes most =
+        across(gain, [](const Lanes& a, const Lanes& b) __attribute__((always_inline)) { return a < b ? b : a; });
+    if (!(most[0] > largest)) return -1;
+    largest = most[0];
+    const LaneBits beyond = LaneBits{} + std::numeric_limits<std::int64_t>::max();
+    const LaneBits tied = gain < most ? beyond : place;
+    return across(tied,
+                  [](const LaneBits& a, const LaneBits& b) __attribute__((always_inline)) { return a < b ? a : b; })[0];
+  }
+
+ private:
+  // Eight lanes joined into one, which all of the result hold.
+  template <class Vector, class Join>
+  COMMITTEE_INLINE static Vector across(Vector v, const Join& join) {
+    v = join(v, __builtin_shuffle(v, LaneBits{4, 5, 6, 7, 0, 1, 2, 3}));
+    v = join(v, __builtin_shuffle(v, LaneBits{2, 3, 0, 1, 6, 7, 4, 5}));
+    return join(v, __builtin_shuffle(v, LaneBits{1, 0, 3, 2, 5, 4, 7, 6}));
   }
 };
 
