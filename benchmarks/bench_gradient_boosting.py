@@ -90,13 +90,14 @@ class Race:
     threads: int
     target: float
     repeats: int
-    leave_out: tuple[str, ...] = ()
+    close: bool = True
+    """The test log loss may not be 0.5 % above the fastest peer's; on few rows that is chance."""
 
 
 def run(findings: Findings, race: Race) -> None:
     """All fits in turn; our time as a ratio to each, the fastest against the target; then the log losses."""
     X, y = race.train()
-    models = {name: m for name, m in contenders(race.rounds, race.threads).items() if name not in race.leave_out}
+    models = contenders(race.rounds, race.threads)
     clock: Clock = "cpu" if race.threads == 1 else "wall"
     with threadpool_limits(limits=race.threads):
         works: dict[str, Work] = {name: partial(model.fit, X, y) for name, model in models.items()}
@@ -125,7 +126,7 @@ def run(findings: Findings, race: Race) -> None:
             fastest,
             "%",
             Spread.of(100.0 * (losses[OURS] / losses[fastest] - 1.0)),
-            target=0.5,
+            target=0.5 if race.close else None,
             at_least=False,
             remark=", ".join(f"{name} {loss:.4f}" for name, loss in losses.items()),
         )
@@ -251,7 +252,7 @@ def measure(findings: Findings, quick: bool) -> None:
     rounds = 10 if quick else 100
     unseen = partial(collisions, 100_000, 1)
     races = [
-        Race("1,000 x 10", partial(hastie, 1_000), partial(hastie, 20_000, 1), 100, 1, 3.0, 3 if quick else 21),
+        Race("1,000 x 10", partial(hastie, 1_000), partial(hastie, 20_000, 1), 100, 1, 3.0, 3 if quick else 21, False),
         Race("10,000 x 100", partial(wide, 10_000), partial(wide, 20_000, 1), rounds, 1, 1.5, 2 if quick else 7),
         Race(f"{middle:,} x 28", partial(collisions, middle), unseen, rounds, 1, 1.5, 2 if quick else 7),
         Race(

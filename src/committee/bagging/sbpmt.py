@@ -65,7 +65,7 @@ def boost(
     """AdaBoost of model trees on the drawn rows (Algorithm 4).
 
     err = sum w_i [G(x_i) != y_i]; alpha = ln((1 - err) / err) + ln(J - 1) ("samme"), or with half the first
-    logarithm ("half", the document's); wrong rows' weights grow by exp(alpha). A tree that errs nowhere decides
+    logarithm ("half", the paper's); wrong rows' weights grow by exp(alpha). A tree that errs nowhere decides
     the committee alone; one no better than chance is left out, unless it is the first.
     """
     J = table.n_classes
@@ -123,7 +123,7 @@ class SBPMTClassifier(CommitteeClassifier):
     Parameters
     ----------
     n_estimators : int, default=21
-        Number M of subsamples; the document's. It advises M > ln(n)^2 for its bound.
+        Number M of subsamples; the paper's. It advises M > ln(n)^2 for its bound.
     n_boosting_rounds : int, default=5
         Boosting rounds T on each subsample.
     n_leaf_steps : int, default=100
@@ -143,7 +143,7 @@ class SBPMTClassifier(CommitteeClassifier):
     max_features : int, float, "sqrt", "log2" or None, default=0.5
         Features that each node looks at, drawn anew: half of them makes the committees differ more.
     emphasis : {"samme", "half"}, default="samme"
-        alpha = ln((1 - err) / err) + ln(J - 1), or the document's with half the first logarithm.
+        alpha = ln((1 - err) / err) + ln(J - 1), or the paper's with half the first logarithm.
     voting : {"hard", "shares", "soft"}, default="soft"
         "hard": a committee casts one vote. "shares": it gives the shares of its members' weights. "soft": it gives
         its members' probabilities, averaged by their weights; the best probabilities of the three.
