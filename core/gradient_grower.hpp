@@ -99,7 +99,7 @@ class TableGradientGrower final : public GradientGrower {
                        const GradientGrowth& growth, const WordLayout& layout, const GradientRound& round, Crew& crew) {
     GradientHistograms<Code> histograms(table, n_outputs_, crew, idle_);
     histograms.use(layout, words_.data());
-    GradientGrowing<Code> growing(table, columns.data(), growth, n_outputs_, histograms, rows_, scratch_rows_,
+    GradientGrowing<Code> growing(table, columns.data(), growth, n_outputs_, histograms, rows_, leaf_of_row_,
                                   round.seed, crew);
     GradientTree tree = growing.grow(round.n_in_use, round.rows == nullptr);
     sum_leaves(tree, growing.leaves(), round, crew);
@@ -112,7 +112,6 @@ class TableGradientGrower final : public GradientGrower {
   void use_rows(const GradientRound& round, Crew& crew) {
     const auto n = static_cast<std::size_t>(table_.n_rows);
     rows_.resize(n);
-    scratch_rows_.resize(n);
     if (round.rows == nullptr)
       return crew.each(n_blocks(round.n_in_use), round.n_in_use / 4, [&](std::int64_t b) {
         const std::int64_t begin = b * kRowBlock, end = std::min(round.n_in_use, begin + kRowBlock);
@@ -241,7 +240,8 @@ class TableGradientGrower final : public GradientGrower {
   const std::int64_t n_outputs_;
   const int n_threads_;
   std::vector<Code> by_column_, some_codes_;
-  std::vector<std::int32_t> rows_, scratch_rows_, leaf_of_row_;
+  std::vector<std::int32_t> rows_;
+  std::vector<std::int32_t> leaf_of_row_;  // while a tree grows, room for parting its rows
   std::vector<std::uint64_t> words_;
   IdleHistograms idle_;
 };

@@ -16,7 +16,18 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "asan"
 TESTS = (
     "tests/core",
-    *(f"tests/test_{name}.py" for name in ("forest", "rounds", "model_forest", "store", "store_model_trees", "store_regression", "crafted_files")),
+    *(
+        f"tests/test_{name}.py"
+        for name in (
+            "forest",
+            "rounds",
+            "model_forest",
+            "store",
+            "store_model_trees",
+            "store_regression",
+            "crafted_files",
+        )
+    ),
 )
 JOBS = os.environ.get("JOBS", "2")
 

@@ -11,10 +11,11 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from committee import load
+from committee import GradientBoostingRegressor, load
 from committee.cli import app
 from committee.data.examples import load_example
 from committee.data.read import read_table, split_target
+from committee.report.model_displays import ContributionDisplay
 
 COMMITTEE = [sys.executable, "-c", "from committee.cli import main; main()"]
 
@@ -322,6 +323,30 @@ def test_inspect_errors(model, table):
 
 
 # --- as a process ----------------------------------------------------------------------------------------
+
+
+def test_models_of_numbers_are_read(tmp_path):
+    """`predict` and `inspect` take a regressor's file; what asks for classes is refused."""
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({"a": rng.normal(size=80), "b": rng.normal(size=80)})
+    y = frame["a"].to_numpy() * 2.0
+    rows, one, three, out = (tmp_path / name for name in ("rows.csv", "one.safetensors", "two.safetensors", "out.csv"))
+    frame.write_csv(rows)
+    number = GradientBoostingRegressor(n_estimators=5).fit(frame, y)
+    number.save(one)
+    GradientBoostingRegressor("quantile", 5, quantile=[0.25, 0.75]).fit(frame, y).save(three)
+    succeed("predict", one, rows, "-o", out)
+    assert pl.read_csv(out)["prediction"].to_list() == number.predict(frame).tolist()
+    succeed("predict", three, rows, "-o", out)
+    assert pl.read_csv(out).columns == ["prediction:0.25", "prediction:0.75"]
+    assert "a number" in succeed("inspect", one).output
+    assert "2 numbers" in succeed("inspect", three, "--report", tmp_path / "page.html").output
+    assert "leave out --proba" in fail("predict", one, rows, "--proba")
+    assert "no margins" in fail("inspect", one, "--data", rows, "--target", "a")
+    frame.with_columns(c=1.0).write_csv(rows)
+    assert "does not know" in fail("predict", one, rows)
+    drawn = ContributionDisplay.from_estimator(number, frame, 3)
+    assert drawn.contributions.sum() == pytest.approx(number.predict(frame)[3])
 
 
 def test_help_is_fast_and_needs_no_library():

@@ -150,8 +150,8 @@ class GradientBoosting(CommitteeEstimator):
         """
         earlier = self._earlier_committee()
         context = self._init_callback_context(max_subtasks=self.n_estimators - (earlier.n_voters if earlier else 0))
-        rows = self._rows(X, y, sample_weight)
-        run = self._run(rows, earlier, X_val, y_val)
+        # nothing here holds on to the rows: once they are binned their weights are not needed any more
+        run = self._run(self._rows(X, y, sample_weight), earlier, X_val, y_val)
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         told = {"estimator": self, "X": X, "y": y, "metadata": metadata}
         context.call_on_fit_task_begin(**told)

@@ -44,7 +44,8 @@ def columns_of(learner: Any, data: Path, drop: list[str]) -> Any:
     extra = [name for name in frame.columns if name not in names]
     if missing:
         raise ValueError(f"{data} lacks the column(s) {listing(missing)} that the model learned from")
-    if len(extra) == 1 and _holds_only(frame[extra[0]], learner.classes_):
+    classes = getattr(learner, "classes_", None)
+    if len(extra) == 1 and classes is not None and _holds_only(frame[extra[0]], classes):
         note(f"column {extra[0]!r} holds classes of the model: taken for the labels and set aside")
     elif extra:
         raise ValueError(

@@ -30,6 +30,10 @@ def inspect(
             raise ValueError("--data and --target go together: margins need rows and their labels")
         learner: Any = load(model)
         X = margins = None
+        if data is not None and not hasattr(learner, "classes_"):
+            raise ValueError(
+                f"{model} holds a {type(learner).__name__}: a vote on numbers has no margins; leave out --data"
+            )
         if data is not None and target is not None:
             from committee.data.read import read_table, split_target
 

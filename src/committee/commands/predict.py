@@ -44,7 +44,9 @@ def predict(
             _writer(output)  # refuses an unknown ending before any work is done
         learner: Any = load(model)
         X = columns_of(learner, data, split_names(drop) or [])
-        result = pl.DataFrame({"prediction": learner.predict(X)})
+        if proba and not hasattr(learner, "predict_proba"):
+            raise ValueError(f"{model} holds a {type(learner).__name__}, which predicts numbers; leave out --proba")
+        result = pl.DataFrame(_named(learner, learner.predict(X)))
         if proba:
             chances = learner.predict_proba(X)
             names = [f"probability:{label}" for label in learner.classes_]
@@ -55,6 +57,13 @@ def predict(
         else:
             write_beside(output, lambda path: _writer(output)(result, path))
             say(f"{result.height:,} predictions written to {output}")
+
+
+def _named(learner: Any, predicted: Any) -> dict[str, Any]:
+    """Predictions by column: one, or one for each quantile."""
+    if predicted.ndim == 1:
+        return {"prediction": predicted}
+    return {f"prediction:{q:g}": predicted[:, k] for k, q in enumerate(learner.quantile)}
 
 
 def _writer(path: Path) -> Callable[[pl.DataFrame, Path], object]:

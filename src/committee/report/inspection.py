@@ -28,7 +28,7 @@ def inspection(model: Any, *, file_bytes: int | None = None, margins: NDArray[np
 
     Parameters
     ----------
-    model : CommitteeClassifier
+    model : CommitteeClassifier or CommitteeRegressor
         Fitted.
     file_bytes : int, default=None
         Size of the file it came from.
@@ -69,7 +69,7 @@ def _identity(model: Any, file_bytes: int | None) -> Grid:
     n_categorical = int(np.count_nonzero(table.categorical))
     rows = [
         ("learner", type(model).__name__),
-        ("classes", f"{len(model.classes_)}: {listing(str(label) for label in model.classes_)}"),
+        _answers(model),
         ("columns", f"{table.n_features - n_categorical} numeric, {n_categorical} categorical"),
         ("voters", f"{committee.n_voters:,}" + _if_equal(committee.weights)),
         ("nodes", f"{committee.n_nodes:,} ({_span(committee.voters.n_nodes)} in a voter)"),
@@ -78,6 +78,15 @@ def _identity(model: Any, file_bytes: int | None) -> Grid:
     if file_bytes is not None:
         rows.append(("file", f"{file_bytes:,} bytes"))
     return Grid("Model", ("", ""), tuple(rows), "ll")
+
+
+def _answers(model: Any) -> tuple[str, str]:
+    """What it chooses from, or how many numbers it predicts."""
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        n = model.committee_.voters.n_outputs
+        return ("predicts", "a number" if n == 1 else f"{n} numbers")
+    return ("classes", f"{len(classes)}: {listing(str(label) for label in classes)}")
 
 
 def _if_equal(weights: NDArray[np.float64]) -> str:

@@ -307,8 +307,11 @@ class ContributionDisplay:
         if not -len(encoded) <= row < len(encoded):
             raise ValueError(f"row={row} is not there; X has {len(encoded)} rows")
         one = X[[row]] if isinstance(X, np.ndarray) else _row(X, row)
-        classes = estimator.classes_.tolist()
         predicted = estimator.predict(one).tolist()[0]
+        if not hasattr(estimator, "classes_"):
+            display = cls._of_number(estimator, one, encoded[row], predicted, max_features)
+            return display.plot(ax)
+        classes = estimator.classes_.tolist()
         shares = estimator.contributions(one)[0]
         score = "mean score" if isinstance(estimator.committee_.voters, BoostedCommittees) else "score"
         if shares.ndim == 1:
@@ -327,6 +330,17 @@ class ContributionDisplay:
             max_features=max_features,
         )
         return display.plot(ax)
+
+    @classmethod
+    def _of_number(
+        cls, estimator: Any, one: Any, encoded: Any, predicted: float, max_features: int
+    ) -> ContributionDisplay:
+        """The contributions to the score of a number."""
+        shares = estimator.contributions(one)[0]
+        if shares.ndim > 1:
+            raise ValueError("the estimator predicts several numbers at once, whose order is settled after the sum")
+        labels, remark = _values_in_words(encoded, estimator.table_), f"predicted {predicted:.4g}"
+        return cls(shares, labels, subject="score", remark=remark, max_features=max_features)
 
     def plot(self, ax: Axes | None = None) -> ContributionDisplay:
         """Draw one bar for each feature, the largest on top, from the bias down to the score.
