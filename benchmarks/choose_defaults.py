@@ -1,8 +1,9 @@
 """The settings of gradient boosting compared by log loss on real tables: how its defaults were chosen.
 
-``python -m benchmarks.choose_defaults [--folds 5] [--only NAME ...]`` reads the tables of the SBPMT paper's Table 1
+``python -m benchmarks.choose_defaults [--folds 5] [--models NAME ...]`` reads the tables of the SBPMT paper's Table 1
 from the folder that COMMITTEE_DATA names, fits every setting and the other libraries' defaults on the same stratified
-folds, and writes ``results/gradient_boosting_defaults.json``.
+folds, and writes ``results/gradient_boosting_defaults.json``. With `--models` the others keep their numbers.
+CatBoost takes part where it is installed.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +43,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "70 % of the rows": {"subsample": 0.7},
 }
 """What is changed in the defaults, one thing at a time."""
-PEER_NAMES = ("lightgbm", "xgboost", "scikit-learn:hist_gradient_boosting")
+PEER_NAMES = ("lightgbm", "xgboost", "scikit-learn:hist_gradient_boosting", "catboost")
+
+
+def installed(name: str) -> bool:
+    """Whether the peer can take part."""
+    return find_spec("catboost") is not None if name == "catboost" else PEERS[name].installed
 
 
 def tables(folder: Path) -> dict[str, tuple[Any, Any]]:
@@ -64,9 +71,9 @@ def losses(X: Any, y: Any, models: dict[str, Any], n_folds: int) -> dict[str, li
     for train, test in StratifiedKFold(n_folds, shuffle=True, random_state=0).split(matrix, y):
         for name, chosen in models.items():
             if isinstance(chosen, str):
-                model = PEERS[chosen].make(schema, 0, 1)
+                model, rows = peer(chosen, schema, matrix)
                 numbers = np.searchsorted(classes, y[train])
-                p = model.fit(matrix[train], numbers).predict_proba(matrix[test])
+                p = model.fit(rows[train], numbers).predict_proba(rows[test])
             else:
                 settings = {"random_state": 0, "categorical_features": schema.categorical, **chosen}
                 p = GradientBoostingClassifier(**settings).fit(matrix[train], y[train]).predict_proba(matrix[test])
@@ -74,26 +81,41 @@ def losses(X: Any, y: Any, models: dict[str, Any], n_folds: int) -> dict[str, li
     return told
 
 
+def peer(name: str, schema: TableSchema, matrix: Any) -> tuple[Any, Any]:
+    """Another library's model as it comes, and the rows as it takes them."""
+    if name != "catboost":
+        return PEERS[name].make(schema, 0, 1), matrix
+    from catboost import CatBoostClassifier
+
+    columns = np.flatnonzero(schema.categorical).tolist()
+    rows = matrix.astype(object)  # categories as text, the only kind that it takes beside whole numbers
+    rows[:, columns] = matrix[:, columns].astype(str)
+    return CatBoostClassifier(cat_features=columns, random_seed=0, thread_count=1, logging_level="Silent"), rows
+
+
 def main() -> None:
     """Compare, print, write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.choose_defaults", description=__doc__)
     parser.add_argument("--folds", type=int, default=5)
-    parser.add_argument("--only", nargs="*", help="names of tables")
+    parser.add_argument("--models", nargs="*", help="these alone; the others keep their numbers")
     parser.add_argument("--largest", type=int, default=100_000, help="leave out tables of more rows")
     options = parser.parse_args()
-    models: dict[str, Any] = {**SETTINGS, **{name: name for name in PEER_NAMES}}
+    models: dict[str, Any] = {**SETTINGS, **{name: name for name in PEER_NAMES if installed(name)}}
+    models = {name: chosen for name, chosen in models.items() if not options.models or name in options.models}
+    before = json.loads(FILE.read_text(encoding="utf-8"))["log loss"] if options.models else {}
     found: dict[str, dict[str, float]] = {}
     for name, (X, y) in tables(Path(os.environ["COMMITTEE_DATA"])).items():
-        if (options.only and name not in options.only) or len(y) > options.largest:
+        found[name] = before.get(name, {})
+        if len(y) > options.largest:
             continue
-        found[name] = {model: float(np.mean(each)) for model, each in losses(X, y, models, options.folds).items()}
+        found[name] |= {model: float(np.mean(each)) for model, each in losses(X, y, models, options.folds).items()}
         print(f"{name:22}", " ".join(f"{loss:.4f}" for loss in found[name].values()), flush=True)
-    mean = {model: float(np.mean([row[model] for row in found.values()])) for model in models}
+    everywhere = set.intersection(*(set(row) for row in found.values()))
+    mean = {model: float(np.mean([row[model] for row in found.values()])) for model in everywhere}
     for model, loss in sorted(mean.items(), key=lambda item: item[1]):
         print(f"{loss:.4f}  {model}")
     document = {"machine": machine.describe(), "folds": options.folds, "mean log loss": mean, "log loss": found}
-    if not options.only:
-        FILE.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    FILE.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

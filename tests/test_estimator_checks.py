@@ -79,17 +79,23 @@ def expected_failures(learner: Any) -> dict[str, str]:
     """The checks that a learner fails because of what it is, and why."""
     if isinstance(learner, SubaggingClassifier | SBPMTClassifier):
         # scikit-learn expects the same of its own BaggingClassifier
-        return {WEIGHTS: "a row is drawn or not drawn as a whole: weights repeat rows in the mean over draws only"}
+        return {
+            WEIGHTS: "a row is drawn or not as a whole: weights repeat rows in the mean over draws only (2026-11-20)"
+        }
     if isinstance(learner, RandomForestClassifier | RandomForestRegressor) or getattr(learner, "subsample", 1.0) < 1.0:
         # and of its own forests
-        return {WEIGHTS: "rows are drawn as a whole, however much they weigh"}
+        return {WEIGHTS: "rows are drawn as a whole, however much they weigh (2026-11-21)"}
     if not isinstance(learner, AdaBoostClassifier):
         return {}
     if isinstance(learner.voter, DecisionTreeClassifier):
         # and of its own AdaBoostClassifier; test_capabilities.py has this check on a table without ties
-        return {WEIGHTS: "11 rows have many equally good stumps, and scikit-learn's trees choose by rounding"}
+        return {
+            WEIGHTS: "11 rows have many equally good stumps, and scikit-learn's trees choose by rounding (2026-11-20)"
+        }
     if learner.early_stopping:
-        reason = "a class of one row cannot be on both sides of the split that early stopping needs; refused"
+        reason = (
+            "a class of one row cannot be on both sides of the split that early stopping needs; refused (2026-11-20)"
+        )
         return dict.fromkeys(WITH_A_CLASS_OF_ONE_ROW, reason)
     return {}
 

@@ -19,6 +19,7 @@ from committee.bagging.forest_trees import DeepCriterion, DrawnTree, ForestTrees
 from committee.bagging.oob_curve import EnoughTrees, OutOfBag, Rule
 from committee.data.binning import Binned
 from committee.estimator import CommitteeEstimator
+from committee.fit_tasks import FitTasks
 from committee.parallel import N_JOBS, closed_in_silence, n_threads
 from committee.regression_vote import RegressionCommittee
 from committee.rows import Rows, TargetRows
@@ -69,22 +70,15 @@ class ForestEstimator(CommitteeEstimator, Generic[R]):
 
     def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Self:
         most = self.max_estimators if self.n_estimators == "oob" else self.n_estimators
-        context = self._init_callback_context(max_subtasks=most)
+        tasks = FitTasks(self, X, y, sample_weight, most)
         rows = self._training_rows(X, y, sample_weight)
-        told = {"X": X, "y": y, "metadata": None if sample_weight is None else {"sample_weight": sample_weight}}
-        context.call_on_fit_task_begin(estimator=self, **told)
+        tasks.begin()
         draw = self._draw(len(rows))
         binned = rows.binned(self.table_, self.max_bins, n_threads(self.n_jobs))
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=most)
         growth = Growth(self, self._trees(rows, binned, draw), seeds, self._out_of_bag(rows))
         for _ in growth.trees():
-            task = context.subcontext(task_name="voter")
-            task.call_on_fit_task_begin(estimator=self, **told)
-            if task.call_on_fit_task_end(
-                estimator=self,
-                **told,
-                reconstruction_attributes=lambda: {"committee_": self._vote_of(growth.voters)},
-            ):
+            if tasks.part("voter")(lambda: {"committee_": self._vote_of(growth.voters)}):
                 break
         for name in self._stored_attributes:
             self.__dict__.pop(name, None)  # of an earlier fit, on other rows
@@ -93,7 +87,7 @@ class ForestEstimator(CommitteeEstimator, Generic[R]):
         if oob is not None:
             self.oob_curve_ = np.array(growth.curve)
             self._judge(rows, oob, sample_weight)
-        context.call_on_fit_task_end(estimator=self, **told, reconstruction_attributes={})
+        tasks.end(dict)
         return self
 
     @property

@@ -23,6 +23,7 @@ from committee.estimator import CommitteeClassifier
 from committee.explain.contributions import contributions
 from committee.explain.importances import feature_importances
 from committee.explain.leaf_models import leaf_models
+from committee.fit_tasks import FitTasks
 from committee.links import Share
 from committee.parallel import closed_in_silence, n_threads
 from committee.rows import Rows
@@ -289,10 +290,9 @@ class SBPMTClassifier(CommitteeClassifier):
         -------
         self
         """
-        context = self._init_callback_context(max_subtasks=self.n_estimators)
+        tasks = FitTasks(self, X, y, sample_weight, self.n_estimators)
         rows = self._rows(X, y, sample_weight)
-        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
-        context.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=metadata)
+        tasks.begin()
         random = check_random_state(self.random_state)
         draws = [
             draw(rows.labels, len(self.classes_), self.max_samples, False, random) for _ in range(self.n_estimators)
@@ -301,16 +301,9 @@ class SBPMTClassifier(CommitteeClassifier):
         committees: list[BoostedTrees] = []
         with closed_in_silence(self._boosted(rows, draws, seeds)) as boosted:
             for committee in boosted:
-                task = context.subcontext(task_name="voter")
-                task.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=metadata)
+                ended = tasks.part("voter")
                 committees.append(committee)
-                if task.call_on_fit_task_end(
-                    estimator=self,
-                    X=X,
-                    y=y,
-                    metadata=metadata,
-                    reconstruction_attributes=lambda: {"committee_": self._vote_of(committees)},
-                ):
+                if ended(lambda: {"committee_": self._vote_of(committees)}):
                     break
         self.committee_ = self._vote_of(committees)
         if all(is_chance(c.errors[0], len(self.classes_)) for c in committees):
@@ -327,7 +320,7 @@ class SBPMTClassifier(CommitteeClassifier):
         self.n_samples_fit_ = len(rows.labels)
         if self.oob_score:
             judge_out_of_bag(self, rows, draws[: len(committees)], sample_weight)
-        context.call_on_fit_task_end(estimator=self, X=X, y=y, metadata=metadata, reconstruction_attributes={})
+        tasks.end(dict)
         return self
 
     def _boosted(

@@ -17,6 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from committee.bagging.draws import draw, judge_out_of_bag
 from committee.estimator import CommitteeClassifier, seeded
+from committee.fit_tasks import FitTasks
 from committee.links import Share
 from committee.parallel import N_JOBS, closed_in_silence, n_threads
 from committee.rows import Rows
@@ -154,10 +155,9 @@ class SubaggingClassifier(CommitteeClassifier):
             number larger than the table or smaller than the number of classes, or the table is not fit for
             training.
         """
-        context = self._init_callback_context(max_subtasks=self.n_estimators)
+        tasks = FitTasks(self, X, y, sample_weight, self.n_estimators)
         rows = self._rows(X, y, sample_weight)
-        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
-        context.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=metadata)
+        tasks.begin()
         template = self._template(sample_weight is not None)
         random = check_random_state(self.random_state)
         draws = [
@@ -171,23 +171,16 @@ class SubaggingClassifier(CommitteeClassifier):
         jobs = (delayed(train)(counts, int(seed)) for counts, seed in zip(draws, seeds, strict=True))
         with closed_in_silence(pool(jobs)) as trained:
             for member in trained:
-                task = context.subcontext(task_name="voter")
-                task.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=metadata)
+                ended = tasks.part("voter")
                 members.append(member)
-                if task.call_on_fit_task_end(
-                    estimator=self,
-                    X=X,
-                    y=y,
-                    metadata=metadata,
-                    reconstruction_attributes=lambda: {"committee_": self._vote_of(members)},
-                ):
+                if ended(lambda: {"committee_": self._vote_of(members)}):
                     break
         self.committee_ = self._vote_of(members)
         for name in self._stored_attributes:
             self.__dict__.pop(name, None)  # of an earlier fit, on other rows
         if self.oob_score:
             judge_out_of_bag(self, rows, draws[: len(members)], sample_weight)
-        context.call_on_fit_task_end(estimator=self, X=X, y=y, metadata=metadata, reconstruction_attributes={})
+        tasks.end(dict)
         return self
 
     def _template(self, weights_given: bool) -> BaseEstimator:

@@ -18,6 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 from committee import _core
 from committee.boosting.emphasis import CRITERIA, RULES, Round, is_chance, samme_factors, samme_weight
 from committee.estimator import CommitteeClassifier, seeded
+from committee.fit_tasks import FitTasks
 from committee.held_out import held_out_rows
 from committee.links import Softmax, elected
 from committee.parallel import N_JOBS, n_threads
@@ -211,28 +212,20 @@ class AdaBoostClassifier(CommitteeClassifier):
             If `y` holds fewer than two classes, a column holds infinity or what can be no feature, or
             parameters contradict each other.
         """
-        context = self._init_callback_context(max_subtasks=self.n_estimators)
+        tasks = FitTasks(self, X, y, sample_weight, self.n_estimators)
         self._check_parameters()
         rows = self._rows(X, y, sample_weight)
         random = check_random_state(self.random_state)
         rows, held_out = held_out_rows(self, rows, X_val, y_val, random)
-        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
-        context.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=metadata)
+        tasks.begin()
         run: _TreeRun | _VoterRun
         seed = int(random.randint(2**31 - 1))
         run = _TreeRun(self, rows, seed) if self.voter is None else _VoterRun(self, rows, seed)
         watch = _Watch(held_out, len(self.classes_), self.n_iter_no_change)
         for step in run.rounds():
-            task = context.subcontext(task_name="round")
-            task.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=metadata)
+            ended = tasks.part("round")
             stop = watch.after(step, run)
-            stop |= task.call_on_fit_task_end(
-                estimator=self,
-                X=X,
-                y=y,
-                metadata=metadata,
-                reconstruction_attributes=lambda: self._state(run, watch),
-            )
+            stop |= ended(lambda: self._state(run, watch))
             if step.useless:
                 warnings.warn(
                     f"No voter beats chance (weighted error {step.error:.3g}): the committee is a single voter "
@@ -243,13 +236,7 @@ class AdaBoostClassifier(CommitteeClassifier):
                 break
         for name, value in self._state(run, watch).items():
             setattr(self, name, value)
-        context.call_on_fit_task_end(
-            estimator=self,
-            X=X,
-            y=y,
-            metadata=metadata,
-            reconstruction_attributes=lambda: self._state(run, watch),
-        )
+        tasks.end(lambda: self._state(run, watch))
         return self
 
     def _check_parameters(self) -> None:

@@ -22,6 +22,7 @@ from committee.boosting.round_draws import Draws
 from committee.boosting.scores import Target, scores_after
 from committee.data.binning import Binned
 from committee.estimator import CommitteeEstimator
+from committee.fit_tasks import FitTasks
 from committee.held_out import held_out_rows
 from committee.losses import Loss
 from committee.parallel import N_JOBS, n_threads
@@ -149,22 +150,18 @@ class GradientBoosting(CommitteeEstimator):
             contradict each other or the data, or a warm start does not fit the committee it goes on from.
         """
         earlier = self._earlier_committee()
-        context = self._init_callback_context(max_subtasks=self.n_estimators - (earlier.n_voters if earlier else 0))
+        tasks = FitTasks(self, X, y, sample_weight, self.n_estimators - (earlier.n_voters if earlier else 0))
         # nothing here holds on to the rows: once they are binned their weights are not needed any more
         run = self._run(self._rows(X, y, sample_weight), earlier, X_val, y_val)
-        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
-        told = {"estimator": self, "X": X, "y": y, "metadata": metadata}
-        context.call_on_fit_task_begin(**told)
+        tasks.begin()
         while run.n_rounds < self.n_estimators:
-            task = context.subcontext(task_name="round")
-            task.call_on_fit_task_begin(**told)
+            ended = tasks.part("round")
             goes_on = run.round()
-            stop = task.call_on_fit_task_end(**told, reconstruction_attributes=lambda: self._state(run))
-            if stop or not goes_on:
+            if ended(lambda: self._state(run)) or not goes_on:
                 break
         for name, value in self._state(run).items():
             setattr(self, name, value)
-        context.call_on_fit_task_end(**told, reconstruction_attributes=lambda: self._state(run))
+        tasks.end(lambda: self._state(run))
         return self
 
     def _earlier_committee(self) -> Committee | RegressionCommittee | None:
