@@ -2,10 +2,10 @@
 
 The floor of a tree is what its counting alone must cost: the rows of all its inner nodes (on 100,000 x 28 a drawn row
 passes 18 levels), times the columns that a node tries (5 of 28), times the third of a nanosecond that the histogram
-kernel takes for a row and a column when it reads whole rows in order. A tree takes about 14 times that. Rows of which
+kernel takes for a row and a column when it reads whole rows in order. A tree takes about 11 times that. Rows of which
 a node reads a few columns, from a histogram with marks, cost some 1.1 ns each, a quarter of the growth; two fifths are
-the scan of the touched bins, as small nodes have as many candidate splits as rows (4 ns for each of 2.5 million; to
-spare the two divisions of a candidate by products was tried, and gained nothing); a sixth is taking the touched bins
+the scan of the touched bins, as small nodes have as many candidate splits as rows (2.5 million; scanning eight at a
+time took a quarter off a fit); a sixth is taking the touched bins
 out of the histogram, and a tenth the partition of the rows. A fit adds a third to its trees' growth: bins, draws,
 thresholds, class shares and the joining of trees, some 180 MB of nodes.
 """

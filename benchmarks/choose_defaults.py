@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.choose_defaults [--folds 5] [--models NAME ...]`` reads the tables of the SBPMT paper's Table 1
 from the folder that COMMITTEE_DATA names, fits every setting and the other libraries' defaults on the same stratified
-folds, and writes ``results/gradient_boosting_defaults.json``. With `--models` the others keep their numbers.
+folds, and writes ``results/defaults/gradient_boosting.json``. With `--models` the others keep their numbers.
 CatBoost takes part where it is installed.
 """
 
@@ -26,7 +26,7 @@ from committee import GradientBoostingClassifier
 from committee.data.frames import TableSchema
 from committee.peers import PEERS
 
-FILE = RESULTS / "gradient_boosting_defaults.json"
+FILE = RESULTS / "defaults" / "gradient_boosting.json"
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "the defaults": {},
