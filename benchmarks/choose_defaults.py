@@ -110,8 +110,9 @@ def main() -> None:
             continue
         found[name] |= {model: float(np.mean(each)) for model, each in losses(X, y, models, options.folds).items()}
         print(f"{name:22}", " ".join(f"{loss:.4f}" for loss in found[name].values()), flush=True)
-    everywhere = set.intersection(*(set(row) for row in found.values()))
-    mean = {model: float(np.mean([row[model] for row in found.values()])) for model in everywhere}
+    rows = list(found.values())
+    everywhere = [model for model in rows[0] if all(model in row for row in rows)]
+    mean = {model: float(np.mean([row[model] for row in rows])) for model in everywhere}
     for model, loss in sorted(mean.items(), key=lambda item: item[1]):
         print(f"{loss:.4f}  {model}")
     document = {"machine": machine.describe(), "folds": options.folds, "mean log loss": mean, "log loss": found}
