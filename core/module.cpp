@@ -14,4 +14,6 @@ NB_MODULE(_core, m) {
   committee::register_emphasis(m);
   committee::register_linear_boost(m);
   committee::register_leaf_models(m);
+  committee::register_cells(m);
+  committee::register_coordinate_descent(m);
 }

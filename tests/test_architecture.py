@@ -25,7 +25,7 @@ UPWARD = {
 }
 """The imports that go up, each inside a function or for types only, and why."""
 
-LATE = {"narwhals", "polars", "matplotlib", "rich", "jinja2", "safetensors", "typer", "xgboost", "lightgbm"}
+LATE = {"narwhals", "polars", "matplotlib", "highspy", "rich", "jinja2", "safetensors", "typer", "xgboost", "lightgbm"}
 """Packages that cost time to import: only inside functions, so that `import committee` stays cheap."""
 
 

@@ -19,6 +19,7 @@ from committee import (
     AbstainingStump,
     AdaBoostClassifier,
     GradientBoostingClassifier,
+    QuadBoostClassifier,
     RandomForestClassifier,
     SubaggingClassifier,
     TreeVoter,
@@ -34,6 +35,8 @@ ENSEMBLES = [
     SubaggingClassifier(AdaBoostClassifier(3), 6, n_jobs=2, random_state=0),
     GradientBoostingClassifier(n_estimators=6, random_state=0),
     RandomForestClassifier(6, random_state=0),
+    QuadBoostClassifier(None, n_estimators=6, fit_intercept=False),
+    QuadBoostClassifier(None, n_estimators=6, dictionary="trees", fit_intercept=False),
 ]
 SINGLE = [TreeVoter(max_depth=3), AbstainingStump()]
 
@@ -83,7 +86,9 @@ def test_every_voter_is_a_task(ensemble):
     diary = Diary()
     model = clone(ensemble).set_callbacks(diary).fit(X, y)
     T = model.committee_.n_voters
-    name = "round" if isinstance(model, AdaBoostClassifier | GradientBoostingClassifier) else "voter"
+    name = (
+        "round" if isinstance(model, AdaBoostClassifier | GradientBoostingClassifier | QuadBoostClassifier) else "voter"
+    )
     tasks = [(when, name, t) for t in range(T) for when in ("begin", "end")]
     assert T > 3
     assert diary.events == ["setup", ("begin", "fit", 0), *tasks, ("end", "fit", 0), "teardown"]
@@ -172,7 +177,9 @@ def test_scores_of_the_monitor_are_those_of_the_stages(ensemble):
     X, y = noisy()
     monitor = ScoringMonitor(scoring="accuracy")
     model = clone(ensemble).set_callbacks(monitor).fit(X, y)
-    name = "round" if isinstance(model, AdaBoostClassifier | GradientBoostingClassifier) else "voter"
+    name = (
+        "round" if isinstance(model, AdaBoostClassifier | GradientBoostingClassifier | QuadBoostClassifier) else "voter"
+    )
     assert_allclose(scores(monitor, name), [(stage == y).mean() for stage in model.staged_predict(X)])
     assert_allclose(scores(monitor, "fit"), [model.score(X, y)])
 
@@ -183,7 +190,11 @@ def test_scores_are_weighted_as_the_rows_are():
     for ensemble in (AdaBoostClassifier(6), SubaggingClassifier(n_estimators=6, random_state=0)):
         monitor = ScoringMonitor(scoring=["accuracy", "neg_log_loss"])
         model = ensemble.set_callbacks(monitor).fit(X, y, w)
-        name = "round" if isinstance(model, AdaBoostClassifier | GradientBoostingClassifier) else "voter"
+        name = (
+            "round"
+            if isinstance(model, AdaBoostClassifier | GradientBoostingClassifier | QuadBoostClassifier)
+            else "voter"
+        )
         accuracy = [np.average(stage == y, weights=w) for stage in model.staged_predict(X)]
         assert_allclose(scores(monitor, name, "accuracy"), accuracy)
         losses = [-log_loss(y, stage, sample_weight=w) for stage in model.staged_predict_proba(X)]

@@ -16,8 +16,12 @@ from committee import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     LogitBoostClassifier,
+    LPBoostClassifier,
     ProbitBoostClassifier,
     ProbitModelTreeClassifier,
+    QuadBoostClassifier,
+    QuadBoostClassifierCV,
+    QuadBoostRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
     SBPMTClassifier,
@@ -48,6 +52,20 @@ def gradient_of_numbers(**params: object) -> GradientBoostingRegressor:
 
 
 SUBJECTS = [
+    Subject(QuadBoostClassifier(n_estimators=20, random_state=0), tolerance=1e-7),
+    Subject(QuadBoostClassifier("l2", alpha=0.1, n_estimators=20, reweight="every_k", random_state=0)),
+    Subject(
+        QuadBoostClassifier(
+            "linf", n_estimators=12, dictionary="all_stumps", reweight="fully_corrective", random_state=0
+        )
+    ),
+    Subject(QuadBoostClassifier(None, n_estimators=8, dictionary="all_stumps", fit_intercept=False, random_state=0)),
+    Subject(QuadBoostClassifier(n_estimators=8, dictionary="trees", random_state=0)),
+    Subject(QuadBoostClassifier(n_estimators=4, dictionary=TreeVoter(max_depth=2), random_state=0)),
+    Subject(QuadBoostClassifier(n_estimators=4, dictionary=GaussianNB(), random_state=0), storable=False),
+    Subject(QuadBoostClassifierCV(n_alphas=6, cv=3), integer_weights=False, tolerance=1e-6),
+    Subject(QuadBoostRegressor(n_estimators=20, random_state=0)),
+    Subject(QuadBoostRegressor("l2", n_estimators=8, dictionary="trees", fit_intercept=False, random_state=0)),
     Subject(boosted(), scale_free=True),
     Subject(boosted(max_depth=2), scale_free=True),
     Subject(boosted(max_depth=None, max_leaf_nodes=4, criterion="entropy", learning_rate=0.5), scale_free=True),
@@ -103,6 +121,18 @@ SUBJECTS = [
     Subject(ProbitBoostClassifier(8, learner="stump", random_state=0)),
     Subject(LogitBoostClassifier(10, selection="likelihood", random_state=0)),
     Subject(LogitBoostClassifier(8, learner="stump", max_bins=16, random_state=0)),
+    # of equally good row weights a program gives some, and which ones depends on the voters' order; trained voters
+    # follow them. The dictionaries that are listed have one best vote here
+    Subject(LPBoostClassifier(0.8, tol=0.01, random_state=0)),
+    Subject(LPBoostClassifier(0.8, dictionary="all_stumps", max_bins=16, tol=0.01, random_state=0)),
+    Subject(LPBoostClassifier(0.7, dictionary="trees", tol=0.05, random_state=0), draws_columns=True),
+    Subject(
+        LPBoostClassifier(0.7, dictionary=TreeVoter(max_depth=2), tol=0.05, random_state=0),
+        draws_columns=True,
+    ),
+    Subject(
+        LPBoostClassifier(0.9, dictionary=GaussianNB(), tol=0.05, random_state=0), draws_columns=True, storable=False
+    ),
     Subject(TreeRegressor(random_state=0), scale_free=True),
     Subject(TreeRegressor(max_leaf_nodes=6, max_bins=16, random_state=0), scale_free=True),
     Subject(TreeRegressor(max_depth=3, max_features=0.5, random_state=0), draws_columns=True, scale_free=True),

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -13,8 +14,12 @@ from committee import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     LogitBoostClassifier,
+    LPBoostClassifier,
     ProbitBoostClassifier,
     ProbitModelTreeClassifier,
+    QuadBoostClassifier,
+    QuadBoostClassifierCV,
+    QuadBoostRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
     SBPMTClassifier,
@@ -51,6 +56,19 @@ LEARNERS = [
     ProbitBoostClassifier(5, learner="stump"),
     LogitBoostClassifier(10, selection="likelihood"),
     LogitBoostClassifier(5, learner="stump"),
+    LPBoostClassifier(0.2),
+    LPBoostClassifier(0.2, dictionary="all_stumps"),
+    LPBoostClassifier(0.2, dictionary="trees"),
+    LPBoostClassifier(dictionary=LogisticRegression()),
+    QuadBoostClassifier(n_estimators=20),
+    QuadBoostClassifier("l2", n_estimators=20, dictionary="all_stumps", reweight="every_k", fit_intercept=False),
+    QuadBoostClassifier("linf", n_estimators=20, dictionary="trees"),
+    QuadBoostClassifier(None, n_estimators=3, dictionary=LogisticRegression()),
+    QuadBoostClassifier(n_estimators=20, early_stopping=True, validation_fraction=0.3, n_iter_no_change=5),
+    QuadBoostClassifierCV(n_alphas=5, cv=2),
+    QuadBoostClassifierCV("linf", n_alphas=3, n_estimators=[5, 20], cv=2),
+    QuadBoostRegressor(n_estimators=50),
+    QuadBoostRegressor("l2", alpha=0.1, n_estimators=20, dictionary="trees", reweight="fully_corrective"),
     TreeRegressor(),
     TreeRegressor(max_depth=3, max_bins=8),
     GradientBoostingClassifier(n_estimators=5, min_samples_leaf=1),
@@ -85,9 +103,9 @@ def expected_failures(learner: Any) -> dict[str, str]:
     if isinstance(learner, RandomForestClassifier | RandomForestRegressor) or getattr(learner, "subsample", 1.0) < 1.0:
         # and of its own forests
         return {WEIGHTS: "rows are drawn as a whole, however much they weigh (2026-11-21)"}
-    if not isinstance(learner, AdaBoostClassifier):
+    if not isinstance(learner, AdaBoostClassifier | QuadBoostClassifier):
         return {}
-    if isinstance(learner.voter, DecisionTreeClassifier):
+    if isinstance(getattr(learner, "voter", None), DecisionTreeClassifier):
         # and of its own AdaBoostClassifier; test_capabilities.py has this check on a table without ties
         return {
             WEIGHTS: "11 rows have many equally good stumps, and scikit-learn's trees choose by rounding (2026-11-20)"
@@ -104,6 +122,8 @@ def test_every_learner_is_checked():
     assert {type(learner).__name__ for learner in LEARNERS} == set(committee.LEARNERS)
 
 
+# labels drawn at random are no news to anyone
+@pytest.mark.filterwarnings("ignore:nu=.* is too small", "ignore:The least populated class in y")
 @parametrize_with_checks(LEARNERS, expected_failed_checks=expected_failures, xfail_strict=True)
 def test_scikit_learn(estimator, check):
     check(estimator)

@@ -102,5 +102,7 @@ void register_tree_shap(nb::module_& m);
 void register_emphasis(nb::module_& m);
 void register_linear_boost(nb::module_& m);
 void register_leaf_models(nb::module_& m);
+void register_cells(nb::module_& m);
+void register_coordinate_descent(nb::module_& m);
 
 }  // namespace committee

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from committee.bagging.subagging import SubaggingClassifier
     from committee.boosting.adaboost import AdaBoostClassifier
     from committee.boosting.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
+    from committee.boosting.lpboost import LPBoostClassifier
+    from committee.boosting.quadboost import QuadBoostClassifier, QuadBoostRegressor
+    from committee.boosting.quadboost_cv import QuadBoostClassifierCV
+    from committee.boosting.quadboost_path import quadboost_path
     from committee.regression_vote import RegressionCommittee
     from committee.store import ModelFileError, load
     from committee.vote import Committee
@@ -33,7 +37,11 @@ LEARNERS: dict[str, str] = {
     "SBPMTClassifier": "committee.bagging.sbpmt",
     "ProbitModelTreeClassifier": "committee.voters.probit_model_tree",
     "ProbitBoostClassifier": "committee.voters.probit_boost",
+    "LPBoostClassifier": "committee.boosting.lpboost",
     "LogitBoostClassifier": "committee.voters.probit_boost",
+    "QuadBoostClassifier": "committee.boosting.quadboost",
+    "QuadBoostClassifierCV": "committee.boosting.quadboost_cv",
+    "QuadBoostRegressor": "committee.boosting.quadboost",
     "TreeVoter": "committee.voters.tree",
     "AbstainingStump": "committee.voters.stump",
     "TreeRegressor": "committee.voters.tree_regressor",
@@ -49,7 +57,10 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "gradient_boosting": ("GradientBoostingClassifier", {}),
     "random_forest": ("RandomForestClassifier", {}),
+    "lpboost": ("LPBoostClassifier", {}),
     "sbpmt": ("SBPMTClassifier", {}),
+    "quadboost": ("QuadBoostClassifier", {}),
+    "quadboost_cv": ("QuadBoostClassifierCV", {}),
     "subagging": ("SubaggingClassifier", {}),
     "probit_model_tree": ("ProbitModelTreeClassifier", {}),
     "probit_boost": ("ProbitBoostClassifier", {}),
@@ -64,6 +75,7 @@ _OTHERS = {
     "RegressionCommittee": "committee.regression_vote",
     "ModelFileError": "committee.store",
     "load": "committee.store",
+    "quadboost_path": "committee.boosting.quadboost_path",
 }
 
 __all__ = [
@@ -74,10 +86,14 @@ __all__ = [
     "Committee",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
+    "LPBoostClassifier",
     "LogitBoostClassifier",
     "ModelFileError",
     "ProbitBoostClassifier",
     "ProbitModelTreeClassifier",
+    "QuadBoostClassifier",
+    "QuadBoostClassifierCV",
+    "QuadBoostRegressor",
     "RandomForestClassifier",
     "RandomForestRegressor",
     "RegressionCommittee",
@@ -88,6 +104,7 @@ __all__ = [
     "learner",
     "load",
     "model",
+    "quadboost_path",
 ]
 
 

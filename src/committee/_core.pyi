@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 F64: TypeAlias = NDArray[np.float64]
 I64: TypeAlias = NDArray[np.int64]
 I32: TypeAlias = NDArray[np.int32]
+I8: TypeAlias = NDArray[np.int8]
 U32: TypeAlias = NDArray[np.uint32]
 U16: TypeAlias = NDArray[np.uint16]
 U8: TypeAlias = NDArray[np.uint8]
@@ -352,4 +353,57 @@ def loss_gradients(
 
     "logistic" (y 0 or 1) and "softmax" (y below the number of outputs) take labels, "squared" float64 targets; scores
     and what is written are ``(n,)``, or ``(n_outputs, n)`` for "softmax". Hessians are at least 1e-16 of the weight.
+    """
+
+# --- cells.hpp ---------------------------------------------------------------------------------------------
+
+class Cells:
+    """A binned table as one-feature voters see it; column j owns ``n_bins[j] + 1`` cells, the last one "missing"."""
+
+    def __init__(self, codes: Codes, n_bins: I32, n_threads: int) -> None: ...
+    def sums(self, values: F64) -> F64:
+        """Sum of row values ``(n,)`` per cell, ``(C,)``; the same bits for any number of threads."""
+    def pairs(self, weights: F64) -> F64:
+        """Weight of the rows in both of two cells, ``(C, C)``."""
+    def scores(self, by_cell: F64) -> F64:
+        """For each row the sum of ``by_cell`` ``(C, K)`` over its cells, ``(n, K)``."""
+    def shift(self, values: F64, feature: int, by_bin: F64) -> None:
+        """Add ``by_bin[bin of the row]`` to ``values`` ``(n,)``, in place."""
+
+def stump_gram(pairs: F64, first: I64, missing: I64, low: I64, high: I64, vote: I8, n_threads: int) -> F64:
+    """Products ``(N, N)`` of stumps from those of cells ``(C, C)``.
+
+    Stump j votes -1 on the cells ``low[j]:high[j]``, ``vote[j]`` on ``missing[j]``, and +1 on the others from
+    ``first[j]`` on.
+    """
+
+# --- coordinate_descent.hpp --------------------------------------------------------------------------------
+
+Penalty: TypeAlias = Literal["none", "l1", "l2", "linf"]
+
+def greedy_rounds(
+    gram: F64, c: F64, alpha: F64, penalty: Penalty, strength: float, as_new: bool, n_rounds: int, least_fall: float
+) -> tuple[I32, F64, F64]:
+    """Rounds on the voter that lowers the penalised risk most; ``c`` and ``alpha`` are updated in place.
+
+    With ``as_new`` a voter that is chosen again counts as one more voter, and the weights add up; else its weight is
+    set anew. Returns each round's voter, its weight, and how much the risk fell, the penalty not counted; fewer rounds
+    than asked when no voter lowers the penalised risk by more than ``least_fall``.
+    """
+
+def cyclic_sweeps(
+    gram: F64, c: F64, alpha: F64, penalty: Penalty, strength: float, tol: float, max_sweeps: int
+) -> tuple[int, float]:
+    """Sweeps over all coordinates until 0 is within ``tol`` of every subdifferential; ``c`` and ``alpha`` in place.
+
+    Returns the number of sweeps and the distance reached.
+    """
+
+def lasso_path(
+    gram: F64, b: F64, square: float, start: I64, lambdas: F64, tol: float, max_sweeps: int
+) -> tuple[F64, F64]:
+    """Weights ``(S, N)`` of the LASSO at each lambda, from the one before, and duality gaps ``(S,)``.
+
+    Voters ``start[g]:start[g + 1]`` are much alike and are settled together. At each lambda it ends with a gap of at
+    most ``tol``, or after ``max_sweeps`` sweeps.
     """

@@ -24,11 +24,17 @@ class FitTasks:
         As its fit got them.
     most : int
         Most parts.
+
+    Attributes
+    ----------
+    watched : bool
+        Whether anyone is told: rounds that take microseconds need not be told one by one to nobody.
     """
 
     def __init__(self, estimator: CallbackSupportMixin, X: Any, y: Any, sample_weight: Any, most: int) -> None:
         self._context = estimator._init_callback_context(max_subtasks=most)
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+        self.watched = bool(getattr(estimator, "_skl_callbacks", ()))
         self._told: dict[str, Any] = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
 
     def begin(self) -> None:

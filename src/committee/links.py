@@ -281,6 +281,17 @@ class Truncated(Link):
     that the class is certain. With more than two classes each F_k stands for its own question ("class k or not");
     a row on which every one of them is answered "certainly not" is uniform.
 
+    Parameters
+    ----------
+    floor : float, default=0.0
+        No probability is called smaller, in [0, 0.5): what n rows cannot tell from zero. It is shared out before the
+        probabilities are normalised.
+
+    Raises
+    ------
+    ValueError
+        If `floor` is outside [0, 0.5).
+
     References
     ----------
     .. [1] T. Zhang (2004). Statistical behavior and consistency of classification methods based on convex risk
@@ -294,12 +305,31 @@ class Truncated(Link):
     """
 
     name: ClassVar[str] = "truncated"
+    floor: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.floor < 0.5:
+            raise ValueError(f"floor is {self.floor!r}; it must lie in [0, 0.5).")
+
+    def settle(self, tally: Scores, total: float) -> Scores:
+        """Tie the scores that differ by a rounding of their sums.
+
+        Least squares on votes of -1 and +1 gives many rows the same score for two classes, as sums in different orders.
+        """
+        near = 1e-12 * max(total, 1.0)
+        if tally.shape[1] == 1:
+            tied = (tally != 0.0) & (np.abs(tally) <= near)
+            return np.where(tied, 0.0, tally) if tied.any() else tally
+        largest = tally.max(axis=1, keepdims=True)
+        tied = (tally < largest) & (tally >= largest - near)
+        return np.where(tied, largest, tally) if tied.any() else tally
 
     def _probability(self, F: Scores, total: float | None) -> Scores:
+        most = 1.0 - 2.0 * self.floor
         if F.shape[1] <= 2:
-            z = np.clip(_signed(F), -1.0, 1.0)
+            z = np.clip(_signed(F), -most, most)
             return np.column_stack([(1.0 - z) / 2.0, (1.0 + z) / 2.0])
-        shares = (1.0 + np.clip(F, -1.0, 1.0)) / 2.0
+        shares = (1.0 + np.clip(F, -most, most)) / 2.0
         return _mean(shares, None, np.full_like(F, 1.0 / F.shape[1]))
 
 

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from committee.voters.committees import BoostedCommittees
     from committee.voters.estimators import EstimatorVoters
     from committee.voters.model_forest import ModelForest
+    from committee.voters.signed import SignedVoters
 
-    StoredVoters: TypeAlias = Forest | Rounds | EstimatorVoters | ModelForest | BoostedCommittees
+    StoredVoters: TypeAlias = Forest | Rounds | EstimatorVoters | SignedVoters | ModelForest | BoostedCommittees
 
 Document: TypeAlias = dict[str, Any]
 Arrays: TypeAlias = dict[str, NDArray[Any]]
@@ -92,6 +93,7 @@ def describe_voters(
     from committee.voters.estimators import EstimatorVoters
     from committee.voters.linear_scores import LinearScores
     from committee.voters.model_forest import ModelForest
+    from committee.voters.signed import SignedVoters
 
     if isinstance(voters, Forest):
         return _describe_forest(voters, arrays, prefix)
@@ -104,6 +106,10 @@ def describe_voters(
         arrays |= {prefix + "alpha": voters.alpha, prefix + "start": voters.start}
         members = _describe_model_trees(voters.members, arrays, prefix + "members.")
         return {"kind": "committees", "soft": bool(voters.soft), "members": members}
+    if isinstance(voters, SignedVoters):
+        arrays[prefix + "output"] = voters.output.astype(np.int64)
+        members = describe_voters(voters.voters, owner, describe_member, arrays, prefix + "members.")
+        return {"kind": "signed", "n_outputs": int(voters.n_outputs), "members": members}
     if isinstance(voters, EstimatorVoters) and voters.features is None:
         return {
             "kind": "estimators",
@@ -199,7 +205,9 @@ def rebuild_voters(document: Document, rebuild_member: RebuildMember, arrays: Ar
         return _rebuild_committees(document, arrays, prefix)
     if kind == "estimators":
         return _rebuild_estimators(document, rebuild_member, arrays, prefix)
-    known = "'forest', 'rounds', 'model_trees', 'linear_scores', 'committees' and 'estimators'"
+    if kind == "signed":
+        return _rebuild_signed(document, rebuild_member, arrays, prefix)
+    known = "'forest', 'rounds', 'model_trees', 'linear_scores', 'committees', 'estimators' and 'signed'"
     raise ValueError(f"voters are of kind {kind!r}; known are {known}")
 
 
@@ -220,6 +228,19 @@ def _rebuild_estimators(
             raise ValueError(f"{prefix}{number} knows classes that the committee does not")
     soft, as_array = field(document, "soft", bool), field(document, "as_array", bool)
     return EstimatorVoters(members, classes, soft=soft, as_array=as_array)
+
+
+def _rebuild_signed(document: Document, rebuild_member: RebuildMember, arrays: Arrays, prefix: str) -> "SignedVoters":
+    from committee.voters.signed import SignedVoters
+
+    members = field(document, "members", dict)
+    if field(members, "kind", str) != "estimators":
+        raise ValueError("the members of signed voters must be classifiers")
+    output = take(arrays, prefix + "output")
+    if output.dtype != np.int64 or output.ndim != 1:
+        raise ValueError(f"{prefix}output is {output.dtype} of {output.ndim} dimensions; it must be int64 of one")
+    voters = _rebuild_estimators(members, rebuild_member, arrays, prefix + "members.")
+    return SignedVoters(voters, output, field(document, "n_outputs", int))
 
 
 def _rebuild_model_trees(document: Document, arrays: Arrays, prefix: str) -> "ModelForest":
@@ -321,9 +342,12 @@ def check_fit(voters: "StoredVoters", n_features: int, n_classes: int | None, ta
     ``check_fit(voters, 4, 3, model.table_)`` for a classifier of three classes.
     """
     from committee.voters.estimators import EstimatorVoters
+    from committee.voters.signed import SignedVoters
 
     if n_classes is not None and voters.n_classes != n_classes:
         raise ValueError(f"the voters are for {voters.n_classes} classes; there are {n_classes}")
+    if isinstance(voters, SignedVoters):
+        voters = voters.voters
     if isinstance(voters, EstimatorVoters):
         widths = [member.n_features_in_ for member in voters.estimators]
     else:

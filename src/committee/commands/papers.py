@@ -81,3 +81,40 @@ def lectures(
         grids = rebuild_lectures(data, out, parts=split_names(parts), quick=quick, seed=seed, jobs=jobs, progress=hook)
     print_grids(grids)
     say(f"written to {out}")
+
+
+@app.command("quadboost")
+def quadboost(
+    data: Annotated[
+        Path | None, typer.Option(envvar="COMMITTEE_DATA", help="Folder of tables with a catalogue.json.")
+    ] = None,
+    tables: Annotated[list[str] | None, typer.Option(metavar="A,B", help="Tables; by default all 25.")] = None,
+    repeats: Annotated[int, typer.Option(help="Random splits of every table; the document has one.")] = 10,
+    max_rounds: Annotated[int, typer.Option(help="Rounds of AdaBoost above it are not tried.")] = 10_000,
+    quick: Annotated[bool, typer.Option("--quick", help="A little of each, in seconds; figures mean nothing.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of splits and folds.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
+    out: Annotated[Path, typer.Option(help="Folder for CSV, PNG and finished cells.")] = Path("papers-quadboost"),
+    progress: Progress = None,
+    debug: Debug = False,
+) -> None:
+    """QuadBoost (Fortier-Dubois et al.): Tables 1 and 2, all six methods, beside the document's numbers.
+
+    Broken off, the same command goes on where it stopped.
+    """
+    with errors_in_one_line(debug), notes_on_warnings(), progress_hook(progress) as hook:
+        from committee.papers.rebuild import rebuild_quadboost
+
+        grids = rebuild_quadboost(
+            data,
+            out,
+            tables=split_names(tables),
+            repeats=repeats,
+            max_rounds=max_rounds,
+            quick=quick,
+            seed=seed,
+            jobs=jobs,
+            progress=hook,
+        )
+    print_grids(grids)
+    say(f"written to {out}")

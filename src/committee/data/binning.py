@@ -80,6 +80,39 @@ class Bins:
         edges, offset = _core.bin_edges(X, weights, n_categories, max_bins, MAX_SAMPLE, n_threads)
         return cls(edges, offset, n_categories)
 
+    @classmethod
+    def even(cls, X: NDArray[np.float64], n_categories: NDArray[np.int32], n_edges: int) -> Bins:
+        """Edges that share out the range of each column evenly, whatever its values are.
+
+        Parameters
+        ----------
+        X : float64 array (n, p)
+            The encoded matrix.
+        n_categories : int32 array (p,)
+            Number of categories, 0 for numeric columns.
+        n_edges : int
+            Edges of a numeric column, none of them at its least or largest value.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from committee.data.binning import Bins
+        >>> Bins.even(np.array([[0.0], [1.0], [4.0]]), np.zeros(1, np.int32), 3).edges.tolist()
+        [1.0, 2.0, 3.0]
+        """
+        edges = []
+        for j in range(X.shape[1]):
+            column = X[:, j][~np.isnan(X[:, j])]
+            if n_categories[j] > 0 or not len(column) or column.min() == column.max():
+                edges.append(np.empty(0))
+                continue
+            inner = np.linspace(0.0, 1.0, n_edges + 2)[1:-1]
+            # the difference of two numbers may overflow, their weighted mean does not
+            between = np.unique((1.0 - inner) * column.min() + inner * column.max())
+            edges.append(between[between < column.max()])
+        offset = np.concatenate([[0], np.cumsum([len(e) for e in edges])]).astype(np.int64)
+        return cls(np.concatenate(edges), offset, n_categories)
+
     @property
     def n_bins(self) -> NDArray[np.int32]:
         """Bins of each column, the one for missing values not counted, ``(p,)``."""

@@ -103,3 +103,51 @@ def rebuild_lectures(
     from committee.papers.lectures import rebuild
 
     return rebuild(data_folder(data), out, parts=parts, quick=quick, seed=seed, jobs=jobs, progress=progress)
+
+
+def rebuild_quadboost(
+    data: Path | None,
+    out: Path,
+    *,
+    tables: Sequence[str] | None = None,
+    repeats: int = 10,
+    max_rounds: int = 10_000,
+    quick: bool = False,
+    seed: int = 0,
+    jobs: int = 1,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> list[Grid]:
+    """Rebuild Tables 1 and 2 of the QuadBoost document; write CSV, Markdown and PNG.
+
+    Parameters
+    ----------
+    data : Path or None
+        Folder of the tables. None: the environment variable ``COMMITTEE_DATA``.
+    out : Path
+        Folder to write to; finished cells found there are not run again.
+    tables, repeats, max_rounds, quick, seed, jobs, progress
+        As `committee.papers.quadboost.rebuild` has them.
+
+    Returns
+    -------
+    list of Grid
+        To print.
+
+    Raises
+    ------
+    ValueError
+        If `committee.papers.quadboost.rebuild` refuses what it is given.
+    """
+    from committee.papers.quadboost import rebuild
+
+    return rebuild(
+        data_folder(data),
+        out,
+        tables=tables,
+        repeats=repeats,
+        max_rounds=max_rounds,
+        quick=quick,
+        seed=seed,
+        jobs=jobs,
+        progress=progress,
+    )

@@ -1,0 +1,133 @@
+#include "../cells.hpp"
+
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include "arrays.hpp"
+
+namespace committee {
+namespace {
+
+class PyCells {
+ public:
+  PyCells(Codes codes, In1<std::int32_t> n_bins, int n_threads) : codes_(codes), n_threads_(n_threads) {
+    require_codes(codes, n_bins);
+    require(codes.shape(0) >= 1, "codes needs at least one row");
+    if (is_wide(codes))
+      table_ = table_of<std::uint16_t>(codes, n_bins, nullptr);
+    else
+      table_ = table_of<std::uint8_t>(codes, n_bins, nullptr);
+    visit([&](const auto& table) {
+      Crew crew(n_threads_);
+      require_codes_in_range(table, crew);
+    });
+  }
+
+  nb::object sums(In1<double> values) const {
+    require_rows(values.size());
+    std::vector<double> out;
+    visit([&](const auto& table) {
+      nb::gil_scoped_release release;
+      require_finite(values.data(), values.size());
+      out.resize(static_cast<std::size_t>(table.n_cells()));
+      std::vector<std::uint64_t> scratch;
+      Crew crew(n_threads_);
+      cell_sums(table, values.data(), out.data(), scratch, crew);
+    });
+    return array_of(std::move(out));
+  }
+
+  nb::object pairs(In1<double> weights) const {
+    require_rows(weights.size());
+    std::vector<double> out;
+    std::size_t n_cells = 0;
+    visit([&](const auto& table) {
+      nb::gil_scoped_release release;
+      require_finite(weights.data(), weights.size());
+      n_cells = static_cast<std::size_t>(table.n_cells());
+      out.resize(n_cells * n_cells);
+      Crew crew(n_threads_);
+      cell_pairs(table, weights.data(), out.data(), crew);
+    });
+    return array_of(std::move(out), {n_cells, n_cells});
+  }
+
+  nb::object scores(In2<double> by_cell) const {
+    std::vector<double> out;
+    const std::size_t k = by_cell.shape(1);
+    visit([&](const auto& table) {
+      require(static_cast<std::int64_t>(by_cell.shape(0)) == table.n_cells(), "by_cell needs one row per cell");
+      nb::gil_scoped_release release;
+      out.resize(static_cast<std::size_t>(table.n_rows) * k);
+      Crew crew(n_threads_);
+      cell_scores(table, by_cell.data(), static_cast<std::int64_t>(k), out.data(), crew);
+    });
+    return array_of(std::move(out), {codes_.shape(0), k});
+  }
+
+  void shift(nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu> values, std::int64_t feature,
+             In1<double> by_bin) const {
+    require_rows(values.size());
+    visit([&](const auto& table) {
+      require(feature >= 0 && feature < table.n_features, "feature is no column of the table");
+      require(static_cast<std::int64_t>(by_bin.size()) == table.missing_bin(feature) + 1,
+              "by_bin needs one number per bin of the column, and one for missing values");
+      nb::gil_scoped_release release;
+      Crew crew(n_threads_);
+      committee::shift(table, feature, by_bin.data(), values.data(), crew);
+    });
+  }
+
+ private:
+  template <class Body>
+  void visit(Body&& body) const {
+    std::visit(std::forward<Body>(body), table_);
+  }
+  void require_rows(std::size_t n) const { require(n == codes_.shape(0), "one number per row is needed"); }
+  static void require_finite(const double* values, std::size_t n) {
+    bool finite = true;
+    for (std::size_t i = 0; i < n; ++i) finite &= std::abs(values[i]) <= std::numeric_limits<double>::max();
+    require(finite, "values must be finite");
+  }
+
+  Codes codes_;  // keeps the table's memory
+  int n_threads_;
+  std::variant<BinnedTable<std::uint8_t>, BinnedTable<std::uint16_t>> table_;
+};
+
+nb::object py_stump_gram(In2<double> pairs, In1<std::int64_t> first, In1<std::int64_t> missing, In1<std::int64_t> low,
+                         In1<std::int64_t> high, In1<std::int8_t> vote, int n_threads) {
+  const std::size_t n = first.size();
+  const auto n_cells = static_cast<std::int64_t>(pairs.shape(0));
+  require(pairs.shape(1) == pairs.shape(0), "pairs must be square");
+  require(missing.size() == n && low.size() == n && high.size() == n && vote.size() == n,
+          "each stump needs its four cells and a vote");
+  for (std::size_t j = 0; j < n; ++j)
+    require(0 <= first(j) && first(j) <= low(j) && low(j) <= high(j) && high(j) <= missing(j) && missing(j) < n_cells,
+            "a stump's cells are out of order");
+  std::vector<double> gram(n * n);
+  {
+    nb::gil_scoped_release release;
+    Crew crew(n_threads);
+    const StumpCells stumps{first.data(), missing.data(), low.data(),
+                            high.data(),  vote.data(),    static_cast<std::int64_t>(n)};
+    stump_gram(pairs.data(), n_cells, stumps, gram.data(), crew);
+  }
+  return array_of(std::move(gram), {n, n});
+}
+
+}  // namespace
+
+void register_cells(nb::module_& m) {
+  nb::class_<PyCells>(m, "Cells")
+      .def(nb::init<Codes, In1<std::int32_t>, int>(), "codes"_a.noconvert(), "n_bins"_a.noconvert(), "n_threads"_a)
+      .def("sums", &PyCells::sums, "values"_a.noconvert())
+      .def("pairs", &PyCells::pairs, "weights"_a.noconvert())
+      .def("scores", &PyCells::scores, "by_cell"_a.noconvert())
+      .def("shift", &PyCells::shift, "values"_a.noconvert(), "feature"_a, "by_bin"_a.noconvert());
+  m.def("stump_gram", &py_stump_gram, "pairs"_a.noconvert(), "first"_a.noconvert(), "missing"_a.noconvert(),
+        "low"_a.noconvert(), "high"_a.noconvert(), "vote"_a.noconvert(), "n_threads"_a);
+}
+
+}  // namespace committee

@@ -1,0 +1,92 @@
+#include "../coordinate_descent.hpp"
+
+#include <string>
+
+#include "arrays.hpp"
+
+namespace committee {
+namespace {
+
+using Out1 = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+Problem problem(const In2<double>& gram, const Out1& c, const Out1& alpha) {
+  const std::size_t n = gram.shape(0);
+  require(gram.shape(1) == n, "gram must be square");
+  require(c.size() == n && alpha.size() == n, "c and alpha need one number per voter");
+  return {gram.data(), c.data(), alpha.data(), static_cast<std::int64_t>(n)};
+}
+
+template <class Run>
+auto with_penalty(const std::string& name, double strength, Run&& run) {
+  require(strength >= 0.0, "strength must not be negative");
+  if (name == "none") return run(NoPenalty{});
+  if (name == "l1") return run(L1Penalty{strength});
+  if (name == "l2") return run(L2Penalty{strength});
+  require(name == "linf", "penalty must be 'none', 'l1', 'l2' or 'linf'");
+  return run(Box{strength});
+}
+
+nb::tuple py_greedy_rounds(In2<double> gram, Out1 c, Out1 alpha, const std::string& penalty, double strength,
+                           bool as_new, std::int64_t n_rounds, double least_fall) {
+  const Problem on = problem(gram, c, alpha);
+  require(n_rounds >= 0 && least_fall >= 0.0, "n_rounds and least_fall must not be negative");
+  std::vector<std::int32_t> voter(static_cast<std::size_t>(n_rounds));
+  std::vector<double> weight(voter.size()), fall(voter.size());
+  with_penalty(penalty, strength, [&](const auto& rule) {
+    nb::gil_scoped_release release;
+    std::vector<double> eta(static_cast<std::size_t>(on.n));
+    for (std::int64_t j = 0; j < on.n; ++j) eta[j] = on.gram[j * on.n + j];
+    const auto n =
+        greedy_rounds(on, rule, eta.data(), as_new, n_rounds, least_fall, voter.data(), weight.data(), fall.data());
+    voter.resize(static_cast<std::size_t>(n));
+    weight.resize(voter.size());
+    fall.resize(voter.size());
+  });
+  return nb::make_tuple(array_of(std::move(voter)), array_of(std::move(weight)), array_of(std::move(fall)));
+}
+
+nb::tuple py_cyclic_sweeps(In2<double> gram, Out1 c, Out1 alpha, const std::string& penalty, double strength,
+                           double tol, std::int64_t max_sweeps) {
+  const Problem on = problem(gram, c, alpha);
+  require(max_sweeps >= 0 && tol >= 0.0, "max_sweeps and tol must not be negative");
+  std::int64_t sweeps = 0;
+  double distance = 0.0;
+  with_penalty(penalty, strength, [&](const auto& rule) {
+    nb::gil_scoped_release release;
+    sweeps = cyclic_sweeps(on, rule, tol, max_sweeps, distance);
+  });
+  return nb::make_tuple(sweeps, distance);
+}
+
+nb::tuple py_lasso_path(In2<double> gram, In1<double> b, double square, In1<std::int64_t> start, In1<double> lambdas,
+                        double tol, std::int64_t max_sweeps) {
+  const std::size_t n = gram.shape(0), n_lambdas = lambdas.size();
+  require(gram.shape(1) == n && b.size() == n, "gram must be square, with one number of b per voter");
+  require(tol >= 0.0 && max_sweeps >= 0, "tol and max_sweeps must not be negative");
+  require(start.size() >= 1 && start(0) == 0 && start(start.size() - 1) == static_cast<std::int64_t>(n),
+          "start must begin at 0 and end at the number of voters");
+  for (std::size_t g = 1; g < start.size(); ++g) require(start(g - 1) <= start(g), "start must not fall");
+  for (std::size_t i = 0; i < n_lambdas; ++i) require(lambdas(i) >= 0.0, "lambdas must not be negative");
+  std::vector<double> weights(n * n_lambdas), gaps(n_lambdas);
+  {
+    nb::gil_scoped_release release;
+    std::vector<double> c(b.data(), b.data() + n), alpha(n, 0.0);
+    const Problem on{gram.data(), c.data(), alpha.data(), static_cast<std::int64_t>(n)};
+    lasso_path(on, b.data(), square, start.data(), static_cast<std::int64_t>(start.size()) - 1, lambdas.data(),
+               static_cast<std::int64_t>(n_lambdas), tol, max_sweeps, weights.data(), gaps.data());
+  }
+  return nb::make_tuple(array_of(std::move(weights), {n_lambdas, n}), array_of(std::move(gaps)));
+}
+
+}  // namespace
+
+void register_coordinate_descent(nb::module_& m) {
+  m.def("greedy_rounds", &py_greedy_rounds, "gram"_a.noconvert(), "c"_a.noconvert(), "alpha"_a.noconvert(), "penalty"_a,
+        "strength"_a, "as_new"_a, "n_rounds"_a, "least_fall"_a);
+  m.def("cyclic_sweeps", &py_cyclic_sweeps, "gram"_a.noconvert(), "c"_a.noconvert(), "alpha"_a.noconvert(), "penalty"_a,
+        "strength"_a, "tol"_a, "max_sweeps"_a);
+  m.def("lasso_path", &py_lasso_path, "gram"_a.noconvert(), "b"_a.noconvert(), "square"_a, "start"_a.noconvert(),
+        "lambdas"_a.noconvert(), "tol"_a, "max_sweeps"_a);
+}
+
+}  // namespace committee

@@ -1,0 +1,158 @@
+// What one-feature voters ask of a binned table: sums of row values per cell, of row weights per pair of cells, and
+// back from numbers per cell to scores of rows. A voter that looks at one column alone votes the same on a whole cell,
+// so every correlation with such a voter is a sum of these.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "histogram.hpp"
+#include "threads.hpp"
+
+namespace committee {
+
+struct SignedValues {  // plane 0 holds a signed integer
+  const std::uint64_t* value;
+  template <class Add>
+  void operator()(std::int64_t row, Add&& add) const {
+    add(0, value[row]);
+  }
+  void prefetch(std::int64_t row) const { __builtin_prefetch(value + row); }
+};
+
+// sums[cell] = sum of values over the rows in the cell. Values are rounded to multiples of 2^-62 of their total
+// magnitude, so that the sums are exact from there on and the same for any number of threads.
+template <class Code>
+void cell_sums(const BinnedTable<Code>& table, const double* values, double* sums, std::vector<std::uint64_t>& scratch,
+               Crew& crew) {
+  const std::int64_t n = table.n_rows, n_cells = table.n_cells();
+  const double total = block_sum(crew, n, [&](std::int64_t i) { return std::abs(values[i]); });
+  int exponent = 0;
+  std::frexp(total, &exponent);  // total < 2^exponent
+  const double unit = std::ldexp(1.0, std::min(62 - exponent, 1000)), inverse = 1.0 / unit;
+  // the rounded values, the histogram, and what build_histogram needs for its threads
+  std::vector<std::uint64_t> rounded(static_cast<std::size_t>(n)), histogram(static_cast<std::size_t>(n_cells), 0);
+  crew.each(n_blocks(n), 2 * n, [&](std::int64_t b) {
+    for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i)
+      rounded[i] = static_cast<std::uint64_t>(static_cast<std::int64_t>(values[i] * unit));
+  });
+  build_histogram(table, nullptr, n, SignedValues{rounded.data()}, histogram.data(), 1, scratch, crew);
+  for (std::int64_t c = 0; c < n_cells; ++c)
+    sums[c] = static_cast<double>(static_cast<std::int64_t>(histogram[c])) * inverse;
+}
+
+// pairs[a * n_cells + b] = sum of weights over the rows in both cells, a symmetric matrix: all products of one-feature
+// voters in n p^2 / 2 additions. Each column's cells belong to one thread, rows are taken in order: the same bits for
+// any number of threads. Rows of one weight are counted, in half the memory.
+template <class Sum, class Code>
+void add_pairs(const BinnedTable<Code>& table, const double* weights, double unit, double* pairs, Crew& crew) {
+  const std::int64_t n = table.n_rows, p = table.n_features, n_cells = table.n_cells();
+  std::vector<std::uint32_t> cells(static_cast<std::size_t>(n * p));
+  crew.each(n_blocks(n), n * p, [&](std::int64_t b) {
+    for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i)
+      for (std::int64_t g = 0; g < p; ++g)
+        cells[i * p + g] = static_cast<std::uint32_t>(table.cell[g] + table.codes[i * p + g]);
+  });
+  crew.each(p, n * p * p / 2, [&](std::int64_t f) {
+    const std::int64_t first = table.cell[f], n_own = table.cell[f + 1] - first, n_later = n_cells - first;
+    std::vector<Sum> sums(static_cast<std::size_t>(n_own * n_later), Sum{});
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::uint32_t* const cell = cells.data() + i * p;
+      Sum* const of_cell = sums.data() + (cell[f] - first) * n_later - first;
+      const Sum w = weights ? static_cast<Sum>(weights[i]) : Sum{1};
+#pragma GCC unroll 4
+      for (std::int64_t g = f; g < p; ++g) of_cell[cell[g]] += w;
+    }
+    for (std::int64_t a = 0; a < n_own; ++a)
+      for (std::int64_t c = 0; c < n_later; ++c)
+        pairs[(first + a) * n_cells + first + c] = static_cast<double>(sums[a * n_later + c]) * unit;
+  });
+  constexpr std::int64_t kTile = 32;  // tiles of both halves stay in cache while one is copied to the other
+  crew.each((n_cells + kTile - 1) / kTile, n_cells * n_cells, [&](std::int64_t tile) {
+    for (std::int64_t b = 0, a = tile * kTile; b <= a; b += kTile)
+      for (std::int64_t i = a; i < std::min(n_cells, a + kTile); ++i)
+        for (std::int64_t j = b; j < std::min(i, b + kTile); ++j) pairs[i * n_cells + j] = pairs[j * n_cells + i];
+  });
+}
+
+template <class Code>
+void cell_pairs(const BinnedTable<Code>& table, const double* weights, double* pairs, Crew& crew) {
+  const bool equal = std::all_of(weights, weights + table.n_rows, [&](double w) { return w == weights[0]; });
+  if (equal && table.n_rows < INT32_MAX)
+    add_pairs<std::uint32_t>(table, nullptr, weights[0], pairs, crew);
+  else
+    add_pairs<double>(table, weights, 1.0, pairs, crew);
+}
+
+// A stump's votes on the cells of its column: -1 on [low, high), +1 on the rest of [first, missing), `vote` on missing.
+struct StumpCells {
+  const std::int64_t* first;
+  const std::int64_t* missing;
+  const std::int64_t* low;
+  const std::int64_t* high;
+  const std::int8_t* vote;
+  std::int64_t n;
+};
+
+// gram[j * N + k] = sum over pairs of cells of pairs * h_j * h_k: running sums down the matrix give each stump its row,
+// running sums along the row give the products.
+inline void stump_gram(const double* pairs, std::int64_t n_cells, const StumpCells& stumps, double* gram, Crew& crew) {
+  const std::int64_t C = n_cells, N = stumps.n;
+  std::vector<double> down(static_cast<std::size_t>((C + 1) * C), 0.0);
+  constexpr std::int64_t kColumns = 64;
+  crew.each((C + kColumns - 1) / kColumns, C * C, [&](std::int64_t part) {
+    for (std::int64_t a = 0; a < C; ++a)
+      for (std::int64_t c = part * kColumns; c < std::min(C, (part + 1) * kColumns); ++c)
+        down[(a + 1) * C + c] = down[a * C + c] + pairs[a * C + c];
+  });
+  constexpr std::int64_t kStumps = 16;
+  crew.each((N + kStumps - 1) / kStumps, 4 * N * (C + N), [&](std::int64_t part) {
+    std::vector<double> row(static_cast<std::size_t>(C)), running(static_cast<std::size_t>(C + 1), 0.0);
+    for (std::int64_t j = part * kStumps; j < std::min(N, (part + 1) * kStumps); ++j) {
+      const double* const to_first = down.data() + stumps.first[j] * C;
+      const double* const to_missing = down.data() + stumps.missing[j] * C;
+      const double* const to_low = down.data() + stumps.low[j] * C;
+      const double* const to_high = down.data() + stumps.high[j] * C;
+      const double* const of_missing = pairs + stumps.missing[j] * C;
+      const double v = stumps.vote[j];
+      for (std::int64_t c = 0; c < C; ++c)
+        row[c] = (to_missing[c] - to_first[c]) - 2.0 * (to_high[c] - to_low[c]) + v * of_missing[c];
+      for (std::int64_t c = 0; c < C; ++c) running[c + 1] = running[c] + row[c];
+      for (std::int64_t k = 0; k < N; ++k)
+        gram[j * N + k] = (running[stumps.missing[k]] - running[stumps.first[k]]) -
+                          2.0 * (running[stumps.high[k]] - running[stumps.low[k]]) +
+                          stumps.vote[k] * row[stumps.missing[k]];
+    }
+  });
+}
+
+// scores[i * k + m] = sum over columns of by_cell[cell of row i][m].
+template <class Code>
+void cell_scores(const BinnedTable<Code>& table, const double* by_cell, std::int64_t k, double* scores, Crew& crew) {
+  const std::int64_t n = table.n_rows, p = table.n_features;
+  crew.each(n_blocks(n), n * p * k, [&](std::int64_t b) {
+    for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i) {
+      const Code* const code = table.codes + i * p;
+      double* __restrict const score = scores + i * k;
+      std::fill(score, score + k, 0.0);
+      for (std::int64_t j = 0; j < p; ++j) {
+        const double* __restrict const adds = by_cell + (table.cell[j] + code[j]) * k;
+        for (std::int64_t m = 0; m < k; ++m) score[m] += adds[m];
+      }
+    }
+  });
+}
+
+// values[i] += by_bin[bin of row i in one column].
+template <class Code>
+void shift(const BinnedTable<Code>& table, std::int64_t feature, const double* by_bin, double* values, Crew& crew) {
+  const std::int64_t n = table.n_rows, p = table.n_features;
+  crew.each(n_blocks(n), n, [&](std::int64_t b) {
+    for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i)
+      values[i] += by_bin[table.codes[i * p + feature]];
+  });
+}
+
+}  // namespace committee

@@ -1,0 +1,252 @@
+// Coordinate steps on a penalised quadratic: with G the products of N voters and c their correlations with the
+// residual,
+//
+//     R(alpha) = yy - 2 b'alpha + alpha' G alpha + penalty(alpha),    c = b - G alpha,
+//
+// is least in one coordinate, the others held, where the penalty's `best` puts it. Everything else about the rows has
+// gone into G and b, so a step costs N and not n.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "lanes.hpp"
+
+namespace committee {
+
+// A penalty: the best weight of a voter whose correlation with the residual is `own` once its own share is taken out
+// of the vote, what a weight costs, and how far 0 is from the subdifferential (halved, as c is).
+struct NoPenalty {
+  double best(double own, double eta) const { return own / eta; }
+  double cost(double) const { return 0.0; }
+  double distance(double c, double) const { return std::abs(c); }
+};
+struct L1Penalty {  // 2 lambda |alpha|
+  double lambda;
+  double best(double own, double eta) const {
+    const double size = std::abs(own) - lambda;
+    return size > 0.0 ? std::copysign(size, own) / eta : 0.0;
+  }
+  double cost(double alpha) const { return 2.0 * lambda * std::abs(alpha); }
+  double distance(double c, double alpha) const {
+    return alpha == 0.0 ? std::max(std::abs(c) - lambda, 0.0) : std::abs(c - std::copysign(lambda, alpha));
+  }
+};
+struct L2Penalty {  // lambda alpha^2
+  double lambda;
+  double best(double own, double eta) const { return own / (eta + lambda); }
+  double cost(double alpha) const { return lambda * alpha * alpha; }
+  double distance(double c, double alpha) const { return std::abs(c - lambda * alpha); }
+};
+struct Box {  // |alpha| <= bound
+  double bound;
+  double best(double own, double eta) const { return std::clamp(own / eta, -bound, bound); }
+  double cost(double) const { return 0.0; }
+  double distance(double c, double alpha) const {
+    return std::abs(alpha) < bound ? std::abs(c) : std::max(std::copysign(1.0, alpha) * -c, 0.0);
+  }
+};
+
+// A later voter must lower the risk by more than rounding noise over the best so far: ties go to the first.
+inline constexpr double kTiedFall = 1e-10;
+
+struct Problem {
+  const double* gram;  // N x N
+  double* c;           // N, kept up to date
+  double* alpha;       // N, likewise
+  std::int64_t n;
+};
+
+// How much the objective falls when a voter of weight `alpha` goes to its best weight, and how far it goes.
+template <class Penalty>
+COMMITTEE_INLINE double fall_of(const Penalty& penalty, double c, double eta, double alpha, double& step) {
+  const double best = penalty.best(c + eta * alpha, eta);
+  step = best - alpha;
+  return step * (2.0 * c - step * eta) - (penalty.cost(best) - penalty.cost(alpha));
+}
+
+COMMITTEE_CLONES
+inline void subtract_row(double* __restrict c, const double* __restrict row, double d, std::int64_t n) {
+  for (std::int64_t k = 0; k < n; ++k) c[k] -= d * row[k];
+}
+
+// Rounds of boosting: each time the voter that lowers the objective most goes to its best weight. With `as_new` a voter
+// that is chosen again counts as one more voter, with a weight and a penalty of its own, which is added to what it has;
+// else its weight is set anew. Ends early when none lowers the objective by more than `least_fall`. Returns the number
+// of rounds; voter, weight and fall of the risk without the penalty are written out for each.
+template <class Penalty>
+std::int64_t greedy_rounds(const Problem& on, const Penalty& penalty, const double* eta, bool as_new,
+                           std::int64_t n_rounds, double least_fall, std::int32_t* voter, double* weight,
+                           double* fall) {
+  for (std::int64_t t = 0; t < n_rounds; ++t) {
+    std::int64_t chosen = -1;
+    double largest = least_fall, chosen_step = 0.0;
+    for (std::int64_t j = 0; j < on.n; ++j) {
+      if (!(eta[j] > 0.0)) continue;
+      double step;
+      const double gain = fall_of(penalty, on.c[j], eta[j], as_new ? 0.0 : on.alpha[j], step);
+      if (gain > largest) {
+        chosen = j;
+        chosen_step = step;
+        largest = gain * (1.0 + kTiedFall);
+      }
+    }
+    if (chosen < 0) return t;
+    fall[t] = chosen_step * (2.0 * on.c[chosen] - chosen_step * eta[chosen]);
+    on.alpha[chosen] += chosen_step;
+    subtract_row(on.c, on.gram + chosen * on.n, chosen_step, on.n);
+    voter[t] = static_cast<std::int32_t>(chosen);
+    weight[t] = on.alpha[chosen];
+  }
+  return n_rounds;
+}
+
+// The largest distance of 0 to the subdifferential over the coordinates: 0 at an optimum.
+template <class Penalty>
+double optimality_distance(const Problem& on, const Penalty& penalty) {
+  double most = 0.0;
+  for (std::int64_t j = 0; j < on.n; ++j) most = std::max(most, penalty.distance(on.c[j], on.alpha[j]));
+  return most;
+}
+
+// Cyclic steps over all coordinates until the distance of 0 to the subdifferential is at most `tol`. Returns the
+// number of sweeps; `distance` is what was reached.
+template <class Penalty>
+std::int64_t cyclic_sweeps(const Problem& on, const Penalty& penalty, double tol, std::int64_t max_sweeps,
+                           double& distance) {
+  distance = optimality_distance(on, penalty);
+  std::int64_t sweep = 0;
+  for (; sweep < max_sweeps && distance > tol; ++sweep) {
+    for (std::int64_t j = 0; j < on.n; ++j) {
+      const double eta = on.gram[j * on.n + j];
+      if (eta <= 0.0) continue;
+      const double best = penalty.best(on.c[j] + eta * on.alpha[j], eta);
+      const double d = best - on.alpha[j];
+      if (d == 0.0) continue;
+      subtract_row(on.c, on.gram + j * on.n, d, on.n);
+      on.alpha[j] = best;
+    }
+    distance = optimality_distance(on, penalty);
+  }
+  return sweep;
+}
+
+// How much the penalised risk of a LASSO exceeds its least value at most. With r the residual, ry = r'y and rr = r'r
+// follow from the correlations; the residual scaled so that no voter's correlation exceeds lambda is feasible for the
+// dual.
+inline double lasso_gap(const Problem& on, const double* b, double square, double lambda) {
+  double by = 0.0, ca = 0.0, largest = 0.0, norm = 0.0;
+  for (std::int64_t j = 0; j < on.n; ++j) {
+    by += b[j] * on.alpha[j];
+    ca += on.c[j] * on.alpha[j];
+    norm += std::abs(on.alpha[j]);
+    largest = std::max(largest, std::abs(on.c[j]));
+  }
+  const double ry = square - by, rr = ry - ca;
+  const double s = largest > lambda ? lambda / largest : 1.0;
+  return std::max(0.0, rr + 2.0 * lambda * norm - (2.0 * s * ry - s * s * rr));
+}
+
+// The LASSO over voters that come in groups of much alike ones - the stumps of one column. A group's weights are
+// settled among themselves first, which looks at its own products only; then the others hear of it, once for each voter
+// that moved.
+class GroupedLasso {
+ public:
+  // Group g owns the voters start[g]..start[g + 1].
+  GroupedLasso(const Problem& on, const double* b, double square, const std::int64_t* start, std::int64_t n_groups)
+      : on_(on), b_(b), square_(square), start_(start), n_groups_(n_groups) {
+    std::int64_t largest = 0;
+    for (std::int64_t g = 0; g < n_groups; ++g) largest = std::max(largest, start[g + 1] - start[g]);
+    own_.resize(static_cast<std::size_t>(largest));
+    before_.resize(own_.size());
+  }
+
+  // From where the problem is to a duality gap of at most `tol`; returns the gap reached.
+  double solve(double lambda, double tol, std::int64_t max_sweeps) {
+    double gap = lasso_gap(on_, b_, square_, lambda);
+    for (std::int64_t sweep = 0; sweep < max_sweeps && gap > tol; ++sweep) {
+      for (std::int64_t g = 0; g < n_groups_; ++g) settle(g, lambda, 0.01 * tol);
+      gap = lasso_gap(on_, b_, square_, lambda);
+    }
+    return gap;
+  }
+
+ private:
+  static constexpr int kCycles = 20;
+
+  void settle(std::int64_t g, double lambda, double little) {
+    const L1Penalty penalty{lambda};
+    const std::int64_t first = start_[g], size = start_[g + 1] - first;
+    double* const alpha = on_.alpha + first;
+    const double* const c = on_.c + first;
+    bool idle = true;
+    for (std::int64_t k = 0; k < size; ++k) idle &= alpha[k] == 0.0 && std::abs(c[k]) <= lambda;
+    if (idle) return;
+    std::copy(c, c + size, own_.begin());
+    std::copy(alpha, alpha + size, before_.begin());
+    for (int cycle = 0; cycle < kCycles; ++cycle) {
+      double moved = 0.0;
+      for (std::int64_t k = 0; k < size; ++k) {
+        const double* const row = on_.gram + (first + k) * on_.n + first;
+        const double eta = row[k];
+        if (!(eta > 0.0)) continue;
+        const double best = penalty.best(own_[k] + eta * alpha[k], eta), d = best - alpha[k];
+        if (d == 0.0) continue;
+        for (std::int64_t m = 0; m < size; ++m) own_[m] -= d * row[m];
+        alpha[k] = best;
+        moved += eta * d * d;
+      }
+      if (moved <= little * 1e-3) break;
+    }
+    for (std::int64_t k = 0; k < size; ++k)
+      if (alpha[k] != before_[k]) subtract_row(on_.c, on_.gram + (first + k) * on_.n, alpha[k] - before_[k], on_.n);
+  }
+
+  Problem on_;
+  const double* b_;
+  double square_;
+  const std::int64_t* start_;
+  std::int64_t n_groups_;
+  std::vector<double> own_, before_;
+};
+
+// Weights at each lambda, `weights` S x N, and duality gaps, each from the one before. Between two changes of the
+// support the solution is linear in lambda, so going on in the direction of the last step is tried first; the start
+// with the smaller gap is taken.
+inline void lasso_path(const Problem& on, const double* b, double square, const std::int64_t* start,
+                       std::int64_t n_groups, const double* lambdas, std::int64_t n_lambdas, double tol,
+                       std::int64_t max_sweeps, double* weights, double* gaps) {
+  const std::size_t n = static_cast<std::size_t>(on.n);
+  std::vector<double> old_alpha(n), old_c(n), alpha(n), c(n);
+  GroupedLasso lasso(on, b, square, start, n_groups);
+  for (std::int64_t i = 0; i < n_lambdas; ++i) {
+    std::copy(on.alpha, on.alpha + n, alpha.begin());
+    std::copy(on.c, on.c + n, c.begin());
+    if (i >= 2 && lambdas[i - 1] != lambdas[i - 2]) {
+      const double ahead = (lambdas[i] - lambdas[i - 1]) / (lambdas[i - 1] - lambdas[i - 2]);
+      const double gap = lasso_gap(on, b, square, lambdas[i]);
+      for (std::size_t j = 0; j < n; ++j) {
+        on.alpha[j] += ahead * (alpha[j] - old_alpha[j]);
+        on.c[j] += ahead * (c[j] - old_c[j]);
+      }
+      for (std::size_t j = 0; j < n; ++j)
+        if (on.alpha[j] * alpha[j] < 0.0) {  // it would cross zero, where the direction ends
+          subtract_row(on.c, on.gram + j * n, -on.alpha[j], on.n);
+          on.alpha[j] = 0.0;
+        }
+      if (!(lasso_gap(on, b, square, lambdas[i]) < gap)) {
+        std::ranges::copy(alpha, on.alpha);
+        std::ranges::copy(c, on.c);
+      }
+    }
+    old_alpha.swap(alpha);
+    old_c.swap(c);
+    gaps[i] = lasso.solve(lambdas[i], tol, max_sweeps);
+    std::copy(on.alpha, on.alpha + n, weights + i * on.n);
+  }
+}
+
+}  // namespace committee

@@ -1,0 +1,296 @@
+"""Theorem 1 of QuadBoost: error on new rows by the loss, a norm of the weights and the voters' complexity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf, log, log2, pi, sqrt
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_expit, log_ndtr
+
+from committee.bounds.arguments import number, numbers, risk_of_failure
+from committee.bounds.rademacher import ensemble_complexity
+from committee.bounds.result import Bound
+from committee.complexity import Complexity
+
+F64 = NDArray[np.float64]
+Form = Literal["empirical", "expected"]
+
+RADII_PER_DOUBLING = 8
+SCALES: NDArray[np.int64] = np.arange(-2 * RADII_PER_DOUBLING, 16 * RADII_PER_DOUBLING + 1)
+"""Norms that `ensemble_margin` tries, 2^(j / 8): a smaller one leaves a loss near one, a larger one is never best."""
+
+
+@dataclass(frozen=True)
+class Surrogate:
+    """A loss L(y F) that is 1 or more where y F <= 0, with what min(L, 1) asks of a bound.
+
+    Parameters
+    ----------
+    name : str
+    value : callable
+        L, array to array.
+    lipschitz : float
+        Lipschitz constant l of min(L, 1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.bounds.ensemble_norm import SURROGATES
+    >>> quadratic = SURROGATES["squared_error"]
+    >>> quadratic.value(np.array([0.0, 1.0, 2.5])).tolist(), quadratic.lipschitz
+    ([1.0, 0.0, 2.25], 2.0)
+    """
+
+    name: str
+    value: Callable[[F64], F64]
+    lipschitz: float
+
+
+def _exponential(x: F64) -> F64:
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(-x))
+
+
+SURROGATES: dict[str, Surrogate] = {
+    loss.name: loss
+    for loss in (
+        Surrogate("squared_error", lambda x: np.square(1.0 - x), 2.0),
+        Surrogate("squared_hinge", lambda x: np.square(np.maximum(1.0 - x, 0.0)), 2.0),
+        Surrogate("hinge", lambda x: np.maximum(1.0 - x, 0.0), 1.0),
+        Surrogate("exponential", _exponential, 1.0),
+        # ln 2 at zero: in units of that they are losses in bits, and bound the error
+        Surrogate("log_loss", lambda x: np.asarray(-log_expit(x) / log(2.0)), 0.5 / log(2.0)),
+        Surrogate("probit", lambda x: np.asarray(-log_ndtr(x) / log(2.0)), sqrt(2.0 / pi) / log(2.0)),
+    )
+}
+"""The losses under their names: where they fall at all they are convex, so l is the slope at zero, and at 2 as well for
+the square, which rises again."""
+
+
+def ensemble_norm(
+    signed_scores: ArrayLike,
+    weights: ArrayLike,
+    complexity: float | Complexity,
+    delta: float = 0.05,
+    *,
+    p: float = 1.0,
+    loss: str | Surrogate = "squared_error",
+    form: Form = "empirical",
+    clipped: bool = False,
+) -> Bound:
+    """Error on new rows of a weighted vote of T voters, whatever found it: Theorem 1 of QuadBoost.
+
+    P[y F(x) <= 0] <= mean L(y_i F(x_i)) + 4 l T^(1 - 1/p) ||alpha||_p R
+                      + k sqrt(ln(pi^2 (T + 1)^2 / (6 d)) / (2 n)) + k sqrt(ln log2(2 ||alpha||_p) / n)
+
+    for all votes at once, with probability 1 - delta. R is the expected complexity of the voters, k = 1 and
+    d = delta (``form="expected"``), or the empirical one, k = 3 and d = delta / 2. Where ||alpha||_p < 1, for which
+    the source's last term is not defined, M = max(T^(1 - 1/p) ||alpha||_p, 1) takes its place and that of
+    T^(1 - 1/p) ||alpha||_p. The source has its last term only times three; the proof needs both. Derivations are on
+    the page about bounds, and `ensemble_margin` is what they give if nothing is given away.
+
+    Parameters
+    ----------
+    signed_scores : array-like (n,)
+        y_i F(x_i), not normalised, of the training rows, y_i = -1 or +1.
+    weights : array-like (T,)
+        Weights alpha of the voters; an intercept is one more, of the constant voter.
+    complexity : float or Complexity
+        Of the class that the voters come from, fixed before the rows were seen and symmetric. An estimate from
+        random signs counts with its upper limit, and its own risk of failure is added to `delta`.
+    delta : float, default=0.05
+        The bound fails with at most this probability.
+    p : float, default=1.0
+        Norm of the weights; 1 <= p <= inf.
+    loss : str or Surrogate, default="squared_error"
+        L: "squared_error", "squared_hinge", "hinge", "exponential", "log_loss" and "probit" (both in units of
+        ln 2), or one of your own. It need not be the one that was lowered in training.
+    form : {"empirical", "expected"}, default="empirical"
+        Which complexity `complexity` is.
+    clipped : bool, default=False
+        Whether the mean is that of min(L, 1), with which the bound holds as well.
+
+    Returns
+    -------
+    Bound
+        Terms: ``loss`` (the mean), ``complexity`` (with 4 l and the norm), ``confidence``, ``norm_confidence`` (the
+        four summands), ``norm`` (||alpha||_p), ``n_voters`` (T), ``rademacher`` (R), ``rows_to_be_useful``
+        (about how many rows would bring the value down to 1/2, if R falls as their root; inf where none do).
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range.
+
+    References
+    ----------
+    L. Fortier-Dubois, F. Laviolette, M. Marchand, L.-E. Robitaille, J.-F. Roy. Efficient learning of ensembles with
+    QuadBoost, Theorem 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.bounds import ensemble_norm
+    >>> bound = ensemble_norm(np.full(100_000, 0.9), [0.5, 0.3, 0.2], complexity=0.01)
+    >>> round(bound.value, 4), round(bound.terms["complexity"], 4)
+    (0.1077, 0.08)
+    >>> ensemble_norm(np.full(100, 0.9), [0.5, 0.3, 0.2], complexity=0.3).vacuous
+    True
+    """
+    yF, L = numbers("signed_scores", signed_scores, -inf, inf), _surrogate(loss)
+    alpha, p = numbers("weights", weights, -1e300, 1e300), number("p", p, 1.0, inf)
+    R, risk, delta = _complexity(complexity, delta)
+    n, T = len(yF), len(alpha)
+    k, d = (1.0, delta) if _checked(form) == "expected" else (3.0, delta / 2.0)
+    norm = float(np.linalg.norm(alpha, p))
+    longest = ensemble_complexity(norm, T, p)  # at least the 1-norm
+    longest, counted = (longest, norm) if norm >= 1.0 else (max(longest, 1.0),) * 2
+    # a loss may overflow, and then the bound is infinite
+    losses = L.value(yF)
+    mean = float(np.minimum(losses, 1.0).mean() if clipped else losses.mean())
+    complexity_term = 4.0 * L.lipschitz * longest * R
+    confidence = k * sqrt(log(pi**2 * (T + 1) ** 2 / (6.0 * d)) / (2.0 * n))
+    norm_confidence = k * sqrt(log(log2(2.0 * counted)) / n)
+    beyond = complexity_term + confidence + norm_confidence
+    return Bound(
+        name=f"Theorem 1, L{p:g} norm",
+        statement=f"error on new rows is at most the value, with probability {1.0 - risk:g} over the training rows",
+        value=mean + beyond,
+        terms={
+            "loss": mean,
+            "complexity": complexity_term,
+            "confidence": confidence,
+            "norm_confidence": norm_confidence,
+            "norm": norm,
+            "n_voters": float(T),
+            "rademacher": R,
+            "rows_to_be_useful": n * (beyond / (0.5 - mean)) ** 2 if mean < 0.5 else inf,
+        },
+        advice=_advice(mean, complexity_term) + (" p = 1, whose complexity is never larger." if p > 1.0 else ""),
+        inputs={
+            "signed_scores": yF, "weights": alpha, "complexity": complexity, "delta": delta, "p": p, "loss": L.name,
+            "form": form, "clipped": clipped,
+        },
+        remarks=_from_signs(complexity),
+    )  # fmt: skip
+
+
+def ensemble_margin(
+    margins: ArrayLike,
+    complexity: float | Complexity,
+    delta: float = 0.05,
+    *,
+    loss: str | Surrogate = "hinge",
+    form: Form = "empirical",
+) -> Bound:
+    """Error on new rows of a weighted vote by its margins and its voters' complexity: Theorem 1, nothing given away.
+
+    With m_i the normalised margins and r = 2^(j/8) the norm that the weights are scaled to,
+
+        P[y F(x) <= 0] <= min over j of  mean min(L(r m_i), 1) + 2 l r R
+                                         + k sqrt(ln(3 (|j| + 1) (|j| + 2) / (2 delta)) / (2 n)),
+
+    k = 1 with the expected complexity and 2 with the empirical one. It holds for all weights at once and does not
+    know how many voters vote. Scaling the weights turns no vote, so the best scale is free; with the hinge loss,
+    1 / r is the margin theta of the other margin bounds.
+
+    Parameters
+    ----------
+    margins : array-like (n,)
+        Normalised margins of the training rows, in [-1, 1].
+    complexity, delta, form
+        As for `ensemble_norm`.
+    loss : str or Surrogate, default="hinge"
+        L, as there; min(hinge, 1) is the ramp, the least that is 1 up to 0 and no steeper.
+
+    Returns
+    -------
+    Bound
+        Terms, at the norm that is best: ``norm`` (r), ``loss``, ``complexity``, ``confidence`` (the three summands),
+        ``rademacher`` (R), ``rows_to_be_useful`` as for `ensemble_norm`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range.
+
+    References
+    ----------
+    V. Koltchinskii, D. Panchenko (2002). Empirical margin distributions and bounding the generalization error of
+    combined classifiers. Annals of Statistics 30. The constants are derived on the page about bounds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.bounds import ensemble_margin
+    >>> bound = ensemble_margin(np.full(100_000, 0.5), complexity=0.01)
+    >>> round(bound.value, 4), bound.terms["norm"]
+    (0.0526, 2.0)
+    """
+    m, L = numbers("margins", margins, -1.0, 1.0), _surrogate(loss)
+    R, risk, delta = _complexity(complexity, delta)
+    n, k = len(m), 1.0 if _checked(form) == "expected" else 2.0
+    norm = 2.0 ** (SCALES / RADII_PER_DOUBLING)
+    mean = np.array([np.minimum(L.value(r * m), 1.0).mean() for r in norm.tolist()])
+    complexity_term = 2.0 * L.lipschitz * norm * R
+    j = np.abs(SCALES)
+    confidence = k * np.sqrt(np.log(1.5 * (j + 1.0) * (j + 2.0) / delta) / (2.0 * n))
+    beyond = complexity_term + confidence
+    best = int((mean + beyond).argmin())
+    with np.errstate(divide="ignore"):
+        rows = np.where(mean < 0.5, n * np.square(beyond / np.abs(0.5 - mean)), inf)
+    return Bound(
+        name="margins and complexity",
+        statement=f"error on new rows is at most the value, with probability {1.0 - risk:g} over the training rows",
+        value=float(mean[best] + beyond[best]),
+        terms={
+            "norm": float(norm[best]),
+            "loss": float(mean[best]),
+            "complexity": float(complexity_term[best]),
+            "confidence": float(confidence[best]),
+            "rademacher": R,
+            "rows_to_be_useful": float(rows.min()),
+        },
+        advice=_advice(float(mean[best]), float(complexity_term[best])),
+        inputs={"margins": m, "complexity": complexity, "delta": delta, "loss": L.name, "form": form},
+        remarks=_from_signs(complexity),
+    )
+
+
+def _surrogate(loss: str | Surrogate) -> Surrogate:
+    if isinstance(loss, Surrogate):
+        return loss
+    if loss not in SURROGATES:
+        raise ValueError(f"loss is {loss!r}; it must be one of {', '.join(SURROGATES)}, or a Surrogate.")
+    return SURROGATES[loss]
+
+
+def _complexity(given: float | Complexity, delta: float) -> tuple[float, float, float]:
+    """R, the whole risk of failure, and delta."""
+    delta = risk_of_failure(delta)
+    if isinstance(given, Complexity):
+        return given.upper, delta + given.delta, delta
+    return number("complexity", given, 0.0, inf), delta, delta
+
+
+def _checked(form: str) -> str:
+    if form not in ("empirical", "expected"):
+        raise ValueError(f"form is {form!r}; it must be 'empirical' or 'expected'.")
+    return form
+
+
+def _advice(loss: float, complexity: float) -> str:
+    if loss >= 0.5:
+        return "A smaller loss on the training rows: more rounds, a weaker penalty, or better voters."
+    smaller = "voters out of a smaller class: fewer thresholds, fewer columns, fewer leaves; smaller weights"
+    return f"More rows; {smaller}." if complexity > 0.1 else "More rows; a smaller loss on them."
+
+
+def _from_signs(complexity: float | Complexity) -> tuple[str, ...]:
+    if isinstance(complexity, Complexity):
+        return (f"The complexity is that of {complexity.draws} draws of random signs: {complexity}.",)
+    return ()

@@ -1,0 +1,1 @@
+"""Margins of a vote: weights that make them large."""

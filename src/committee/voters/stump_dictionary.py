@@ -1,0 +1,399 @@
+"""A dictionary of stumps: every voter that looks at one column of a binned table, enumerated but never cast."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee import _core
+from committee.data.binning import Binned, Bins
+from committee.voters.forest import Forest
+
+F64 = NDArray[np.float64]
+Index: TypeAlias = NDArray[np.integer] | Sequence[int]
+
+
+@dataclass(frozen=True, eq=False)
+class Stumps:
+    """T stumps h_t, each on one column: -1 on its left side, +1 on its right side, and its own vote on missing values.
+
+    Parameters
+    ----------
+    feature : int32 array (T,)
+        Column.
+    bin : int32 array (T,)
+        Numeric columns: bins up to this one are on the left. Categorical ones: this category alone is, where
+        `left` has nothing else to say.
+    missing : int8 array (T,)
+        Vote on missing values: -1, +1, or 0, which is to refuse.
+    left : tuple of bool arrays or None
+        For categorical columns: which categories are on the left, of each stump that parts them otherwise.
+    """
+
+    feature: NDArray[np.int32]
+    bin: NDArray[np.int32]
+    missing: NDArray[np.int8]
+    left: tuple[NDArray[np.bool_] | None, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.feature)
+
+    def by_bin(self, t: int, n_bins: int, categorical: bool) -> NDArray[np.int8]:
+        """Votes of stump t on each bin of its column, the one for missing values last, ``(n_bins + 1,)``."""
+        subset = None if self.left is None else self.left[t]
+        if subset is not None:
+            is_left = subset
+        else:
+            number = np.arange(n_bins)
+            is_left = number == self.bin[t] if categorical else number <= self.bin[t]
+        return np.append(np.where(is_left, -1, 1), self.missing[t]).astype(np.int8)
+
+    def votes(self, codes: NDArray[np.uint8] | NDArray[np.uint16], bins: Bins) -> NDArray[np.int8]:
+        """What they vote on binned rows, ``(n, T)``."""
+        H = np.empty((len(codes), len(self)), dtype=np.int8, order="F")
+        for t, f in enumerate(self.feature.tolist()):
+            H[:, t] = self.by_bin(t, int(bins.n_bins[f]), bool(bins.categorical[f]))[codes[:, f]]
+        return H
+
+
+class StumpDictionary:
+    """The N different stumps that part the rows of a binned table.
+
+    Two rows in one cell - the same bin of the same column - get the same vote of a stump on that column. So what N
+    voters say about n rows, and how their votes go together with any numbers of the rows, follows from sums per
+    cell; the n x N matrix of votes is never made.
+
+    Where a column has missing values, each of its stumps comes three times, as it may vote -1, 0 or +1 on them, and one
+    tells missing from present. Where it has none, a stump has missing values follow its heavier side. A column of
+    categories has a stump for each of its heaviest categories against all others, or, with `subsets`, any subset,
+    which no list could hold: `best_subset` finds the best. Complements are not listed, as weights may be negative.
+
+    Parameters
+    ----------
+    bins : Bins
+        Bins of the table.
+    cell_weight, cell_count : float64 arrays (C,)
+        Weight and number of training rows in each cell; column j owns cells ``offset[j]:offset[j + 1]``, the last one
+        for missing values.
+    most_categories : int or None, default=None
+        Most stumps of a column of categories; None: no limit.
+    subsets : bool, default=False
+        Columns of categories are parted into any two subsets.
+
+    Attributes
+    ----------
+    stumps : Stumps
+        The N voters.
+    offset : int64 array (p + 1,)
+        First cell of each column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.data.binning import Binned, Bins
+    >>> from committee.voters.stump_dictionary import StumpDictionary
+    >>> X = np.array([[1.0], [2.0], [3.0]])
+    >>> bins = Bins.learn(X, None, np.zeros(1, np.int32), 255)
+    >>> dictionary = StumpDictionary.of(Binned(bins, bins.encode(X)), np.ones(3))
+    >>> dictionary.stumps.votes(bins.encode(X), bins).tolist()
+    [[-1, -1], [1, -1], [1, 1]]
+    """
+
+    def __init__(
+        self,
+        bins: Bins,
+        cell_weight: F64,
+        cell_count: F64,
+        *,
+        most_categories: int | None = None,
+        subsets: bool = False,
+    ) -> None:
+        self.bins, self.cell_weight, self.cell_count, self.subsets = bins, cell_weight, cell_count, subsets
+        self.offset = np.concatenate([[0], np.cumsum(bins.n_bins.astype(np.int64) + 1)])
+        listed = [self._of_column(j, most_categories) for j in range(len(bins.n_bins))]
+        columns = [np.full(len(bin), j, dtype=np.int32) for j, (bin, _) in enumerate(listed)]
+        self.stumps = Stumps(
+            np.concatenate(columns),
+            np.concatenate([bin for bin, _ in listed]),
+            np.concatenate([missing for _, missing in listed]),
+        )
+
+    @classmethod
+    def of(
+        cls,
+        binned: Binned,
+        weights: F64,
+        *,
+        most_categories: int | None = None,
+        subsets: bool = False,
+        n_threads: int = 1,
+    ) -> StumpDictionary:
+        """The dictionary of a binned table whose rows have these weights."""
+        cells = _core.Cells(binned.codes, binned.bins.n_bins, n_threads)
+        weight, count = cells.sums(weights), cells.sums(np.ones(len(weights)))
+        return cls(binned.bins, weight, count, most_categories=most_categories, subsets=subsets)
+
+    def __len__(self) -> int:
+        return len(self.stumps)
+
+    def _of_column(self, j: int, most_categories: int | None) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
+        """Bins and missing votes of the stumps on column j."""
+        first, n_bins = int(self.offset[j]), int(self.bins.n_bins[j])
+        count = self.cell_count[first : first + n_bins]
+        weight = self.cell_weight[first : first + n_bins]
+        seen = np.flatnonzero(count > 0)
+        has_missing = self.cell_count[first + n_bins] > 0
+        categorical = bool(self.bins.categorical[j])
+        if categorical and self.subsets:
+            return np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int8)
+        if categorical:
+            # of two categories one says what the other does
+            cut = seen[: 1 if len(seen) == 2 else len(seen) if len(seen) > 2 else 0]
+            heaviest = np.argsort(-weight[cut], kind="stable")[:most_categories]
+            cut = np.sort(cut[heaviest])
+            heavier_left = 2.0 * weight[cut] > weight.sum()
+        else:
+            cut = seen[:-1]
+            heavier_left = 2.0 * np.cumsum(weight)[cut] > weight.sum()
+        if not has_missing:
+            return cut.astype(np.int32), np.where(heavier_left, -1, 1).astype(np.int8)
+        bin, missing = np.repeat(cut, 3), np.tile([0, -1, 1], len(cut))
+        if len(seen):  # missing or not
+            bin = np.append(bin, n_bins if categorical else n_bins - 1)
+            missing = np.append(missing, -1 if categorical else 1)
+        return bin.astype(np.int32), missing.astype(np.int8)
+
+    @cached_property
+    def _ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Each stump's column from its first cell to that of missing values, and the cells of its left side."""
+        stumps = self.stumps
+        first = self.offset[:-1][stumps.feature]
+        missing = self.offset[1:][stumps.feature] - 1
+        single = self.bins.categorical[stumps.feature].astype(bool)
+        low = np.where(single, first + stumps.bin, first)
+        high = np.minimum(first + stumps.bin + 1, missing)
+        return first, missing, np.minimum(low, missing), high
+
+    @property
+    def groups(self) -> NDArray[np.int64]:
+        """Column j has the stumps ``groups[j]:groups[j + 1]``, ``(p + 1,)``."""
+        found: NDArray[np.int64] = np.searchsorted(self.stumps.feature, np.arange(len(self.offset))).astype(np.int64)
+        return found
+
+    # -- from rows to voters ----------------------------------------------------------------------------------
+
+    def correlations(self, sums: F64) -> F64:
+        """sum_i v_i h_j(x_i) of all stumps.
+
+        Parameters
+        ----------
+        sums : float64 array (..., C)
+            Sums of the row values v over each cell.
+
+        Returns
+        -------
+        float64 array (..., N)
+        """
+        first, missing, low, high = self._ends
+        running = np.zeros((*sums.shape[:-1], sums.shape[-1] + 1))
+        np.cumsum(sums, axis=-1, out=running[..., 1:])
+        left = running[..., high] - running[..., low]
+        present = running[..., missing] - running[..., first]
+        return np.ascontiguousarray(present - 2.0 * left + self.stumps.missing * sums[..., missing])
+
+    @cached_property
+    def mean(self) -> F64:
+        """Weighted mean vote of each stump, ``(N,)``."""
+        return self.correlations(self.cell_weight) / self.total
+
+    @cached_property
+    def mean_square(self) -> F64:
+        """Weighted mean of the squared votes, eta_j: 1, less the share of rows that a stump refuses, ``(N,)``."""
+        refused = np.where(self.stumps.missing == 0, self.cell_weight[self._ends[1]], 0.0)
+        return np.asarray(1.0 - refused / self.total)
+
+    @cached_property
+    def total(self) -> float:
+        """Weight of all rows."""
+        return float(self.cell_weight[: self.offset[1]].sum())
+
+    def gram(self, pairs: F64, n_threads: int = 1) -> F64:
+        """Products ``sum_i w_i h_j(x_i) h_k(x_i)`` of the stumps, ``(N, N)``, from the weight that two cells share."""
+        first, missing, low, high = self._ends
+        return _core.stump_gram(pairs, first, missing, low, high, self.stumps.missing, n_threads)
+
+    def best_subset(self, sums: F64) -> tuple[F64, list[tuple[int, NDArray[np.int8]]]]:
+        """The best subset of each column of categories: every category votes with the sign of its own sum.
+
+        Returns
+        -------
+        float64 array (S,)
+            ``sum_i v_i h(x_i)``, the most that any subset of the column reaches.
+        list of S pairs
+            Column, and votes by bin ``(n_bins + 1,)``: +1 where the sum is positive, else -1.
+        """
+        found: list[tuple[int, NDArray[np.int8]]] = []
+        value: list[float] = []
+        for j in np.flatnonzero(self.bins.categorical).tolist() if self.subsets else ():
+            cells = slice(int(self.offset[j]), int(self.offset[j + 1]))
+            count, s = self.cell_count[cells], sums[cells]
+            votes = np.where(s > 0.0, 1, -1).astype(np.int8)
+            if count[-1] == 0:  # no missing values: they go with the heavier side
+                weight = self.cell_weight[cells]
+                votes[-1] = 1 if 2.0 * weight[votes > 0].sum() > weight.sum() else -1
+            if len(set(votes[count > 0].tolist())) == 2:
+                found.append((j, votes))
+                value.append(float(np.abs(s).sum()))
+        return np.array(value), found
+
+    def strongest(self, sums: F64) -> float:
+        """The largest |sum_i v_i h(x_i)| of any stump; 0 where there is none."""
+        listed = np.abs(self.correlations(sums)).max(initial=0.0)
+        return float(max(listed, self.best_subset(sums)[0].max(initial=0.0)))
+
+    # -- from voters to rows ----------------------------------------------------------------------------------
+
+    def by_cell(self, alpha: F64) -> F64:
+        """What each cell adds to the vote ``sum_j alpha_j h_j``, ``(C,)``; for weights ``(N, K)``, ``(C, K)``."""
+        first, missing, low, high = self._ends
+        adds = np.zeros((int(self.offset[-1]) + 1, *alpha.shape[1:]))
+        # each stump adds alpha to its present cells and takes 2 alpha from its left ones: written as steps, then summed
+        for at, step in ((first, alpha), (missing, -alpha), (low, -2.0 * alpha), (high, 2.0 * alpha)):
+            np.add.at(adds, at, step)
+        adds = np.cumsum(adds, axis=0)[:-1]
+        votes = self.stumps.missing.reshape(-1, *[1] * (alpha.ndim - 1)) * alpha
+        adds[self.offset[1:] - 1] = 0.0
+        np.add.at(adds, missing, votes)
+        return adds
+
+    def some(self, index: Index) -> Stumps:
+        """A few of the stumps."""
+        chosen = np.asarray(index, dtype=np.intp)
+        stumps = self.stumps
+        return Stumps(stumps.feature[chosen], stumps.bin[chosen], stumps.missing[chosen])
+
+    def votes(self, codes: NDArray[np.uint8] | NDArray[np.uint16], index: Index) -> NDArray[np.int8]:
+        """Votes of a few stumps on binned rows, ``(n, len(index))``."""
+        return self.some(index).votes(codes, self.bins)
+
+    def elected(self, alpha: F64, *, labels: bool) -> tuple[Forest, F64]:
+        """The voters that have any weight, heaviest first, as trees with positive weights.
+
+        Parameters
+        ----------
+        alpha : float64 array (K, N)
+            Weights of all stumps in each of K scores. Where all are zero, one voter of weight 0 stands for none.
+        labels : bool
+            The one score tells two classes apart, and voters name them; else votes are -1, 0 or +1 in a score.
+
+        Returns
+        -------
+        Forest, float64 array (T,)
+        """
+        output, voter = np.nonzero(alpha)
+        if not len(voter):
+            output, voter = np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp)
+        weight = alpha[output, voter]
+        order = np.argsort(-np.abs(weight), kind="stable")
+        output, voter, weight = output[order], voter[order], weight[order]
+        forest = self.plant(
+            self.some(voter),
+            n_classes=2 if labels else len(alpha),
+            output=None if labels else output,
+            flip=weight < 0.0,
+        )
+        return forest, np.abs(weight)
+
+    def plant(
+        self, stumps: Stumps, *, n_classes: int = 2, output: NDArray[np.intp] | None = None, flip: NDArray[np.bool_]
+    ) -> Forest:
+        """Stumps as trees.
+
+        Parameters
+        ----------
+        stumps : Stumps
+            T of them.
+        n_classes : int, default=2
+            Number of classes; 1 in regression.
+        output : intp array (T,), default=None
+            Votes are scores, -1, 0 or +1 in this column of `n_classes`. None: votes are for the first (-1) or the
+            second class.
+        flip : bool array (T,)
+            Whose votes are turned round.
+
+        Returns
+        -------
+        Forest
+            A stump that refuses missing values has five nodes, any other three.
+        """
+        bins = self.bins
+        refuses = stumps.missing == 0
+        size = np.where(refuses, 5, 3)
+        offset = np.concatenate([[0], np.cumsum(size)])
+        n_nodes = int(offset[-1])
+        # the node of the split itself, below the one that sets missing values apart where there is such a one
+        split = offset[:-1] + refuses
+        left = np.where(refuses, offset[:-1] + 3, offset[:-1] + 1)
+        feature, bin = np.full(n_nodes, -1, dtype=np.int32), np.full(n_nodes, -1, dtype=np.int32)
+        child = np.full(n_nodes, -1, dtype=np.int32)
+        missing_left = np.zeros(n_nodes, dtype=np.uint8)
+        feature[split], bin[split] = stumps.feature, stumps.bin
+        child[split] = np.where(refuses, 3, 1)
+        missing_left[split] = stumps.missing == -1
+        apart = offset[:-1][refuses]
+        feature[apart], child[apart] = stumps.feature[refuses], 1
+        bin[apart] = bins.n_bins[stumps.feature[refuses]] - 1  # the last bin: all that is not missing
+        vote = np.zeros(n_nodes, dtype=np.int8)
+        vote[left], vote[left + 1] = np.where(flip, 1, -1), np.where(flip, -1, 1)
+        weight, count = np.zeros(n_nodes), np.zeros(n_nodes)
+        words: list[NDArray[np.uint32]] = [np.empty(0, dtype=np.uint32)] * n_nodes
+        for t, f in enumerate(stumps.feature.tolist()):
+            cells = slice(int(self.offset[f]), int(self.offset[f + 1]))
+            by_bin = stumps.by_bin(t, int(bins.n_bins[f]), bool(bins.categorical[f]))
+            for record, of_cell in ((weight, self.cell_weight[cells]), (count, self.cell_count[cells])):
+                record[left[t]], record[left[t] + 1] = of_cell[by_bin < 0].sum(), of_cell[by_bin > 0].sum()
+                record[split[t]] = record[left[t]] + record[left[t] + 1]
+                if refuses[t]:
+                    record[offset[t]], record[offset[t] + 2] = of_cell.sum(), of_cell[-1]
+            if bins.categorical[f]:
+                words[int(split[t])] = _words(by_bin[:-1] < 0)
+                bin[split[t]] = -1
+                if refuses[t]:
+                    words[int(offset[t])] = _words(np.ones(int(bins.n_bins[f]), dtype=bool))
+                    bin[offset[t]] = -1
+        refusing = np.zeros(n_nodes, dtype=bool)
+        refusing[apart + 2] = True
+        if output is None:
+            label, value = np.where(vote < 0, 0, np.where(vote > 0, 1, -1)).astype(np.int32), None
+        else:
+            label, value = None, np.zeros((n_nodes, n_classes))
+            value[np.arange(n_nodes), np.repeat(output, size)] = vote
+        return Forest(
+            n_features=len(bins.n_categories),
+            n_classes=n_classes,
+            offset=offset,
+            feature=feature,
+            threshold=bins.threshold(feature, bin),
+            left=child,
+            missing_left=missing_left,
+            category_offset=np.concatenate([[0], np.cumsum([len(w) for w in words])]).astype(np.int64),
+            category_bits=np.concatenate(words),
+            label=label,
+            value=value,
+            # the split counts, and not the one that sets missing values apart: a voter's importance is its weight
+            gain=np.where(np.isin(np.arange(n_nodes), split), 1.0, 0.0),
+            weight=weight,
+            count=np.rint(count).astype(np.int64),
+        )
+
+
+def _words(is_left: NDArray[np.bool_]) -> NDArray[np.uint32]:
+    """A bit per category, 32 to the word, as a `Forest` has them."""
+    padded = np.zeros(-(-len(is_left) // 32) * 32, dtype=np.uint8)
+    padded[: len(is_left)] = is_left
+    return np.packbits(padded, bitorder="little").view("<u4").astype(np.uint32)

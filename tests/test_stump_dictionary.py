@@ -1,0 +1,125 @@
+"""A dictionary of stumps: what it says of rows without casting a vote."""
+
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+
+from committee import _core
+from committee.data.binning import Binned, Bins
+from committee.voters.stump_dictionary import StumpDictionary
+from tests.oracles import votes as oracle
+
+
+def table(seed: int, n: int = 40, missing: bool = True) -> tuple[NDArray[np.float64], Binned, NDArray[np.float64]]:
+    """Numbers, few distinct numbers and categories, with gaps, in bins; and row weights."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.normal(size=n), rng.integers(0, 3, n), rng.integers(0, 4, n), rng.integers(0, 2, n)])
+    X = X.astype(np.float64)
+    if missing:
+        X[rng.random(X.shape) < 0.15] = np.nan
+    w = rng.exponential(size=n)
+    bins = Bins.learn(X, w, np.array([0, 0, 4, 2], np.int32), 6)
+    return X, Binned(bins, bins.encode(X)), w
+
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+@given(seeds, st.booleans())
+def test_sums_over_cells_say_what_the_votes_say(seed: int, missing: bool) -> None:
+    X, binned, w = table(seed, missing=missing)
+    dictionary = StumpDictionary.of(binned, w)
+    H = oracle.stump_votes(binned.codes, dictionary.stumps, binned.bins.n_bins, binned.bins.categorical)
+    cells = _core.Cells(binned.codes, binned.bins.n_bins, 1)
+    v = np.random.default_rng(seed).normal(size=len(w))
+    assert_allclose(dictionary.correlations(cells.sums(v)), H.T @ v, atol=1e-12)
+    assert_allclose(dictionary.gram(cells.pairs(w)), (H.T * w) @ H, atol=1e-11)
+    assert_allclose(dictionary.mean, w @ H / w.sum(), atol=1e-12)
+    assert_allclose(dictionary.mean_square, w @ H**2 / w.sum(), atol=1e-12)
+    alpha = np.random.default_rng(seed).normal(size=(len(dictionary), 2))
+    assert_allclose(cells.scores(dictionary.by_cell(alpha)), H @ alpha, atol=1e-11)
+    assert_allclose(dictionary.by_cell(alpha[:, 0]), dictionary.by_cell(alpha)[:, 0], atol=1e-12)
+    assert dictionary.strongest(cells.sums(v)) == pytest.approx(np.abs(H.T @ v).max(initial=0.0))
+
+
+@given(seeds, st.booleans())
+def test_planted_stumps_vote_as_listed(seed: int, missing: bool) -> None:
+    X, binned, w = table(seed, missing=missing)
+    dictionary = StumpDictionary.of(binned, w)
+    H = oracle.stump_votes(binned.codes, dictionary.stumps, binned.bins.n_bins, binned.bins.categorical)
+    flip = np.random.default_rng(seed).random(len(dictionary)) < 0.5
+    signs = np.where(flip, -1.0, 1.0)
+    labels = dictionary.plant(dictionary.stumps, flip=flip)
+    labels.check()
+    label = labels.votes(X)
+    assert_array_equal(np.where(label < 0, 0, 2 * label - 1), H * signs)
+    output = np.arange(len(dictionary)) % 3
+    scores = dictionary.plant(dictionary.stumps, n_classes=3, output=output, flip=flip)
+    scores.check()
+    expected = np.zeros((*H.shape, 3))
+    expected[:, np.arange(len(dictionary)), output] = H * signs
+    assert_array_equal(scores.votes(X), expected)
+
+
+@given(seeds, st.booleans())
+def test_stumps_are_different_and_part_the_rows(seed: int, missing: bool) -> None:
+    _, binned, w = table(seed, missing=missing)
+    dictionary = StumpDictionary.of(binned, w)
+    H = oracle.stump_votes(binned.codes, dictionary.stumps, binned.bins.n_bins, binned.bins.categorical)
+    assert (H.min(axis=0) < H.max(axis=0)).all()
+    for j in range(4):
+        of_column = H[:, dictionary.stumps.feature == j]
+        assert len(np.unique(of_column, axis=1).T) == of_column.shape[1]
+        groups = slice(*dictionary.groups[j : j + 2])
+        assert (dictionary.stumps.feature[groups] == j).all()
+
+
+@given(seeds)
+def test_no_subset_of_categories_does_better_than_the_best(seed: int) -> None:
+    _, binned, w = table(seed, n=12)
+    dictionary = StumpDictionary.of(binned, w, subsets=True)
+    v = np.random.default_rng(seed).normal(size=len(w))
+    cells = _core.Cells(binned.codes, binned.bins.n_bins, 1)
+    sums = cells.sums(v)
+    values, subsets = dictionary.best_subset(sums)
+    for value, (j, votes) in zip(values, subsets, strict=True):
+        code = binned.codes[:, j]
+        assert votes[code] @ v == pytest.approx(value)
+        present = np.unique(code)
+        most = 0.0
+        for bits in range(1, 2 ** len(present) - 1):
+            signs = np.where(np.arange(len(present)) & 0, 1, [1 if bits >> k & 1 else -1 for k in range(len(present))])
+            most = max(most, float(sum(s * v[code == c].sum() for s, c in zip(signs, present, strict=True))))
+        assert value == pytest.approx(most)
+
+
+def test_integer_weights_are_repeated_rows() -> None:
+    X, binned, _ = table(3)
+    k = np.random.default_rng(0).integers(1, 4, len(X))
+    repeated = Binned(binned.bins, np.repeat(binned.codes, k, axis=0))
+    once = StumpDictionary.of(binned, k.astype(np.float64))
+    many = StumpDictionary.of(repeated, np.ones(int(k.sum())))
+    assert_array_equal(once.stumps.missing, many.stumps.missing)
+    assert_array_equal(once.mean, many.mean)
+
+
+def test_only_the_heaviest_categories_get_a_stump_of_their_own() -> None:
+    codes = np.repeat(np.arange(5), [5, 4, 3, 2, 1]).astype(np.float64)[:, None]
+    bins = Bins.learn(codes, None, np.array([5], np.int32), 255)
+    binned = Binned(bins, bins.encode(codes))
+    dictionary = StumpDictionary.of(binned, np.ones(15), most_categories=2)
+    assert dictionary.stumps.bin.tolist() == [0, 1]
+
+
+def test_even_edges_share_out_the_range() -> None:
+    X = np.array([[0.0, 5.0, np.nan], [10.0, 5.0, np.nan], [1.0, 5.0, np.nan]])
+    bins: Any = Bins.even(X, np.zeros(3, np.int32), 4)
+    assert_allclose(bins.edges, [2.0, 4.0, 6.0, 8.0])
+    assert bins.n_bins.tolist() == [5, 1, 1]
+    huge = Bins.even(np.array([[-1e308], [1e308]]), np.zeros(1, np.int32), 3)
+    assert np.isfinite(huge.edges).all()
