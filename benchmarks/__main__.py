@@ -19,6 +19,8 @@ NAMES = (
     "growth",
     "threads",
     "sbpmt",
+    "quadboost",
+    "lpboost",
 )
 
 

@@ -43,6 +43,16 @@ void cell_sums(const BinnedTable<Code>& table, const double* values, double* sum
     sums[c] = static_cast<double>(static_cast<std::int64_t>(histogram[c])) * inverse;
 }
 
+// The lower half of a square matrix from its upper half.
+inline void mirror(double* matrix, std::int64_t n, Crew& crew) {
+  constexpr std::int64_t kTile = 32;  // tiles of both halves stay in cache while one is copied to the other
+  crew.each((n + kTile - 1) / kTile, n * n, [&](std::int64_t tile) {
+    for (std::int64_t b = 0, a = tile * kTile; b <= a; b += kTile)
+      for (std::int64_t i = a; i < std::min(n, a + kTile); ++i)
+        for (std::int64_t j = b; j < std::min(i, b + kTile); ++j) matrix[i * n + j] = matrix[j * n + i];
+  });
+}
+
 // pairs[a * n_cells + b] = sum of weights over the rows in both cells, a symmetric matrix: all products of one-feature
 // voters in n p^2 / 2 additions. Each column's cells belong to one thread, rows are taken in order: the same bits for
 // any number of threads. Rows of one weight are counted, in half the memory.
@@ -69,12 +79,7 @@ void add_pairs(const BinnedTable<Code>& table, const double* weights, double uni
       for (std::int64_t c = 0; c < n_later; ++c)
         pairs[(first + a) * n_cells + first + c] = static_cast<double>(sums[a * n_later + c]) * unit;
   });
-  constexpr std::int64_t kTile = 32;  // tiles of both halves stay in cache while one is copied to the other
-  crew.each((n_cells + kTile - 1) / kTile, n_cells * n_cells, [&](std::int64_t tile) {
-    for (std::int64_t b = 0, a = tile * kTile; b <= a; b += kTile)
-      for (std::int64_t i = a; i < std::min(n_cells, a + kTile); ++i)
-        for (std::int64_t j = b; j < std::min(i, b + kTile); ++j) pairs[i * n_cells + j] = pairs[j * n_cells + i];
-  });
+  mirror(pairs, n_cells, crew);
 }
 
 template <class Code>
@@ -96,9 +101,11 @@ struct StumpCells {
   std::int64_t n;
 };
 
-// gram[j * N + k] = sum over pairs of cells of pairs * h_j * h_k: running sums down the matrix give each stump its row,
-// running sums along the row give the products.
-inline void stump_gram(const double* pairs, std::int64_t n_cells, const StumpCells& stumps, double* gram, Crew& crew) {
+// gram[j * N + k] = sum over pairs of cells of pairs * h_j * h_k, less mean_j mean_k where means are given: running
+// sums down the matrix give each stump its row, running sums along the row give the products. Stumps come column by
+// column, so a row begins at its stump's column and the rest is its mirror image.
+inline void stump_gram(const double* pairs, std::int64_t n_cells, const StumpCells& stumps, const double* mean,
+                       double* gram, Crew& crew) {
   const std::int64_t C = n_cells, N = stumps.n;
   std::vector<double> down(static_cast<std::size_t>((C + 1) * C), 0.0);
   constexpr std::int64_t kColumns = 64;
@@ -108,24 +115,29 @@ inline void stump_gram(const double* pairs, std::int64_t n_cells, const StumpCel
         down[(a + 1) * C + c] = down[a * C + c] + pairs[a * C + c];
   });
   constexpr std::int64_t kStumps = 16;
-  crew.each((N + kStumps - 1) / kStumps, 4 * N * (C + N), [&](std::int64_t part) {
+  crew.each((N + kStumps - 1) / kStumps, 2 * N * (C + N), [&](std::int64_t part) {
     std::vector<double> row(static_cast<std::size_t>(C)), running(static_cast<std::size_t>(C + 1), 0.0);
     for (std::int64_t j = part * kStumps; j < std::min(N, (part + 1) * kStumps); ++j) {
-      const double* const to_first = down.data() + stumps.first[j] * C;
+      const std::int64_t from = stumps.first[j];
+      const double* const to_first = down.data() + from * C;
       const double* const to_missing = down.data() + stumps.missing[j] * C;
       const double* const to_low = down.data() + stumps.low[j] * C;
       const double* const to_high = down.data() + stumps.high[j] * C;
       const double* const of_missing = pairs + stumps.missing[j] * C;
       const double v = stumps.vote[j];
-      for (std::int64_t c = 0; c < C; ++c)
+      for (std::int64_t c = from; c < C; ++c)
         row[c] = (to_missing[c] - to_first[c]) - 2.0 * (to_high[c] - to_low[c]) + v * of_missing[c];
-      for (std::int64_t c = 0; c < C; ++c) running[c + 1] = running[c] + row[c];
-      for (std::int64_t k = 0; k < N; ++k)
+      running[from] = 0.0;
+      for (std::int64_t c = from; c < C; ++c) running[c + 1] = running[c] + row[c];
+      for (std::int64_t k = j; k < N; ++k)
         gram[j * N + k] = (running[stumps.missing[k]] - running[stumps.first[k]]) -
                           2.0 * (running[stumps.high[k]] - running[stumps.low[k]]) +
                           stumps.vote[k] * row[stumps.missing[k]];
+      if (mean)
+        for (std::int64_t k = j; k < N; ++k) gram[j * N + k] -= mean[j] * mean[k];
     }
   });
+  mirror(gram, N, crew);
 }
 
 // scores[i * k + m] = sum over columns of by_cell[cell of row i][m].

@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 from sklearn.datasets import load_wine
 from typer.testing import CliRunner
 
-from committee.across_tables import sign_test
+from committee.across_tables import poisson_binomial_test, sign_test
 from committee.cli import app
 from committee.crossvalidation import stratified_folds
 from committee.papers import quadboost, quadboost_report
@@ -109,6 +109,30 @@ def test_the_documents_table_1_is_whole():
     # what its text says of the table
     assert sum(row.error[VANILLA] <= row.error[ADABOOST] for row in rows) == 17
     assert sum(row.error[L1] <= row.error[LPBOOST] for row in rows) == 16
+
+
+def possible(a, b):
+    """Least and largest Poisson-binomial probability, whatever rows the document's errors fell on."""
+    ends = []
+    for for_a in (False, True):
+        counts = []
+        for row in published():
+            d, both = row.wrong(b) - row.wrong(a), row.wrong(a) + row.wrong(b)
+            apart = min(both, 2 * row.test_rows - both)  # rows that one of them gets wrong, at most; |d| at least
+            alone = abs(d) if (d > 0) == for_a else apart
+            counts.append(((alone + d) / 2, (alone - d) / 2))
+        ends.append(poisson_binomial_test(*np.array(counts).T).probability)
+    return tuple(ends)
+
+
+def test_the_documents_table_2_is_not_that_of_its_table_1():
+    assert possible(LINF, LPBOOST) == (pytest.approx(0.911, abs=1e-3), pytest.approx(1.0, abs=1e-3))
+    better = published_comparison().better
+    outside = [(a, b) for a, b in PAIRS if not possible(a, b)[0] - 0.005 <= better[a, b] <= possible(a, b)[1] + 0.005]
+    assert outside == [
+        (LINF, LPBOOST), (LINF, ADABOOST), (L2, LPBOOST), (L2, ADABOOST), (LPBOOST, VANILLA), (LPBOOST, L1),
+        (ADABOOST, VANILLA),
+    ]  # fmt: skip
 
 
 def test_the_documents_errors_are_whole_numbers_of_the_test_rows():
@@ -219,6 +243,59 @@ def test_grids_are_the_documents():
     assert FULL.affordable(2, 6) == [100, 278, 774, 2154, 5995]
     assert replace(FULL, max_rounds=50).affordable(2, 6) == [50]
     assert tuple(LEARNERS) == METHODS and [m for m in METHODS if not LEARNERS[m].quadratic] == [LPBOOST, ADABOOST]
+
+
+def greedy(H, y, rounds, weight, fall):
+    """The document's rounds as they are written: the voter, its weight, on to the residual of the sum."""
+    F = np.zeros(len(y))
+    for _ in range(rounds):
+        c, eta = H.T @ (y - F) / len(y), (H * H).mean(axis=0)
+        gain = fall(c, eta)
+        j = int(np.argmax(gain >= gain.max() * (1 - 1e-10)))
+        F += weight(c[j], eta[j]) * H[:, j]
+    return F
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "weight", "fall"),
+    [
+        (VANILLA, {}, lambda c, eta: c / eta, lambda c, eta: c**2 / eta),
+        (L2, {"alpha": 10.0}, lambda c, eta: c / (eta + 10), lambda c, eta: c**2 / (eta + 10)),
+        (
+            LINF,
+            {"alpha": 0.02},
+            lambda c, eta: np.clip(c / eta, -0.02, 0.02),
+            lambda c, eta: c**2 / eta - np.maximum(np.abs(c) - 0.02 * eta, 0) ** 2 / eta,
+        ),
+    ],
+)
+def test_a_voter_that_is_chosen_again_is_one_voter_more(method, params, weight, fall):
+    X, y = load_wine(return_X_y=True)
+    X, y = np.round(X[:, :3] * 2), np.where(y == 1, 1, -1)
+    X = np.minimum(X - X.min(axis=0), 10)
+    H = np.column_stack([np.where(x > k, 1.0, -1.0) for x in X.T for k in np.unique(x)[:-1]])
+    model = LEARNERS[method].fit(X, y, {**params, "rounds": 60})
+    assert model.committee_.intercept is None and model.committee_.n_voters < 60
+    np.testing.assert_allclose(model.decision_function(X), greedy(H, y, 60, weight, fall), atol=1e-9)
+
+
+def test_l1_goes_on_until_no_voter_is_left():
+    X, y = load_wine(return_X_y=True)
+    X, y = np.minimum(np.round(X[:, :3]), 16) % 11, np.where(y == 1, 1, -1)
+    method = LEARNERS[L1]
+    H = np.column_stack([np.where(x > k, 1.0, -1.0) for x in X.T for k in np.unique(x)[:-1]])
+    for alpha in (0.3, 0.05, 0.004):
+        model = method.fit(X, y, {"alpha": alpha})
+        assert np.abs(H.T @ (y - model.decision_function(X))).max() / len(y) <= alpha + 1.01e-6
+    folds = stratified_folds((y > 0).astype(np.intp), 3, 1, 0)
+    plan = replace(FULL, values=4)
+    params, error = method.choose(X, y, folds, plan)
+    wrong = {}
+    for alpha in plan.grid(-4, 0)[:-1]:
+        fits = [(method.fit(X[train], y[train], {"alpha": alpha}), test) for train, test in folds]
+        wrong[alpha] = sum((model.predict(X[test]) != y[test]).sum() for model, test in fits)
+    best = min(sorted(wrong, reverse=True), key=wrong.get)
+    assert params == {"alpha": pytest.approx(best)} and error == pytest.approx(wrong[best] / len(y), abs=0.01)
 
 
 def test_adaboost_is_read_off_one_run_per_fold():

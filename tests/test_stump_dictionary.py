@@ -32,7 +32,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 @given(seeds, st.booleans())
 def test_sums_over_cells_say_what_the_votes_say(seed: int, missing: bool) -> None:
-    X, binned, w = table(seed, missing=missing)
+    _, binned, w = table(seed, missing=missing)
     dictionary = StumpDictionary.of(binned, w)
     H = oracle.stump_votes(binned.codes, dictionary.stumps, binned.bins.n_bins, binned.bins.categorical)
     cells = _core.Cells(binned.codes, binned.bins.n_bins, 1)

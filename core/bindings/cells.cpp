@@ -97,7 +97,8 @@ class PyCells {
 };
 
 nb::object py_stump_gram(In2<double> pairs, In1<std::int64_t> first, In1<std::int64_t> missing, In1<std::int64_t> low,
-                         In1<std::int64_t> high, In1<std::int8_t> vote, int n_threads) {
+                         In1<std::int64_t> high, In1<std::int8_t> vote, std::optional<In1<double>> mean,
+                         int n_threads) {
   const std::size_t n = first.size();
   const auto n_cells = static_cast<std::int64_t>(pairs.shape(0));
   require(pairs.shape(1) == pairs.shape(0), "pairs must be square");
@@ -106,13 +107,15 @@ nb::object py_stump_gram(In2<double> pairs, In1<std::int64_t> first, In1<std::in
   for (std::size_t j = 0; j < n; ++j)
     require(0 <= first(j) && first(j) <= low(j) && low(j) <= high(j) && high(j) <= missing(j) && missing(j) < n_cells,
             "a stump's cells are out of order");
+  for (std::size_t j = 1; j < n; ++j) require(first(j - 1) <= first(j), "stumps must come column by column");
+  require(!mean || mean->size() == n, "mean needs one number per stump");
   std::vector<double> gram(n * n);
   {
     nb::gil_scoped_release release;
     Crew crew(n_threads);
     const StumpCells stumps{first.data(), missing.data(), low.data(),
                             high.data(),  vote.data(),    static_cast<std::int64_t>(n)};
-    stump_gram(pairs.data(), n_cells, stumps, gram.data(), crew);
+    stump_gram(pairs.data(), n_cells, stumps, data_or_null(mean), gram.data(), crew);
   }
   return array_of(std::move(gram), {n, n});
 }
@@ -127,7 +130,7 @@ void register_cells(nb::module_& m) {
       .def("scores", &PyCells::scores, "by_cell"_a.noconvert())
       .def("shift", &PyCells::shift, "values"_a.noconvert(), "feature"_a, "by_bin"_a.noconvert());
   m.def("stump_gram", &py_stump_gram, "pairs"_a.noconvert(), "first"_a.noconvert(), "missing"_a.noconvert(),
-        "low"_a.noconvert(), "high"_a.noconvert(), "vote"_a.noconvert(), "n_threads"_a);
+        "low"_a.noconvert(), "high"_a.noconvert(), "vote"_a.noconvert(), "mean"_a.noconvert().none(), "n_threads"_a);
 }
 
 }  // namespace committee

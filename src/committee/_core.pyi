@@ -370,11 +370,13 @@ class Cells:
     def shift(self, values: F64, feature: int, by_bin: F64) -> None:
         """Add ``by_bin[bin of the row]`` to ``values`` ``(n,)``, in place."""
 
-def stump_gram(pairs: F64, first: I64, missing: I64, low: I64, high: I64, vote: I8, n_threads: int) -> F64:
-    """Products ``(N, N)`` of stumps from those of cells ``(C, C)``.
+def stump_gram(
+    pairs: F64, first: I64, missing: I64, low: I64, high: I64, vote: I8, mean: F64 | None, n_threads: int
+) -> F64:
+    """Products ``(N, N)`` of stumps from those of cells ``(C, C)``; those of the ``mean`` votes are taken off.
 
     Stump j votes -1 on the cells ``low[j]:high[j]``, ``vote[j]`` on ``missing[j]``, and +1 on the others from
-    ``first[j]`` on.
+    ``first[j]`` on. Stumps come column by column.
     """
 
 # --- coordinate_descent.hpp --------------------------------------------------------------------------------

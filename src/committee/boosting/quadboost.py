@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -70,7 +71,7 @@ class QuadBoost(CommitteeEstimator):
         penalty: Literal["l1", "l2", "linf"] | None = "l1",
         *,
         alpha: float | Literal["theory"] = 0.01,
-        alpha_max: float = 0.1,
+        alpha_max: float = 0.01,
         n_estimators: int = 1000,
         dictionary: Any = "stumps",
         n_thresholds: int = 10,
@@ -181,7 +182,7 @@ class QuadBoost(CommitteeEstimator):
                 run.advance(more)
             n_rounds = max(len(run.history) for run in voters.runs)
             stop = watch is not None and watch.after(n_rounds)
-            stop |= ended(lambda: self._state(voters, watch, rows.count, n_rounds))
+            stop |= ended(partial(self._state, voters, watch, rows.count, n_rounds))
             if stop:
                 break
         state = self._state(voters, watch, rows.count, n_rounds)
@@ -316,17 +317,17 @@ class QuadBoostClassifier(CommitteeClassifier, QuadBoost):
         Norm of the weights that is held down: 2 lambda ||alpha||_1, lambda ||alpha||_2^2, or |alpha_j| <= `alpha_max`.
         "l1" keeps the committee small and stops by itself; the others need a limit on the rounds.
     alpha : float or "theory", default=0.01
-        The paper's lambda, >= 0, of "l1" and "l2". "theory": the value under which the penalised risk is the risk bound,
+        The paper's lambda, >= 0, of "l1" and "l2". "theory": the value under which the penalised risk is the bound,
         4 R for "l1" and 8 sqrt(T) R for "l2", with R the Rademacher complexity of the stumps on these rows, drawn
         with `random_state`, and T = `n_estimators`; far more than predicts best.
-    alpha_max : float, default=0.1
-        Most that a round may give a voter, > 0, with ``penalty="linf"``; unless ``reweight="none"`` most that it may have.
+    alpha_max : float, default=0.01
+        Most that a round may give a voter, > 0, with ``penalty="linf"``; unless ``reweight="none"`` most that it has.
     n_estimators : int, default=1000
         Most rounds. A voter may be chosen again, so there may be fewer voters.
     dictionary : {"stumps", "all_stumps", "trees"} or classifier, default="stumps"
-        What voters there are, all voting -1 or +1 (stumps also 0, on missing values). "stumps": `n_thresholds` a column,
-        and each of its categories against the others. "all_stumps": every threshold between bins, every subset of
-        categories. "trees": grown on the signs of the residuals weighted with their sizes. Any classifier whose
+        What voters there are, all voting -1 or +1 (stumps also 0, on missing values). "stumps": `n_thresholds` of a
+        column, and each of its categories against the others. "all_stumps": every threshold between bins, every
+        subset of categories. "trees": grown on the signs of the residuals weighted with their sizes. Any classifier whose
         ``fit`` takes ``sample_weight`` is trained in the same way.
     n_thresholds : int, default=10
         Most thresholds of a column (and categories told from the rest), for "stumps".
@@ -453,14 +454,14 @@ class QuadBoostRegressor(CommitteeRegressor, QuadBoost):
     alpha : float, default=0.01
         The paper's lambda, >= 0, of "l1" and "l2", in units of the target: "l1" keeps a voter whose correlation with
         the residual exceeds it. For targets of another scale than 1 it should be scaled with them ("l1").
-    alpha_max : float, default=0.1
-        Most that a round may give a voter, > 0, with ``penalty="linf"``; unless ``reweight="none"`` most that it may have.
+    alpha_max : float, default=0.01
+        Most that a round may give a voter, > 0, with ``penalty="linf"``; unless ``reweight="none"`` most that it has.
     n_estimators : int, default=1000
         Most rounds. A voter may be chosen again, so there may be fewer voters.
     dictionary : {"stumps", "all_stumps", "trees"} or classifier, default="stumps"
-        What voters there are, all voting -1 or +1 (stumps also 0, on missing values). "stumps": `n_thresholds` a column,
-        and each of its categories against the others. "all_stumps": every threshold between bins, every subset of
-        categories. "trees": grown on the signs of the residuals weighted with their sizes. Any classifier whose
+        What voters there are, all voting -1 or +1 (stumps also 0, on missing values). "stumps": `n_thresholds` of a
+        column, and each of its categories against the others. "all_stumps": every threshold between bins, every
+        subset of categories. "trees": grown on the signs of the residuals weighted with their sizes. Any classifier whose
         ``fit`` takes ``sample_weight`` is trained in the same way.
     n_thresholds : int, default=10
         Most thresholds of a column (and categories told from the rest), for "stumps".

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee import _core
 from committee.boosting.dictionaries import DICTIONARY_CONSTRAINTS, stumps_binned
-from committee.boosting.quad_voters import Products, Target
+from committee.boosting.quad_voters import Products
 from committee.boosting.quadboost import classes_committee, signs_of
 from committee.boosting.quadboost_path import follow, refuse_large, strengths
 from committee.boosting.vote_penalty import Penalty
@@ -381,11 +381,11 @@ class _FoldSums:
             pairs = pairs - self.pairs[fold]
         total = self.total[kept].sum()
         of = self.dictionary.correlations
-        gram, mean = self.dictionary.gram(pairs) / total, of(self.weight[kept].sum(axis=0)) / total
+        mean = of(self.weight[kept].sum(axis=0)) / total
+        gram = self.dictionary.gram(pairs / total, mean if self.intercept else None)
         b, start = of(self.target[kept].sum(axis=0)) / total, self.start[kept].sum(axis=0) / total
         square = np.ones(len(self.y))
         if self.intercept:
-            gram -= np.outer(mean, mean)
             b -= np.outer(start, mean)
             square = np.maximum(square - start**2, 0.0)
         return _Part(Products(gram, b, square), mean, start, self.dictionary.groups)

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from committee import _core
 from committee.boosting.dictionaries import stumps_binned
-from committee.boosting.quad_voters import Products, Target, products_of
+from committee.boosting.quad_voters import Products, products_of
 from committee.boosting.quadboost import QuadBoostClassifier, QuadBoostRegressor
 from committee.boosting.reweighting import reweight
 from committee.boosting.vote_penalty import Penalty
@@ -175,8 +175,8 @@ def quadboost_path(
         learner = QuadBoostRegressor(penalty, **settings)
     else:
         raise ValueError(
-            f"y holds {len(np.unique(values))} values of type {values.dtype}; a path is for two classes or for numbers. "
-            "Give numbers as floats; for more classes QuadBoostClassifierCV chooses a strength."
+            f"y holds {len(np.unique(values))} values of type {values.dtype}; a path is for two classes or for "
+            "numbers. Give numbers as floats; for more classes QuadBoostClassifierCV chooses a strength."
         )
     rows = learner._rows(X, y, sample_weight)
     threads = n_threads(n_jobs)
@@ -243,9 +243,9 @@ def follow(
         )
         if gaps.max() > tol * square:
             warnings.warn(
-                f"The path ran out of its {MOST_SWEEPS} sweeps at alpha={alphas[gaps.argmax()]:.3g}, with a duality gap of "
-                f"{gaps.max():.2g} where tol asks for {tol * square:.2g}; the weights are the best found. Raise tol, or "
-                "the weakest alphas.",
+                f"The path ran out of its {MOST_SWEEPS} sweeps at alpha={alphas[gaps.argmax()]:.3g}, with a duality "
+                f"gap of {gaps.max():.2g} where tol asks for {tol * square:.2g}; the weights are the best found. "
+                "Raise tol, or the weakest alphas.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -29,7 +29,7 @@ class Plan:
     folds : int
         Folds of the choice; the document has 5.
     max_rounds : int
-        Rounds of AdaBoost above it are not tried. QuadBoost's end by themselves long before 10^5.
+        Rounds of AdaBoost above it are not tried; those of QuadBoost all are.
     """
 
     values: int
@@ -49,7 +49,11 @@ class Plan:
         return [value for value in self.rounds(low, high) if value <= self.max_rounds] or [self.max_rounds]
 
 
-_UNTIL_IT_STOPS = 10_000_000
+_MOST_ROUNDS = 100_000
+"""Of the L1 version, which otherwise stops by itself: the end of the other versions' grids."""
+_TOL = 1e-6
+"""Rounds end where none lowers the penalised risk by more than 1e-12: with L1 no |mu - M| exceeds lambda by 1e-6. So it
+is T that ends the others, unless there is nothing left to fit."""
 
 FULL = Plan(10, 5, 10_000)
 QUICK = Plan(3, 2, 100)
@@ -77,7 +81,7 @@ class Method(Protocol):
 
 @dataclass(frozen=True)
 class QuadBoost:
-    """QuadBoost: one run per fold gives the whole grid.
+    """QuadBoost as section 3 of the document has it: one run per fold and strength gives all numbers of rounds.
 
     Attributes
     ----------
@@ -85,12 +89,16 @@ class QuadBoost:
     alphas : (float, float) or None
         Decimal logarithms of the least and the largest lambda (alpha_max of "linf").
     rounds : (float, float) or None
-        The same of the numbers of rounds; None: it stops by itself.
+        The same of the numbers of rounds; None: until no voter has |mu - M| > lambda.
+    reweight : {"none", "chosen"}, default="none"
+        A voter that is chosen again is one voter more, as all of the document's section 3 takes each to be new, or has
+        its weight set anew, as its section 3.1 allows.
     """
 
     penalty: Literal["l1", "l2", "linf"] | None
     alphas: tuple[float, float] | None
     rounds: tuple[float, float] | None
+    reweight: Literal["none", "chosen"] = "none"
     quadratic: bool = True
 
     def choose(self, X: F64, y: NDArray[np.int64], folds: Sequence[Split], plan: Plan) -> tuple[Params, float]:
@@ -100,12 +108,10 @@ class QuadBoost:
         model = QuadBoostClassifierCV(
             self.penalty,
             alphas=None if self.alphas is None else plan.grid(*self.alphas),
-            n_estimators=None if self.rounds is None else plan.rounds(*self.rounds),
+            n_estimators=_MOST_ROUNDS if self.rounds is None else plan.rounds(*self.rounds),
             cv=folds,
             one_standard_error=False,
-            n_thresholds=STUMPS_PER_COLUMN,
-            fit_intercept=False,
-            n_jobs=1,
+            **self._as_in_the_document(),
         ).fit(X, y)
         params: Params = {}
         if self.alphas is not None:
@@ -118,12 +124,22 @@ class QuadBoost:
         """See `Method`."""
         from committee.boosting.quadboost import QuadBoostClassifier
 
-        options: dict[str, Any] = {"n_estimators": _UNTIL_IT_STOPS, "n_thresholds": STUMPS_PER_COLUMN}
+        options = self._as_in_the_document()
         if "alpha" in params:
             options["alpha_max" if self.penalty == "linf" else "alpha"] = params["alpha"]
-        if "rounds" in params:
-            options["n_estimators"] = params["rounds"]
-        return QuadBoostClassifier(self.penalty, fit_intercept=False, n_jobs=1, **options).fit(X, y)
+        return QuadBoostClassifier(self.penalty, n_estimators=int(params.get("rounds", _MOST_ROUNDS)), **options).fit(
+            X, y
+        )
+
+    def _as_in_the_document(self) -> dict[str, Any]:
+        """What choice and fit have in common: its stumps, its rounds, and no intercept, which it does not have."""
+        return {
+            "n_thresholds": STUMPS_PER_COLUMN,
+            "reweight": self.reweight,
+            "fit_intercept": False,
+            "tol": _TOL,
+            "n_jobs": 1,
+        }
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from committee.report.displays import ComparisonDisplay, MarginDisplay, SizeDisplay
 from committee.report.model_displays import CoefficientMapDisplay, ContributionDisplay
+from committee.report.path_display import QuadBoostPathDisplay
 from committee.report.risk_display import RiskPathDisplay
 
 __all__ = [
@@ -9,6 +10,7 @@ __all__ = [
     "ComparisonDisplay",
     "ContributionDisplay",
     "MarginDisplay",
+    "QuadBoostPathDisplay",
     "RiskPathDisplay",
     "SizeDisplay",
 ]

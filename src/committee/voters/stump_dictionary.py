@@ -222,10 +222,13 @@ class StumpDictionary:
         """Weight of all rows."""
         return float(self.cell_weight[: self.offset[1]].sum())
 
-    def gram(self, pairs: F64, n_threads: int = 1) -> F64:
-        """Products ``sum_i w_i h_j(x_i) h_k(x_i)`` of the stumps, ``(N, N)``, from the weight that two cells share."""
+    def gram(self, pairs: F64, mean: F64 | None = None, n_threads: int = 1) -> F64:
+        """Products ``sum_i w_i h_j(x_i) h_k(x_i)`` of the stumps, ``(N, N)``, from the weight that two cells share.
+
+        Those of the mean votes, if given, are taken off.
+        """
         first, missing, low, high = self._ends
-        return _core.stump_gram(pairs, first, missing, low, high, self.stumps.missing, n_threads)
+        return _core.stump_gram(pairs, first, missing, low, high, self.stumps.missing, mean, n_threads)
 
     def best_subset(self, sums: F64) -> tuple[F64, list[tuple[int, NDArray[np.int8]]]]:
         """The best subset of each column of categories: every category votes with the sign of its own sum.
