@@ -18,7 +18,7 @@ from committee.boosting.edge_sources import ClassifierEdges, EdgeSource, StumpEd
 from committee.boosting.margin_run import MarginRun
 from committee.estimator import CommitteeClassifier
 from committee.fit_tasks import FitTasks
-from committee.links import Link, Share, Truncated
+from committee.links import Truncated
 from committee.parallel import N_JOBS, n_threads
 from committee.rows import Rows
 from committee.vote import Committee
@@ -234,7 +234,8 @@ class LPBoostClassifier(CommitteeClassifier):
         found = [run.voters[j] for run, some in zip(runs, used, strict=True) for j in some.tolist()]
         output = np.repeat(np.arange(len(runs)), [len(some) for some in used])
         weights = np.concatenate([weights[some] for weights, some in zip(parts, used, strict=True)])
-        link: Link = Share() if len(runs) == 1 else Truncated()
+        # each program's weights sum to one, so that its score is a difference of shares of the vote; none is certain
+        link = Truncated(floor=0.5 / (n_given + len(self.classes_)))
         voters = source.plant(found, None if len(runs) == 1 else output, len(self.classes_))
         row_weights = np.zeros((len(runs), n_given))
         row_weights[:, kept] = [source.of_rows(run.solution.row_weights) for run in runs]

@@ -366,9 +366,7 @@ class Products:
 def products_of(binned: Binned, dictionary: StumpDictionary, target: Target, n_threads: int) -> Products:
     """All products that rounds over a finite dictionary need, from one pass over pairs of cells."""
     cells = _core.Cells(binned.codes, binned.bins.n_bins, n_threads)
-    gram = dictionary.gram(
-        cells.pairs(target.weights), dictionary.mean if target.intercept else None, n_threads
-    )
+    gram = dictionary.gram(cells.pairs(target.weights), dictionary.mean if target.intercept else None, n_threads)
     b = np.stack([dictionary.correlations(cells.sums(target.weights * y)) for y in target.y])
     square = target.y**2 @ target.weights
     if target.intercept:

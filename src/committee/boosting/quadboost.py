@@ -327,8 +327,8 @@ class QuadBoostClassifier(CommitteeClassifier, QuadBoost):
     dictionary : {"stumps", "all_stumps", "trees"} or classifier, default="stumps"
         What voters there are, all voting -1 or +1 (stumps also 0, on missing values). "stumps": `n_thresholds` of a
         column, and each of its categories against the others. "all_stumps": every threshold between bins, every
-        subset of categories. "trees": grown on the signs of the residuals weighted with their sizes. Any classifier whose
-        ``fit`` takes ``sample_weight`` is trained in the same way.
+        subset of categories. "trees": grown on the signs of the residuals weighted with their sizes. Any classifier
+        whose ``fit`` takes ``sample_weight`` is trained in the same way.
     n_thresholds : int, default=10
         Most thresholds of a column (and categories told from the rest), for "stumps".
     thresholds : {"quantile", "even"}, default="quantile"
@@ -461,8 +461,8 @@ class QuadBoostRegressor(CommitteeRegressor, QuadBoost):
     dictionary : {"stumps", "all_stumps", "trees"} or classifier, default="stumps"
         What voters there are, all voting -1 or +1 (stumps also 0, on missing values). "stumps": `n_thresholds` of a
         column, and each of its categories against the others. "all_stumps": every threshold between bins, every
-        subset of categories. "trees": grown on the signs of the residuals weighted with their sizes. Any classifier whose
-        ``fit`` takes ``sample_weight`` is trained in the same way.
+        subset of categories. "trees": grown on the signs of the residuals weighted with their sizes. Any classifier
+        whose ``fit`` takes ``sample_weight`` is trained in the same way.
     n_thresholds : int, default=10
         Most thresholds of a column (and categories told from the rest), for "stumps".
     thresholds : {"quantile", "even"}, default="quantile"

@@ -45,7 +45,7 @@ class QuadBoostClassifierCV(CommitteeClassifier):
         Strengths to try; for "linf" bounds alpha_max. None: `n_alphas` of them, as `quadboost_path` has it.
     n_alphas : int, default=50
         How many.
-    eps : float, default=1e-3
+    eps : float, default=3e-3
         Ratio of the ends.
     n_estimators : array-like (R,), int or None, default=None
         Numbers of rounds to try with every strength. None: no rounds, but the optimum over all stumps (LASSO, ridge,
@@ -141,7 +141,7 @@ class QuadBoostClassifierCV(CommitteeClassifier):
         *,
         alphas: ArrayLike | None = None,
         n_alphas: int = 50,
-        eps: float = 1e-3,
+        eps: float = 3e-3,
         n_estimators: ArrayLike | int | None = None,
         reweight: Literal["none", "chosen"] = "none",
         cv: Any = 5,
@@ -275,13 +275,15 @@ class QuadBoostClassifierCV(CommitteeClassifier):
         if only is not None:
             strongest = only[0] if rounds else 0  # a path starts at its strong end
             alphas, rounds = alphas[strongest : only[0] + 1], rounds[: only[1] + 1]
+        # errors on held-out rows do not need the digits that the last fit gets
+        tol = self.tol if only is not None else 10.0 * self.tol
         products, K = part.products, len(part.products.b)
         weights = np.zeros((len(alphas), len(rounds) or 1, K, products.gram.shape[0]))
         for k in range(K):
             b, square = products.b[k], float(products.square[k])
             if not rounds:
                 assert self.penalty is not None
-                weights[:, 0, k], _ = follow(self.penalty, products.gram, b, square, part.groups, alphas, self.tol)
+                weights[:, 0, k], _ = follow(self.penalty, products.gram, b, square, part.groups, alphas, tol)
                 continue
             for i, strength in enumerate(alphas.tolist()):
                 rule = Penalty("none") if self.penalty is None else Penalty(self.penalty, strength)

@@ -238,18 +238,7 @@ def follow(
     weights, gaps = np.zeros((len(alphas), len(b))), np.zeros(len(alphas))
     near = tol * np.sqrt(square)
     if penalty == "l1":
-        weights, gaps = _core.lasso_path(
-            gram, b, square, start, np.ascontiguousarray(alphas), tol * square, MOST_SWEEPS
-        )
-        if gaps.max() > tol * square:
-            warnings.warn(
-                f"The path ran out of its {MOST_SWEEPS} sweeps at alpha={alphas[gaps.argmax()]:.3g}, with a duality "
-                f"gap of {gaps.max():.2g} where tol asks for {tol * square:.2g}; the weights are the best found. "
-                "Raise tol, or the weakest alphas.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        return weights, gaps
+        return _lasso_path(gram, b, square, start, np.ascontiguousarray(alphas), tol * square)
     if penalty == "l2":
         s, V = la.eigh(gram, check_finite=False)
         for i, strength in enumerate(alphas.tolist()):
@@ -264,6 +253,22 @@ def follow(
         reweight(gram, b, alpha, rule, near)
         weights[i] = alpha
         gaps[i] = duality_gap(rule, gram, b, square, alpha)
+    return weights, gaps
+
+
+def _lasso_path(
+    gram: F64, b: F64, square: float, start: NDArray[np.int64], alphas: F64, most_gap: float
+) -> tuple[F64, F64]:
+    """Sweeps over the coordinates, a column's stumps settled together, until the duality gap is small enough."""
+    weights, gaps = _core.lasso_path(gram, b, square, start, np.zeros(len(b)), alphas, most_gap, MOST_SWEEPS)
+    if gaps.max() > most_gap:
+        warnings.warn(
+            f"The path ran out of its {MOST_SWEEPS} sweeps at alpha={alphas[gaps.argmax()]:.3g}, with a duality gap of "
+            f"{gaps.max():.2g} where tol asks for {most_gap:.2g}; the weights are the best found. Raise tol, or the "
+            "weakest alphas.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
     return weights, gaps
 
 

@@ -289,7 +289,7 @@ class QuadBoostPathDisplay:
             style: dict[str, Any] = {"color": _OTHERS, "linewidth": 0.7, "zorder": 1.5}
             if name in color:
                 style = {"color": color[name], "linewidth": 1.2, "zorder": 3.0 - 0.1 * ranked.index(name)}
-            ax.plot(x, self.weights[:, j], marker="." if len(x) == 1 else None, **style)
+            ax.plot(x, _where_it_speaks(self.weights[:, j]), marker="." if len(x) == 1 else None, **style)
         from matplotlib.lines import Line2D
 
         handles = [Line2D([], [], color=color[name], linewidth=1.6, label=shortened(name)) for name in color]
@@ -348,7 +348,8 @@ class QuadBoostPathDisplay:
         least = int(mean.argmin())
         at = None if self.chosen is None else self.chosen[1 if by_rounds else 0]
         if spread is not None and len(x) > 1:
-            ax.axhline(mean[least] + spread[least], color=_PALE, linewidth=0.8, linestyle=":", zorder=1)
+            level = {"color": _PALE, "linewidth": 1.0, "linestyle": ":", "zorder": 1}
+            ax.axhline(mean[least] + spread[least], label="least + 1 standard error", **level)  # type: ignore[arg-type]
             if at != least:
                 label = f"least: {self._in_words(least, by_rounds)}"
                 ring = {"markerfacecolor": "white", "markeredgecolor": _COLORS[1], "markersize": 7, "zorder": 4}
@@ -423,11 +424,15 @@ class QuadBoostPathDisplay:
         """A logarithmic axis from strong to weak."""
         x = self._positions()
         ax.set(xlabel=self._of_strengths(), xscale="log")
-        _plain_ticks(ax, x)
+        positive = x[self.alphas > 0.0]
+        _plain_ticks(ax, x if len(positive) == 0 else positive)
         low, high = float(x.min()), float(x.max())
         room = (high / low) ** 0.02 if high > low else 2.0
         weakest_right = self.penalty == "linf"
         ax.set_xlim(*((low / room, high * room) if weakest_right else (high * room, low / room)))
+        if len(positive) < len(x):  # where no penalty stands, the axis says 0 and not the place
+            shown = [tick for tick in ax.get_xticks().tolist() if positive.size and positive.min() <= tick <= high]
+            ax.set_xticks([*shown, low], [*[_plain(tick) for tick in shown], "0"])
 
     def _mark_chosen(self, ax: Axes) -> None:
         if self.chosen is not None:
@@ -458,6 +463,15 @@ class QuadBoostPathDisplay:
         )
 
 
+def _where_it_speaks(weight: F64) -> F64:
+    """A weight from the last strength before it enters to the first after it leaves: zeros draw no line."""
+    speaks = weight != 0.0
+    near = speaks.copy()
+    near[1:] |= speaks[:-1]
+    near[:-1] |= speaks[1:]
+    return np.where(near, weight, np.nan)
+
+
 def _plain_ticks(ax: Axes, x: F64) -> None:
     """Plain numbers at few round places of a logarithmic axis: its minor labels overlap."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
@@ -465,8 +479,12 @@ def _plain_ticks(ax: Axes, x: F64) -> None:
     span = float(x.max() / x.min())
     subs = (1.0, 2.0, 5.0) if span < 50 else (1.0, 3.0) if span < 500 else (1.0,)
     ax.xaxis.set_major_locator(LogLocator(subs=subs))
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1.0 else f"{value:g}"))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _plain(value)))
     ax.xaxis.set_minor_locator(NullLocator())
+
+
+def _plain(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1.0 else f"{value:g}"
 
 
 def _shaped(name: str, given: ArrayLike | None, shape: tuple[int, int]) -> F64 | None:
@@ -494,6 +512,8 @@ def _losses(path: QuadBoostPath, X: Any, y: NDArray[Any]) -> tuple[F64, str]:
     classes = learner.classes_
     unknown = ~np.isin(y, classes)
     if unknown.any():
-        raise ValueError(f"y holds {y[unknown][0]!r}, which is no class of the path; its classes are {list(classes)!r}")
+        raise ValueError(
+            f"y holds {y[unknown].tolist()[0]!r}, which is no class of the path; its classes are {classes.tolist()!r}"
+        )
     second = scores > 1e-12  # a tie goes to the first class, and rounding makes no winner
     return (second != (y == classes[1])[:, None]).astype(np.float64), "error"
