@@ -175,7 +175,7 @@ class GroupedLasso {
   }
 
  private:
-  static constexpr int kCycles = 20;
+  static constexpr int kCycles = 8;
 
   void settle(std::int64_t g, double lambda, double little) {
     const L1Penalty penalty{lambda};

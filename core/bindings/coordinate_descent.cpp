@@ -58,11 +58,10 @@ nb::tuple py_cyclic_sweeps(In2<double> gram, Out1 c, Out1 alpha, const std::stri
   return nb::make_tuple(sweeps, distance);
 }
 
-nb::tuple py_lasso_path(In2<double> gram, In1<double> b, double square, In1<std::int64_t> start, In1<double> from,
-                        In1<double> lambdas, double tol, std::int64_t max_sweeps) {
+nb::tuple py_lasso_path(In2<double> gram, In1<double> b, double square, In1<std::int64_t> start, In1<double> lambdas,
+                        double tol, std::int64_t max_sweeps) {
   const std::size_t n = gram.shape(0), n_lambdas = lambdas.size();
-  require(gram.shape(1) == n && b.size() == n && from.size() == n,
-          "gram must be square, with one number of b and one weight to start from per voter");
+  require(gram.shape(1) == n && b.size() == n, "gram must be square, with one number of b per voter");
   require(tol >= 0.0 && max_sweeps >= 0, "tol and max_sweeps must not be negative");
   require(start.size() >= 1 && start(0) == 0 && start(start.size() - 1) == static_cast<std::int64_t>(n),
           "start must begin at 0 and end at the number of voters");
@@ -71,10 +70,8 @@ nb::tuple py_lasso_path(In2<double> gram, In1<double> b, double square, In1<std:
   std::vector<double> weights(n * n_lambdas), gaps(n_lambdas);
   {
     nb::gil_scoped_release release;
-    std::vector<double> c(b.data(), b.data() + n), alpha(from.data(), from.data() + n);
+    std::vector<double> c(b.data(), b.data() + n), alpha(n, 0.0);
     const Problem on{gram.data(), c.data(), alpha.data(), static_cast<std::int64_t>(n)};
-    for (std::size_t j = 0; j < n; ++j)
-      if (alpha[j] != 0.0) subtract_row(on.c, on.gram + j * n, alpha[j], on.n);
     lasso_path(on, b.data(), square, start.data(), static_cast<std::int64_t>(start.size()) - 1, lambdas.data(),
                static_cast<std::int64_t>(n_lambdas), tol, max_sweeps, weights.data(), gaps.data());
   }
@@ -89,7 +86,7 @@ void register_coordinate_descent(nb::module_& m) {
   m.def("cyclic_sweeps", &py_cyclic_sweeps, "gram"_a.noconvert(), "c"_a.noconvert(), "alpha"_a.noconvert(), "penalty"_a,
         "strength"_a, "tol"_a, "max_sweeps"_a);
   m.def("lasso_path", &py_lasso_path, "gram"_a.noconvert(), "b"_a.noconvert(), "square"_a, "start"_a.noconvert(),
-        "from_"_a.noconvert(), "lambdas"_a.noconvert(), "tol"_a, "max_sweeps"_a);
+        "lambdas"_a.noconvert(), "tol"_a, "max_sweeps"_a);
 }
 
 }  // namespace committee

@@ -402,10 +402,10 @@ def cyclic_sweeps(
     """
 
 def lasso_path(
-    gram: F64, b: F64, square: float, start: I64, from_: F64, lambdas: F64, tol: float, max_sweeps: int
+    gram: F64, b: F64, square: float, start: I64, lambdas: F64, tol: float, max_sweeps: int
 ) -> tuple[F64, F64]:
     """Weights ``(S, N)`` of the LASSO at each lambda, from the one before, and duality gaps ``(S,)``.
 
-    Voters ``start[g]:start[g + 1]`` are much alike and are settled together. The first lambda starts from the weights
-    ``from_``. Each ends with a gap of at most ``tol``, or after ``max_sweeps`` sweeps.
+    Voters ``start[g]:start[g + 1]`` are much alike and are settled together. Each lambda ends with a gap of at most
+    ``tol``, or after ``max_sweeps`` sweeps.
     """

@@ -260,7 +260,7 @@ def _lasso_path(
     gram: F64, b: F64, square: float, start: NDArray[np.int64], alphas: F64, most_gap: float
 ) -> tuple[F64, F64]:
     """Sweeps over the coordinates, a column's stumps settled together, until the duality gap is small enough."""
-    weights, gaps = _core.lasso_path(gram, b, square, start, np.zeros(len(b)), alphas, most_gap, MOST_SWEEPS)
+    weights, gaps = _core.lasso_path(gram, b, square, start, alphas, most_gap, MOST_SWEEPS)
     if gaps.max() > most_gap:
         warnings.warn(
             f"The path ran out of its {MOST_SWEEPS} sweeps at alpha={alphas[gaps.argmax()]:.3g}, with a duality gap of "

@@ -94,7 +94,7 @@ def for_quadboost(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(5000, 2))
     >>> y = X[:, 0] > 0.0
-    >>> model = QuadBoostClassifier("l1", alpha=0.1).fit(X, y)
+    >>> model = QuadBoostClassifier("l1", alpha=0.1, reweight="chosen").fit(X, y)
     >>> for name, bound in for_quadboost(model, X, y).items():
     ...     print(f"{name:6s} {bound}")
     norm   Theorem 1, L1 norm: 0.4535
