@@ -99,7 +99,9 @@ def test_what_a_path_cannot_follow_is_refused() -> None:
     X, y = noisy(50)
     with pytest.raises(ValueError, match=r"alphas=\[-1\.0\]"):
         quadboost_path(X, y, alphas=[-1.0])
-    with pytest.raises(ValueError, match="alphas holds 0"):
+    with pytest.raises(ValueError, match="alphas holds 0, where"):
+        quadboost_path(X, y, alphas=[0.0, 1.0])
+    with pytest.raises(ValueError, match="alphas holds 0; as"):
         quadboost_path(X, y, penalty="linf", alphas=[0.0, 1.0])
     wide = np.random.default_rng(0).normal(size=(3000, 5))
     with pytest.raises(ValueError, match="n_thresholds=2000 makes"):
@@ -122,7 +124,9 @@ def test_errors_of_the_folds_are_those_of_fits_without_them(n_classes: int) -> N
             for t, rounds in enumerate([3, 30]):
                 # the same thresholds need the same rows: those held out weigh next to nothing
                 weights = np.where(np.isin(np.arange(len(y)), train), w, 1e-13)
-                one = QuadBoostClassifier("l2", alpha=alpha, n_estimators=rounds, n_thresholds=200).fit(X, y, weights)
+                one = QuadBoostClassifier(
+                    "l2", alpha=alpha, n_estimators=rounds, n_thresholds=200, reweight="none"
+                ).fit(X, y, weights)
                 error = np.average(one.predict(X[test]) != y[test], weights=w[test])
                 assert model.cv_errors_[i, t, k] == pytest.approx(error, abs=0.03)
 
@@ -133,7 +137,9 @@ def test_chosen_committee_is_the_one_fitted_at_that_strength() -> None:
     path = quadboost_path(X, y, alphas=model.alphas_[model.alphas_ >= model.alpha_], tol=1e-10)
     assert_allclose(model.decision_function(X), path.decision_function(X)[:, -1], atol=1e-6)
     rounds = QuadBoostClassifierCV("linf", alphas=[0.05, 0.2], n_estimators=[5, 50]).fit(X, y)
-    same = QuadBoostClassifier("linf", alpha_max=rounds.alpha_, n_estimators=rounds.n_estimators_).fit(X, y)
+    same = QuadBoostClassifier("linf", alpha_max=rounds.alpha_, n_estimators=rounds.n_estimators_, reweight="none").fit(
+        X, y
+    )
     assert_allclose(rounds.decision_function(X), same.decision_function(X), atol=1e-9)
 
 

@@ -57,12 +57,18 @@ class GramRun:
         What weights cost.
     schedule : Schedule
         Stopping and re-weighting.
+
+    Attributes
+    ----------
+    largest : float
+        The largest |b|: with "l1" no voter is taken if lambda exceeds it.
     """
 
     def __init__(self, gram: F64, b: F64, target_square: float, penalty: Penalty, schedule: Schedule) -> None:
         self.gram, self.b, self.penalty, self.schedule = gram, b, penalty, schedule
         self.scale = float(np.sqrt(target_square))
         self.c, self.alpha = b.copy(), np.zeros(len(b))
+        self.largest = float(np.abs(b).max(initial=0.0))
         self.history = WeightHistory()
         self.falls: list[float] = []
         self.finished = False

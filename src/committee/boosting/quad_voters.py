@@ -168,7 +168,21 @@ class FiniteStumps(QuadVoters):
         return self._planted(0, np.zeros(1, dtype=np.intp), np.zeros(1, dtype=bool))
 
 
-class EveryStump(QuadVoters):
+class ByResiduals(QuadVoters):
+    """Dictionaries whose voters are found for the residual, round by round."""
+
+    runs: Sequence[ResidualRun]
+
+    def mean(self, k: int, voter: NDArray[np.intp]) -> F64:
+        """As `QuadVoters.mean`."""
+        return np.array(self.runs[k].means)[voter]
+
+    def read(self, X: F64) -> Any:
+        """As `QuadVoters.read`."""
+        return X
+
+
+class EveryStump(ByResiduals):
     """Stumps at every threshold and of every subset of categories: each round is one pass over the table.
 
     Parameters
@@ -194,20 +208,16 @@ class EveryStump(QuadVoters):
         ]
         self.runs = _residual_runs(self.sources, target, penalty, schedule)
 
-    def mean(self, k: int, voter: NDArray[np.intp]) -> F64:
-        """As `QuadVoters.mean`."""
-        return np.array(self.runs[k].means)[voter]  # type: ignore[union-attr]
-
     def read(self, X: F64) -> NDArray[np.uint8] | NDArray[np.uint16]:
         """As `QuadVoters.read`."""
         return self.binned.bins.encode(X)
 
     def votes_on(self, held_out: Any, k: int, voter: int) -> I8:
         """As `QuadVoters.votes_on`."""
-        return self.sources[k].votes_on(held_out, self.runs[k].keys[voter])  # type: ignore[union-attr]
+        return self.sources[k].votes_on(held_out, self.runs[k].keys[voter])
 
     def _planted(self, k: int, voter: NDArray[np.intp], flip: NDArray[np.bool_]) -> tuple[Stumps, NDArray[np.bool_]]:
-        keys = [self.runs[k].keys[j] for j in voter.tolist()]  # type: ignore[union-attr]
+        keys = [self.runs[k].keys[j] for j in voter.tolist()]
         return self.sources[k].stumps(keys), flip
 
     def _joined(self, parts: list[Any], output: NDArray[np.intp]) -> Forest:
@@ -220,7 +230,7 @@ class EveryStump(QuadVoters):
         return self.sources[0].stumps([(j, votes.tobytes())]), np.zeros(1, dtype=bool)
 
 
-class Trees(QuadVoters):
+class Trees(ByResiduals):
     """Trees grown on the signs of the residuals, weighted with their sizes.
 
     Parameters
@@ -248,14 +258,6 @@ class Trees(QuadVoters):
         self.binned = binned
         self.sources = [TreeSource(grower, target.weights, seed, penalty, intercept=target.intercept) for _ in target.y]
         self.runs = _residual_runs(self.sources, target, penalty, schedule)
-
-    def mean(self, k: int, voter: NDArray[np.intp]) -> F64:
-        """As `QuadVoters.mean`."""
-        return np.array(self.runs[k].means)[voter]  # type: ignore[union-attr]
-
-    def read(self, X: F64) -> F64:
-        """As `QuadVoters.read`."""
-        return X
 
     def votes_on(self, held_out: Any, k: int, voter: int) -> I8:
         """As `QuadVoters.votes_on`."""
@@ -289,7 +291,7 @@ class Trees(QuadVoters):
         return self._planted(0, np.zeros(1, dtype=np.intp), np.zeros(1, dtype=bool))
 
 
-class Classifiers(QuadVoters):
+class Classifiers(ByResiduals):
     """A user's classifier, trained on the signs of the residuals.
 
     Parameters
@@ -309,14 +311,6 @@ class Classifiers(QuadVoters):
             for k in range(target.n_outputs)
         ]
         self.runs = _residual_runs(self.sources, target, penalty, schedule)
-
-    def mean(self, k: int, voter: NDArray[np.intp]) -> F64:
-        """As `QuadVoters.mean`."""
-        return np.array(self.runs[k].means)[voter]  # type: ignore[union-attr]
-
-    def read(self, X: F64) -> F64:
-        """As `QuadVoters.read`."""
-        return X
 
     def votes_on(self, held_out: Any, k: int, voter: int) -> I8:
         """As `QuadVoters.votes_on`."""

@@ -221,6 +221,11 @@ def strengths(penalty: PathPenalty, products: Products, alphas: ArrayLike | None
             raise ValueError(f"alphas={alphas!r} must be finite numbers >= 0, at least one.")
         if penalty == "linf" and given[0] == 0.0:
             raise ValueError("alphas holds 0; as a bound on all weights it leaves no committee. Leave it out.")
+        if penalty == "l1" and given[0] == 0.0:
+            raise ValueError(
+                "alphas holds 0, where the LASSO is least squares and has no duality gap to stop by. Leave it out, or "
+                "use QuadBoostClassifier(penalty=None)."
+            )
         return given if penalty == "linf" else given[::-1].copy()
     eta = np.diag(products.gram)
     b = np.abs(products.b)

@@ -77,6 +77,11 @@ class ResidualRun:
         Stopping and re-weighting.
     intercept : bool
         The target and the votes are centred.
+
+    Attributes
+    ----------
+    largest : float
+        The largest correlation met: with "l1" no voter is taken if lambda exceeds it.
     """
 
     def __init__(
@@ -98,6 +103,7 @@ class ResidualRun:
         self.history = WeightHistory()
         self.falls: list[float] = []
         self.finished = self.scale == 0.0
+        self.largest = 0.0
         self._start = self.residual.copy() if schedule.every else None
         self._gram = np.zeros((0, 0))
         self._b = np.zeros(0)
@@ -114,6 +120,7 @@ class ResidualRun:
         if found is None:
             self.finished = True
             return
+        self.largest = max(self.largest, abs(found.c))
         held = self.alpha.get(found.key, 0.0)
         before = 0.0 if self.schedule.as_new else held
         falls, best = self.penalty.fall(np.array([found.c]), np.array([found.eta]), np.array([before]))
