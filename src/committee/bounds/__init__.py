@@ -6,6 +6,7 @@ from committee.bounds.ensemble_norm import Surrogate, ensemble_margin, ensemble_
 from committee.bounds.fitted import for_adaboost, for_sbpmt, for_vote
 from committee.bounds.fitted_norm import for_quadboost
 from committee.bounds.margin_product import exponential_loss, margin_product
+from committee.bounds.nested_trees import boosting_tree, matryoshka
 from committee.bounds.overlap import Overlap, advised_draws, overlap, overlap_limits
 from committee.bounds.rademacher import ensemble_complexity, expected_complexity, massart
 from committee.bounds.result import Bound
@@ -18,6 +19,7 @@ __all__ = [
     "Surrogate",
     "advised_draws",
     "boosting_probit_risk",
+    "boosting_tree",
     "boosting_vc",
     "ensemble_complexity",
     "ensemble_margin",
@@ -32,6 +34,7 @@ __all__ = [
     "majority",
     "margin_product",
     "massart",
+    "matryoshka",
     "model_tree_vc_dimension",
     "overlap",
     "overlap_limits",
