@@ -20,6 +20,7 @@ from committee import (
     AdaBoostClassifier,
     GradientBoostingClassifier,
     QuadBoostClassifier,
+    QuadBoostClassifierCV,
     RandomForestClassifier,
     SubaggingClassifier,
     TreeVoter,
@@ -146,7 +147,7 @@ def test_a_callback_that_fails_is_taken_down(ensemble):
 
 
 def test_bad_input_takes_callbacks_down_too():
-    for learner in (*ENSEMBLES, *SINGLE):
+    for learner in (*ENSEMBLES, *SINGLE, QuadBoostClassifierCV()):
         diary = Diary()
         with pytest.raises(ValueError, match="infinity"):
             clone(learner).set_callbacks(diary).fit(np.full((4, 1), np.inf), [0, 1, 0, 1])

@@ -63,7 +63,7 @@ SUBJECTS = [
     Subject(QuadBoostClassifier(n_estimators=8, dictionary="trees", random_state=0)),
     Subject(QuadBoostClassifier(n_estimators=4, dictionary=TreeVoter(max_depth=2), random_state=0)),
     Subject(QuadBoostClassifier(n_estimators=4, dictionary=GaussianNB(), random_state=0), storable=False),
-    Subject(QuadBoostClassifierCV(n_alphas=6, cv=3), integer_weights=False, tolerance=1e-6),
+    Subject(QuadBoostClassifierCV(n_alphas=6, cv=3, tol=1e-10), integer_weights=False, tolerance=1e-6),
     Subject(QuadBoostRegressor(n_estimators=20, random_state=0)),
     Subject(QuadBoostRegressor("l2", n_estimators=8, dictionary="trees", fit_intercept=False, random_state=0)),
     Subject(boosted(), scale_free=True),

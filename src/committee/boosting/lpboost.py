@@ -201,9 +201,9 @@ class LPBoostClassifier(CommitteeClassifier):
             ended = tasks.part("round")
             for run in runs:
                 run.round()
-            if ended(lambda: self._state(source, runs, kept, n_given)):
+            if ended(lambda: self._state(source, runs, kept, n_given, rows.count)):
                 break
-        state = self._state(source, runs, kept, n_given)
+        state = self._state(source, runs, kept, n_given, rows.count)
         for name, value in state.items():
             setattr(self, name, value)
         self._warn_of_what_is_left(runs)
@@ -226,7 +226,12 @@ class LPBoostClassifier(CommitteeClassifier):
         return StumpEdges(rows, binned, stumps, threads)
 
     def _state(
-        self, source: EdgeSource, runs: list[MarginRun], kept: slice | NDArray[np.bool_], n_given: int
+        self,
+        source: EdgeSource,
+        runs: list[MarginRun],
+        kept: slice | NDArray[np.bool_],
+        n_given: int,
+        count: float,
     ) -> dict[str, Any]:
         """Fitted attributes as of now."""
         parts = [run.solution.weights for run in runs]
@@ -235,7 +240,7 @@ class LPBoostClassifier(CommitteeClassifier):
         output = np.repeat(np.arange(len(runs)), [len(some) for some in used])
         weights = np.concatenate([weights[some] for weights, some in zip(parts, used, strict=True)])
         # each program's weights sum to one, so that its score is a difference of shares of the vote; none is certain
-        link = Truncated(floor=0.5 / (n_given + len(self.classes_)))
+        link = Truncated(floor=0.5 / (count + len(self.classes_)))
         voters = source.plant(found, None if len(runs) == 1 else output, len(self.classes_))
         row_weights = np.zeros((len(runs), n_given))
         row_weights[:, kept] = [source.of_rows(run.solution.row_weights) for run in runs]

@@ -162,6 +162,7 @@ class QuadBoost(CommitteeEstimator):
             If no voter can be made of the columns, a column holds infinity or what can be no feature, or
             parameters contradict each other.
         """
+        tasks = FitTasks(self, X, y, sample_weight, self.n_estimators)
         check_voter(self.dictionary)
         rows = self._rows(X, y, sample_weight)
         random = check_random_state(self.random_state)
@@ -171,7 +172,6 @@ class QuadBoost(CommitteeEstimator):
         watch = None
         if held_out is not None:
             watch = RiskWatch(voters, held_out.X, self._target(held_out), self.n_iter_no_change)
-        tasks = FitTasks(self, X, y, sample_weight, self.n_estimators)
         at_once = 1 if tasks.watched or watch is not None else voters.rounds_at_once
         tasks.begin()
         n_rounds = 0

@@ -191,10 +191,10 @@ class QuadBoostClassifierCV(CommitteeClassifier):
             If no stump parts the rows, there are too few rows of a class for the folds, a strength or number of
             rounds is out of its range, or parameters contradict each other.
         """
+        tasks = FitTasks(self, X, y, sample_weight, 1 + int(check_cv(self.cv).get_n_splits(X)))
         rounds = self._rounds()
         rows = self._rows(X, y, sample_weight)
         folds = self._folds(rows, sample_weight)
-        tasks = FitTasks(self, X, y, sample_weight, len(folds) + 1)
         tasks.begin()
         threads = n_threads(self.n_jobs)
         binned, dictionary = stumps_binned(
