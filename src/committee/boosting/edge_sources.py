@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +70,11 @@ class EdgeSource(ABC):
         Class numbers of the different rows.
     weights : float64 array (m,)
         Their weights.
+    complete : bool
+        No voter has a larger edge than `strongest` says.
     """
+
+    complete: ClassVar[bool] = True
 
     def __init__(self, seen: NDArray[Any], rows: Rows) -> None:
         bytes_of_row = np.hstack([_bytes(seen), _bytes(rows.labels[:, None])])
@@ -192,6 +196,8 @@ class TrainedEdges(EdgeSource):
     learn. So a voter is first trained half-way to the mean of all row weights so far, and if that one has no edge under
     the row weights, then on these themselves, and at last on the mean.
     """
+
+    complete = False
 
     def __init__(self, seen: NDArray[Any], rows: Rows) -> None:
         super().__init__(seen, rows)

@@ -48,7 +48,7 @@ class MarginRun:
     @property
     def gap(self) -> float:
         """What is still to be gained at most."""
-        return max(self._bound, self.solution.bound) - self.solution.value
+        return max(0.0, self._bound - self.solution.value, self.solution.gap)
 
     def round(self) -> None:
         """The voters found last join, weights are solved for, and voters found for the next round."""
@@ -69,6 +69,7 @@ class MarginRun:
         self._sum, self._n_weights = self._sum + u, self._n_weights + 1
         centre = self._sum / self._n_weights
         largest, found = self.source.strongest(u, self.y, centre, least, most, self._known)
-        self._bound = min(self._bound, largest)
+        # a voter that no list holds may come later, and beat an earlier round's largest edge
+        self._bound = min(self._bound, largest) if self.source.complete else largest
         self._known.update(voter.key for voter in found)
         return found

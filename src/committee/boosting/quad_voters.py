@@ -300,14 +300,18 @@ class Classifiers(ByResiduals):
         To clone.
     X : float64 array (n, p)
         The encoded rows.
+    count : float
+        How many rows they stand for.
     target, penalty, schedule, seed
         As for `Trees`; the seed is drawn from for the members.
     """
 
-    def __init__(self, voter: Any, X: F64, target: Target, penalty: Penalty, schedule: Schedule, seed: int) -> None:
+    def __init__(
+        self, voter: Any, X: F64, count: float, target: Target, penalty: Penalty, schedule: Schedule, seed: int
+    ) -> None:
         super().__init__(target)
         self.sources = [
-            ClassifierSource(voter, X, target.weights, seed + k, penalty, intercept=target.intercept)
+            ClassifierSource(voter, X, target.weights, count, seed + k, penalty, intercept=target.intercept)
             for k in range(target.n_outputs)
         ]
         self.runs = _residual_runs(self.sources, target, penalty, schedule)
@@ -361,13 +365,14 @@ def products_of(binned: Binned, dictionary: StumpDictionary, target: Target, n_t
     """All products that rounds over a finite dictionary need, from one pass over pairs of cells."""
     cells = _core.Cells(binned.codes, binned.bins.n_bins, n_threads)
     gram = dictionary.gram(cells.pairs(target.weights), dictionary.mean if target.intercept else None, n_threads)
-    b = np.stack([dictionary.correlations(cells.sums(target.weights * y)) for y in target.y])
-    square = target.y**2 @ target.weights
-    if target.intercept:
-        start = target.y @ target.weights
-        b -= np.outer(start, dictionary.mean)
-        square = square - start**2
-    return Products(gram, b, np.maximum(square, 0.0))
+    y = target.y
+    if target.intercept:  # before the products are taken, as numbers far from zero would leave few digits of them
+        y = y - (y @ target.weights)[:, None]
+    b = np.stack([dictionary.correlations(cells.sums(target.weights * of_run)) for of_run in y])
+    if target.intercept:  # 0 but for rounding
+        b -= np.outer(y @ target.weights, dictionary.mean)
+    square = y**2 @ target.weights
+    return Products(gram, b, square)
 
 
 def _residual_runs(sources: Sequence[Any], target: Target, penalty: Penalty, schedule: Schedule) -> list[ResidualRun]:

@@ -212,7 +212,7 @@ class QuadBoost(CommitteeEstimator):
             limits = GrowthLimits(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf)
             return Trees(binned, grower(binned, "gini", 2, limits, threads), target, penalty, schedule, seed)
         voter = self._user_voter()
-        return Classifiers(voter, rows.X, target, penalty, schedule, seed)
+        return Classifiers(voter, rows.X, rows.count, target, penalty, schedule, seed)
 
     def _products_pay(self, n: int, stumps: StumpDictionary, n_outputs: int) -> bool:
         """Whether all products of the stumps cost less than the passes over the table that they save.

@@ -361,9 +361,8 @@ class _FoldSums:
         self.dictionary, self.rows, self.y, self.intercept, self.folds = dictionary, rows, y, intercept, folds
         codes: Any = binned.codes
         self.cells = [_core.Cells(np.ascontiguousarray(codes[held]), binned.bins.n_bins, 1) for held in folds]
-        w = [rows.weights[held] for held in folds]
+        w = self.weights = [rows.weights[held] for held in folds]
         self.total = np.array([weights.sum() for weights in w])
-        self.pairs = [cells.pairs(weights) for cells, weights in zip(self.cells, w, strict=True)]
         self.weight = np.stack([cells.sums(weights) for cells, weights in zip(self.cells, w, strict=True)])
         self.target = np.stack(
             [
@@ -372,7 +371,10 @@ class _FoldSums:
             ]
         )
         self.start = np.stack([y[:, held] @ weights for weights, held in zip(w, folds, strict=True)])
-        self.all_pairs = sum(self.pairs[1:], start=self.pairs[0].copy())
+        # the largest of the sums by far: those of one fold are taken again when it is left out, and never kept
+        self.all_pairs = self.cells[0].pairs(w[0])
+        for cells, weights in zip(self.cells[1:], w[1:], strict=True):
+            self.all_pairs += cells.pairs(weights)
 
     def without(self, fold: int | None) -> _Part:
         """Products of the rows outside one fold; None: of all rows."""
@@ -380,7 +382,7 @@ class _FoldSums:
         pairs = self.all_pairs
         if fold is not None:
             kept[fold] = False
-            pairs = pairs - self.pairs[fold]
+            pairs = pairs - self.cells[fold].pairs(self.weights[fold])
         total = self.total[kept].sum()
         of = self.dictionary.correlations
         mean = of(self.weight[kept].sum(axis=0)) / total

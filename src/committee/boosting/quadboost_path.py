@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
 import scipy.linalg as la
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 from committee import _core
-from committee.boosting.dictionaries import stumps_binned
+from committee.boosting.dictionaries import DICTIONARY_CONSTRAINTS, stumps_binned
 from committee.boosting.quad_voters import Products, products_of
 from committee.boosting.quadboost import QuadBoostClassifier, QuadBoostRegressor
 from committee.boosting.reweighting import reweight
 from committee.boosting.vote_penalty import Penalty
-from committee.parallel import n_threads
+from committee.parallel import N_JOBS, n_threads
 from committee.regression_vote import RegressionCommittee
 from committee.vote import Committee
 from committee.voters.stump_dictionary import StumpDictionary
@@ -73,12 +75,13 @@ class QuadBoostPath:
         Parameters
         ----------
         index : int
-            Position in `alphas`.
+            Position in `alphas`; -1 is the weakest penalty.
 
         Returns
         -------
         Committee or RegressionCommittee
         """
+        index = range(len(self.alphas))[index]
         labels = hasattr(self._learner, "classes_")
         voters, weights = self.dictionary.elected(self.weights[index][None], labels=labels)
         found = self._learner._committee(voters, weights, self.intercepts[index : index + 1], self._count)
@@ -93,6 +96,20 @@ class QuadBoostPath:
         return _core.Cells(codes, bins.n_bins, 1).scores(by_cell) + self.intercepts
 
 
+@validate_params(  # type: ignore[untyped-decorator]
+    {
+        "penalty": [StrOptions({"l1", "l2", "linf"})],
+        "alphas": ["array-like", None],
+        "n_alphas": [Interval(Integral, 1, None, closed="left")],
+        "eps": [Interval(Real, 0.0, 1.0, closed="neither")],
+        "n_thresholds": DICTIONARY_CONSTRAINTS["n_thresholds"],
+        "thresholds": DICTIONARY_CONSTRAINTS["thresholds"],
+        "fit_intercept": ["boolean"],
+        "tol": [Interval(Real, 0.0, 1.0, closed="neither")],
+        "n_jobs": N_JOBS,
+    },
+    prefer_skip_nested_validation=False,
+)
 def quadboost_path(
     X: Any,
     y: ArrayLike,
@@ -153,6 +170,8 @@ def quadboost_path(
 
     Raises
     ------
+    sklearn.utils._param_validation.InvalidParameterError
+        Naming the parameter, its value and its range.
     ValueError
         If y holds more than two classes, alphas holds a negative number, or the dictionary is too large for its
         products to be kept.
@@ -245,11 +264,16 @@ def follow(
     if penalty == "l1":
         return _lasso_path(gram, b, square, start, np.ascontiguousarray(alphas), tol * square)
     if penalty == "l2":
-        s, V = la.eigh(gram, check_finite=False)
+        # with fewer rows than stumps the rank is small: G = U'U with r rows of U, and the weights are U'a
+        upper, pivot, rank, _ = la.lapack.dpstrf(gram)
+        U = np.triu(upper)[:rank]
+        U[:, pivot - 1] = U.copy()
+        s, V = la.eigh(U @ U.T, check_finite=False)
+        spectral = V.T @ (U @ b)
         for i, strength in enumerate(alphas.tolist()):
             # directions in which no stump moves have s = 0 but for rounding, and then b has no part in them
-            scale = np.where(s > 1e-12 * s[-1], 1.0 / np.maximum(s + strength, 1e-300), 0.0)
-            weights[i] = V @ (scale * (V.T @ b))
+            scale = np.where(s > 1e-12 * s.max(initial=0.0), 1.0 / np.maximum(s * (s + strength), 1e-300), 0.0)
+            weights[i] = (V @ (scale * spectral)) @ U
             gaps[i] = duality_gap(Penalty(penalty, strength), gram, b, square, weights[i])
         return weights, gaps
     alpha = np.zeros(len(b))

@@ -11,6 +11,9 @@ from committee.boosting.vote_penalty import Penalty
 
 F64 = NDArray[np.float64]
 
+ROUNDING = 1e-13
+"""Share of the largest product with the target below which a distance is noise: no step lowers it further."""
+
 SWEEPS_BETWEEN = 20
 """Cyclic sweeps between two steps on the free weights."""
 
@@ -34,7 +37,7 @@ def reweight(gram: F64, b: F64, alpha: F64, penalty: Penalty, tol: float, max_st
     penalty : Penalty
         What weights cost.
     tol : float
-        Ends when 0 is this near to every coordinate's (halved) subdifferential.
+        Ends when 0 is this near to every coordinate's (halved) subdifferential, or as near as rounding allows.
     max_steps : int, default=500
         Most rounds of the two kinds of step.
 
@@ -46,7 +49,9 @@ def reweight(gram: F64, b: F64, alpha: F64, penalty: Penalty, tol: float, max_st
     if not len(b):
         return 0.0
     gram = np.ascontiguousarray(gram)
-    np.clip(alpha, -penalty.strength, penalty.strength, out=alpha) if penalty.name == "linf" else None
+    tol = max(tol, ROUNDING * float(np.abs(b).max()))
+    if penalty.name == "linf":
+        np.clip(alpha, -penalty.strength, penalty.strength, out=alpha)
     c = b - gram @ alpha
     distance = np.inf
     for _ in range(max_steps):

@@ -203,6 +203,8 @@ class ClassifierSource(_Trained):
         Its `fit` takes `sample_weight`.
     X : float64 array (n, p)
         The encoded rows.
+    count : float
+        How many rows they stand for: what the weights of a training set sum to.
     row_weights, seed, penalty, intercept
         As for `TreeSource`.
     """
@@ -210,15 +212,24 @@ class ClassifierSource(_Trained):
     _needs_both = True
 
     def __init__(
-        self, voter: BaseEstimator, X: F64, row_weights: F64, seed: int, penalty: Penalty, *, intercept: bool
+        self,
+        voter: BaseEstimator,
+        X: F64,
+        row_weights: F64,
+        count: float,
+        seed: int,
+        penalty: Penalty,
+        *,
+        intercept: bool,
     ) -> None:
         super().__init__(penalty, intercept=intercept)
-        self.voter, self.X, self._row_weights = voter, X, row_weights
+        self.voter, self.X, self._row_weights, self.count = voter, X, row_weights, count
         self.random = np.random.RandomState(seed)
         self.members: list[Any] = []
 
     def _train(self, positive: NDArray[np.bool_], weights: F64) -> I8:
         member: Any = seeded(clone(self.voter), int(self.random.randint(2**31 - 1)))
-        member.fit(self.X, np.where(positive, 1, -1), sample_weight=weights / weights.sum())
+        # as many as the rows stand for, which classifiers that are held back by a penalty look at
+        member.fit(self.X, np.where(positive, 1, -1), sample_weight=self.count * weights / weights.sum())
         self.members.append(member)
         return np.where(member.predict(self.X) > 0, 1, -1).astype(np.int8)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from committee import _core
 from committee.boosting.lpboost import LPBoostClassifier
 from committee.boosting.quadboost import QuadBoostClassifier
+from committee.boosting.quadboost_cv import QuadBoostClassifierCV
 from committee.bounds.arguments import risk_of_failure
 from committee.bounds.base_class import ln_tree_class
 from committee.bounds.ensemble_norm import ensemble_margin, ensemble_norm
@@ -24,7 +25,7 @@ from committee.vote import Committee
 from committee.voters.stump_dictionary import StumpDictionary
 
 F64 = NDArray[np.float64]
-Learner: TypeAlias = QuadBoostClassifier | LPBoostClassifier
+Learner: TypeAlias = QuadBoostClassifier | QuadBoostClassifierCV | LPBoostClassifier
 
 MOST_VALUES = 65_535
 """Distinct values of a column that its bins tell apart."""
@@ -59,7 +60,7 @@ def for_quadboost(
 
     Parameters
     ----------
-    model : QuadBoostClassifier or LPBoostClassifier
+    model : QuadBoostClassifier, QuadBoostClassifierCV or LPBoostClassifier
         Fitted. How rows were weighted or held out in training does not matter: the bounds hold for all votes at
         once. With more than two classes the values are sums over the classes, each against the rest.
     X : table or array-like (n, p)
@@ -100,6 +101,11 @@ def for_quadboost(
     norm   Theorem 1, L1 norm: 0.4535
     margin margins and complexity: 0.1976
     """
+    if not isinstance(model, Learner):
+        raise TypeError(
+            f"model is of type {type(model).__name__}; these bounds are for QuadBoostClassifier, QuadBoostClassifierCV "
+            "and LPBoostClassifier. For another vote give its margins to ensemble_margin."
+        )
     check_is_fitted(model)
     delta = risk_of_failure(delta)
     named = model._named(X)
@@ -177,21 +183,25 @@ def _together(bounds: list[Bound], delta: float, remarks: tuple[str, ...]) -> Bo
     )
 
 
-def _complexity(
-    model: QuadBoostClassifier, X: F64, delta: float, random_state: int | None
-) -> tuple[float | Complexity, str]:
+def _complexity(model: Learner, X: F64, delta: float, random_state: int | None) -> tuple[float | Complexity, str]:
     """Of all voters that the model could have found, on these rows, and what they are."""
     n, values = len(X), [len(np.unique(column[~np.isnan(column)])) for column in X.T]
-    if model.dictionary in ("stumps", "all_stumps") and max(values) <= MOST_VALUES:
+    which = _dictionary(model)
+    if which in ("stumps", "all_stumps") and max(values) <= MOST_VALUES:
         bins = Bins.learn(X, None, model.table_.n_categories, MOST_VALUES)
         every = Binned(bins, bins.encode(X))
         # the stumps of categories are for one against the others, or for any subset, as the dictionary's are
-        dictionary = StumpDictionary.of(every, np.ones(n), subsets=model.dictionary == "all_stumps")
+        dictionary = StumpDictionary.of(every, np.ones(n), subsets=which == "all_stumps")
         cells = _core.Cells(every.codes, bins.n_bins, 1)
         found = rademacher_of_stumps(dictionary, cells, n, constant=True, delta=delta, random_state=random_state)
         return found, f"The class: the constants, and the {len(dictionary)} listed stumps that part these rows."
     ln_size = ln_tree_class(_splits(X, model.table_.n_categories, values), _leaves(model, n), 2)
     return massart(ln_size, n), f"The class: e^{ln_size:.0f} votes that such trees can have on these rows, by Massart."
+
+
+def _dictionary(model: Learner) -> Any:
+    """What the voters were chosen from."""
+    return "stumps" if isinstance(model, QuadBoostClassifierCV) else model.dictionary
 
 
 def _splits(X: F64, n_categories: NDArray[np.int32], n_values: list[int]) -> int:
@@ -205,7 +215,7 @@ def _splits(X: F64, n_categories: NDArray[np.int32], n_values: list[int]) -> int
 
 def _leaves(model: Learner, n: int) -> int:
     """Most leaves of a voter."""
-    if model.dictionary in ("stumps", "all_stumps"):
+    if isinstance(model, QuadBoostClassifierCV) or model.dictionary in ("stumps", "all_stumps"):
         return 2
     if model.dictionary != "trees" or (model.max_depth is None and model.max_leaf_nodes is None):
         unlimited = "trees of unlimited growth" if model.dictionary == "trees" else "classifiers of unknown make"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -125,7 +126,7 @@ class SoftMarginLP:
 
         if not 0.0 < nu <= 1.0:
             raise ValueError(f"nu={nu!r} is not in (0, 1]; it is the largest share of rows that may miss the margin.")
-        w = np.ones(weights) if isinstance(weights, int) else np.asarray(weights, dtype=np.float64)
+        w = np.ones(int(weights)) if isinstance(weights, Integral) else np.asarray(weights, dtype=np.float64)
         if w.ndim != 1 or not len(w) or not np.isfinite(w).all() or (w < 0).any() or not w.any():
             raise ValueError("weights must be one number for each row: finite, not negative, and not all zero.")
         self.nu, self.n_rows = float(nu), len(w)
@@ -209,9 +210,11 @@ class SoftMarginLP:
         weights = _on_the_simplex(-np.array(solution.row_dual[1:]))
         found = self._judged(weights, u, status)
         if not solved:
-            if self._best is not None:  # the last solution with no weight on the voters since
+            if self._best is None:
+                before = np.full(self._n_voters, 1.0 / self._n_voters)
+            else:  # the last solution with no weight on the voters since
                 before = np.append(self._best, np.zeros(self._n_voters - len(self._best)))
-                found = max(found, self._judged(before, u, status), key=lambda one: one.value)
+            found = max(found, self._judged(before, u, status), key=lambda one: one.value)
             warnings.warn(
                 f"HiGHS stopped before the optimum ({status}): the weights are the best so far, and at most "
                 f"{found.gap:.3g} below the largest soft margin. Raise the limit.",
@@ -303,6 +306,8 @@ def soft_margin(
     S = np.asarray(signed)
     if S.ndim != 2 or not S.size:
         raise ValueError(f"signed has shape {S.shape}; it must be (n, N) with at least one row and one voter.")
+    if not np.isfinite(S).all():
+        raise ValueError("signed holds numbers that are not finite; votes must be finite.")
     w = np.ones(len(S)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     program = SoftMarginLP(w, nu)
     if not generate:
