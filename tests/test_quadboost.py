@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso, Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -243,14 +244,36 @@ def test_theory_asks_for_much_smaller_committees() -> None:
     assert ridge.strength_ == pytest.approx(2.0 * 10.0 * model.strength_)
 
 
-def test_a_penalty_that_nothing_passes_leaves_a_warning_and_a_mean() -> None:
+@pytest.mark.parametrize(
+    ("params", "remedy"),
+    [
+        ({"alpha": 5.0}, "lower alpha"),
+        ({"penalty": "l2", "alpha": 1e12}, "lower alpha"),
+        ({"penalty": "linf", "alpha_max": 1e-12}, "raise alpha_max"),
+    ],
+)
+def test_a_penalty_that_nothing_passes_leaves_a_warning_and_a_mean(params: dict[str, Any], remedy: str) -> None:
     X, y = noisy()
-    with pytest.warns(
-        UserWarning, match=r"alpha=5 exceeds every voter's correlation with y, .* largest is 0\.\d+; lower"
-    ):
-        model = QuadBoostClassifier(alpha=5.0).fit(X, y)
+    with pytest.warns(UserWarning, match=rf"lets none in, where the largest .* is 0\.\d+; {remedy}"):
+        model = QuadBoostClassifier(**params).fit(X, y)
     assert model.committee_.weights.tolist() == [0.0]
     assert_allclose(model.predict_proba(X)[:, 1], np.mean(y))
+
+
+def test_targets_far_from_zero_keep_their_digits() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    near = QuadBoostRegressor(alpha=1.0).fit(X, y)
+    far = QuadBoostRegressor(alpha=1.0).fit(X, y + 1e8)
+    assert_allclose(far.training_risks_, near.training_risks_, rtol=1e-6)
+    assert_allclose(far.predict(X) - 1e8, near.predict(X), atol=1e-3)
+
+
+def test_a_re_weighting_that_ends_early_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = noisy()
+    monkeypatch.setattr("committee.boosting.reweighting.SWEEPS_BETWEEN", 0)
+    monkeypatch.setattr("committee.boosting.reweighting._step_on_free", lambda *_: None)
+    with pytest.warns(ConvergenceWarning, match="ended .* from its optimum"):
+        QuadBoostClassifier(None, n_estimators=3, reweight="fully_corrective").fit(X, y)
 
 
 @pytest.mark.parametrize("dictionary", ["stumps", "all_stumps", "trees"])
@@ -293,10 +316,11 @@ def test_parameters_out_of_range_are_named(params: dict[str, Any], name: str) ->
         QuadBoostRegressor(alpha="theory").fit(X, y.astype(float))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("dictionary", ["stumps", "all_stumps"])
-def test_constant_columns_make_no_voter(dictionary: str) -> None:
+@pytest.mark.parametrize("dictionary", ["stumps", "all_stumps", "trees"])
+@pytest.mark.parametrize("learner", [QuadBoostClassifier, committee.LPBoostClassifier])
+def test_constant_columns_make_no_voter(learner: Any, dictionary: str) -> None:
     with pytest.raises(ValueError, match="every column of X is constant"):
-        QuadBoostClassifier(dictionary=dictionary).fit(np.ones((10, 2)), np.arange(10) % 2)
+        learner(dictionary=dictionary).fit(np.ones((10, 2)), np.arange(10) % 2)
 
 
 def test_a_users_classifier_is_kept_with_its_sign(tmp_path: Any) -> None:

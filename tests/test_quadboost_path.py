@@ -128,7 +128,7 @@ def test_errors_of_the_folds_are_those_of_fits_without_them(n_classes: int) -> N
                     "l2", alpha=alpha, n_estimators=rounds, n_thresholds=200, reweight="none"
                 ).fit(X, y, weights)
                 error = np.average(one.predict(X[test]) != y[test], weights=w[test])
-                assert model.cv_errors_[i, t, k] == pytest.approx(error, abs=0.03)
+                assert model.cv_errors_[i, t, k] == pytest.approx(error, abs=1e-9)
 
 
 def test_chosen_committee_is_the_one_fitted_at_that_strength() -> None:
@@ -172,6 +172,8 @@ def test_a_saved_choice_tells_what_it_was(tmp_path: Any) -> None:
         ({"n_estimators": [0, 3]}, "n_estimators="),
         ({"n_estimators": [1.5]}, "n_estimators="),
         ({"alphas": [np.nan]}, "alphas="),
+        ({"alphas": ["a"]}, "alphas="),
+        ({"alphas": [[0.1]]}, "alphas="),
         ({"cv": ShuffleSplit(3)}, "hold out every row once"),
     ],
 )
@@ -181,6 +183,28 @@ def test_choices_that_make_no_sense_are_named(params: dict[str, Any], message: s
         QuadBoostClassifierCV(**params).fit(X, y)
 
 
+def test_risk_as_criterion_is_the_quadratic_risk_of_the_folds() -> None:
+    X, y = noisy(90)
+    folds = KFold(3)
+    model = QuadBoostClassifierCV("l2", alphas=[0.5], criterion="risk", cv=folds, n_thresholds=100).fit(X, y)
+    for k, (train, test) in enumerate(folds.split(X)):
+        weights = np.where(np.isin(np.arange(90), train), 1.0, 1e-13)
+        path = quadboost_path(X, y, penalty="l2", alphas=[0.5], sample_weight=weights, n_thresholds=100)
+        risk = np.mean((2.0 * y[test] - 1.0 - path.decision_function(X[test])[:, 0]) ** 2)
+        assert model.cv_errors_[0, 0, k] == pytest.approx(risk, rel=1e-6)
+
+
+def test_linf_path_is_as_near_to_its_optimum_as_tol_says() -> None:
+    X, y = noisy(200)
+    path = quadboost_path(X, y, penalty="linf", n_alphas=6, tol=1e-6)
+    assert path.gaps.max() <= 1e-6
+
+
 def test_any_folds_that_hold_out_each_row_once_will_do() -> None:
     X, y = noisy(60)
     QuadBoostClassifierCV(n_alphas=3, cv=KFold(4)).fit(X, y)
+    QuadBoostClassifierCV(n_alphas=3, cv=None).fit(X, y)
+    own = [(np.arange(30), np.arange(30, 60)), (np.arange(30, 60), np.arange(30))]
+    weights = np.ones(60)
+    weights[:3] = 0.0
+    QuadBoostClassifierCV(n_alphas=3, cv=own).fit(X, y, weights)

@@ -91,8 +91,26 @@ def stumps_binned(
         for j in np.flatnonzero(binned.bins.categorical).tolist()
     )
     if not len(found) and not splits_categories:
-        raise ValueError(
-            f"dictionary={dictionary!r} is empty: every column of X is constant, so no stump parts the rows. "
-            "Give columns that vary."
-        )
+        raise _empty(dictionary)
     return binned, found
+
+
+def trees_binned(rows: Rows | TargetRows, table: TableSchema, max_bins: int, n_threads: int) -> Binned:
+    """The training rows in the bins that trees are grown on.
+
+    Raises
+    ------
+    ValueError
+        If no split parts the rows.
+    """
+    binned = rows.binned(table, max_bins, n_threads)
+    if np.array_equal(binned.codes.min(axis=0), binned.codes.max(axis=0)):
+        raise _empty("trees")
+    return binned
+
+
+def _empty(dictionary: str) -> ValueError:
+    return ValueError(
+        f"dictionary={dictionary!r} is empty: every column of X is constant, so nothing parts the rows. Give columns "
+        "that vary."
+    )

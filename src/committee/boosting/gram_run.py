@@ -14,6 +14,9 @@ from committee.boosting.weight_history import WeightHistory
 
 F64 = NDArray[np.float64]
 
+NOISE = 1e-12
+"""Share of the largest product below which a distance from an optimum is rounding."""
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -62,6 +65,8 @@ class GramRun:
     ----------
     largest : float
         The largest |b|: with "l1" no voter is taken if lambda exceeds it.
+    missed : float
+        How far from its optimum a re-weighting ended; 0 where all reached theirs.
     """
 
     def __init__(self, gram: F64, b: F64, target_square: float, penalty: Penalty, schedule: Schedule) -> None:
@@ -69,6 +74,7 @@ class GramRun:
         self.scale = float(np.sqrt(target_square))
         self.c, self.alpha = b.copy(), np.zeros(len(b))
         self.largest = float(np.abs(b).max(initial=0.0))
+        self.missed = 0.0
         self.history = WeightHistory()
         self.falls: list[float] = []
         self.finished = False
@@ -119,7 +125,9 @@ class GramRun:
         before = self._risk()
         weights = self.alpha[active]
         of_active = self.gram[np.ix_(active, active)]
-        reweight(of_active, self.b[active], weights, self.penalty, 0.5 * self.schedule.tol * self.scale)
+        wanted = 0.5 * self.schedule.tol * self.scale
+        reached = reweight(of_active, self.b[active], weights, self.penalty, wanted)
+        self.missed = max(self.missed, reached) if reached > wanted + NOISE * self.largest else self.missed
         self.alpha[active] = weights
         self.c = self.b - weights @ self.gram[active]
         self.history.add(active, weights)

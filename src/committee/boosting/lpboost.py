@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import Interval
 
-from committee.boosting.dictionaries import DICTIONARY_CONSTRAINTS, check_voter, stumps_binned
+from committee.boosting.dictionaries import DICTIONARY_CONSTRAINTS, check_voter, stumps_binned, trees_binned
 from committee.boosting.edge_sources import ClassifierEdges, EdgeSource, StumpEdges, TreeEdges
 from committee.boosting.margin_run import MarginRun
 from committee.estimator import CommitteeClassifier
@@ -216,7 +216,7 @@ class LPBoostClassifier(CommitteeClassifier):
         if not isinstance(self.dictionary, str):
             return ClassifierEdges(self._member("dictionary", self.dictionary), rows, seed)
         if self.dictionary == "trees":
-            binned = rows.binned(self.table_, self.max_bins, threads)
+            binned = trees_binned(rows, self.table_, self.max_bins, threads)
             limits = GrowthLimits(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf)
             return TreeEdges(rows, binned, limits, threads)
         which: Literal["stumps", "all_stumps"] = "stumps" if self.dictionary == "stumps" else "all_stumps"

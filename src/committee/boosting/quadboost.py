@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -12,11 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee import _core
-from committee.boosting.dictionaries import DICTIONARY_CONSTRAINTS, check_voter, stumps_binned
+from committee.boosting.dictionaries import DICTIONARY_CONSTRAINTS, check_voter, stumps_binned, trees_binned
 from committee.boosting.gram_run import Schedule
 from committee.boosting.quad_voters import Classifiers, EveryStump, FiniteStumps, QuadVoters, Target, Trees
 from committee.boosting.risk_watch import RiskWatch
@@ -175,23 +177,32 @@ class QuadBoost(CommitteeEstimator):
         at_once = 1 if tasks.watched or watch is not None else voters.rounds_at_once
         tasks.begin()
         n_rounds = 0
-        while n_rounds < self.n_estimators and not all(run.finished for run in voters.runs):
-            ended = tasks.part("round")
-            more = min(at_once, self.n_estimators - n_rounds)
-            for run in voters.runs:
-                run.advance(more)
-            n_rounds = max(len(run.history) for run in voters.runs)
-            stop = watch is not None and watch.after(n_rounds)
-            stop |= ended(partial(self._state, voters, watch, rows.count, n_rounds))
-            if stop:
-                break
+        with self._blas():
+            while n_rounds < self.n_estimators and not all(run.finished for run in voters.runs):
+                ended = tasks.part("round")
+                more = min(at_once, self.n_estimators - n_rounds)
+                for run in voters.runs:
+                    run.advance(more)
+                n_rounds = max(len(run.history) for run in voters.runs)
+                stop = watch is not None and watch.after(n_rounds)
+                stop |= ended(partial(self._state, voters, watch, rows.count, n_rounds))
+                if stop:
+                    break
         state = self._state(voters, watch, rows.count, n_rounds)
         for name, value in state.items():
             setattr(self, name, value)
-        if not self.committee_.weights.any():
-            self._warn_of_silence(voters)
+        self._warn(voters)
         tasks.end(lambda: state)
         return self
+
+    def _blas(self) -> AbstractContextManager[Any]:
+        """Many small systems of equations are solved faster by one thread; BLAS does not know of `n_jobs`."""
+        if self.reweight not in ("every_k", "fully_corrective"):
+            return nullcontext()
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+        limits: AbstractContextManager[Any] = threadpool_limits(1, "blas")
+        return limits
 
     def _voters(self, rows: Any, target: Target, seed: int) -> QuadVoters:
         """The dictionary that the parameters ask for, ready for the first round."""
@@ -208,7 +219,7 @@ class QuadBoost(CommitteeEstimator):
             return (FiniteStumps if small else EveryStump)(binned, stumps, target, penalty, schedule, threads)
         penalty = self._penalty(self._no_complexity)
         if self.dictionary == "trees":
-            binned = rows.binned(self.table_, self.max_bins, threads)
+            binned = trees_binned(rows, self.table_, self.max_bins, threads)
             limits = GrowthLimits(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf)
             return Trees(binned, grower(binned, "gini", 2, limits, threads), target, penalty, schedule, seed)
         voter = self._user_voter()
@@ -278,15 +289,24 @@ class QuadBoost(CommitteeEstimator):
             **self._committee(members, weights, intercept, count),
         }
 
-    def _warn_of_silence(self, voters: QuadVoters) -> None:
-        """Say why no voter was taken."""
-        why = "no voter goes with y at all"
-        if self.penalty == "l1":
-            largest = max(run.largest for run in voters.runs)
-            why = (
-                f"alpha={self.strength_:.3g} exceeds every voter's correlation with y, of which the largest is "
-                f"{largest:.3g}; lower alpha"
+    def _warn(self, voters: QuadVoters) -> None:
+        """Say why no voter has any weight, or that a re-weighting ended before its optimum."""
+        missed = max(run.missed for run in voters.runs)
+        if missed > 0.0:
+            warnings.warn(
+                f"A re-weighting ended {missed:.2g} from its optimum (the distance of 0 to the subdifferential), which "
+                "voters that are nearly alike may do; its weights are the best found. Raise tol.",
+                ConvergenceWarning,
+                stacklevel=3,
             )
+        if self.committee_.weights.any():
+            return
+        largest = max(run.largest / (run.scale or 1.0) for run in voters.runs)
+        why = "no voter goes with y at all"
+        if largest > 1e-12:
+            lower = "raise alpha_max" if self.penalty == "linf" else "lower alpha"
+            known = f"the largest correlation of a voter with y is {max(run.largest for run in voters.runs):.3g}"
+            why = f"{self.penalty} with strength {self.strength_:.3g} lets none in, where {known}; {lower}"
         warnings.warn(f"The committee has no voter of any weight: {why}.", stacklevel=3)
 
     def __sklearn_tags__(self) -> Tags:
@@ -391,7 +411,9 @@ class QuadBoostClassifier(CommitteeClassifier, QuadBoost):
     Warns
     -----
     UserWarning
-        If no voter has any weight, because `alpha` is too large.
+        If no voter has any weight, as when `alpha` is too large.
+    ConvergenceWarning
+        If a re-weighting ends before its optimum.
 
     Notes
     -----

@@ -51,11 +51,15 @@ class QuadBoostClassifierCV(CommitteeClassifier):
         Numbers of rounds to try with every strength. None: no rounds, but the optimum over all stumps (LASSO, ridge,
         least squares in a box).
     reweight : {"none", "chosen"}, default="none"
-        What a round does with a voter that is chosen again, as for `QuadBoostClassifier`.
+        What a round does with a voter that is chosen again, as for `QuadBoostClassifier`, but "none" as in the paper:
+        where rounds are chosen they should count. Without `n_estimators` not used.
     cv : int, splitter or iterable, default=5
         Folds, stratified by class; each row must be held out once.
+    criterion : {"error", "risk"}, default="error"
+        What is least on the held-out rows: the error rate, as in the paper, or the quadratic risk summed over the
+        scores, which has fewer ties and makes better probabilities.
     one_standard_error : bool, default=False
-        Of all strengths whose mean error is within a standard error of the least take the strongest, and the fewest
+        Of all strengths whose mean is within a standard error of the least take the strongest, and the fewest
         rounds: smaller committees, a little more error.
     n_thresholds : int, default=10
         Most thresholds of a column, and categories told from the rest.
@@ -65,8 +69,8 @@ class QuadBoostClassifierCV(CommitteeClassifier):
     fit_intercept : bool, default=True
         The score starts at an intercept, which is not penalised.
     tol : float, default=1e-4
-        How exactly each strength is solved: duality gap of "l1", and square of the subdifferential's distance from 0,
-        as shares of the target's mean square.
+        The optima of "l1" and "linf" have a duality gap of at most ``tol`` of the target's mean square, on the folds
+        ten times that; rounds end when no voter can lower the penalised risk by more than ``tol**2`` of it.
     categorical_features : "from_dtype", None, list or mask, default="from_dtype"
         Which columns are categories; "from_dtype": text, categorical and boolean columns of a data frame.
     n_jobs : int or None, default=None
@@ -86,7 +90,7 @@ class QuadBoostClassifierCV(CommitteeClassifier):
     rounds_ : int64 array (R,) or None
         Those tried.
     cv_errors_ : float64 array (S, R or 1, folds)
-        Weighted error rates on the held-out rows.
+        Weighted error rates, or risks, on the held-out rows.
     table_ : TableSchema
         What the columns are.
 
@@ -126,6 +130,7 @@ class QuadBoostClassifierCV(CommitteeClassifier):
         "n_estimators": ["array-like", Interval(Integral, 1, None, closed="left"), None],
         "reweight": [StrOptions({"none", "chosen"})],
         "cv": ["cv_object"],
+        "criterion": [StrOptions({"error", "risk"})],
         "one_standard_error": ["boolean"],
         "n_thresholds": DICTIONARY_CONSTRAINTS["n_thresholds"],
         "thresholds": DICTIONARY_CONSTRAINTS["thresholds"],
@@ -145,6 +150,7 @@ class QuadBoostClassifierCV(CommitteeClassifier):
         n_estimators: ArrayLike | int | None = None,
         reweight: Literal["none", "chosen"] = "none",
         cv: Any = 5,
+        criterion: Literal["error", "risk"] = "error",
         one_standard_error: bool = False,
         n_thresholds: int = 10,
         thresholds: Literal["quantile", "even"] = "quantile",
@@ -160,6 +166,7 @@ class QuadBoostClassifierCV(CommitteeClassifier):
         self.n_estimators = n_estimators
         self.reweight = reweight
         self.cv = cv
+        self.criterion = criterion
         self.one_standard_error = one_standard_error
         self.n_thresholds = n_thresholds
         self.thresholds = thresholds
@@ -212,7 +219,7 @@ class QuadBoostClassifierCV(CommitteeClassifier):
         for k in range(len(folds)):
             ended = tasks.part("fold")
             weights, start = self._solved(sums.without(k), alphas, rounds)
-            errors[:, :, k] = sums.errors(k, weights, start)
+            errors[:, :, k] = sums.losses(k, weights, start, self.criterion)
             ended(lambda: {})
         a, t = self._chosen(errors)
         ended = tasks.part("all rows")
@@ -258,7 +265,7 @@ class QuadBoostClassifierCV(CommitteeClassifier):
     def _folds(self, rows: Rows, sample_weight: ArrayLike | None) -> list[NDArray[np.intp]]:
         """Held-out rows of each fold; every row is held out once."""
         cv = check_cv(self.cv, rows.labels, classifier=True)
-        if hasattr(self.cv, "split") or isinstance(self.cv, Integral):
+        if self.cv is None or hasattr(self.cv, "split") or isinstance(self.cv, Integral):
             held = [test for _, test in cv.split(rows.X, rows.labels)]
         else:  # the user's own folds number all rows, and those without weight are gone
             weights = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight)
@@ -266,7 +273,7 @@ class QuadBoostClassifierCV(CommitteeClassifier):
             held = [number[test][number[test] >= 0] for _, test in cv.split(weights)]
         if not np.array_equal(np.sort(np.concatenate(held)), np.arange(len(rows))):
             raise ValueError(f"cv={type(self.cv).__name__} must hold out every row once; use a KFold of some kind.")
-        return held
+        return [rows_held for rows_held in held if len(rows_held)]
 
     def _solved(
         self, part: _Part, alphas: F64, rounds: list[int], only: tuple[int, int] | None = None
@@ -394,16 +401,20 @@ class _FoldSums:
             square = np.maximum(square - start**2, 0.0)
         return _Part(Products(gram, b, square), mean, start, self.dictionary.groups)
 
-    def errors(self, fold: int, weights: F64, start: F64) -> F64:
-        """Weighted error rates (S, R) of committees (S, R, K, N) on the held-out rows of a fold."""
+    def losses(self, fold: int, weights: F64, start: F64, criterion: Literal["error", "risk"]) -> F64:
+        """Weighted error rates or risks (S, R) of committees (S, R, K, N) on the held-out rows of a fold."""
         S, R, K, N = weights.shape
         held = self.folds[fold]
-        truth, w = self.rows.labels[held], self.rows.weights[held]
-        errors = np.empty((S, R))
+        truth, y, w = self.rows.labels[held], self.y[:, held].T, self.rows.weights[held]
+        losses = np.empty((S, R))
         for i in range(S):
             flat = np.ascontiguousarray(weights[i].reshape(R * K, N).T)
             scores = self.cells[fold].scores(np.ascontiguousarray(self.dictionary.by_cell(flat)))
             F = scores.reshape(len(held), R, K) + start[i]
             for t in range(R):
-                errors[i, t] = np.average(elected(F[:, t]) != truth, weights=w)
-        return errors
+                if criterion == "error":
+                    loss = np.asarray(elected(F[:, t]) != truth, dtype=np.float64)
+                else:
+                    loss = ((y - F[:, t]) ** 2).sum(axis=1)
+                losses[i, t] = np.average(loss, weights=w)
+        return losses

@@ -34,7 +34,7 @@ MOST_CELLS_OF_PATH = 8000
 """Cells of a table up to which a path is followed: its products then take two matrices of 512 MB."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class QuadBoostPath:
     """Committees of all strengths of one penalty, each at the optimum over the whole dictionary.
 
@@ -68,6 +68,9 @@ class QuadBoostPath:
     dictionary: StumpDictionary
     _learner: QuadBoostClassifier | QuadBoostRegressor
     _count: float
+
+    def __repr__(self) -> str:
+        return f"QuadBoostPath({self.penalty}, {len(self.alphas)} strengths, {len(self.dictionary)} stumps)"
 
     def committee(self, index: int) -> Committee | RegressionCommittee:
         """The committee at one point of the path.
@@ -157,8 +160,8 @@ def quadboost_path(
     fit_intercept : bool, default=True
         Scores start at an intercept that is no part of the penalty.
     tol : float, default=1e-4
-        "l1": the duality gap of each solution is at most ``tol`` of the target's mean square. "linf": 0 is within
-        ``tol`` of its root of the subdifferential. "l2" is solved exactly.
+        "l1", "linf": the duality gap of each solution is at most ``tol`` of the target's mean square. "l2" is solved
+        exactly.
     categorical_features : "from_dtype", None, list or mask, default="from_dtype"
         Which columns are categories.
     n_jobs : int or None, default=None
@@ -235,9 +238,13 @@ def refuse_large(dictionary: StumpDictionary, n_thresholds: int) -> None:
 def strengths(penalty: PathPenalty, products: Products, alphas: ArrayLike | None, n_alphas: int, eps: float) -> F64:
     """The strengths of a path, the strongest penalty first."""
     if alphas is not None:
-        given = np.unique(np.asarray(alphas, dtype=np.float64))
-        if not len(given) or not (given >= 0.0).all() or not np.isfinite(given).all():
-            raise ValueError(f"alphas={alphas!r} must be finite numbers >= 0, at least one.")
+        try:
+            values = np.asarray(alphas, dtype=np.float64)
+        except (TypeError, ValueError):
+            values = np.empty(0)
+        given = np.unique(values)
+        if values.ndim != 1 or not len(given) or not (given >= 0.0).all() or not np.isfinite(given).all():
+            raise ValueError(f"alphas={alphas!r} must be a list of finite numbers >= 0, at least one.")
         if penalty == "linf" and given[0] == 0.0:
             raise ValueError("alphas holds 0; as a bound on all weights it leaves no committee. Leave it out.")
         if penalty == "l1" and given[0] == 0.0:
@@ -279,9 +286,12 @@ def follow(
     alpha = np.zeros(len(b))
     for i, strength in enumerate(alphas.tolist()):
         rule = Penalty(penalty, strength)
-        reweight(gram, b, alpha, rule, near)
+        for digit in range(8):  # how near to an optimum a gap needs the weights to be, it does not say beforehand
+            reweight(gram, b, alpha, rule, near * 0.1**digit)
+            gaps[i] = duality_gap(rule, gram, b, square, alpha)
+            if gaps[i] <= tol * square:
+                break
         weights[i] = alpha
-        gaps[i] = duality_gap(rule, gram, b, square, alpha)
     return weights, gaps
 
 

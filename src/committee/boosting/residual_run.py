@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.boosting.gram_run import Schedule
+from committee.boosting.gram_run import NOISE, Schedule
 from committee.boosting.reweighting import reweight
 from committee.boosting.vote_penalty import Penalty
 from committee.boosting.weight_history import WeightHistory
@@ -56,6 +56,9 @@ class VoterSource(Protocol):
     def votes(self, key: Hashable) -> NDArray[np.int8]:
         """What a voter that was found says of the training rows, ``(n,)``."""
 
+    def forget(self, key: Hashable) -> None:
+        """The votes of this voter will not be asked for again."""
+
     def subtract(self, residual: F64, key: Hashable, step: float, mean: float) -> None:
         """``residual -= step * (h - mean)``, in place."""
 
@@ -82,6 +85,8 @@ class ResidualRun:
     ----------
     largest : float
         The largest correlation met: with "l1" no voter is taken if lambda exceeds it.
+    missed : float
+        How far from its optimum a re-weighting ended; 0 where all reached theirs.
     """
 
     def __init__(
@@ -98,12 +103,13 @@ class ResidualRun:
         self.residual = target - (float(weights @ target) if intercept else 0.0)
         self.scale = float(np.sqrt(weights @ self.residual**2))
         self.keys: list[Hashable] = []
+        self._number: dict[Hashable, int] = {}
         self.means: list[float] = []
         self.alpha: dict[Hashable, float] = {}
         self.history = WeightHistory()
         self.falls: list[float] = []
         self.finished = self.scale == 0.0
-        self.largest = 0.0
+        self.largest = self.missed = 0.0
         self._start = self.residual.copy() if schedule.every else None
         self._gram = np.zeros((0, 0))
         self._b = np.zeros(0)
@@ -130,14 +136,17 @@ class ResidualRun:
         step = float(best[0]) - before
         fall, weight = step * (2.0 * found.c - step * found.eta), held + step
         if found.key not in self.alpha:
+            self._number[found.key] = len(self.keys)
             self.keys.append(found.key)
             self.means.append(found.mean)
             if self._start is not None:
                 self._add_products(found)
         self.source.subtract(self.residual, found.key, step, found.mean)
         self.alpha[found.key] = weight
+        if self._start is None:
+            self.source.forget(found.key)
         if not self.schedule.is_due(len(self.history) + 1):
-            self.history.add(np.array([self.keys.index(found.key)]), np.array([weight]))
+            self.history.add(np.array([self._number[found.key]]), np.array([weight]))
             self.falls.append(fall)
             return
         self._reweight(fall)
@@ -158,7 +167,9 @@ class ResidualRun:
         """All weights of the committee anew."""
         before = np.array([self.alpha[key] for key in self.keys])
         weights = before.copy()
-        reweight(self._gram, self._b, weights, self.penalty, 0.5 * self.schedule.tol * self.scale)
+        wanted = 0.5 * self.schedule.tol * self.scale
+        reached = reweight(self._gram, self._b, weights, self.penalty, wanted)
+        self.missed = max(self.missed, reached) if reached > wanted + NOISE * self.largest else self.missed
         for key, mean, step in zip(self.keys, self.means, (weights - before).tolist(), strict=True):
             if step:
                 self.source.subtract(self.residual, key, step, mean)

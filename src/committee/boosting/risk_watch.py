@@ -32,7 +32,7 @@ class RiskWatch:
         start = trained.y @ trained.weights if trained.intercept else np.zeros(trained.n_outputs)
         self.residual = target.y - start[:, None]
         self.weight: list[dict[int, float]] = [{} for _ in voters.runs]
-        self._votes: dict[tuple[int, int], F64] = {}
+        self._votes: dict[tuple[int, int], NDArray[np.int8]] = {}
         self.risks = [self._risk()]
 
     def _risk(self) -> float:
@@ -52,13 +52,10 @@ class RiskWatch:
             step = now - self.weight[k].get(j, 0.0)
             if step:
                 self.weight[k][j] = now
-                self.residual[k] -= step * self._centred(k, j)
-
-    def _centred(self, k: int, j: int) -> F64:
-        if (k, j) not in self._votes:
-            mean = self.voters.mean(k, np.array([j]))[0] if self.target.intercept else 0.0
-            self._votes[k, j] = self.voters.votes_on(self.rows, k, j) - mean
-        return self._votes[k, j]
+                mean = float(self.voters.mean(k, np.array([j]))[0]) if self.target.intercept else 0.0
+                if (k, j) not in self._votes:
+                    self._votes[k, j] = self.voters.votes_on(self.rows, k, j)
+                self.residual[k] -= step * (self._votes[k, j] - mean)
 
     @property
     def best(self) -> int:

@@ -105,6 +105,10 @@ class StumpSource:
             self._votes[key] = self.votes_on(self.codes, key)
         return self._votes[key]
 
+    def forget(self, key: Hashable) -> None:
+        """As `VoterSource.forget`; stumps can be cast again."""
+        self._votes.pop(key, None)
+
     def votes_on(self, codes: NDArray[np.uint8] | NDArray[np.uint16], key: Hashable) -> I8:
         """What a voter says of other rows in the same bins."""
         f, by_bin = self._by_bin(key)
@@ -157,6 +161,11 @@ class _Trained:
         """As `VoterSource.votes`."""
         assert isinstance(key, int)
         return self._votes[key]
+
+    def forget(self, key: Hashable) -> None:
+        """As `VoterSource.forget`: a byte for each row."""
+        assert isinstance(key, int)
+        self._votes[key] = np.empty(0, dtype=np.int8)
 
     def subtract(self, residual: F64, key: Hashable, step: float, mean: float) -> None:
         """As `VoterSource.subtract`."""

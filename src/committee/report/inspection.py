@@ -124,9 +124,11 @@ def _further(model: Any) -> Grid:
     rows: list[tuple[str, str]] = []
     for name in model._stored_attributes:
         value = getattr(model, name, None)
-        if isinstance(value, np.ndarray) and value.dtype.kind == "f" and "margin" in name and value.ndim == 1:
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f" and name.endswith("margins_") and value.ndim == 1:
             known = value[np.isfinite(value)]
             rows += [(f"{name} {what}", text) for what, text in describe_margins(known)] if known.size else []
+        elif isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.ndim == 1 and 0 < value.size <= 10:
+            rows.append((name, ", ".join(f"{number:.4g}" for number in value.tolist())))
         elif isinstance(value, float):
             rows.append((name, f"{value:.4g}"))
         elif isinstance(value, int | str):
