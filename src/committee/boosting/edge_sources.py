@@ -17,7 +17,7 @@ from committee.estimator import seeded
 from committee.rows import Rows
 from committee.voters.estimators import EstimatorVoters
 from committee.voters.forest import Forest
-from committee.voters.growing import GrowthLimits, grower, leaf_labels, plant
+from committee.voters.growing import GrowthLimits, grower, plant, signed_votes
 from committee.voters.protocol import Voters
 from committee.voters.signed import SignedVoters
 from committee.voters.stump_dictionary import StumpDictionary, Stumps
@@ -178,14 +178,8 @@ class StumpEdges(EdgeSource):
 
     def plant(self, found: list[Found], output: NDArray[np.intp] | None, n_classes: int) -> Forest:
         """As `EdgeSource.plant`."""
-        stumps = [stump for stump, _ in (one.voter for one in found)]
-        flip = np.array([flip for _, flip in (one.voter for one in found)])
-        joined = Stumps(
-            np.concatenate([stump.feature for stump in stumps]),
-            np.concatenate([stump.bin for stump in stumps]),
-            np.concatenate([stump.missing for stump in stumps]),
-            tuple(None if stump.left is None else stump.left[0] for stump in stumps),
-        )
+        joined = Stumps.joined([one.voter[0] for one in found])
+        flip = np.array([one.voter[1] for one in found])
         return self.dictionary.plant(joined, n_classes=n_classes, output=output, flip=flip)
 
 
@@ -242,9 +236,7 @@ class TreeEdges(TrainedEdges):
 
     def _train(self, weights: F64, y: I8) -> tuple[Any, I8]:
         tree = self.grower.grow_classes((y > 0).astype(np.uint16), weights, None, 0)
-        label = leaf_labels(tree)
-        votes = (2 * label[tree.leaf_of_row] - 1).astype(np.int8)
-        tree.forget_rows()
+        label, votes = signed_votes(tree)
         return (tree, label), votes
 
     def plant(self, found: list[Found], output: NDArray[np.intp] | None, n_classes: int) -> Forest:

@@ -24,6 +24,7 @@ from committee.boosting.quad_voters import Classifiers, EveryStump, FiniteStumps
 from committee.boosting.risk_watch import RiskWatch
 from committee.boosting.vote_penalty import Penalty
 from committee.complexity import rademacher_of_stumps, theory_alpha
+from committee.data.binning import Binned
 from committee.estimator import CommitteeClassifier, CommitteeEstimator
 from committee.fit_tasks import FitTasks
 from committee.held_out import held_out_rows
@@ -207,8 +208,7 @@ class QuadBoost(CommitteeEstimator):
             binned, stumps = stumps_binned(
                 rows, self.table_, self.dictionary, self.n_thresholds, self.thresholds, self.max_bins, threads
             )
-            cells = _core.Cells(binned.codes, binned.bins.n_bins, threads)
-            penalty = self._penalty(lambda: self._complexity(stumps, cells, rows.weights, seed))
+            penalty = self._penalty(lambda: self._complexity(binned, stumps, rows.weights, seed))
             small = self._products_pay(len(rows), stumps, target.n_outputs)
             return (FiniteStumps if small else EveryStump)(binned, stumps, target, penalty, schedule, threads)
         penalty = self._penalty(self._no_complexity)
@@ -248,8 +248,9 @@ class QuadBoost(CommitteeEstimator):
             self.strength_ = float(self.alpha)
         return Penalty(self.penalty, self.strength_)
 
-    def _complexity(self, stumps: StumpDictionary, cells: _core.Cells, weights: F64, seed: int) -> float:
+    def _complexity(self, binned: Binned, stumps: StumpDictionary, weights: F64, seed: int) -> float:
         """Rademacher complexity of the stumps on the training rows."""
+        cells = _core.Cells(binned.codes, binned.bins.n_bins, n_threads(self.n_jobs))
         found = rademacher_of_stumps(
             stumps, cells, len(weights), sample_weight=weights, constant=self.fit_intercept, random_state=seed
         )

@@ -384,16 +384,7 @@ def _residual_runs(sources: Sequence[Any], target: Target, penalty: Penalty, sch
 
 def _planted_stumps(dictionary: StumpDictionary, parts: list[Any], target: Target, output: NDArray[np.intp]) -> Forest:
     """Stumps of all runs as one forest."""
-    stumps, flip = [part[0] for part in parts], np.concatenate([part[1] for part in parts])
-    left: list[Any] = []
-    for some in stumps:
-        left += [None] * len(some) if some.left is None else list(some.left)
-    joined = Stumps(
-        np.concatenate([some.feature for some in stumps]),
-        np.concatenate([some.bin for some in stumps]),
-        np.concatenate([some.missing for some in stumps]),
-        tuple(left),
-    )
+    joined, flip = Stumps.joined([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
     if target.labels:
         return dictionary.plant(joined, flip=flip)
     return dictionary.plant(joined, n_classes=target.n_outputs, output=output, flip=flip)

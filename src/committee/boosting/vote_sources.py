@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from typing import Any, ClassVar
 
@@ -13,7 +14,7 @@ from committee import _core
 from committee.boosting.residual_run import Found
 from committee.boosting.vote_penalty import Penalty, first_largest
 from committee.estimator import seeded
-from committee.voters.growing import leaf_labels
+from committee.voters.growing import signed_votes
 from committee.voters.stump_dictionary import StumpDictionary, Stumps
 
 F64 = NDArray[np.float64]
@@ -133,7 +134,7 @@ class StumpSource:
         return Stumps(np.array(feature, np.int32), np.array(bin, np.int32), np.array(missing, np.int8), tuple(left))
 
 
-class _Trained:
+class _Trained(ABC):
     """Voters that are trained for the residual: its signs are the classes, its sizes the row weights."""
 
     def __init__(self, penalty: Penalty, *, intercept: bool) -> None:
@@ -154,8 +155,9 @@ class _Trained:
     _needs_both: ClassVar[bool] = False
     """Whether a training set of one class is refused."""
 
+    @abstractmethod
     def _train(self, positive: NDArray[np.bool_], weights: F64) -> I8:
-        raise NotImplementedError
+        """The votes of a new voter, +1 where it takes the residual for positive."""
 
     def votes(self, key: Hashable) -> I8:
         """As `VoterSource.votes`."""
@@ -195,9 +197,7 @@ class TreeSource(_Trained):
 
     def _train(self, positive: NDArray[np.bool_], weights: F64) -> I8:
         tree = self.grower.grow_classes(positive.astype(np.uint16), weights, None, self.seed + len(self.trees))
-        label = leaf_labels(tree)
-        votes = (2 * label[tree.leaf_of_row] - 1).astype(np.int8)
-        tree.forget_rows()
+        label, votes = signed_votes(tree)
         self.trees.append(tree)
         self.labels.append(label)
         return votes

@@ -140,6 +140,17 @@ def leaf_labels(tree: GrownTree) -> NDArray[np.int32]:
     return np.where(tree.feature < 0, heaviest_class(tree.sums), -1).astype(np.int32)
 
 
+def signed_votes(tree: GrownTree) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
+    """The label of each leaf of a tree of two classes, and the votes of its training rows, -1 or +1.
+
+    The tree forgets its rows then.
+    """
+    label = leaf_labels(tree)
+    votes = (2 * label[tree.leaf_of_row] - 1).astype(np.int8)
+    tree.forget_rows()
+    return label, votes
+
+
 def class_shares(tree: GrownTree) -> NDArray[np.float64]:
     """Each node's class weights as shares ``(N, K)``; a node without weight says nothing (uniform)."""
     total = tree.sums.sum(axis=1, keepdims=True)

@@ -43,6 +43,19 @@ class Stumps:
     def __len__(self) -> int:
         return len(self.feature)
 
+    @classmethod
+    def joined(cls, parts: Sequence[Stumps]) -> Stumps:
+        """The stumps of all parts, one after the other; there is at least one part."""
+        left: list[NDArray[np.bool_] | None] = []
+        for part in parts:
+            left += [None] * len(part) if part.left is None else list(part.left)
+        return cls(
+            np.concatenate([part.feature for part in parts]),
+            np.concatenate([part.bin for part in parts]),
+            np.concatenate([part.missing for part in parts]),
+            tuple(left),
+        )
+
     def by_bin(self, t: int, n_bins: int, categorical: bool) -> NDArray[np.int8]:
         """Votes of stump t on each bin of its column, the one for missing values last, ``(n_bins + 1,)``."""
         subset = None if self.left is None else self.left[t]
