@@ -21,6 +21,7 @@ NAMES = (
     "sbpmt",
     "quadboost",
     "lpboost",
+    "nesting",
 )
 
 

@@ -16,4 +16,6 @@ NB_MODULE(_core, m) {
   committee::register_leaf_models(m);
   committee::register_cells(m);
   committee::register_coordinate_descent(m);
+  committee::register_soft_stumps(m);
+  committee::register_vote_graph(m);
 }

@@ -18,7 +18,10 @@ from sklearn.preprocessing import StandardScaler
 from committee import (
     AbstainingStump,
     AdaBoostClassifier,
+    BoostingTreeClassifier,
     GradientBoostingClassifier,
+    MatryoshkaClassifier,
+    ProbabilisticAdaBoostClassifier,
     QuadBoostClassifier,
     QuadBoostClassifierCV,
     RandomForestClassifier,
@@ -38,6 +41,11 @@ ENSEMBLES = [
     RandomForestClassifier(6, random_state=0),
     QuadBoostClassifier(None, n_estimators=6, fit_intercept=False),
     QuadBoostClassifier(None, n_estimators=6, dictionary="trees", fit_intercept=False),
+    ProbabilisticAdaBoostClassifier(6),
+    BoostingTreeClassifier(6),
+    BoostingTreeClassifier(6, voter=GaussianNB()),
+    MatryoshkaClassifier(levels=3),
+    MatryoshkaClassifier("greedy", max_voters=6),
 ]
 SINGLE = [TreeVoter(max_depth=3), AbstainingStump()]
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -11,10 +12,13 @@ import committee
 from committee import (
     AbstainingStump,
     AdaBoostClassifier,
+    BoostingTreeClassifier,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     LogitBoostClassifier,
     LPBoostClassifier,
+    MatryoshkaClassifier,
+    ProbabilisticAdaBoostClassifier,
     ProbitBoostClassifier,
     ProbitModelTreeClassifier,
     QuadBoostClassifier,
@@ -69,6 +73,15 @@ LEARNERS = [
     QuadBoostClassifierCV("linf", n_alphas=3, n_estimators=[5, 20], cv=2),
     QuadBoostRegressor(n_estimators=50),
     QuadBoostRegressor("l2", alpha=0.1, n_estimators=20, dictionary="trees", reweight="fully_corrective"),
+    ProbabilisticAdaBoostClassifier(10),
+    ProbabilisticAdaBoostClassifier(3, voter=GaussianNB(), method="likely_path"),
+    ProbabilisticAdaBoostClassifier(14, method="majority", n_paths=20),
+    BoostingTreeClassifier(12),
+    BoostingTreeClassifier(12, choose="drop", method="majority"),
+    BoostingTreeClassifier(12, softness=0.0, method="sampled"),
+    MatryoshkaClassifier(),
+    MatryoshkaClassifier("greedy", max_voters=12),
+    MatryoshkaClassifier([3, 2], collect="sign", n_draws=5),
     TreeRegressor(),
     TreeRegressor(max_depth=3, max_bins=8),
     GradientBoostingClassifier(n_estimators=5, min_samples_leaf=1),
@@ -103,6 +116,8 @@ def expected_failures(learner: Any) -> dict[str, str]:
     if isinstance(learner, RandomForestClassifier | RandomForestRegressor) or getattr(learner, "subsample", 1.0) < 1.0:
         # and of its own forests
         return {WEIGHTS: "rows are drawn as a whole, however much they weigh (2026-11-21)"}
+    if getattr(learner, "n_draws", None) is not None:
+        return {WEIGHTS: "answers are drawn for rows, and a row of weight k is asked once (2026-11-21)"}
     if not isinstance(learner, AdaBoostClassifier | QuadBoostClassifier):
         return {}
     if isinstance(getattr(learner, "voter", None), DecisionTreeClassifier):

@@ -104,5 +104,7 @@ void register_linear_boost(nb::module_& m);
 void register_leaf_models(nb::module_& m);
 void register_cells(nb::module_& m);
 void register_coordinate_descent(nb::module_& m);
+void register_soft_stumps(nb::module_& m);
+void register_vote_graph(nb::module_& m);
 
 }  // namespace committee

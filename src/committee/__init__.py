@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from committee.boosting.quadboost import QuadBoostClassifier, QuadBoostRegressor
     from committee.boosting.quadboost_cv import QuadBoostClassifierCV
     from committee.boosting.quadboost_path import quadboost_path
+    from committee.nesting.boosting_tree import BoostingTreeClassifier
+    from committee.nesting.matryoshka import MatryoshkaClassifier
+    from committee.nesting.probabilistic_adaboost import ProbabilisticAdaBoostClassifier
     from committee.regression_vote import RegressionCommittee
     from committee.store import ModelFileError, load
     from committee.vote import Committee
@@ -42,6 +45,9 @@ LEARNERS: dict[str, str] = {
     "QuadBoostClassifier": "committee.boosting.quadboost",
     "QuadBoostClassifierCV": "committee.boosting.quadboost_cv",
     "QuadBoostRegressor": "committee.boosting.quadboost",
+    "ProbabilisticAdaBoostClassifier": "committee.nesting.probabilistic_adaboost",
+    "BoostingTreeClassifier": "committee.nesting.boosting_tree",
+    "MatryoshkaClassifier": "committee.nesting.matryoshka",
     "TreeVoter": "committee.voters.tree",
     "AbstainingStump": "committee.voters.stump",
     "TreeRegressor": "committee.voters.tree_regressor",
@@ -61,6 +67,10 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "sbpmt": ("SBPMTClassifier", {}),
     "quadboost": ("QuadBoostClassifier", {}),
     "quadboost_cv": ("QuadBoostClassifierCV", {}),
+    "probabilistic_adaboost": ("ProbabilisticAdaBoostClassifier", {}),
+    "boosting_tree": ("BoostingTreeClassifier", {}),
+    "matryoshka": ("MatryoshkaClassifier", {}),
+    "greedy_matryoshka": ("MatryoshkaClassifier", {"shape": "greedy"}),
     "subagging": ("SubaggingClassifier", {}),
     "probit_model_tree": ("ProbitModelTreeClassifier", {}),
     "probit_boost": ("ProbitBoostClassifier", {}),
@@ -83,12 +93,15 @@ __all__ = [
     "MODELS",
     "AbstainingStump",
     "AdaBoostClassifier",
+    "BoostingTreeClassifier",
     "Committee",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
     "LPBoostClassifier",
     "LogitBoostClassifier",
+    "MatryoshkaClassifier",
     "ModelFileError",
+    "ProbabilisticAdaBoostClassifier",
     "ProbitBoostClassifier",
     "ProbitModelTreeClassifier",
     "QuadBoostClassifier",

@@ -4,15 +4,17 @@ Every kernel releases the GIL, takes C-contiguous arrays and returns new NumPy a
 ``n_threads`` is a ceiling: small work stays on one thread, and the bits of every result are the same for any value.
 """
 
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 F64: TypeAlias = NDArray[np.float64]
+F32: TypeAlias = NDArray[np.float32]
 I64: TypeAlias = NDArray[np.int64]
 I32: TypeAlias = NDArray[np.int32]
 I8: TypeAlias = NDArray[np.int8]
+U64: TypeAlias = NDArray[np.uint64]
 U32: TypeAlias = NDArray[np.uint32]
 U16: TypeAlias = NDArray[np.uint16]
 U8: TypeAlias = NDArray[np.uint8]
@@ -409,3 +411,125 @@ def lasso_path(
     Voters ``start[g]:start[g + 1]`` are much alike and are settled together. Each lambda ends with a gap of at most
     ``tol``, or after ``max_sweeps`` sweeps.
     """
+
+# --- soft_stump.hpp, stump_search.hpp, branch_weights.hpp ---------------------------------------------------
+
+RowWeights = TypeVar("RowWeights", bound=F32 | F64)
+
+class StumpSearch:
+    """Finds the stump of least Z on a binned table, for one vector of row weights after the other.
+
+    A stump answers + with probability q; with W by answer and label, Z = 2 sqrt(W++ W+-) + 2 sqrt(W-+ W--).
+    ``labels`` are 0 or 1, 1 is +. ``positions`` has a value for each bin of every column, the missing ones left out,
+    end to end; ``edges`` those between them; categories have positions (of no effect) and no edges. ``softness[j]`` is
+    that of the column's stumps, q = Phi((position - edge) / softness), and 0 makes them hard. A soft stump tries all
+    edges of its column, or 128 that share them out evenly.
+    """
+
+    def __init__(
+        self,
+        codes: Codes,
+        n_bins: I32,
+        categorical: U8,
+        labels: U8,
+        positions: F64,
+        edges: F64,
+        edge_offset: I64,
+        softness: F64,
+        n_threads: int,
+    ) -> None: ...
+    def best(self, weights: F32 | F64) -> tuple[int, int, bool, float, float, U32 | None]:
+        """Feature, edge, ascending, missing, Z and the words of the categories; of equal Z the first.
+
+        ``edge`` counts within the column, and is -1 for categories; ``ascending`` is such that + is the side of the
+        positive class. ``missing`` is q of a missing value: 0 or 1 if there are any, else the share of the weight that
+        is answered with +. Bit c of the words: category c is answered with +; categories without weight are answered as
+        most of the weight is. Z is in units of weight. Feature -1: no stump has a smaller Z than that of one side.
+        """
+
+def stump_probabilities(
+    X: F64,
+    feature: I32,
+    threshold: F64,
+    softness: F64,
+    ascending: U8,
+    missing: F64,
+    category_offset: I64,
+    category_bits: U32,
+    n_threads: int,
+) -> F64:
+    """q of T stumps on every row, ``(n, T)``, to 13 digits in both tails.
+
+    Phi((x - c) / s), or Phi((c - x) / s) where it is not ascending; s = 0: 1 where x > c, else 0, or the other way.
+    ``category_bits[category_offset[t]:category_offset[t + 1]]``: bit c set: category c has q = 1, all others 0, known
+    or not, whatever ``ascending`` says. NaN has q = ``missing``.
+    """
+
+def branch_sums(weights: F32 | F64, q: F64, labels: U8, n_threads: int) -> F64:
+    """[[W++, W+-], [W-+, W--]]: weight by answer, then by label."""
+
+def branch_weights(
+    weights: RowWeights, q: F64, labels: U8, factors: F64, n_threads: int
+) -> tuple[RowWeights, RowWeights]:
+    """Weights that go on with each answer: w q ``factors[0, y]`` and w (1 - q) ``factors[1, y]``.
+
+    As in `branch_sums` the first column of ``factors`` is for rows of label 1, the second for those of label 0.
+    """
+
+def joined_weights(weights: RowWeights, q: F64, labels: U8, factors: F64, n_threads: int) -> RowWeights:
+    """The sum of both `branch_weights`: where either answer leads to the same voter."""
+
+# --- vote_graph.hpp, likely_path.hpp, draws.hpp -------------------------------------------------------------
+
+class StumpGraph:
+    """Graphs of stumps, one behind the other: nodes ``start[d]:start[d + 1]`` are score d's, which begins at the first.
+
+    Node t asks stump t; + adds ``vote[t, 0]`` and leads to ``next[t, 0]``, - adds ``vote[t, 1]`` and leads to
+    ``next[t, 1]``: a later node of the same score, or -1, out.
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        feature: I32,
+        threshold: F64,
+        softness: F64,
+        ascending: U8,
+        missing: F64,
+        category_offset: I64,
+        category_bits: U32,
+        next: I32,
+        vote: F64,
+        start: I64,
+    ) -> None: ...
+    def expected(self, X: F64, n_threads: int) -> tuple[F64, F64]:
+        """Expected scores ``(n, D)`` over all paths, and the expected number of voters that a row meets ``(n,)``."""
+    def reach(self, X: F64, n_threads: int) -> F64:
+        """The probability that a row comes to a node, ``(n, T)``."""
+    def likely(self, X: F64, n_threads: int) -> tuple[F64, I32]:
+        """Scores ``(n, D)`` of the path that says + where q > 1/2, else -; and how many voters it meets, ``(n,)``.
+
+        Stumps compare x with their threshold and compute no q: one that rounds to 1/2 is still on its side of it.
+        """
+    def sampled(self, X: F64, keys: U64, n_paths: int, n_threads: int) -> tuple[F64, I64, F64]:
+        """Scores ``(n, D)`` of the last of some paths, how many have a score above 0, and the mean number of voters.
+
+        A row says + where u < q, with u = s(s(key + g (path + 1)) + g (node + 1)) / 2**64 cut to 53 bits, s the
+        scrambling of SplitMix64 and g = 0x9e3779b97f4a7c15: a row's draws depend on nothing but its key.
+        """
+
+class MatrixGraph:
+    """A `StumpGraph` whose voters' probabilities come as a matrix ``q`` ``(n, T)``."""
+
+    def __init__(self, next: I32, vote: F64, start: I64) -> None: ...
+    def expected(self, q: F64, n_threads: int) -> tuple[F64, F64]:
+        """As `StumpGraph.expected`."""
+    def reach(self, q: F64, n_threads: int) -> F64:
+        """As `StumpGraph.reach`."""
+    def likely(self, q: F64, n_threads: int) -> tuple[F64, I32]:
+        """As `StumpGraph.likely`."""
+    def sampled(self, q: F64, keys: U64, n_paths: int, n_threads: int) -> tuple[F64, I64, F64]:
+        """As `StumpGraph.sampled`."""
+
+def row_keys(X: F64, seed: int, n_threads: int) -> U64:
+    """A key for each row that depends on its values and the seed alone; -0.0 is 0.0, and all NaN are one."""

@@ -22,8 +22,8 @@ class FitTasks:
         Whose fit it is.
     X, y, sample_weight
         As its fit got them.
-    most : int
-        Most parts.
+    most : int or None
+        Most parts; None where only the rows will tell.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class FitTasks:
         Whether anyone is told: rounds that take microseconds need not be told one by one to nobody.
     """
 
-    def __init__(self, estimator: CallbackSupportMixin, X: Any, y: Any, sample_weight: Any, most: int) -> None:
+    def __init__(self, estimator: CallbackSupportMixin, X: Any, y: Any, sample_weight: Any, most: int | None) -> None:
         self._context = estimator._init_callback_context(max_subtasks=most)
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         self.watched = bool(getattr(estimator, "_skl_callbacks", ()))

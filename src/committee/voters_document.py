@@ -5,6 +5,7 @@ themselves are written and read by the functions that the caller hands in.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -22,9 +23,13 @@ if TYPE_CHECKING:
     from committee.voters.committees import BoostedCommittees
     from committee.voters.estimators import EstimatorVoters
     from committee.voters.model_forest import ModelForest
+    from committee.voters.path_majority import PathMajority
     from committee.voters.signed import SignedVoters
+    from committee.voters.vote_graph import VoteGraph
 
-    StoredVoters: TypeAlias = Forest | Rounds | EstimatorVoters | SignedVoters | ModelForest | BoostedCommittees
+    StoredVoters: TypeAlias = (
+        Forest | Rounds | EstimatorVoters | SignedVoters | ModelForest | BoostedCommittees | VoteGraph | PathMajority
+    )
 
 Document: TypeAlias = dict[str, Any]
 Arrays: TypeAlias = dict[str, NDArray[Any]]
@@ -93,7 +98,9 @@ def describe_voters(
     from committee.voters.estimators import EstimatorVoters
     from committee.voters.linear_scores import LinearScores
     from committee.voters.model_forest import ModelForest
+    from committee.voters.path_majority import PathMajority
     from committee.voters.signed import SignedVoters
+    from committee.voters.vote_graph import VoteGraph
 
     if isinstance(voters, Forest):
         return _describe_forest(voters, arrays, prefix)
@@ -110,6 +117,10 @@ def describe_voters(
         arrays[prefix + "output"] = voters.output.astype(np.int64)
         members = describe_voters(voters.voters, owner, describe_member, arrays, prefix + "members.")
         return {"kind": "signed", "n_outputs": int(voters.n_outputs), "members": members}
+    if isinstance(voters, VoteGraph | PathMajority):
+        from committee.graph_document import describe_graph
+
+        return describe_graph(voters, describe_member, arrays, prefix)
     if isinstance(voters, EstimatorVoters) and voters.features is None:
         return {
             "kind": "estimators",
@@ -207,7 +218,12 @@ def rebuild_voters(document: Document, rebuild_member: RebuildMember, arrays: Ar
         return _rebuild_estimators(document, rebuild_member, arrays, prefix)
     if kind == "signed":
         return _rebuild_signed(document, rebuild_member, arrays, prefix)
-    known = "'forest', 'rounds', 'model_trees', 'linear_scores', 'committees', 'estimators' and 'signed'"
+    if kind == "graph":
+        from committee.graph_document import rebuild_graph
+
+        graph: StoredVoters = rebuild_graph(document, rebuild_member, partial(_take_of, arrays), arrays, prefix)
+        return graph
+    known = "'forest', 'rounds', 'model_trees', 'linear_scores', 'committees', 'estimators', 'signed' and 'graph'"
     raise ValueError(f"voters are of kind {kind!r}; known are {known}")
 
 
@@ -342,18 +358,28 @@ def check_fit(voters: "StoredVoters", n_features: int, n_classes: int | None, ta
     ``check_fit(voters, 4, 3, model.table_)`` for a classifier of three classes.
     """
     from committee.voters.estimators import EstimatorVoters
+    from committee.voters.path_majority import PathMajority
     from committee.voters.signed import SignedVoters
+    from committee.voters.vote_graph import VoteGraph
 
     if n_classes is not None and voters.n_classes != n_classes:
         raise ValueError(f"the voters are for {voters.n_classes} classes; there are {n_classes}")
     if isinstance(voters, SignedVoters):
         voters = voters.voters
-    if isinstance(voters, EstimatorVoters):
+    if isinstance(voters, VoteGraph | PathMajority):
+        from committee.graph_document import check_stumps
+        from committee.graph_document import widths as graph_widths
+
+        widths = graph_widths(voters)
+    elif isinstance(voters, EstimatorVoters):
         widths = [member.n_features_in_ for member in voters.estimators]
     else:
         widths = [voters.n_features]
     if any(width != n_features for width in widths):
         raise ValueError(f"the voters are for {widths[0]} columns; n_features is {n_features}")
+    if isinstance(voters, VoteGraph | PathMajority):
+        check_stumps(voters, table)
+        return
     if isinstance(voters, EstimatorVoters):
         return
     if isinstance(voters, (Forest, Rounds)):
@@ -399,6 +425,14 @@ def rebuild_classes(document: Document) -> NDArray[Any]:
     if not np.all(classes[:-1] < classes[1:]):
         raise ValueError("classes are not sorted and unique")
     return classes
+
+
+def _take_of(arrays: Arrays, name: str, of: type[np.generic], ndim: int) -> NDArray[Any]:
+    """An array of that type and as many dimensions."""
+    array = take(arrays, name)
+    if array.dtype != of or array.ndim != ndim:
+        raise ValueError(f"{name} is {array.dtype} of {array.ndim} dimensions; it must be {np.dtype(of)} of {ndim}")
+    return array
 
 
 def take(arrays: Arrays, name: str) -> NDArray[Any]:

@@ -7,7 +7,7 @@ from math import log2
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import digamma, gammaln
+from scipy.special import betaln, digamma, gammaln
 
 from committee.bounds.arguments import count, number
 from committee.bounds.result import Bound
@@ -60,7 +60,8 @@ def tree_factor(n_nodes: ArrayLike, rho: ArrayLike) -> F64:
     0.46561725
     """
     T, r = _checked(n_nodes, rho)
-    return np.asarray(np.exp(gammaln(T + r) - gammaln(T + 1.0) - gammaln(r)))
+    # the beta function keeps the digits that the difference of two large logarithms of gamma functions loses
+    return np.asarray(np.where(T > 0.0, np.exp(-betaln(np.maximum(T, 1e-300), r)) / np.maximum(T, 1e-300), 1.0))
 
 
 def slope_in_nodes(n_nodes: ArrayLike, rho: ArrayLike) -> F64:

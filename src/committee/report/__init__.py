@@ -1,15 +1,21 @@
 """Tables, pictures and the HTML report."""
 
+from committee.report.bound_display import BoundDisplay
 from committee.report.displays import ComparisonDisplay, MarginDisplay, SizeDisplay
+from committee.report.doll_display import DollDisplay
 from committee.report.model_displays import CoefficientMapDisplay, ContributionDisplay
+from committee.report.nest_display import NestDisplay
 from committee.report.path_display import QuadBoostPathDisplay
 from committee.report.risk_display import RiskPathDisplay
 
 __all__ = [
+    "BoundDisplay",
     "CoefficientMapDisplay",
     "ComparisonDisplay",
     "ContributionDisplay",
+    "DollDisplay",
     "MarginDisplay",
+    "NestDisplay",
     "QuadBoostPathDisplay",
     "RiskPathDisplay",
     "SizeDisplay",

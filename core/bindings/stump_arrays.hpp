@@ -1,0 +1,29 @@
+// The arrays of soft stumps as they come from Python.
+#pragma once
+
+#include "../soft_stump.hpp"
+#include "arrays.hpp"
+
+namespace committee {
+
+inline SoftStumpArrays stump_arrays(std::int64_t n_features, const In1<std::int32_t>& feature,
+                                    const In1<double>& threshold, const In1<double>& softness,
+                                    const In1<std::uint8_t>& ascending, const In1<double>& missing,
+                                    const In1<std::int64_t>& category_offset, const In1<std::uint32_t>& category_bits) {
+  const std::size_t n = feature.size();
+  require(threshold.size() == n && softness.size() == n && ascending.size() == n && missing.size() == n &&
+              category_offset.size() == n + 1,
+          "stumps: the arrays differ in length");
+  return {n_features,
+          static_cast<std::int64_t>(n),
+          static_cast<std::int64_t>(category_bits.size()),
+          feature.data(),
+          threshold.data(),
+          softness.data(),
+          ascending.data(),
+          missing.data(),
+          category_offset.data(),
+          category_bits.data()};
+}
+
+}  // namespace committee

@@ -1,0 +1,199 @@
+#include "../vote_graph.hpp"
+
+#include "../draws.hpp"
+#include "../likely_path.hpp"
+#include "stump_arrays.hpp"
+
+namespace committee {
+namespace {
+
+VoteGraph graph_of(const In2<std::int32_t>& next, const In2<double>& vote, const In1<std::int64_t>& start) {
+  require(next.shape(1) == 2 && vote.shape(1) == 2 && vote.shape(0) == next.shape(0),
+          "graph: next and vote must be (n_nodes, 2)");
+  require(start.size() >= 2, "graph: start needs one number per score, and one more");
+  return VoteGraph({static_cast<std::int64_t>(next.shape(0)), static_cast<std::int64_t>(start.size()) - 1, next.data(),
+                    vote.data(), start.data()});
+}
+
+// What is asked of a graph, for either source of probabilities.
+class AskedGraph {
+ public:
+  template <class Source>
+  static nb::tuple expected(const VoteGraph& graph, const Source& source, std::size_t n, int n_threads) {
+    const auto D = static_cast<std::size_t>(graph.n_graphs());
+    std::vector<double> scores, cost;
+    {
+      nb::gil_scoped_release release;
+      scores.resize(n * D);
+      cost.resize(n);
+      Crew crew(n_threads);
+      expect(graph, source, static_cast<std::int64_t>(n), {scores.data(), cost.data(), nullptr}, crew);
+    }
+    return nb::make_tuple(array_of(std::move(scores), {n, D}), array_of(std::move(cost)));
+  }
+
+  template <class Source>
+  static nb::object reach(const VoteGraph& graph, const Source& source, std::size_t n, int n_threads) {
+    const auto T = static_cast<std::size_t>(graph.size());
+    std::vector<double> found;
+    {
+      nb::gil_scoped_release release;
+      found.resize(n * T);
+      Crew crew(n_threads);
+      expect(graph, source, static_cast<std::int64_t>(n), {nullptr, nullptr, found.data()}, crew);
+    }
+    return array_of(std::move(found), {n, T});
+  }
+
+  static nb::tuple likely(const VoteGraph& graph, const LikelySteps& path, const SoftStumps* stumps,
+                          const In2<double>& rows, int n_threads) {
+    const std::size_t n = rows.shape(0);
+    const auto D = static_cast<std::size_t>(graph.n_graphs());
+    std::vector<double> scores;
+    std::vector<std::int32_t> steps;
+    {
+      nb::gil_scoped_release release;
+      scores.resize(n * D);
+      steps.resize(n);
+      Crew crew(n_threads);
+      path.walk(stumps, rows.data(), static_cast<std::int64_t>(rows.shape(1)), static_cast<std::int64_t>(n),
+                scores.data(), steps.data(), crew);
+    }
+    return nb::make_tuple(array_of(std::move(scores), {n, D}), array_of(std::move(steps)));
+  }
+
+  template <class Source>
+  static nb::tuple sampled(const VoteGraph& graph, const Source& source, std::size_t n, const In1<std::uint64_t>& keys,
+                           std::int64_t n_paths, int n_threads) {
+    require(keys.size() == n, "keys needs one number per row");
+    require(n_paths >= 1, "n_paths must be positive");
+    const auto D = static_cast<std::size_t>(graph.n_graphs());
+    std::vector<double> scores, steps;
+    std::vector<std::int64_t> positive;
+    {
+      nb::gil_scoped_release release;
+      scores.resize(n * D);
+      positive.resize(n * D);
+      steps.resize(n);
+      Crew crew(n_threads);
+      draw_paths(graph, source, static_cast<std::int64_t>(n),
+                 {keys.data(), n_paths, scores.data(), positive.data(), steps.data()}, crew);
+    }
+    return nb::make_tuple(array_of(std::move(scores), {n, D}), array_of(std::move(positive), {n, D}),
+                          array_of(std::move(steps)));
+  }
+};
+
+class PyStumpGraph {
+ public:
+  PyStumpGraph(std::int64_t n_features, In1<std::int32_t> feature, In1<double> threshold, In1<double> softness,
+               In1<std::uint8_t> ascending, In1<double> missing, In1<std::int64_t> category_offset,
+               In1<std::uint32_t> category_bits, In2<std::int32_t> next, In2<double> vote, In1<std::int64_t> start)
+      : stumps_(
+            stump_arrays(n_features, feature, threshold, softness, ascending, missing, category_offset, category_bits)),
+        graph_(graph_of(next, vote, start)),
+        likely_(LikelySteps::of_stumps(graph_, same_size(stumps_, graph_))) {}
+
+  nb::tuple expected(In2<double> X, int n_threads) const {
+    return AskedGraph::expected(graph_, source(X), X.shape(0), n_threads);
+  }
+  nb::object reach(In2<double> X, int n_threads) const {
+    return AskedGraph::reach(graph_, source(X), X.shape(0), n_threads);
+  }
+  nb::tuple likely(In2<double> X, int n_threads) const {
+    source(X);
+    return AskedGraph::likely(graph_, likely_, &stumps_, X, n_threads);
+  }
+  nb::tuple sampled(In2<double> X, In1<std::uint64_t> keys, std::int64_t n_paths, int n_threads) const {
+    return AskedGraph::sampled(graph_, source(X), X.shape(0), keys, n_paths, n_threads);
+  }
+
+ private:
+  static const SoftStumps& same_size(const SoftStumps& stumps, const VoteGraph& graph) {
+    require(stumps.size() == graph.size(), "graph: next needs one row per stump");
+    return stumps;
+  }
+  StumpSource source(const In2<double>& X) const {
+    require(static_cast<std::int64_t>(X.shape(1)) == stumps_.n_features(), "X has a different number of columns");
+    return {X.data(), stumps_};
+  }
+
+  SoftStumps stumps_;
+  VoteGraph graph_;
+  LikelySteps likely_;
+};
+
+class PyMatrixGraph {
+ public:
+  PyMatrixGraph(In2<std::int32_t> next, In2<double> vote, In1<std::int64_t> start)
+      : graph_(graph_of(next, vote, start)), likely_(LikelySteps::of_columns(graph_)) {}
+
+  nb::tuple expected(In2<double> q, int n_threads) const {
+    return AskedGraph::expected(graph_, source(q, n_threads), q.shape(0), n_threads);
+  }
+  nb::object reach(In2<double> q, int n_threads) const {
+    return AskedGraph::reach(graph_, source(q, n_threads), q.shape(0), n_threads);
+  }
+  nb::tuple likely(In2<double> q, int n_threads) const {
+    source(q, n_threads);
+    return AskedGraph::likely(graph_, likely_, nullptr, q, n_threads);
+  }
+  nb::tuple sampled(In2<double> q, In1<std::uint64_t> keys, std::int64_t n_paths, int n_threads) const {
+    return AskedGraph::sampled(graph_, source(q, n_threads), q.shape(0), keys, n_paths, n_threads);
+  }
+
+ private:
+  MatrixSource source(const In2<double>& q, int n_threads) const {
+    require(static_cast<std::int64_t>(q.shape(1)) == graph_.size(), "q needs one column per node");
+    const auto n = static_cast<std::int64_t>(q.size());
+    nb::gil_scoped_release release;
+    Crew crew(n_threads);
+    crew.each(n_blocks(n), n, [&](std::int64_t b) {
+      bool fine = true;
+      for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i)
+        fine &= (q.data()[i] >= 0.0) & (q.data()[i] <= 1.0);
+      require(fine, "q must lie in [0, 1]");
+    });
+    return {q.data(), graph_.size()};
+  }
+
+  VoteGraph graph_;
+  LikelySteps likely_;
+};
+
+nb::object py_row_keys(In2<double> X, std::uint64_t seed, int n_threads) {
+  std::vector<std::uint64_t> keys;
+  {
+    nb::gil_scoped_release release;
+    keys.resize(X.shape(0));
+    Crew crew(n_threads);
+    row_keys(X.data(), static_cast<std::int64_t>(X.shape(0)), static_cast<std::int64_t>(X.shape(1)), seed, keys.data(),
+             crew);
+  }
+  return array_of(std::move(keys));
+}
+
+}  // namespace
+
+void register_vote_graph(nb::module_& m) {
+  nb::class_<PyStumpGraph>(m, "StumpGraph")
+      .def(nb::init<std::int64_t, In1<std::int32_t>, In1<double>, In1<double>, In1<std::uint8_t>, In1<double>,
+                    In1<std::int64_t>, In1<std::uint32_t>, In2<std::int32_t>, In2<double>, In1<std::int64_t>>(),
+           "n_features"_a, "feature"_a.noconvert(), "threshold"_a.noconvert(), "softness"_a.noconvert(),
+           "ascending"_a.noconvert(), "missing"_a.noconvert(), "category_offset"_a.noconvert(),
+           "category_bits"_a.noconvert(), "next"_a.noconvert(), "vote"_a.noconvert(), "start"_a.noconvert())
+      .def("expected", &PyStumpGraph::expected, "X"_a.noconvert(), "n_threads"_a)
+      .def("reach", &PyStumpGraph::reach, "X"_a.noconvert(), "n_threads"_a)
+      .def("likely", &PyStumpGraph::likely, "X"_a.noconvert(), "n_threads"_a)
+      .def("sampled", &PyStumpGraph::sampled, "X"_a.noconvert(), "keys"_a.noconvert(), "n_paths"_a, "n_threads"_a);
+  nb::class_<PyMatrixGraph>(m, "MatrixGraph")
+      .def(nb::init<In2<std::int32_t>, In2<double>, In1<std::int64_t>>(), "next"_a.noconvert(), "vote"_a.noconvert(),
+           "start"_a.noconvert())
+      .def("expected", &PyMatrixGraph::expected, "q"_a.noconvert(), "n_threads"_a)
+      .def("reach", &PyMatrixGraph::reach, "q"_a.noconvert(), "n_threads"_a)
+      .def("likely", &PyMatrixGraph::likely, "q"_a.noconvert(), "n_threads"_a)
+      .def("sampled", &PyMatrixGraph::sampled, "q"_a.noconvert(), "keys"_a.noconvert(), "n_paths"_a, "n_threads"_a);
+  m.def("row_keys", &py_row_keys, "X"_a.noconvert(), "seed"_a, "n_threads"_a);
+}
+
+}  // namespace committee

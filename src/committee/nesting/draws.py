@@ -1,0 +1,83 @@
+"""How often an oracle is asked before its probabilities are believed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from math import log
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.voters.oracles import Estimate, estimated
+
+F64 = NDArray[np.float64]
+Ask: TypeAlias = Callable[[], NDArray[np.bool_]]
+"""One answer on every training row."""
+
+Stopping: TypeAlias = int | Literal["first_rise", "stopwatch"]
+"""A number of draws, or one of the document's two rules."""
+
+MOST_DRAWS = 1000
+"""Draws after which either rule ends: a voter that always answers alike never makes Z rise."""
+
+_LEAST = 1e-300
+"""Z of a voter that is never wrong, where a logarithm is taken of it."""
+
+
+def asked(
+    ask: Ask, Z: Callable[[F64], float], stopping: Stopping, estimate: Estimate, seconds: float
+) -> tuple[F64, int]:
+    """Draw answers until a rule says that it is enough, and estimate q.
+
+    "first_rise" draws until the estimate of Z rises for the first time. "stopwatch" compares how fast two things lower
+    the bound per second, in logarithms: once more is ln(Z' / Z) / s with s the seconds of the last draw, to go
+    on to the next voter, which is taken to be like this one, ln(Z_1) / S, Z_1 being Z after the first draw and S the
+    seconds of training and of that draw. (The document trains the next voter to see; a forecast wastes none.)
+
+    Parameters
+    ----------
+    ask : callable
+        Answers on all training rows, drawn anew at each call.
+    Z : callable
+        Normaliser of an estimate of q.
+    stopping : int, "first_rise" or "stopwatch"
+        The rule.
+    estimate : {"map", "ml"}
+        How q is told from draws.
+    seconds : float
+        What training the voter took.
+
+    Returns
+    -------
+    q : float64 array (n,)
+        The estimate.
+    n_draws : int
+        How many were drawn.
+
+    References
+    ----------
+    E. Grossmann, A theory of probabilistic boosting, decision trees and matryoshki, section 3.2.
+    """
+    begun = time.perf_counter()
+    count = ask().astype(np.int64)
+    q, R = estimated(count, 1, estimate), 1
+    last = log(max(Z(q), _LEAST))
+    on = last / max(seconds + time.perf_counter() - begun, 1e-9)
+    most = MOST_DRAWS if isinstance(stopping, str) else stopping
+    while most > R:
+        begun = time.perf_counter()
+        count += ask()
+        R += 1
+        q = estimated(count, R, estimate)
+        if not isinstance(stopping, str):
+            continue
+        now = log(max(Z(q), _LEAST))
+        if stopping == "first_rise" and now > last:
+            break
+        again = (now - last) / max(time.perf_counter() - begun, 1e-9)
+        if stopping == "stopwatch" and again > on:
+            break
+        last = now
+    return q, R

@@ -1,0 +1,199 @@
+"""Voters that answer at random: what is asked of them, and any fitted classifiers as such."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+F64 = NDArray[np.float64]
+
+Estimate: TypeAlias = Literal["map", "ml"]
+"""How a probability is told from draws."""
+
+
+@runtime_checkable
+class ProbabilisticVoter(Protocol):
+    """A voter that knows how likely it is to say +1."""
+
+    def prob_positive(self, X: F64) -> F64:
+        """q(x), the probability of +1 on each row, ``(n,)`` in [0, 1]."""
+
+
+@runtime_checkable
+class DrawnVoter(Protocol):
+    """A voter that can only be asked, and may answer differently each time: an oracle."""
+
+    def draw(self, X: F64, rng: np.random.Generator) -> NDArray[Any]:
+        """One answer on each row, ``(n,)``: above 0 for +1, otherwise -1; drawn anew at every call."""
+
+
+class ProbabilisticVoters(Protocol):
+    """T voters that answer at random, as a `VoteGraph` holds them: `SoftStumps` or `OracleVoters`."""
+
+    @property
+    def n_features(self) -> int | None:
+        """Width of the encoded matrix; None where the voters alone know."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the voters."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: Any) -> ProbabilisticVoters: ...
+
+    def probabilities(self, X: F64, n_threads: int = 1) -> F64:
+        """q of every voter on every row, ``(n, T)``."""
+
+
+def prob_positive(voter: Any, X: F64) -> F64:
+    """The probability of +1 that a voter gives, checked.
+
+    Parameters
+    ----------
+    voter : object
+        With ``prob_positive``, or ``predict_proba`` and a class of 1 (or one class more than the smaller).
+    X : float64 array (n, p)
+        Rows.
+
+    Returns
+    -------
+    float64 array (n,)
+        In [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If an answer is NaN or outside [0, 1], or there is not one for every row; naming the voter, row and value.
+    """
+    kind = type(voter).__name__
+    if isinstance(voter, ProbabilisticVoter):
+        q: F64 = np.array(voter.prob_positive(X), dtype=np.float64)
+        told = f"prob_positive of {kind}"
+    else:
+        shares = np.asarray(voter.predict_proba(X), dtype=np.float64)
+        told = f"predict_proba of {kind}"
+        labels = [int(label) for label in voter.classes_]
+        if shares.ndim != 2 or shares.shape[1] != len(labels):
+            raise ValueError(f"{told} has shape {shares.shape}; its {len(labels)} classes need as many columns.")
+        q = shares[:, labels.index(1)].copy() if 1 in labels else np.zeros(len(shares))
+    if q.shape != (len(X),):
+        raise ValueError(f"{told} has shape {q.shape}; {len(X)} rows need ({len(X)},).")
+    wrong = ~((q >= -1e-9) & (q <= 1.0 + 1e-9))  # sums of shares may pass 1 by a rounding
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(f"{told} is {q[row]} on row {row}; a probability lies in [0, 1].")
+    return np.clip(q, 0.0, 1.0)
+
+
+def drawn(voter: Any, X: F64, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """One answer of a voter on each row: True for +1.
+
+    An oracle is asked; of a voter that tells its probabilities, answers are drawn by them.
+
+    Parameters
+    ----------
+    voter : object
+        With ``draw``, or as `prob_positive` takes it.
+    X : float64 array (n, p)
+        Rows.
+    rng : numpy Generator
+        What chance there is.
+
+    Raises
+    ------
+    ValueError
+        If ``draw`` gives another number of answers than rows, or answers that are not finite.
+    """
+    if not isinstance(voter, DrawnVoter):
+        return np.asarray(rng.random(len(X)) < prob_positive(voter, X))
+    answers: NDArray[Any] = np.asarray(voter.draw(X, rng))
+    if answers.shape != (len(X),):
+        raise ValueError(f"draw of {type(voter).__name__} has shape {answers.shape}; {len(X)} rows need ({len(X)},).")
+    if answers.dtype.kind not in "biuf" or not np.isfinite(answers).all():
+        raise ValueError(f"draw of {type(voter).__name__} gives answers that are no finite numbers; +1 or -1 are.")
+    return np.asarray(answers > 0)
+
+
+def estimated(count: NDArray[Any], n_draws: int, estimate: Estimate) -> F64:
+    """q of `n_draws` answers of which `count` were +1.
+
+    ML is count / R; MAP, under a uniform prior as the document has it, is (1 + count) / (R + 2): never 0 or 1, and
+    nearer to 1/2, so that the Z told from it comes down to its limit from above if n edge^2 is 1/16 or more
+    (docs/theory.md).
+
+    References
+    ----------
+    E. Grossmann, A theory of probabilistic boosting, decision trees and matryoshki, section 2.
+    """
+    return count / n_draws if estimate == "ml" else (1.0 + count) / (n_draws + 2.0)
+
+
+@dataclass(frozen=True, eq=False)
+class OracleVoters:
+    """T fitted classifiers, each saying +1 with a probability of its own.
+
+    Parameters
+    ----------
+    voters : sequence
+        With ``prob_positive`` or ``predict_proba``, which are exact, or ``draw``, of which probabilities are estimated.
+    n_draws : int64 array (T,)
+        Answers drawn of each oracle to estimate q of new rows; 0 where it is known exactly.
+    estimate : {"map", "ml"}
+        How.
+    seed : int
+        Of the draws.
+
+    Examples
+    --------
+    ``OracleVoters([tree], np.zeros(1, np.int64)).probabilities(X)`` has the shares of the tree's leaves.
+    """
+
+    voters: Sequence[Any]
+    n_draws: NDArray[np.int64]
+    estimate: Estimate = "map"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "voters", tuple(self.voters))
+        n_draws = np.array(self.n_draws, dtype=np.int64)
+        if n_draws.shape != (len(self.voters),) or (n_draws < 0).any():
+            raise ValueError(f"n_draws has shape {n_draws.shape}; {len(self.voters)} voters need one number >= 0 each.")
+        object.__setattr__(self, "n_draws", n_draws)
+
+    def __len__(self) -> int:
+        return len(self.voters)
+
+    def __getitem__(self, index: Any) -> OracleVoters:
+        chosen = np.atleast_1d(np.arange(len(self))[index])
+        return OracleVoters([self.voters[t] for t in chosen], self.n_draws[chosen], self.estimate, self.seed)
+
+    @property
+    def n_features(self) -> int | None:
+        """Width of the encoded matrix."""
+        width: int | None = getattr(self.voters[0], "n_features_in_", None) if self.voters else None
+        return width
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the voters when pickled."""
+        return len(pickle.dumps(self.voters, protocol=5))
+
+    def probabilities(self, X: F64, n_threads: int = 1) -> F64:
+        """q of every voter on every row, ``(n, T)``; members are asked one after the other, each as it likes."""
+        q = np.empty((len(X), len(self)))
+        for t, (voter, R) in enumerate(zip(self.voters, self.n_draws.tolist(), strict=True)):
+            if R == 0:
+                q[:, t] = prob_positive(voter, X)
+                continue
+            rng = np.random.default_rng([self.seed, t])
+            count = np.zeros(len(X), dtype=np.int64)
+            for _ in range(R):
+                count += drawn(voter, X, rng)
+            q[:, t] = estimated(count, R, self.estimate)
+        return q

@@ -1,0 +1,154 @@
+"""A graph's vote as the majority of all its paths: the probability that the random score is above 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.voters.protocol import VoteKind, VoterIndex
+from committee.voters.vote_graph import VoteGraph
+
+F64 = NDArray[np.float64]
+
+MOST_EXACT = 4096
+"""Ways through a graph, each counted up to its last node, of which the probabilities are added up one by one."""
+
+
+@dataclass(frozen=True, eq=False)
+class PathMajority:
+    """One voter: a graph of which every path casts one vote, and the majority of them decides.
+
+    With P the probability that H(x) > 0, its score is 2 P - 1, for each of D scores. P is exact where the ways through
+    the graph are few, as in any tree; else the share of `n_paths` sampled ones, with a standard error of
+    sqrt(P (1 - P) / n_paths), at most 1 / (2 sqrt(n_paths)).
+
+    Parameters
+    ----------
+    graph : VoteGraph
+        The graph; its own walk does not matter.
+    n_paths : int
+        Paths sampled of each row where there are too many ways, at least 1.
+
+    Examples
+    --------
+    ``PathMajority(graph, 1000).probability(X)`` are the probabilities and their standard errors.
+    """
+
+    graph: VoteGraph
+    n_paths: int
+
+    def __post_init__(self) -> None:
+        if self.n_paths < 1:
+            raise ValueError(f"n_paths is {self.n_paths}; at least one path is needed.")
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, index: VoterIndex) -> PathMajority:
+        if len(np.atleast_1d(np.arange(1)[index])) != 1:
+            raise ValueError("The majority of paths is one voter, which can only be kept.")
+        return self
+
+    @property
+    def kind(self) -> VoteKind:
+        """``"score"``."""
+        return "score"
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.graph.n_classes
+
+    @property
+    def n_outputs(self) -> int:
+        """1 for two classes, else a score for each."""
+        return self.graph.n_outputs
+
+    @property
+    def n_features(self) -> int | None:
+        """Width of the encoded matrix."""
+        return self.graph.n_features
+
+    @property
+    def n_nodes(self) -> NDArray[np.int64]:
+        """Nodes of the graph, ``(1,)``."""
+        return np.array([len(self.graph.next)], dtype=np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the graph."""
+        return self.graph.nbytes
+
+    @property
+    def spread(self) -> F64:
+        """The most that it can change a margin: 1."""
+        return np.ones(1)
+
+    def tally(self, X: F64, weights: F64 | None = None, n_threads: int = 1) -> F64:
+        """2 P - 1, ``(n, D)``, times the weight."""
+        tally: F64 = (2.0 * self.probability(X, n_threads)[0] - 1.0) * (1.0 if weights is None else float(weights[0]))
+        return tally
+
+    def votes(self, X: F64, n_threads: int = 1) -> F64:
+        """The one vote, ``(n, 1, D)``."""
+        return self.tally(X, n_threads=n_threads)[:, None, :]
+
+    def probability(self, X: F64, n_threads: int = 1) -> tuple[F64, F64]:
+        """P(H(x) > 0) and its standard error, ``(n, D)`` each; the errors are 0 where P is exact.
+
+        Parameters
+        ----------
+        X : float64 array (n, p)
+            Rows.
+        n_threads : int, default=1
+            Ceiling on the number of threads; the result does not depend on it.
+        """
+        if self._ways is not None:
+            # sums of path probabilities may pass 1 by a rounding
+            P = np.clip(self._ways.tally(X, n_threads=n_threads), 0.0, 1.0)
+            return P, np.zeros_like(P)
+        P = self.graph.positive_paths(X, self.n_paths, n_threads) / self.n_paths
+        return P, np.sqrt(P * (1.0 - P) / self.n_paths)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether probabilities are added up, not sampled."""
+        return self._ways is not None
+
+    @cached_property
+    def _ways(self) -> VoteGraph | None:
+        """The graph with all ways through it told apart, voting 1 where H > 0 at the end; None if they are too many."""
+        following, start = self.graph.next, self.graph.start
+        node: list[int] = []
+        onward: list[list[int]] = []
+        ends: list[list[float]] = []
+        begins = [0]
+        for first in start[:-1].tolist():
+            waiting = [(first, 0.0, -1, 0)]
+            while waiting:
+                t, H, parent, side = waiting.pop()
+                if len(node) == MOST_EXACT:
+                    return None
+                here = len(node)
+                if parent >= 0:
+                    onward[parent][side] = here
+                node.append(t)
+                onward.append([-1, -1])
+                ends.append([0.0, 0.0])
+                for answer in (0, 1):
+                    reached = H + float(self.graph.vote[t, answer])
+                    if following[t, answer] >= 0:
+                        waiting.append((int(following[t, answer]), reached, here, answer))
+                    else:
+                        ends[here][answer] = float(reached > 0.0)
+            begins.append(len(node))
+        return VoteGraph(
+            self.graph.voters[np.array(node)],
+            np.array(onward, dtype=np.int32),
+            np.array(ends),
+            np.array(begins, dtype=np.int64),
+            self.graph.n_classes,
+        )

@@ -1,0 +1,130 @@
+"""Weak learners whose edge is known, graphs grown of them, and classifiers that answer at random."""
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from committee.nesting.growth import Growth, Leaf
+from committee.nesting.nested_fit import NestedClassifier
+from committee.nesting.weak_learners import Trained
+
+Floats = NDArray[np.float64]
+
+
+class Rule:
+    """A weak learner that is a function: weights that sum to one in, the q of every row out."""
+
+    def __init__(self, rule: Callable[[Floats], Floats]) -> None:
+        self.rule = rule
+        self.told: list[Floats] = []
+
+    def train(self, weights: NDArray[Any]) -> Trained:
+        weights = weights.astype(np.float64)
+        self.told.append(self.rule(weights / weights.sum()))
+        return Trained(len(self.told) - 1, self.told[-1])
+
+    def constant(self) -> None:
+        return None
+
+    def answers(self, voter: Any, rng: np.random.Generator) -> NDArray[np.bool_]:
+        raise NotImplementedError
+
+    def voters(self, trained: list[Trained]) -> Any:
+        raise NotImplementedError
+
+
+class Edge:
+    """Voters drawn at random that are right with probability 1/2 + edge under whatever weights, and not more."""
+
+    def __init__(self, y: Floats, edge: float, noise: float, seed: int) -> None:
+        self.y, self.edge, self.noise, self.random = y, edge, noise, np.random.default_rng(seed)
+
+    def __call__(self, D: Floats) -> Floats:
+        q = np.clip(0.5 + self.y * (self.edge + self.random.normal(scale=self.noise, size=len(D))), 0.02, 0.98)
+        has = float(D @ (self.y * (q - 0.5)))
+        if has <= self.edge:  # towards the truth
+            return q + (self.edge - has) / (0.5 - has) * ((self.y > 0) - q)
+        # towards not knowing
+        return 0.5 + (q - 0.5) * self.edge / has
+
+
+def growth_of(
+    rule: Callable[[Floats], Floats], D: Floats, y: Floats, eps: float, precision: type = np.float64
+) -> Growth:
+    """A graph still to be grown."""
+    positive = (y > 0).astype(np.uint8)
+    return Growth(Rule(rule), positive, D, eps, 1, precision, keep_reach=True)
+
+
+def grown(model: NestedClassifier, growth: Growth, T: int) -> Growth:
+    """Grown as a learner would, to T voters."""
+    for _ in islice(model._grow(growth), T):
+        pass
+    return growth
+
+
+def q_of(growth: Growth) -> Floats:
+    """q of the voters that joined, in the order of nodes."""
+    told: list[Floats] = growth.learner.told  # type: ignore[attr-defined]
+    return np.column_stack([told[one.voter] for one in growth.trained])
+
+
+def graph_of(growth: Growth) -> tuple[NDArray[np.int32], Floats, Floats]:
+    """Where answers lead, what they add, and q."""
+    return np.array(growth.following, np.int32), np.array(growth.vote), q_of(growth)
+
+
+def leaf_shares(growth: Growth, leaf: Leaf) -> tuple[float, float]:
+    """Weight of the rows of + and of - that come to a leaf."""
+    assert leaf.reach is not None
+    weight = growth.weights * leaf.reach
+    of_plus = float(weight @ growth.positive)
+    return of_plus, float(weight.sum()) - of_plus
+
+
+class Stump(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """The stump of least weighted error."""
+
+    def __init__(self, flip: float = 0.1) -> None:
+        self.flip = flip
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        X, signs = np.asarray(X), np.where(np.asarray(y) == 1, 1.0, -1.0)
+        w = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight)
+        best = (-1.0, 0, 0.0, 1.0)
+        for j in range(X.shape[1]):
+            for c in np.unique(X[:, j])[:-1]:
+                right = float(w @ (signs * np.where(X[:, j] > c, 1.0, -1.0)))
+                if abs(right) > best[0]:
+                    best = (abs(right), j, float(c), 1.0 if right > 0 else -1.0)
+        _, self.column_, self.threshold_, self.side_ = best
+        self.classes_ = np.unique(y)
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def says(self, X: Any) -> Floats:
+        says: Floats = np.where(np.asarray(X)[:, self.column_] > self.threshold_, self.side_, -self.side_)
+        return says
+
+    def predict(self, X: Any) -> Any:
+        return self.classes_[(self.says(X) > 0).astype(int)]
+
+
+class NoisyStump(Stump):
+    """It says the opposite with probability `flip`, and tells so."""
+
+    def prob_positive(self, X: Any) -> Floats:
+        q: Floats = np.where(self.says(X) > 0, 1.0 - self.flip, self.flip)
+        return q
+
+
+class StumpOracle(Stump):
+    """It says the opposite with probability `flip`, and can only be asked."""
+
+    def draw(self, X: Any, rng: np.random.Generator) -> Any:
+        says = self.says(X)
+        return np.where(rng.random(len(says)) < self.flip, -says, says)
