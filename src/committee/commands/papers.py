@@ -118,3 +118,31 @@ def quadboost(
         )
     print_grids(grids)
     say(f"written to {out}")
+
+
+@app.command("matryoshka")
+def matryoshka(
+    data: Annotated[
+        Path | None, typer.Option(envvar="COMMITTEE_DATA", help="Folder of tables with a catalogue.json.")
+    ] = None,
+    tables: Annotated[list[str] | None, typer.Option(metavar="A,B", help="Tables; by default all 12.")] = None,
+    repeats: Annotated[int, typer.Option(help="Random splits of every table.")] = 10,
+    quick: Annotated[bool, typer.Option("--quick", help="A little of each, in seconds; figures mean nothing.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of splits and draws.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
+    out: Annotated[Path, typer.Option(help="Folder for CSV, PNG and finished cells.")] = Path("papers-matryoshka"),
+    progress: Progress = None,
+    debug: Debug = False,
+) -> None:
+    """Boosting trees and matryoshki (Grossmann): Figures 2 and 3, and the experiments that it leaves to be done.
+
+    Broken off, the same command goes on where it stopped.
+    """
+    with errors_in_one_line(debug), notes_on_warnings(), progress_hook(progress) as hook:
+        from committee.papers.rebuild import rebuild_matryoshka
+
+        grids = rebuild_matryoshka(
+            data, out, tables=split_names(tables), repeats=repeats, quick=quick, seed=seed, jobs=jobs, progress=hook
+        )
+    print_grids(grids)
+    say(f"written to {out}")

@@ -41,8 +41,8 @@ class Leaf:
         Their sum, the product of the Z along a single path; the masses of all leaves sum to the bound C.
     reach : float32 or float64 array (n,) or None
         Probability p(l, x_i) of coming here, where the learner keeps it.
-    share : float
-        Expected share of the training rows that come here.
+    share : float or None
+        Expected share of the training rows that come here, where it is known without looking at them.
     score : float
         H of the leaf where one path leads here.
     """
@@ -51,7 +51,7 @@ class Leaf:
     weights: RowWeights
     mass: float
     reach: RowWeights | None = None
-    share: float = 1.0
+    share: float | None = None
     score: float = 0.0
 
 
@@ -142,7 +142,7 @@ class Growth:
     def root(self) -> Leaf:
         """Where all rows begin."""
         weights: RowWeights = self.weights.astype(self.precision)  # type: ignore[assignment]
-        return Leaf([], weights, 1.0, np.ones_like(weights) if self.keep_reach else None)
+        return Leaf([], weights, 1.0, np.ones_like(weights) if self.keep_reach else None, share=1.0)
 
     def branching(self, leaf: Leaf) -> Branching | None:
         """Train a voter at a leaf; None if it lowers nothing there.
@@ -170,20 +170,15 @@ class Growth:
         q, factors = self._q(found), np.exp(-np.outer(found.alpha * _SIGN, _SIGN))
         weights = _core.branch_weights(leaf.weights, q, self.positive, factors, self.threads)
         reach: tuple[RowWeights | None, RowWeights | None] = (None, None)
-        if leaf.reach is None:
-            # one path leads here, so exp(-H y), which a class's rows have in common, can be taken out of their weights
-            share = (found.W * np.exp(_SIGN * leaf.score)).sum(axis=1) * leaf.mass
-        else:
-            parts = _shared_out(leaf.reach, q)
-            share, reach = np.array([(self.weights * part).sum() for part in parts]), parts
+        if leaf.reach is not None:
+            reach = _core.branch_weights(leaf.reach, q, self.positive, np.ones((2, 2)), self.threads)
         plus, minus = (
             Leaf(
                 [(node, answer)],
                 weights[answer],
                 leaf.mass * float(found.Z[answer]),
                 reach[answer],
-                float(share[answer]),
-                leaf.score + float(found.alpha[answer] * _SIGN[answer]),
+                score=leaf.score + float(found.alpha[answer] * _SIGN[answer]),
             )
             for answer in (PLUS, MINUS)
         )
@@ -194,7 +189,7 @@ class Growth:
         node = self._put(leaf, found)
         factors = np.exp(-np.outer(found.alpha * _SIGN, _SIGN))
         weights = _core.joined_weights(leaf.weights, self._q(found), self.positive, factors, self.threads)
-        return Leaf([(node, PLUS), (node, MINUS)], weights, leaf.mass * float(found.Z.sum()))
+        return Leaf([(node, PLUS), (node, MINUS)], weights, leaf.mass * float(found.Z.sum()), share=leaf.share)
 
     def merged(self, leaves: Sequence[Leaf]) -> Leaf:
         """Several leaves as one: all their edges will lead to the same voter."""
@@ -208,7 +203,7 @@ class Growth:
             if reach is not None and leaf.reach is not None:
                 reach += leaf.reach
         edges = [edge for leaf in leaves for edge in leaf.edges]
-        return Leaf(edges, weights, sum(leaf.mass for leaf in leaves), reach, sum(leaf.share for leaf in leaves))
+        return Leaf(edges, weights, sum(leaf.mass for leaf in leaves), reach)
 
     def voters(self) -> SoftStumps | OracleVoters:
         """The trained voters."""
@@ -223,11 +218,11 @@ class Growth:
         for before, answer in leaf.edges:
             self.following[before][answer] = node
         Z = float(found.Z.sum())
-        self.bound += leaf.mass * (Z - 1.0)
+        self.bound = max(0.0, self.bound + leaf.mass * (Z - 1.0))  # of tiny bounds the difference is rounding
         self.bounds.append(self.bound)
         self.normalisers.append(Z)
         self.edges.append(found.edge)
-        self.shares.append(leaf.share)
+        self.shares.append(self._share(leaf, found))
         return node
 
     def _measured(self, leaf: Leaf, trained: Trained) -> Branching:
@@ -235,6 +230,15 @@ class Growth:
         assert trained.q is not None
         W = _core.branch_sums(leaf.weights, trained.q, self.positive, self.threads) / leaf.mass
         return Branching(trained, W, *alphas(W, self.eps))
+
+    def _share(self, leaf: Leaf, found: Branching) -> float:
+        """Expected share of the training rows that come to a leaf."""
+        if leaf.share is not None:
+            return leaf.share
+        if leaf.reach is not None:
+            return float((self.weights * leaf.reach).sum())
+        # one path leads here, so exp(-H y), which a class's rows have in common, can be taken out of their weights
+        return float(found.W.sum(axis=0) @ np.exp(_SIGN * leaf.score)) * leaf.mass
 
     def _idle(self, found: Branching) -> float:
         """Z of a voter that always says the same."""
@@ -257,9 +261,3 @@ def alphas(W: F64, eps: float) -> tuple[F64, F64]:
     own, other = np.diag(W), np.array([W[PLUS, MINUS], W[MINUS, PLUS]])
     alpha = 0.5 * np.log((own + eps) / (other + eps))
     return alpha, own * np.exp(-alpha) + other * np.exp(alpha)
-
-
-def _shared_out(reach: RowWeights, q: F64) -> tuple[RowWeights, RowWeights]:
-    plus: RowWeights = (reach * q).astype(reach.dtype)  # type: ignore[assignment]
-    minus: RowWeights = reach - plus
-    return plus, minus

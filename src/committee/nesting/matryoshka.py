@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import log2, prod
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee.nesting.growth import Growth
@@ -195,7 +196,8 @@ class MatryoshkaClassifier(NestedClassifier):
         if self._is("binary"):
             return [2] * (self.levels or max(1, min(_MOST_LEVELS, int(log2(count)))))
         given = list(self.shape)
-        sizes = [int(size) for size in given if isinstance(size, Real) and size >= 1 and float(size).is_integer()]
+        whole = [size for size in given if isinstance(size, int | float | np.number) and float(size).is_integer()]
+        sizes = [int(size) for size in whole if size >= 1]
         if not sizes or len(sizes) != len(given):
             raise ValueError(
                 f"shape={self.shape!r} is no list of tree sizes; give whole numbers of at least 1, the innermost "

@@ -39,29 +39,30 @@ class Collector:
 
     def collected(self, entry: Leaf, leaves: Sequence[Leaf], nodes: Sequence[int]) -> tuple[Leaf, Leaf]:
         """The two leaves that a sub-tree grown at `entry` is reduced to; the second may have no edges."""
-        self.growth.dolls.append(sorted(nodes))
-        W = np.array([self._weight(entry, leaf) for leaf in leaves])
+        growth = self.growth
+        growth.dolls.append(sorted(nodes))
+        entered = self._by_reach(entry)
+        # of each class, + first, what leaves through a leaf of what entered: sum D_i p(leaf, x_i)
+        W = np.array(
+            [_core.branch_sums(entered, self._reach(leaf), growth.positive, growth.threads)[PLUS] for leaf in leaves]
+        )
         positive = W[:, 0] > W[:, 1]
         groups = [[leaves[k] for k in np.flatnonzero(says).tolist()] for says in (positive, ~positive)]
         if self.collect == "confidence":
-            plus, minus = (self.growth.merged(group) for group in groups)
+            plus, minus = (growth.merged(group) for group in groups)
             return plus, minus
         return self._signed(entry, groups, W, positive, nodes)
 
-    def _weight(self, entry: Leaf, leaf: Leaf) -> NDArray[np.float64]:
-        """Weight of each class, + first, that leaves through a leaf, of what entered: sum D_i p(leaf, x_i)."""
-        growth = self.growth
-        W = _core.branch_sums(entry.weights, self._probability(entry, leaf), growth.positive, growth.threads)
-        left: NDArray[np.float64] = W[PLUS]
-        return left
+    def _by_reach(self, entry: Leaf) -> NDArray[np.float64]:
+        """The rows' weights where they entered, for each unit of the probability that they did."""
+        reach = self._reach(entry)
+        return np.divide(entry.weights, reach, out=np.zeros_like(reach), where=reach > 0.0)
 
     @staticmethod
-    def _probability(entry: Leaf, leaf: Leaf) -> NDArray[np.float64]:
-        """p(leaf, x_i) given that the row entered."""
-        assert entry.reach is not None and leaf.reach is not None
-        entered = entry.reach.astype(np.float64)
-        p = np.divide(leaf.reach, entered, out=np.zeros_like(entered), where=entered > 0.0)
-        return np.minimum(p, 1.0, out=p)  # quotients of float32 numbers may pass 1
+    def _reach(leaf: Leaf) -> NDArray[np.float64]:
+        """p(leaf, x_i), which in float32 may have passed 1."""
+        assert leaf.reach is not None
+        return np.minimum(leaf.reach, 1.0, dtype=np.float64)
 
     def _signed(
         self,
@@ -83,9 +84,8 @@ class Collector:
             for node, side in joined.edges:
                 growth.vote[node][side] = vote
             y = 2.0 * growth.positive - 1.0
-            joined.weights = (entry.weights * self._probability(entry, joined) * np.exp(-vote * y)).astype(
-                growth.precision
-            )
+            weights = self._by_reach(entry) * self._reach(joined) * np.exp(-vote * y)
+            joined.weights = weights.astype(growth.precision)
             growth.bound += entry.mass * float(Z[answer]) - joined.mass
             joined.mass = entry.mass * float(Z[answer])
             leaves.append(joined)

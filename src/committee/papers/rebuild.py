@@ -151,3 +151,42 @@ def rebuild_quadboost(
         jobs=jobs,
         progress=progress,
     )
+
+
+def rebuild_matryoshka(
+    data: Path | None,
+    out: Path,
+    *,
+    tables: Sequence[str] | None = None,
+    repeats: int = 10,
+    quick: bool = False,
+    seed: int = 0,
+    jobs: int = 1,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> list[Grid]:
+    """Rebuild Figures 2 and 3 of the theory of matryoshki, and run what it leaves to be done; write CSV, Markdown, PNG.
+
+    Parameters
+    ----------
+    data : Path or None
+        Folder of the tables. None: the environment variable ``COMMITTEE_DATA``.
+    out : Path
+        Folder to write to; finished cells found there are not run again.
+    tables, repeats, quick, seed, jobs, progress
+        As `committee.papers.matryoshka.rebuild` has them.
+
+    Returns
+    -------
+    list of Grid
+        To print.
+
+    Raises
+    ------
+    ValueError
+        If `committee.papers.matryoshka.rebuild` refuses what it is given.
+    """
+    from committee.papers.matryoshka import rebuild
+
+    return rebuild(
+        data_folder(data), out, tables=tables, repeats=repeats, quick=quick, seed=seed, jobs=jobs, progress=progress
+    )
