@@ -54,7 +54,7 @@ class BoostingTreeClassifier(NestedClassifier):
         Stop after this many seconds, above 0; one voter is always trained. Such a run cannot be repeated exactly.
     method : {"expected", "likely_path", "sampled", "majority"}, default="expected"
         What the committee's score is. "expected": E[H(x)]. "likely_path": H along the likelier answer at each node; it
-        asks the fewest voters. "sampled": H on one path, drawn by `random_state` and the row's values. "majority":
+        asks the fewest stumps. "sampled": H on one path, drawn by `random_state` and the row's values. "majority":
         2 P - 1, with P the probability that H(x) > 0, which then is what `predict_proba` says.
     n_paths : int, default=1000
         Paths that P is estimated from where they are too many to add up: its standard error is at most

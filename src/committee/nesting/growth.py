@@ -218,7 +218,8 @@ class Growth:
         for before, answer in leaf.edges:
             self.following[before][answer] = node
         Z = float(found.Z.sum())
-        self.bound = max(0.0, self.bound + leaf.mass * (Z - 1.0))  # of tiny bounds the difference is rounding
+        # first what the other leaves have: of a sum nothing, so that nothing of larger bounds stays in a tiny one
+        self.bound = max(self.bound - leaf.mass, 0.0) + leaf.mass * Z
         self.bounds.append(self.bound)
         self.normalisers.append(Z)
         self.edges.append(found.edge)

@@ -15,6 +15,8 @@ from committee.nesting.nested_fit import VOTER_CONSTRAINTS, NestedClassifier, Ru
 from committee.nesting.nests import Collect, Collector, GreedyNest, Rate, nested
 
 _MOST_LEVELS = 6
+_MOST_NESTED = 30
+"""Levels of trees in trees; 30 of two nodes are a billion voters."""
 
 
 class MatryoshkaClassifier(NestedClassifier):
@@ -62,7 +64,7 @@ class MatryoshkaClassifier(NestedClassifier):
         Stop after this many seconds, above 0; one voter is always trained. Such a run cannot be repeated exactly.
     method : {"expected", "likely_path", "sampled", "majority"}, default="expected"
         What the committee's score is. "expected": E[H(x)]. "likely_path": H along the likelier answer at each node; it
-        asks the fewest voters. "sampled": H on one path, drawn by `random_state` and the row's values. "majority":
+        asks the fewest stumps. "sampled": H on one path, drawn by `random_state` and the row's values. "majority":
         2 P - 1, with P the probability that H(x) > 0, which then is what `predict_proba` says.
     n_paths : int, default=1000
         Paths that P is estimated from where they are too many to add up: its standard error is at most
@@ -196,12 +198,17 @@ class MatryoshkaClassifier(NestedClassifier):
         if self._is("binary"):
             return [2] * (self.levels or max(1, min(_MOST_LEVELS, int(log2(count)))))
         given = list(self.shape)
-        whole = [size for size in given if isinstance(size, int | float | np.number) and float(size).is_integer()]
+        numbers = [size for size in given if isinstance(size, int | float | np.number) and not isinstance(size, bool)]
+        whole = [size for size in numbers if float(size).is_integer()]
         sizes = [int(size) for size in whole if size >= 1]
         if not sizes or len(sizes) != len(given):
             raise ValueError(
                 f"shape={self.shape!r} is no list of tree sizes; give whole numbers of at least 1, the innermost "
                 "first, as [2, 2, 2], or 'binary' or 'greedy'."
+            )
+        if len(sizes) > _MOST_NESTED:
+            raise ValueError(
+                f"shape has {len(sizes):,} levels; give at most {_MOST_NESTED}, leaving out trees of one node."
             )
         return sizes
 

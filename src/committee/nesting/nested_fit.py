@@ -22,7 +22,14 @@ from committee.fit_tasks import FitTasks
 from committee.links import Link, Logistic, Truncated
 from committee.nesting.draws import Stopping
 from committee.nesting.growth import Growth
-from committee.nesting.weak_learners import AskedLearner, StumpLearner, VoterLearner, WeakLearner, check_voter
+from committee.nesting.weak_learners import (
+    AskedLearner,
+    StumpLearner,
+    VoterLearner,
+    WeakLearner,
+    check_voter,
+    is_only_drawn,
+)
 from committee.parallel import N_JOBS, n_threads
 from committee.vote import Committee
 from committee.voters.path_majority import PathMajority
@@ -44,7 +51,7 @@ VOTER_CONSTRAINTS: dict[str, list[Any] | str] = {
     "target_bound": [Interval(Real, 0.0, 1.0, closed="neither"), None],
     "time_budget": [Interval(Real, 0.0, None, closed="neither"), None],
     "method": [StrOptions({"expected", "likely_path", "sampled", "majority"})],
-    "n_paths": [Interval(Integral, 1, None, closed="left")],
+    "n_paths": [Interval(Integral, 1, 2**31 - 1, closed="both")],
     "max_bins": [Interval(Integral, 2, 65_535, closed="both")],
     "categorical_features": "no_validation",
     "random_state": ["random_state"],
@@ -187,7 +194,7 @@ class NestedClassifier(CommitteeClassifier):
             else:
                 learner = VoterLearner(member, rows, positive, random, self.estimate)
             asking = None
-            if self.n_draws is not None or hasattr(member, "draw"):
+            if self.n_draws is not None or is_only_drawn(member):
                 stopping: Stopping = "first_rise" if self.n_draws is None else self.n_draws
                 asking = AskedLearner(learner, stopping, self.estimate, random)
             growths.append(
@@ -209,7 +216,7 @@ class NestedClassifier(CommitteeClassifier):
             warnings.warn(
                 f"No voter beats chance (edge {growths[0].edges[0]:.3g}): the committee is a single voter that says no "
                 "more than the class frequencies.",
-                stacklevel=3,
+                stacklevel=4,  # past scikit-learn's wrapper of fit
             )
 
     def _state(self, run: Run) -> dict[str, Any]:
@@ -294,8 +301,8 @@ class NestedClassifier(CommitteeClassifier):
     def vote_probability(self, X: Any) -> tuple[F64, F64]:
         """Probability that the random score H(x) is above 0, and its standard error, whatever `method` says.
 
-        Exact, with an error of 0, where the ways through the graph are at most 4,096, as in any tree; otherwise the
-        share among `n_paths` sampled paths, seeded.
+        Exact, with an error of 0, where the ways through the graph of each score are at most 4,096, as in any tree of
+        no more voters; otherwise the share among `n_paths` sampled paths, seeded.
 
         Parameters
         ----------

@@ -86,7 +86,7 @@ class Collector:
             y = 2.0 * growth.positive - 1.0
             weights = self._by_reach(entry) * self._reach(joined) * np.exp(-vote * y)
             joined.weights = weights.astype(growth.precision)
-            growth.bound += entry.mass * float(Z[answer]) - joined.mass
+            growth.bound = max(growth.bound - joined.mass, 0.0) + entry.mass * float(Z[answer])
             joined.mass = entry.mass * float(Z[answer])
             leaves.append(joined)
         growth.bounds[-1] = growth.bound

@@ -72,7 +72,9 @@ class StumpLearner:
         # a node looks at one column, which takes several times as long to read where it stands row by row
         self.columns, self.threads, self.edges = np.asfortranarray(rows.X), threads, binned.bins.edges
         self.offset, n_bins = binned.bins.offset, binned.bins.n_bins
-        self.softness = softness * deviations(self.columns, rows.weights, binned.bins.n_categories > 0)
+        spread = deviations(self.columns, rows.weights, binned.bins.n_categories > 0)
+        with np.errstate(over="ignore"):  # beyond all numbers q is 1/2 everywhere
+            self.softness = np.minimum(softness * spread, np.finfo(np.float64).max)
         positions = bin_positions(self.columns, binned)
         self.search = _core.StumpSearch(
             binned.codes, n_bins, binned.bins.categorical, positive, positions, self.edges, self.offset, self.softness,
@@ -173,7 +175,9 @@ class AskedLearner:
 
 def is_only_drawn(voter: Any) -> bool:
     """Whether a voter can only be asked, and does not tell its probabilities."""
-    return isinstance(voter, DrawnVoter) and not hasattr(voter, "prob_positive")
+    return isinstance(voter, DrawnVoter) and not any(
+        hasattr(voter, name) for name in ("prob_positive", "predict_proba")
+    )
 
 
 def check_voter(voter: Any) -> None:

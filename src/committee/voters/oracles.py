@@ -57,7 +57,7 @@ def prob_positive(voter: Any, X: F64) -> F64:
     Parameters
     ----------
     voter : object
-        With ``prob_positive``, or ``predict_proba`` and a class of 1 (or one class more than the smaller).
+        With ``prob_positive``, or ``predict_proba`` and ``classes_``; q is 0 if 1 is none of these.
     X : float64 array (n, p)
         Rows.
 
@@ -148,6 +148,8 @@ class OracleVoters:
         How.
     seed : int
         Of the draws.
+    number : int64 array (T,) or None
+        Which draws each voter has: of equal numbers one is asked, for all of them. None: each its own.
 
     Examples
     --------
@@ -158,6 +160,7 @@ class OracleVoters:
     n_draws: NDArray[np.int64]
     estimate: Estimate = "map"
     seed: int = 0
+    number: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "voters", tuple(self.voters))
@@ -165,13 +168,17 @@ class OracleVoters:
         if n_draws.shape != (len(self.voters),) or (n_draws < 0).any():
             raise ValueError(f"n_draws has shape {n_draws.shape}; {len(self.voters)} voters need one number >= 0 each.")
         object.__setattr__(self, "n_draws", n_draws)
+        if self.number is None:
+            object.__setattr__(self, "number", np.arange(len(self.voters)))
 
     def __len__(self) -> int:
         return len(self.voters)
 
     def __getitem__(self, index: Any) -> OracleVoters:
+        assert self.number is not None
         chosen = np.atleast_1d(np.arange(len(self))[index])
-        return OracleVoters([self.voters[t] for t in chosen], self.n_draws[chosen], self.estimate, self.seed)
+        voters, number = [self.voters[t] for t in chosen], self.number[chosen]
+        return OracleVoters(voters, self.n_draws[chosen], self.estimate, self.seed, number)
 
     @property
     def n_features(self) -> int | None:
@@ -186,12 +193,18 @@ class OracleVoters:
 
     def probabilities(self, X: F64, n_threads: int = 1) -> F64:
         """q of every voter on every row, ``(n, T)``; members are asked one after the other, each as it likes."""
+        assert self.number is not None
         q = np.empty((len(X), len(self)))
+        first: dict[int, int] = {}
         for t, (voter, R) in enumerate(zip(self.voters, self.n_draws.tolist(), strict=True)):
+            number = int(self.number[t])
+            if first.setdefault(number, t) < t:
+                q[:, t] = q[:, first[number]]
+                continue
             if R == 0:
                 q[:, t] = prob_positive(voter, X)
                 continue
-            rng = np.random.default_rng([self.seed, t])
+            rng = np.random.default_rng([self.seed, number])
             count = np.zeros(len(X), dtype=np.int64)
             for _ in range(R):
                 count += drawn(voter, X, rng)

@@ -14,7 +14,7 @@ from committee.voters.vote_graph import VoteGraph
 F64 = NDArray[np.float64]
 
 MOST_EXACT = 4096
-"""Ways through a graph, each counted up to its last node, of which the probabilities are added up one by one."""
+"""Ways through the graph of one score, each counted up to its last node, whose probabilities are added up."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +130,7 @@ class PathMajority:
             waiting = [(first, 0.0, -1, 0)]
             while waiting:
                 t, H, parent, side = waiting.pop()
-                if len(node) == MOST_EXACT:
+                if len(node) - begins[-1] == MOST_EXACT:
                     return None
                 here = len(node)
                 if parent >= 0:
