@@ -22,6 +22,7 @@ NAMES = (
     "quadboost",
     "lpboost",
     "nesting",
+    "margins",
 )
 
 

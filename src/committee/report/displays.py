@@ -6,11 +6,9 @@ threads. For a window, hand them axes of pyplot: ``display.plot(ax=plt.subplots(
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 
     from committee.comparison import Comparison
 
-__all__ = ["ComparisonDisplay", "MarginDisplay", "SizeDisplay"]
+__all__ = ["ComparisonDisplay", "SizeDisplay"]
 
 # The palette of Okabe and Ito, readable with colour-blind eyes; without its yellow, too light on white.
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#333333")
@@ -49,133 +47,6 @@ def _axes(ax: Axes | None, width: float, height: float) -> tuple[Figure, Axes]:
     figure = ax.get_figure(root=True)
     assert figure is not None
     return figure, ax
-
-
-class MarginDisplay:
-    """Cumulative margin curves: the share of rows whose margin is at most theta.
-
-    Parameters
-    ----------
-    margins : mapping of str to array-like of shape (n,)
-        Margins of the rows under each committee, in [-1, 1].
-    colors : mapping of str to int, default=None
-        Place of each name in the palette; by default the order of ``margins``. Lets several pictures agree.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        Where it was drawn.
-    figure_ : matplotlib Figure
-        Figure of the axes.
-
-    Raises
-    ------
-    ValueError
-        No committee, or margins empty or outside [-1, 1].
-
-    Examples
-    --------
-    >>> from committee.report import MarginDisplay
-    >>> display = MarginDisplay({"a": [-0.2, 0.1, 0.5], "b": [0.0, 0.2, 0.3]}).plot()
-    >>> display.ax_.get_xlabel()
-    'margin'
-    """
-
-    def __init__(self, margins: Mapping[str, ArrayLike], *, colors: Mapping[str, int] | None = None) -> None:
-        if not margins:
-            raise ValueError("margins is empty: give the margins of one committee at least")
-        self.margins: dict[str, NDArray[np.float64]] = {}
-        for name, given in margins.items():
-            values = np.sort(np.asarray(given, dtype=np.float64).ravel())
-            if values.size == 0 or not (np.abs(values) <= 1.0 + 1e-9).all():
-                raise ValueError(f"margins of {name!r} must be numbers in [-1, 1], one per row")
-            self.margins[name] = values
-        self.colors = {name: i for i, name in enumerate(self.margins)} if colors is None else dict(colors)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike,
-        *,
-        names: Sequence[str] | None = None,
-        ax: Axes | None = None,
-    ) -> MarginDisplay:
-        """Draw the margin curves of fitted classifiers on the given rows.
-
-        Parameters
-        ----------
-        estimator : classifier or sequence of classifiers
-            Fitted learners of this library, or models that `committee.Committee.from_estimator` takes.
-        X : frame or array of shape (n_samples, n_features)
-            The rows, as the classifiers take them.
-        y : array-like of shape (n_samples,)
-            Their labels.
-        names : sequence of str, default=None
-            Names for the legend; class names by default.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        MarginDisplay
-            Already drawn.
-        """
-        estimators = list(estimator) if isinstance(estimator, list | tuple) else [estimator]
-        if names is None:
-            kinds = [type(each).__name__ for each in estimators]
-            names = [k if kinds.count(k) == 1 else f"{k} {i + 1}" for i, k in enumerate(kinds)]
-        if len(names) != len(estimators) or len(set(names)) != len(names):
-            raise ValueError(f"names must be {len(estimators)} distinct names, one per estimator; got {names!r}")
-        return cls({n: _margins(e, X, y) for n, e in zip(names, estimators, strict=True)}).plot(ax)
-
-    def plot(self, ax: Axes | None = None) -> MarginDisplay:
-        """Draw the curves.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        MarginDisplay
-            Itself.
-        """
-        self.figure_, self.ax_ = _axes(ax, 7.2, 3.8)
-        for name, values in self.margins.items():
-            share = np.arange(1, values.size + 1) / values.size
-            i = self.colors[name]
-            x = np.concatenate([[-1.0], values, [1.0]])
-            y = np.concatenate([[0.0], share, [1.0]])
-            self.ax_.step(x, y, where="post", color=_color(i), linestyle=_line(i), linewidth=1.6, label=name)
-        lowest = min(float(values[0]) for values in self.margins.values())
-        left = max(-1.0, min(-0.05, lowest - 0.05))
-        self.ax_.axvline(0.0, color="#999999", linewidth=0.8, zorder=0)
-        self.ax_.set(xlim=(left, 1.02), ylim=(0.0, 1.02), xlabel="margin")
-        self.ax_.set_ylabel("share of rows at or below")
-        self.ax_.legend(
-            frameon=False,
-            fontsize="small",
-            ncols=2,
-            loc="lower left",
-            bbox_to_anchor=(0.0, 1.01),
-            borderaxespad=0.0,
-        )
-        return self
-
-
-def _margins(estimator: Any, X: Any, y: ArrayLike) -> NDArray[np.float64]:
-    from committee.vote import Committee
-
-    labels = np.asarray(y)
-    margins: NDArray[np.float64]
-    if hasattr(estimator, "committee_"):
-        margins = estimator.committee_.margins(X, labels)
-    else:
-        margins = Committee.from_estimator(estimator).margins(np.ascontiguousarray(X, dtype=np.float64), labels)
-    return margins
 
 
 class ComparisonDisplay:

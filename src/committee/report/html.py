@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from committee.report.displays import ComparisonDisplay, MarginDisplay, SizeDisplay
+from committee.report.displays import ComparisonDisplay, SizeDisplay
+from committee.report.margin_display import MarginDisplay
 from committee.report.tables import grids, measures, table_sentence, verdict
 
 if TYPE_CHECKING:

@@ -1,0 +1,227 @@
+"""What each voter gets wrong on rows that it has not seen, and each pair of voters together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import log
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from committee.bagging.unseen_rows import check_against_memory, unseen_rows
+from committee.estimator import CommitteeClassifier
+from committee.margins.signed_votes import SignedVotes
+from committee.vote import Committee
+
+F64: TypeAlias = NDArray[np.float64]
+Rows: TypeAlias = Literal["holdout", "oob"]
+Votes: TypeAlias = Literal["own", "labels"]
+
+_BLOCK = 1 << 22
+"""Losses held as float64 at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class VoterLosses:
+    """Losses of T voters on n rows, the rows that a voter has seen left out.
+
+    The loss of voter t on row i is l_it = (1 - s_it) / 2, s_it its least signed vote against another class in units of
+    its spread: 1 where a label voter names a wrong class, 0 where it names the right one, 1/2 where it abstains. With
+    weights rho that sum to one the row's Gibbs loss is W_i = sum_t rho_t l_it, and **a row that the vote gets wrong has
+    W_i >= 1/2**: of two classes exactly those rows and ties, of more classes, or with scores, perhaps others too. All
+    bounds on the vote are bounds on P[W >= 1/2].
+
+    Parameters
+    ----------
+    least : int8 or float64 array (n, T)
+        s.
+    unseen : bool array (n, T) or None
+        Rows that count for a voter: those that it was not trained on. None: all.
+    weights : float64 array (T,)
+        rho of the ensemble itself: absolute weights, summing to one.
+    turned : bool, default=False
+        Some voters have negative weights and are counted the other way round. A prior then gives each voter and its
+        opposite 1 / (2 T).
+    n_classes : int, default=2
+        Number of classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.bounds import VoterLosses
+    >>> losses = VoterLosses(np.array([[1, -1], [1, 1]]), None, np.array([0.5, 0.5]))
+    >>> losses.risk.tolist(), losses.tandem.tolist()
+    ([0.0, 0.5], [[0.0, 0.0], [0.0, 0.5]])
+    """
+
+    least: NDArray[np.int8] | F64
+    unseen: NDArray[np.bool_] | None
+    weights: F64
+    turned: bool = False
+    n_classes: int = 2
+
+    @classmethod
+    def of(
+        cls, ensemble: Any, X: Any, y: ArrayLike, *, on: Rows = "holdout", votes: Votes = "own", n_threads: int = 1
+    ) -> VoterLosses:
+        """Ask an ensemble's voters.
+
+        Parameters
+        ----------
+        ensemble : fitted classifier or Committee
+            Any that `Committee.from_estimator` takes.
+        X : table or array-like (n, p)
+            ``on="holdout"``: rows that had no part in training. ``on="oob"``: all the rows that it was fitted on, in
+            their order.
+        y : array-like (n,)
+            Their labels.
+        on : {"holdout", "oob"}, default="holdout"
+            Which rows count for a voter: all, or those that its draw left out.
+        votes : {"own", "labels"}, default="own"
+            "own": votes as they are. "labels": voters that give scores name one class each, the largest score's; that
+            is another vote than the ensemble's own.
+        n_threads : int, default=1
+            Ceiling on the number of threads.
+
+        Raises
+        ------
+        TypeError
+            If it is no classifier whose voters are known.
+        ValueError
+            If `y` does not fit `X` or the ensemble, or ``on="oob"`` and the ensemble has no draws that are known to be
+            those of these rows.
+        """
+        for name, value, known in (("on", on, ("holdout", "oob")), ("votes", votes, ("own", "labels"))):
+            if value not in known:
+                raise ValueError(f"{name} is {value!r}; it must be {known[0]!r} or {known[1]!r}.")
+        committee = ensemble if isinstance(ensemble, Committee) else Committee.from_estimator(ensemble)
+        named = ensemble._named(X) if isinstance(ensemble, CommitteeClassifier) else X
+        signed = SignedVotes.of(committee, named, y, n_threads=n_threads)
+        unseen = None
+        if on == "oob":
+            unseen = unseen_rows(ensemble, committee.n_voters, y)
+            check_against_memory(ensemble, committee, signed, unseen)
+        S: NDArray[Any] = signed.matrix.reshape(signed.n_rows, -1, signed.n_voters)
+        weights = signed.weights
+        if votes == "labels" and committee.voters.kind != "label":
+            S = _labels(S, signed.rival.reshape(signed.n_rows, -1))
+            weights = committee.weights / np.abs(committee.weights).sum()
+        negative = weights < 0.0
+        if negative.any():
+            S = S * np.where(negative, -1, 1).astype(S.dtype)
+        S = S[:, 0] if S.shape[1] == 1 else S.min(axis=1)
+        if S.dtype != np.int8:
+            S = np.clip(S, -1.0, 1.0)  # a vote over its spread may pass 1 by a rounding
+        return cls(S, unseen, np.abs(weights), bool(negative.any()), committee.n_classes)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows n."""
+        return len(self.least)
+
+    @property
+    def n_voters(self) -> int:
+        """Number of voters T."""
+        return int(self.least.shape[1])
+
+    @property
+    def ln_prior(self) -> float:
+        """Minus the logarithm of the prior of a voter: ln T, or ln 2 T with opposites."""
+        return log(2 * self.n_voters if self.turned else self.n_voters)
+
+    @property
+    def risk(self) -> F64:
+        """Mean loss of each voter, ``(T,)``; NaN without rows."""
+        return self._sums[0]
+
+    @property
+    def tandem(self) -> F64:
+        """Mean of l_t l_u over the rows that neither t nor u has seen, ``(T, T)``; NaN without rows."""
+        return self._sums[1]
+
+    @property
+    def disagreement(self) -> F64:
+        """Mean of l_t (1 - l_u) + l_u (1 - l_t) over the same rows, ``(T, T)``: how often labels differ."""
+        return self._sums[2]
+
+    @property
+    def pair_rows(self) -> F64:
+        """Number of rows that neither of two voters has seen, ``(T, T)``."""
+        return self._sums[3]
+
+    @property
+    def rows(self) -> F64:
+        """Number of rows that a voter has not seen, ``(T,)``."""
+        return np.diagonal(self._sums[3])
+
+    @cached_property
+    def _sums(self) -> tuple[F64, F64, F64, F64]:
+        T = self.n_voters
+        both, own, seen_by_none = np.zeros((T, T)), np.zeros((T, T)), np.zeros((T, T))
+        for loss, counts in self._blocks():
+            both += loss.T @ loss
+            if counts is None:
+                own += loss.sum(axis=0)[:, None]
+                seen_by_none += len(loss)
+            else:
+                own += loss.T @ counts
+                seen_by_none += counts.T @ counts
+        with np.errstate(invalid="ignore"):
+            disagreement = (own + own.T - 2.0 * both) / seen_by_none
+            return np.diagonal(own) / np.diagonal(seen_by_none), both / seen_by_none, disagreement, seen_by_none
+
+    def _blocks(self) -> Iterator[tuple[F64, F64 | None]]:
+        """Losses, zero where they do not count, and where they count."""
+        step = max(1, _BLOCK // self.n_voters)
+        for at in range(0, self.n_rows, step):
+            loss: F64 = 0.5 * (1.0 - self.least[at : at + step].astype(np.float64))
+            if self.unseen is None:
+                yield loss, None
+            else:
+                counts = self.unseen[at : at + step].astype(np.float64)
+                yield loss * counts, counts
+
+    def gibbs(self, weights: F64 | None = None) -> F64:
+        """W of every row, ``(n,)``; for rows that no voter has seen."""
+        if self.unseen is not None:
+            raise ValueError(
+                "Rows out of bag have been seen by some of the voters, and say nothing of the whole vote; use "
+                "on='holdout'."
+            )
+        rho = self.posterior(weights)
+        # a sum of weights may pass 1 by a rounding
+        return np.asarray(np.clip(np.concatenate([loss @ rho for loss, _ in self._blocks()]), 0.0, 1.0))
+
+    def posterior(self, weights: ArrayLike | None = None) -> F64:
+        """Weights made to sum to one; the ensemble's own, if none are given.
+
+        Raises
+        ------
+        ValueError
+            If they are negative, not finite, all zero or not one for each voter.
+        """
+        if weights is None:
+            return self.weights
+        w = np.asarray(weights, dtype=np.float64)
+        if w.shape != (self.n_voters,) or not np.isfinite(w).all() or (w < 0.0).any() or not w.any():
+            raise ValueError(
+                f"weights must be {self.n_voters} numbers, one for each voter: finite, not negative, not all zero."
+            )
+        return np.asarray(w / w.sum())
+
+
+def _labels(S: F64, rival: NDArray[np.intp]) -> NDArray[np.int8]:
+    """Signed votes ``(n, K - 1, T)`` of voters that name the class of their largest score, the first one on ties.
+
+    The row's own class is the one that is no rival; rivals are in order.
+    """
+    K = rival.shape[1] + 1
+    own = K * (K - 1) // 2 - rival.sum(axis=1)
+    beats = (S > 0.0) | ((S == 0.0) & np.less(own[:, None], rival)[:, :, None])
+    right: NDArray[np.bool_] = beats.all(axis=1)
+    votes = np.zeros(S.shape, dtype=np.int8)
+    np.put_along_axis(votes, S.argmin(axis=1)[:, None], np.int8(-1), axis=1)
+    return np.where(right[:, None], np.int8(1), votes)

@@ -1,0 +1,16 @@
+"""The objectives by name, as `MarginReweighter` takes them."""
+
+from __future__ import annotations
+
+from committee.margins.least_margin import MinMargin, SoftMargin
+from committee.margins.margin_maximum import Percentile, Rank, Uniform
+from committee.margins.margin_range import Range
+from committee.margins.margin_variance import Variance
+from committee.margins.objective import Objective
+from committee.margins.second_moment import MinCq
+from committee.margins.sigmoid_cost import Doom
+
+OBJECTIVES: dict[str, type[Objective]] = {
+    kind.name: kind for kind in (Uniform, Rank, Percentile, Range, Variance, MinMargin, SoftMargin, MinCq, Doom)
+}
+"""Every objective under its name; a further one is one more class and one more entry."""

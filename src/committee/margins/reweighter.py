@@ -1,0 +1,416 @@
+"""An ensemble that is trained already, with weights that suit its margins, and as few voters as these need."""
+
+from __future__ import annotations
+
+import copy
+from numbers import Integral
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from committee.bagging.unseen_rows import unseen_rows
+from committee.links import Link, Share, Softmax
+from committee.margins.lines import Lines
+from committee.margins.objective import Objective, Reweighting
+from committee.margins.objectives import OBJECTIVES
+from committee.margins.pruning import PruningPath, pruning_path
+from committee.margins.signed_votes import SignedVotes
+from committee.parallel import n_threads
+from committee.regression_vote import RegressionCommittee
+from committee.vote import Committee
+
+F64 = NDArray[np.float64]
+Rows = Literal["train", "oob", "validation"]
+
+OPTIONS: dict[str, tuple[str, ...]] = {
+    "xi": ("percentile", "range"),
+    "k": ("rank",),
+    "nu": ("soft_margin",),
+    "form": ("variance",),
+    "mu": ("mincq",),
+    "steepness": ("doom",),
+}
+"""Parameters of `MarginReweighter` that belong to single objectives."""
+
+
+class MarginReweighter(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """New weights for the voters of a trained ensemble, by an objective of its margins.
+
+    The ensemble is frozen: it is neither trained nor changed, `clone` keeps it as it is, and its own parameters cannot
+    be set through this object. Its voters' votes for the rows given to `fit` make one matrix, on which the objective's
+    program is solved; `prune` then drops voters.
+
+    Parameters
+    ----------
+    ensemble : fitted classifier or Committee
+        A learner of this library, or what `Committee.from_estimator` takes; a ``FrozenEstimator`` around it is opened.
+    objective : str or Objective, default="soft_margin"
+        One of `OBJECTIVES`: "uniform", "rank", "percentile" (no margin falls), "range", "variance", "min_margin",
+        "soft_margin", "mincq", "doom". Or such an object, with options that have no parameter here.
+    on : {"train", "oob", "validation"}, default="train"
+        What `fit` is given. "train": the training rows, whose margins the voters themselves have made large. "oob": the
+        training rows too, each with the votes of the voters that were not trained on it, times T / T_i. "validation":
+        rows that the ensemble has not seen. The first and the last only differ in what is known of the rows.
+    slack : float, default=0.0
+        By how much each margin may fall; of "uniform", "rank" and "percentile".
+    xi : float, default=None
+        Share of rows; of "percentile" (0.2 if None) and "range" (0.05).
+    k : float, default=None
+        Power of "rank" (5).
+    nu : float, default=None
+        Share of rows of "soft_margin" (0.5).
+    form : {"free", "simplex", "lad", "chebyshev"}, default=None
+        Of "variance" ("simplex").
+    mu : float, default=None
+        First moment of "mincq" (that of the own weights).
+    steepness : float, default=None
+        Of "doom" (5).
+    n_jobs : int or None, default=None
+        Threads that ask the voters.
+
+    Attributes
+    ----------
+    committee_ : Committee
+        The voters that have any weight, with their new weights. The sum of absolute weights is the ensemble's own, so
+        that scores keep their scale. The link is the ensemble's, or `Softmax` where weights are negative and that is
+        `Share`.
+    classes_ : array (n_classes,)
+        The ensemble's.
+    weights_ : float64 array (T,)
+        A weight for each of the ensemble's voters, in units of its spread; they sum to one if the ensemble's own were
+        not negative.
+    voters_ : intp array
+        Numbers of the voters of ``committee_`` among those of the ensemble that `fit` was called with.
+    own_weights_ : float64 array (T,)
+        The ensemble's own in the same units, absolute values summing to one.
+    objective_ : Objective
+        As it was solved.
+    value_, value_before_ : float
+        The objective at the new and at the own weights.
+    gap_ : float
+        By how much `value_` can fall short of the best; NaN where nothing proves it.
+    status_ : str
+        What the solver said.
+    n_rows_used_ : int
+        Lines that the program held; with two classes, rows.
+    n_rounds_ : int
+        Programs that were solved.
+    pruning_path_ : PruningPath
+        After `prune`, of what it returns.
+
+    Raises
+    ------
+    TypeError, ValueError, NotFittedError
+        From `fit`, which checks everything before it sets anything.
+
+    References
+    ----------
+    W. Martinez, J. B. Gray, On the current state of research in explaining ensemble performance using margins.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from committee.margins.reweighter import MarginReweighter
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> forest = RandomForestClassifier(100, random_state=0).fit(X[::2], y[::2])
+    >>> smaller = MarginReweighter(forest, on="oob").fit(X[::2], y[::2])
+    >>> smaller.committee_.n_voters < 100, smaller.value_ > smaller.value_before_
+    (True, True)
+    >>> smaller.prune(max_voters=10).committee_.n_voters <= 10
+    True
+    """
+
+    voters_: NDArray[np.intp]
+    weights_: F64
+    own_weights_: F64
+    objective_: Objective
+    committee_: Committee
+    classes_: NDArray[Any]
+    pruning_path_: PruningPath
+
+    def __init__(
+        self,
+        ensemble: Any,
+        objective: str | Objective = "soft_margin",
+        *,
+        on: Rows = "train",
+        slack: float = 0.0,
+        xi: float | None = None,
+        k: float | None = None,
+        nu: float | None = None,
+        form: Literal["free", "simplex", "lad", "chebyshev"] | None = None,
+        mu: float | None = None,
+        steepness: float | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.ensemble = ensemble
+        self.objective = objective
+        self.on = on
+        self.slack = slack
+        self.xi = xi
+        self.k = k
+        self.nu = nu
+        self.form = form
+        self.mu = mu
+        self.steepness = steepness
+        self.n_jobs = n_jobs
+
+    # -- a frozen ensemble ------------------------------------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters; the frozen ensemble's own are not among them."""
+        params: dict[str, Any] = super().get_params(deep=False)
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; not those of the frozen ensemble.
+
+        Raises
+        ------
+        ValueError
+            If a name is none of this object's parameters.
+        """
+        inner = [name for name in params if "__" in name]
+        if inner:
+            raise ValueError(
+                f"{inner[0]}: parameters of a trained ensemble cannot be set here; train another one and give it as "
+                "ensemble."
+            )
+        super().set_params(**params)
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        params = self.get_params()
+        ensemble = params.pop("ensemble")  # trained, and never changed: one for all
+        return type(self)(ensemble, **{name: clone(value, safe=False) for name, value in params.items()})
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        state.pop("_lines", None)  # votes are larger than models
+        return state
+
+    # -- new weights ------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Find the weights.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows that `on` says more of; the votes on them are kept for `prune`, but not pickled.
+        y : array-like (n,)
+            Their labels, all known to the ensemble.
+        sample_weight : array-like (n,), default=None
+            Row weights; 0 leaves a row out. With ``on="oob"`` those that the ensemble was trained with.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        NotFittedError
+            If the ensemble is not fitted.
+        TypeError
+            If it is no classifier, or of a kind that is not known.
+        ValueError
+            If it has fewer than two voters or an intercept, `X` or `y` do not suit it, a parameter is out of its range
+            or of another objective, the objective has no solution, or the out-of-bag rows are not known.
+        RuntimeError
+            If a solver fails.
+        """
+        objective = self._objective()
+        if self.on not in get_args(Rows):
+            raise ValueError(f"on={self.on!r} is unknown; choose from {', '.join(get_args(Rows))}.")
+        ensemble = self.ensemble.estimator if isinstance(self.ensemble, FrozenEstimator) else self.ensemble
+        committee = _committee_of(ensemble)
+        votes, lines = self._ask(ensemble, committee, X, y, sample_weight)
+        found = objective.solve(lines)
+        new = found.weights * lines.sign
+        voters = np.flatnonzero(new)
+        reweighted = _reweighted(committee, voters, new[voters])
+        # all that could fail has been done
+        for name in ("pruning_path_", "n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(ensemble, name):
+                setattr(self, name, getattr(ensemble, name))
+        self.objective_, self.classes_ = objective, committee.classes
+        self.committee_, self.voters_ = reweighted, voters
+        self.weights_, self.own_weights_ = new, votes.weights
+        self._report(found)
+        self._all, self._lines = committee, lines
+        return self
+
+    def _report(self, found: Reweighting) -> None:
+        self.value_, self.value_before_, self.gap_ = found.value, found.before, found.gap
+        self.status_, self.n_rows_used_, self.n_rounds_ = found.status, found.n_rows_used, found.rounds
+
+    def _objective(self) -> Objective:
+        """The objective with the parameters that are its own; those of others are refused."""
+        given = {name: getattr(self, name) for name in OPTIONS if getattr(self, name) is not None}
+        if self.slack:
+            given["slack"] = self.slack
+        if isinstance(self.objective, Objective):
+            if given:
+                name = next(iter(given))
+                raise ValueError(
+                    f"{name}={given[name]!r} and an objective that is an object; give it to {self.objective!r}."
+                )
+            return self.objective
+        if self.objective not in OBJECTIVES:
+            raise ValueError(
+                f"objective={self.objective!r} is unknown; choose from {', '.join(OBJECTIVES)}, or give an Objective."
+            )
+        owners = {**OPTIONS, "slack": ("uniform", "rank", "percentile")}
+        for name, value in given.items():
+            if self.objective not in owners[name]:
+                raise ValueError(
+                    f"{name}={value!r} has no meaning for objective={self.objective!r}, only for "
+                    f"{', '.join(owners[name])}; leave it out."
+                )
+        return OBJECTIVES[self.objective](**given)
+
+    def _ask(
+        self, ensemble: Any, committee: Committee, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[SignedVotes, Lines]:
+        votes = SignedVotes.of(committee, X, y, n_threads=n_threads(self.n_jobs))
+        weight = None if sample_weight is None else _row_weights(sample_weight, votes.n_rows)
+        asked = unseen_rows(ensemble, committee.n_voters, y, sample_weight) if self.on == "oob" else None
+        return votes, Lines.of(votes, weight, asked)
+
+    def prune(
+        self,
+        max_voters: int | None = None,
+        min_gain: float | None = None,
+        *,
+        resolve: bool = False,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """A smaller classifier: voters dropped from those without weight on, least weight first.
+
+        A path of committees goes from all voters of any weight to one, each step keeping the four fifths of greatest
+        weight. Limit and price then choose one of them; its ``pruning_path_`` has the table.
+
+        Parameters
+        ----------
+        max_voters : int, default=None
+            Most voters that stay; None: no limit.
+        min_gain : float, default=None
+            Voters stay as long as they gain this much accuracy: the smallest committee is taken that is less than this
+            below the best larger one. None: the largest that `max_voters` allows, which without a limit drops only
+            voters of weight 0.
+        resolve : bool, default=False
+            Solve the objective again for the voters that are left after each step, which takes many times as long.
+            False: they keep their weights in proportion. Which is better differs from objective to objective: for small
+            committees "mincq" gains by it, "soft_margin" loses, "doom" hardly cares.
+        X, y, sample_weight : optional
+            Rows that solve and judge the path, such as held-out ones; None: those of `fit`, seen as `on` says.
+
+        Returns
+        -------
+        MarginReweighter
+            Fitted, and without the voters that are dropped: its `ensemble` is its own small committee, so that it takes
+            no more room than that, and its ``weights_`` are theirs. This object stays as it is.
+
+        Raises
+        ------
+        NotFittedError
+            If this object is not fitted.
+        ValueError
+            If `max_voters` is no whole number of at least 1, `min_gain` is negative, only one of `X` and `y` is given,
+            or none is and the votes of `fit` are gone, as they are after pickling.
+        """
+        check_is_fitted(self, "committee_")
+        if max_voters is not None and not (isinstance(max_voters, Integral) and max_voters >= 1):
+            raise ValueError(f"max_voters={max_voters!r} must be a whole number of at least 1, or None.")
+        if min_gain is not None and not min_gain >= 0.0:
+            raise ValueError(f"min_gain={min_gain!r} must be a share of rows that is not negative, or None.")
+        lines = self._lines_for_pruning(X, y, sample_weight)
+        again = self.objective_ if resolve else None
+        path = pruning_path(self._all, lines, self.weights_ * lines.sign, objective=again)
+        step = path.steps[path.chosen(max_voters, min_gain)]
+        weights = step.weights * lines.sign[step.voters]
+        every = np.zeros(len(self.weights_))
+        every[step.voters] = step.weights
+        pruned = copy.copy(self)
+        pruned.ensemble = pruned._all = pruned.committee_ = _reweighted(self._all, step.voters, weights)
+        pruned.voters_, pruned.pruning_path_ = step.voters, path
+        pruned.weights_ = pruned.own_weights_ = weights
+        pruned.value_, pruned.gap_ = self.objective_.value(lines, every), float("nan")
+        pruned.value_before_ = self.objective_.value(lines, lines.own)
+        pruned._lines = lines.select(step.voters, np.abs(step.weights) / np.abs(step.weights).sum())
+        return pruned
+
+    def _lines_for_pruning(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Lines:
+        if (X is None) != (y is None):
+            raise ValueError("X and y go together; one of them is missing.")
+        if X is not None and y is not None:
+            votes = SignedVotes.of(self._all, X, y, n_threads=n_threads(self.n_jobs))
+            return Lines.of(votes, None if sample_weight is None else _row_weights(sample_weight, votes.n_rows))
+        lines: Lines | None = getattr(self, "_lines", None)
+        if lines is None:
+            raise ValueError("The votes of fit are not kept in a file; give X and y to prune, or fit again.")
+        return lines
+
+    # -- the vote ---------------------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> F64:
+        """Score F(x): ``(n,)`` for two classes, positive for ``classes_[1]``; else ``(n, n_classes)``."""
+        check_is_fitted(self, "committee_")
+        return self.committee_.decision_function(X, n_threads=n_threads(self.n_jobs))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Elected class of every row, ``(n,)``."""
+        check_is_fitted(self, "committee_")
+        return self.committee_.predict(X, n_threads=n_threads(self.n_jobs))
+
+    def predict_proba(self, X: Any) -> F64:
+        """Class probabilities ``(n, n_classes)``."""
+        check_is_fitted(self, "committee_")
+        return self.committee_.predict_proba(X, n_threads=n_threads(self.n_jobs))
+
+    def margins(self, X: Any, y: ArrayLike) -> F64:
+        """Normalised margin of every row, ``(n,)``; see `Committee.margins`."""
+        check_is_fitted(self, "committee_")
+        return self.committee_.margins(X, y, n_threads=n_threads(self.n_jobs))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "committee_")
+
+
+def _committee_of(ensemble: Any) -> Committee:
+    if isinstance(ensemble, RegressionCommittee):
+        raise TypeError(f"ensemble is {ensemble!r}, which predicts numbers; margins are of votes for classes.")
+    committee = ensemble if isinstance(ensemble, Committee) else Committee.from_estimator(ensemble)
+    if committee.n_voters < 2:
+        raise ValueError(f"ensemble has {committee.n_voters} voter; weights need at least 2 to share out.")
+    if committee.n_classes < 2:
+        raise ValueError("ensemble knows one class only; margins need at least 2.")
+    return committee
+
+
+def _reweighted(committee: Committee, voters: NDArray[np.intp], weights: F64) -> Committee:
+    """Some of the voters with their weights, in units of spread; their absolute sum stays the committee's own."""
+    spread = committee.voters.spread
+    total = float(np.abs(committee.weights) @ spread)
+    each = weights * total / np.abs(weights).sum()
+    each = np.divide(each, spread[voters], out=np.zeros(len(voters)), where=spread[voters] > 0.0)
+    link: Link | None = Softmax() if isinstance(committee.link, Share) and (each < 0.0).any() else None
+    return committee.select(voters, each, link=link)
+
+
+def _row_weights(sample_weight: ArrayLike, n: int) -> F64:
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weights.shape}; X has {n} rows, which need one each.")
+    if not np.isfinite(weights).all() or (weights < 0.0).any() or not weights.any():
+        raise ValueError("sample_weight must be finite, not negative, and not zero for every row.")
+    return weights
