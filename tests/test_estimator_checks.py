@@ -12,12 +12,15 @@ import committee
 from committee import (
     AbstainingStump,
     AdaBoostClassifier,
+    ArcGVClassifier,
     BoostingTreeClassifier,
+    DOOMBoostClassifier,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     LogitBoostClassifier,
     LPBoostClassifier,
     MatryoshkaClassifier,
+    MDBoostClassifier,
     ProbabilisticAdaBoostClassifier,
     ProbitBoostClassifier,
     ProbitModelTreeClassifier,
@@ -64,6 +67,14 @@ LEARNERS = [
     LPBoostClassifier(0.2, dictionary="all_stumps"),
     LPBoostClassifier(0.2, dictionary="trees"),
     LPBoostClassifier(dictionary=LogisticRegression()),
+    ArcGVClassifier(10),
+    ArcGVClassifier(5, max_depth=2),
+    ArcGVClassifier(5, early_stopping=True, validation_fraction=0.3, n_iter_no_change=2),
+    MDBoostClassifier(),
+    MDBoostClassifier(5.0, max_depth=None, max_leaf_nodes=4),
+    MDBoostClassifier(voter=LogisticRegression()),
+    DOOMBoostClassifier(n_estimators=20, n_start=10),
+    DOOMBoostClassifier(n_estimators=6, n_start=3, voter=LogisticRegression()),
     QuadBoostClassifier(n_estimators=20),
     QuadBoostClassifier("l2", n_estimators=20, dictionary="all_stumps", reweight="every_k", fit_intercept=False),
     QuadBoostClassifier("linf", n_estimators=20, dictionary="trees"),
@@ -118,7 +129,7 @@ def expected_failures(learner: Any) -> dict[str, str]:
         return {WEIGHTS: "rows are drawn as a whole, however much they weigh (2026-11-21)"}
     if getattr(learner, "n_draws", None) is not None:
         return {WEIGHTS: "answers are drawn for rows, and a row of weight k is asked once (2026-11-21)"}
-    if not isinstance(learner, AdaBoostClassifier | QuadBoostClassifier):
+    if not isinstance(learner, AdaBoostClassifier | ArcGVClassifier | QuadBoostClassifier):
         return {}
     if isinstance(getattr(learner, "voter", None), DecisionTreeClassifier):
         # and of its own AdaBoostClassifier; test_capabilities.py has this check on a table without ties

@@ -4,6 +4,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -309,3 +310,12 @@ def test_a_classifier_of_several_classes_speaks_to_one_score():
     model = LPBoostClassifier(0.6, dictionary=GaussianNB()).fit(X, y)
     assert model.committee_.votes(X).shape == (200, model.committee_.n_voters, 3)
     assert model.score(X, y) > 0.6
+
+
+def test_categories_that_all_lean_to_one_side_are_told_apart():
+    rng = np.random.default_rng(0)
+    column = rng.choice(list("abc"), 120)
+    y = rng.random(120) < np.where(column == "a", 0.4, 0.1)
+    frame = pl.DataFrame({"column": column})
+    model = LPBoostClassifier(0.5, dictionary="all_stumps").fit(frame, y)
+    assert model.committee_.n_voters >= 1

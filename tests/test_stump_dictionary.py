@@ -1,9 +1,11 @@
 """A dictionary of stumps: what it says of rows without casting a vote."""
 
+import itertools
 from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.binning import Binned, Bins
+from committee.data.frames import TableSchema
 from committee.voters.stump_dictionary import StumpDictionary
 from tests.oracles import votes as oracle
 
@@ -123,3 +126,26 @@ def test_even_edges_share_out_the_range() -> None:
     assert bins.n_bins.tolist() == [5, 1, 1]
     huge = Bins.even(np.array([[-1e308], [1e308]]), np.zeros(1, np.int32), 3)
     assert np.isfinite(huge.edges).all()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_best_subset_is_the_best_of_all(seed):
+    """Also where all categories lean to one side, and the subset of all of them would say nothing."""
+    rng = np.random.default_rng(seed)
+    n = 40
+    column = rng.choice(list("abcd"), n).astype(object)
+    column[rng.random(n) < 0.1] = None
+    frame = pl.DataFrame({"c": column})
+    table = TableSchema.learn(frame)
+    X = table.encode(frame)
+    binned = Binned.of(X, None, table, 255)
+    stumps = StumpDictionary.of(binned, np.ones(n), subsets=True)
+    signed = rng.random(n) * np.where(rng.random(n) < rng.uniform(0, 0.5), 1, -1)
+    codes = binned.codes[:, 0]
+    seen = np.unique(codes)
+    subsets = [s for r in range(1, len(seen)) for s in itertools.combinations(seen, r)]
+    best = max(abs(float(signed @ np.where(np.isin(codes, s), 1, -1))) for s in subsets)
+    values, found = stumps.best_subset(np.bincount(codes, signed, minlength=int(stumps.offset[-1])))
+    assert_allclose(values, [best])
+    ((_, votes),) = found
+    assert_allclose(signed @ votes[codes], best)

@@ -11,11 +11,17 @@ if TYPE_CHECKING:
     from committee.bagging.sbpmt import SBPMTClassifier
     from committee.bagging.subagging import SubaggingClassifier
     from committee.boosting.adaboost import AdaBoostClassifier
+    from committee.boosting.arc_gv import ArcGVClassifier
+    from committee.boosting.doomboost import DOOMBoostClassifier
     from committee.boosting.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
     from committee.boosting.lpboost import LPBoostClassifier
+    from committee.boosting.mdboost import MDBoostClassifier
     from committee.boosting.quadboost import QuadBoostClassifier, QuadBoostRegressor
     from committee.boosting.quadboost_cv import QuadBoostClassifierCV
     from committee.boosting.quadboost_path import quadboost_path
+    from committee.bounds.certify import certify
+    from committee.margins.distribution import MarginDistribution
+    from committee.margins.reweighter import MarginReweighter
     from committee.nesting.boosting_tree import BoostingTreeClassifier
     from committee.nesting.matryoshka import MatryoshkaClassifier
     from committee.nesting.probabilistic_adaboost import ProbabilisticAdaBoostClassifier
@@ -41,6 +47,9 @@ LEARNERS: dict[str, str] = {
     "ProbitModelTreeClassifier": "committee.voters.probit_model_tree",
     "ProbitBoostClassifier": "committee.voters.probit_boost",
     "LPBoostClassifier": "committee.boosting.lpboost",
+    "ArcGVClassifier": "committee.boosting.arc_gv",
+    "MDBoostClassifier": "committee.boosting.mdboost",
+    "DOOMBoostClassifier": "committee.boosting.doomboost",
     "LogitBoostClassifier": "committee.voters.probit_boost",
     "QuadBoostClassifier": "committee.boosting.quadboost",
     "QuadBoostClassifierCV": "committee.boosting.quadboost_cv",
@@ -64,6 +73,9 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "gradient_boosting": ("GradientBoostingClassifier", {}),
     "random_forest": ("RandomForestClassifier", {}),
     "lpboost": ("LPBoostClassifier", {}),
+    "arc_gv": ("ArcGVClassifier", {}),
+    "mdboost": ("MDBoostClassifier", {}),
+    "doomboost": ("DOOMBoostClassifier", {}),
     "sbpmt": ("SBPMTClassifier", {}),
     "quadboost": ("QuadBoostClassifier", {}),
     "quadboost_cv": ("QuadBoostClassifierCV", {}),
@@ -81,6 +93,9 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
 """Short names on the command line, all of classifiers: a learner, and parameters that differ from its defaults."""
 
 _OTHERS = {
+    "MarginDistribution": "committee.margins.distribution",
+    "MarginReweighter": "committee.margins.reweighter",
+    "certify": "committee.bounds.certify",
     "Committee": "committee.vote",
     "RegressionCommittee": "committee.regression_vote",
     "ModelFileError": "committee.store",
@@ -93,12 +108,17 @@ __all__ = [
     "MODELS",
     "AbstainingStump",
     "AdaBoostClassifier",
+    "ArcGVClassifier",
     "BoostingTreeClassifier",
     "Committee",
+    "DOOMBoostClassifier",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
     "LPBoostClassifier",
     "LogitBoostClassifier",
+    "MDBoostClassifier",
+    "MarginDistribution",
+    "MarginReweighter",
     "MatryoshkaClassifier",
     "ModelFileError",
     "ProbabilisticAdaBoostClassifier",
@@ -114,6 +134,7 @@ __all__ = [
     "SubaggingClassifier",
     "TreeRegressor",
     "TreeVoter",
+    "certify",
     "learner",
     "load",
     "model",

@@ -246,25 +246,32 @@ class StumpDictionary:
     def best_subset(self, sums: F64) -> tuple[F64, list[tuple[int, NDArray[np.int8]]]]:
         """The best subset of each column of categories: every category votes with the sign of its own sum.
 
+        Where all of these are the same, the one whose sum is least votes the other way, as a stump that says the same
+        of all rows is none.
+
         Returns
         -------
         float64 array (S,)
             ``sum_i v_i h(x_i)``, the most that any subset of the column reaches.
         list of S pairs
-            Column, and votes by bin ``(n_bins + 1,)``: +1 where the sum is positive, else -1.
+            Column, and votes by bin ``(n_bins + 1,)``.
         """
         found: list[tuple[int, NDArray[np.int8]]] = []
         value: list[float] = []
         for j in np.flatnonzero(self.bins.categorical).tolist() if self.subsets else ():
             cells = slice(int(self.offset[j]), int(self.offset[j + 1]))
             count, s = self.cell_count[cells], sums[cells]
+            seen = np.flatnonzero(count > 0)
+            if len(seen) < 2:
+                continue
             votes = np.where(s > 0.0, 1, -1).astype(np.int8)
+            if (votes[seen] == votes[seen[0]]).all():  # saying the same of all rows is no stump: turn the least
+                votes[seen[np.argmin(np.abs(s[seen]))]] *= -1
             if count[-1] == 0:  # no missing values: they go with the heavier side
                 weight = self.cell_weight[cells]
                 votes[-1] = 1 if 2.0 * weight[votes > 0].sum() > weight.sum() else -1
-            if len(set(votes[count > 0].tolist())) == 2:
-                found.append((j, votes))
-                value.append(float(np.abs(s).sum()))
+            found.append((j, votes))
+            value.append(float(votes[seen] @ s[seen]))
         return np.array(value), found
 
     def strongest(self, sums: F64) -> float:
