@@ -154,7 +154,7 @@ def test_compare_errors(table, tmp_path):
     assert "--target is missing" in fail("compare", table)
     assert "'lable' is no column; did you mean 'label'?" in fail("compare", table, "-t", "lable")
     assert "did you mean 'iris'?" in fail("compare", "--example", "irs")
-    assert "there is no model 'adabost'; did you mean 'adaboost' or 'quadboost' or 'adaboost_trees'?" in fail(
+    assert "there is no model 'adabost'; did you mean 'adaboost' or 'quadboost' or 'mdboost'?" in fail(
         "compare", table, "-t", "label", "--models", "adabost"
     )
     assert "there is no file" in fail("compare", tmp_path / "none.csv", "-t", "label")

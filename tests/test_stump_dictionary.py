@@ -135,7 +135,7 @@ def test_the_best_subset_is_the_best_of_all(seed):
     n = 40
     column = rng.choice(list("abcd"), n).astype(object)
     column[rng.random(n) < 0.1] = None
-    frame = pl.DataFrame({"c": column})
+    frame = pl.DataFrame({"c": pl.Series(column.tolist(), dtype=pl.String)})
     table = TableSchema.learn(frame)
     X = table.encode(frame)
     binned = Binned.of(X, None, table, 255)
