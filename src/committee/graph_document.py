@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, is_regressor
 from committee.typed_json import field
 from committee.voters.oracles import OracleVoters
 from committee.voters.path_majority import PathMajority
-from committee.voters.soft_stumps import SoftStumps
+from committee.voters.soft_stumps import KINDS, SoftStumps
 from committee.voters.vote_graph import WALKS, VoteGraph
 
 if TYPE_CHECKING:
@@ -22,18 +22,8 @@ Document: TypeAlias = dict[str, Any]
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 Describe: TypeAlias = Callable[[BaseEstimator, Arrays, str], Document]
 Rebuild: TypeAlias = Callable[[Document, Arrays, str], BaseEstimator]
-Take: TypeAlias = Callable[[str, type[np.generic], int], NDArray[Any]]
+Take: TypeAlias = Callable[[str, Any, int], NDArray[Any]]
 """An array out of the file, by its name, type and dimensions."""
-
-_STUMPS: dict[str, type[np.generic]] = {
-    "feature": np.int32,
-    "threshold": np.float64,
-    "softness": np.float64,
-    "ascending": np.uint8,
-    "missing": np.float64,
-    "category_offset": np.int64,
-    "category_bits": np.uint32,
-}
 
 
 def describe_graph(
@@ -53,7 +43,7 @@ def describe_graph(
     arrays |= {prefix + name: getattr(voters, name) for name in ("next", "vote", "start")}
     asked = voters.voters
     if isinstance(asked, SoftStumps):
-        arrays |= {f"{prefix}stumps.{name}": getattr(asked, name) for name in _STUMPS}
+        arrays |= {f"{prefix}stumps.{name}": getattr(asked, name) for name in KINDS}
         members: Document = {"kind": "soft_stumps", "n_features": int(asked.n_features)}
     else:
         arrays[prefix + "n_draws"] = asked.n_draws
@@ -101,7 +91,7 @@ def _rebuild_voters(
     kind = field(document, "kind", str)
     if kind == "soft_stumps":
         n_features = field(document, "n_features", int)
-        taken: dict[str, Any] = {name: take(f"{prefix}stumps.{name}", of, 1) for name, of in _STUMPS.items()}
+        taken: dict[str, Any] = {name: take(f"{prefix}stumps.{name}", of, 1) for name, of in KINDS.items()}
         return SoftStumps(**taken, n_features=n_features)
     if kind != "oracles":
         raise ValueError(f"the graph's voters are of kind {kind!r}; known are 'soft_stumps' and 'oracles'")

@@ -297,17 +297,14 @@ class Committee(WeightedVotes):
         if len(F) != len(truth):
             raise ValueError(f"y has {len(truth)} labels; X has {len(F)} rows.")
         if F.ndim == 1:
-            lead = np.where(truth == 1, F, -F)
+            ahead = np.where(truth == 1, F, -F)
+        elif self.n_classes == 1:
+            ahead = F[:, 0]
         else:
-            rows = np.arange(len(F))
-            lead = F[rows, truth]
-            if self.n_classes > 1:
-                rivals = F.copy()
-                rivals[rows, truth] = -np.inf
-                lead = lead - rivals.max(axis=1)
+            ahead = lead(F, truth)
         total = float(np.abs(self.weights) @ self.voters.spread) + self._intercept_spread
         # F and the total are sums in different orders, so their quotient may pass 1 by a rounding
-        return np.clip(lead / total, -1.0, 1.0) if total > 0 else np.zeros(len(lead))
+        return np.clip(ahead / total, -1.0, 1.0) if total > 0 else np.zeros(len(ahead))
 
     # -- one voter after the other ------------------------------------------------------------------------
 
@@ -446,6 +443,34 @@ class Committee(WeightedVotes):
                 f"{self.classes.tolist()}."
             )
         return index[inverse]
+
+
+def lead(F: Scores, truth: NDArray[np.intp]) -> Scores:
+    """How far the right class is ahead of the best other one.
+
+    Parameters
+    ----------
+    F : float64 array (n, K)
+        Scores, of two classes at least.
+    truth : intp array (n,)
+        Class numbers.
+
+    Returns
+    -------
+    float64 array (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.vote import lead
+    >>> lead(np.array([[3.0, 1.0, 2.0]]), np.array([0])).tolist()
+    [1.0]
+    """
+    rows = np.arange(len(F))
+    rivals = F.copy()
+    rivals[rows, truth] = -np.inf
+    ahead: Scores = F[rows, truth] - rivals.max(axis=1)
+    return ahead
 
 
 def _sign_votes(H: NDArray[Any]) -> NDArray[np.int8] | Scores:

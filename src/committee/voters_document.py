@@ -427,7 +427,7 @@ def rebuild_classes(document: Document) -> NDArray[Any]:
     return classes
 
 
-def _take_of(arrays: Arrays, name: str, of: type[np.generic], ndim: int) -> NDArray[Any]:
+def _take_of(arrays: Arrays, name: str, of: Any, ndim: int) -> NDArray[Any]:
     """An array of that type and as many dimensions."""
     array = take(arrays, name)
     if array.dtype != of or array.ndim != ndim:

@@ -186,7 +186,7 @@ def check_against_memory(ensemble: Any, committee: Committee, signed: SignedVote
         raise ValueError(f"X has {signed.n_rows} rows, but ensemble remembers {len(remembered)}; {wrong}")
     asked = unseen.sum(axis=1)[signed.row]
     spread = committee.voters.spread
-    own = _own_class(signed, committee.n_classes)
+    own = signed.own_class[signed.row]
     with np.errstate(invalid="ignore"):
         # a line at a time of memory: the matrix may be of bytes
         lead = np.einsum("it,it,t->i", unseen[signed.row], signed.matrix, spread) / asked
@@ -195,10 +195,3 @@ def check_against_memory(ensemble: Any, committee: Committee, signed: SignedVote
     if differ.any():
         at = int(signed.row[differ.argmax()])
         raise ValueError(f"The out-of-bag vote on row {at} is not the one that ensemble remembers; {wrong}")
-
-
-def _own_class(signed: SignedVotes, n_classes: int) -> NDArray[np.intp]:
-    """The class of each line's row: the one that is no rival."""
-    rivals = signed.rival.reshape(signed.n_rows, -1).sum(axis=1)
-    own: NDArray[np.intp] = n_classes * (n_classes - 1) // 2 - rivals
-    return own[signed.row]

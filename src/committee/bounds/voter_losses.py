@@ -107,7 +107,7 @@ class VoterLosses:
         S: NDArray[Any] = signed.matrix.reshape(signed.n_rows, -1, signed.n_voters)
         weights = signed.weights
         if votes == "labels" and committee.voters.kind != "label":
-            S = _labels(S, signed.rival.reshape(signed.n_rows, -1))
+            S = _labels(S, signed)
             weights = committee.weights / np.abs(committee.weights).sum()
         negative = weights < 0.0
         if negative.any():
@@ -213,14 +213,10 @@ class VoterLosses:
         return np.asarray(w / w.sum())
 
 
-def _labels(S: F64, rival: NDArray[np.intp]) -> NDArray[np.int8]:
-    """Signed votes ``(n, K - 1, T)`` of voters that name the class of their largest score, the first one on ties.
-
-    The row's own class is the one that is no rival; rivals are in order.
-    """
-    K = rival.shape[1] + 1
-    own = K * (K - 1) // 2 - rival.sum(axis=1)
-    beats = (S > 0.0) | ((S == 0.0) & np.less(own[:, None], rival)[:, :, None])
+def _labels(S: F64, signed: SignedVotes) -> NDArray[np.int8]:
+    """Signed votes ``(n, K - 1, T)`` of voters that name the class of their largest score, the first one on ties."""
+    rival = signed.rival.reshape(signed.n_rows, -1)
+    beats = (S > 0.0) | ((S == 0.0) & np.less(signed.own_class[:, None], rival)[:, :, None])
     right: NDArray[np.bool_] = beats.all(axis=1)
     votes = np.zeros(S.shape, dtype=np.int8)
     np.put_along_axis(votes, S.argmin(axis=1)[:, None], np.int8(-1), axis=1)

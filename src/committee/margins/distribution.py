@@ -10,8 +10,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.margins.votes_in_turn import VotesInTurn, lead
-from committee.vote import Committee
+from committee.margins.votes_in_turn import VotesInTurn
+from committee.vote import Committee, lead
 
 F64 = NDArray[np.float64]
 

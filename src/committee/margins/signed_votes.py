@@ -96,6 +96,14 @@ class SignedVotes:
         """Number of voters T."""
         return int(self.matrix.shape[1])
 
+    @property
+    def own_class(self) -> NDArray[np.intp]:
+        """Class of every row, ``(n,)``: the one that is no rival."""
+        rivals = self.rival.reshape(self.n_rows, -1)
+        K = rivals.shape[1] + 1
+        own: NDArray[np.intp] = K * (K - 1) // 2 - rivals.sum(axis=1)
+        return own
+
     def lines(self, weights: F64) -> F64:
         """``S @ w`` of every line, in blocks, so that whole numbers are never copied as float64 all at once."""
         step = max(1, 2**22 // max(1, self.n_voters))

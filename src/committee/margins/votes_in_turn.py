@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.vote import Committee
+from committee.vote import Committee, lead
 
 F64 = NDArray[np.float64]
 
@@ -90,29 +90,3 @@ class VotesInTurn:
 def _columns(vote: F64) -> F64:
     """A score for each class; a signed one is the lead of the second of two."""
     return np.hstack([np.zeros_like(vote), vote]) if vote.shape[1] == 1 else vote
-
-
-def lead(F: F64, truth: NDArray[np.intp]) -> F64:
-    """How far the right class is ahead of the best other one.
-
-    Parameters
-    ----------
-    F : float64 array (n, K)
-        Scores, of two classes at least.
-    truth : intp array (n,)
-        Class numbers.
-
-    Returns
-    -------
-    float64 array (n,)
-
-    Examples
-    --------
-    >>> lead(np.array([[3.0, 1.0, 2.0]]), np.array([0])).tolist()
-    [1.0]
-    """
-    rows = np.arange(len(F))
-    rivals = F.copy()
-    rivals[rows, truth] = -np.inf
-    ahead: F64 = F[rows, truth] - rivals.max(axis=1)
-    return ahead

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -38,11 +39,14 @@ class Trained:
         Probabilities of + on the training rows, exact or estimated; None for an oracle that was not asked yet.
     n_draws : int
         Answers that q was estimated from; 0 where it is exact.
+    answers : callable or None
+        One answer of an oracle on every training row, drawn by a generator; None where q is known.
     """
 
     voter: Any
     q: F64 | None
     n_draws: int = 0
+    answers: Callable[[np.random.Generator], NDArray[np.bool_]] | None = None
 
 
 class WeakLearner(Protocol):
@@ -53,9 +57,6 @@ class WeakLearner(Protocol):
 
     def constant(self) -> Trained | None:
         """The voter that always says +, for rows that nothing tells apart; None if there is none such."""
-
-    def answers(self, voter: Any, rng: np.random.Generator) -> NDArray[np.bool_]:
-        """One answer of an oracle on every training row."""
 
     def voters(self, trained: list[Trained]) -> SoftStumps | OracleVoters:
         """The collection of trained voters, for a graph."""
@@ -101,10 +102,6 @@ class StumpLearner:
         alone = SoftStumps.of([(0, *rest)], n_features=1)
         return Trained(stump, alone.probabilities(self.columns[:, feature, None], self.threads)[:, 0])
 
-    def answers(self, voter: Any, rng: np.random.Generator) -> NDArray[np.bool_]:
-        """Not asked: a stump tells its probabilities."""
-        raise NotImplementedError
-
     def voters(self, trained: list[Trained]) -> SoftStumps:
         """As flat arrays."""
         return SoftStumps.of([one.voter for one in trained], self.columns.shape[1])
@@ -130,15 +127,13 @@ class VoterLearner:
         member: Any = seeded(clone(self.voter), int(self.random.randint(2**31 - 1)))
         # weights of about 1 a row, as learners with penalties or least weights expect them
         member.fit(self.X[heavy], self.y[heavy], sample_weight=share * (self.count / share.sum()))
-        return Trained(member, None if is_only_drawn(member) else prob_positive(member, self.X))
+        if is_only_drawn(member):
+            return Trained(member, None, answers=partial(drawn, member, self.X))
+        return Trained(member, prob_positive(member, self.X))
 
     def constant(self) -> Trained | None:
         """None: a user's voter says what it says."""
         return None
-
-    def answers(self, voter: Any, rng: np.random.Generator) -> NDArray[np.bool_]:
-        """One answer on every training row."""
-        return drawn(voter, self.X, rng)
 
     def voters(self, trained: list[Trained]) -> OracleVoters:
         """As they are; an oracle is asked as often of new rows as it was of the training rows."""
@@ -163,14 +158,17 @@ class AskedLearner:
         found = self.learner.train(weights)
         if found is None:
             return None
-        seconds, known = time.perf_counter() - begun, found.q
+        seconds = time.perf_counter() - begun
         rng = np.random.default_rng(int(self.random.randint(2**31 - 1)))
-        if known is None:
-            ask: Ask = lambda: self.learner.answers(found.voter, rng)  # noqa: E731
-        else:
-            ask = lambda: rng.random(len(known)) < known  # noqa: E731
+        ask: Ask = partial(_by_chance, found.q, rng) if found.answers is None else partial(found.answers, rng)
         q, R = asked(ask, Z, self.stopping, self.estimate, seconds)
         return Trained(found.voter, q, R)
+
+
+def _by_chance(q: F64 | None, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Answers of a voter whose probabilities are known."""
+    assert q is not None
+    return np.asarray(rng.random(len(q)) < q)
 
 
 def is_only_drawn(voter: Any) -> bool:

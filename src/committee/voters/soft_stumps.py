@@ -67,7 +67,7 @@ class SoftStumps:
 
     def __post_init__(self) -> None:
         T = len(self.feature)
-        for name, kind in _KINDS.items():
+        for name, kind in KINDS.items():
             array = getattr(self, name)
             if array.dtype != kind or array.ndim != 1:
                 raise ValueError(f"{name} is {array.dtype} of {array.ndim} dimensions; it must be {kind} of one")
@@ -97,8 +97,7 @@ class SoftStumps:
             np.array([stump[2] for stump in stumps], dtype=np.float64),
             np.array([stump[3] for stump in stumps], dtype=np.uint8),
             np.array([stump[4] for stump in stumps], dtype=np.float64),
-            np.concatenate([[0], np.cumsum([len(word) for word in words])]).astype(np.int64),
-            np.concatenate([np.empty(0, np.uint32), *words]).astype(np.uint32),
+            *_packed(words),
             n_features,
         )
 
@@ -114,8 +113,7 @@ class SoftStumps:
             self.softness[chosen],
             self.ascending[chosen],
             self.missing[chosen],
-            np.concatenate([[0], np.cumsum([len(word) for word in words])]).astype(np.int64),
-            np.concatenate([np.empty(0, np.uint32), *words]).astype(np.uint32),
+            *_packed(words),
             self.n_features,
         )
 
@@ -136,7 +134,13 @@ class SoftStumps:
         return q
 
 
-_KINDS = {
+def _packed(words: list[NDArray[np.uint32]]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+    """The stumps' words end to end, and where each one's begin."""
+    offset = np.concatenate([[0], np.cumsum([len(word) for word in words])]).astype(np.int64)
+    return offset, np.concatenate([np.empty(0, np.uint32), *words]).astype(np.uint32)
+
+
+KINDS = {
     "feature": np.dtype(np.int32),
     "threshold": np.dtype(np.float64),
     "softness": np.dtype(np.float64),
