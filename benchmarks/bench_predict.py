@@ -5,17 +5,14 @@ from __future__ import annotations
 from functools import partial
 
 import lightgbm
-import numpy as np
 import xgboost
 
 from benchmarks.bench_adaboost import peer_of
 from benchmarks.figures import Figure, Findings, command
 from benchmarks.pairing import Spread, Trial, Work, interleave
-from benchmarks.peer_trees import forest_of_lightgbm
 from benchmarks.tables import collisions, hastie
 from committee import AdaBoostClassifier
 from committee.explain.tree_contributions import tree_contributions
-from committee.links import Logistic
 from committee.vote import Committee
 
 STUMPS, DEPTH = 200, 2
@@ -41,7 +38,7 @@ def boosted_trees(findings: Findings, quick: bool) -> None:
     gradient = xgboost.train(
         {"objective": "binary:logistic", "nthread": 1, **leafwise}, xgboost.DMatrix(X, y, nthread=1), TREES
     )
-    committee = Committee(forest_of_lightgbm(light), np.ones(TREES), np.array([0, 1]), Logistic(scale=1.0))
+    committee = Committee.from_estimator(light)
     contenders: dict[str, Work] = {
         "committee": partial(committee.decision_function, many),
         "XGBoost": partial(gradient.inplace_predict, many, predict_type="margin"),

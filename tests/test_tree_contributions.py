@@ -96,12 +96,9 @@ def test_two_classes_have_one_score_with_its_intercept(outputs):
 
 def test_equal_to_lightgbm_on_its_own_trees():
     lightgbm = pytest.importorskip("lightgbm")
-
-    from benchmarks.peer_trees import forest_of_lightgbm
-
     settings = {"objective": "binary", "num_leaves": 31, "num_threads": 1, "verbose": -1}
     booster = lightgbm.train(settings, lightgbm.Dataset(X2, Y2), 20)
-    committee = Committee(forest_of_lightgbm(booster), np.ones(20), [0, 1], Logistic(scale=1.0))
+    committee = Committee.from_estimator(booster)
     theirs = booster.predict(X2, pred_contrib=True, num_threads=1)
     assert_allclose(tree_contributions(committee, X2), theirs, rtol=1e-9, atol=1e-12)
 

@@ -16,6 +16,7 @@ from sklearn.ensemble import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from committee.boosters import committee_of_booster, is_booster
 from committee.data.frames import TableSchema
 from committee.links import Link, Share, Softmax
 from committee.vote import Committee
@@ -48,7 +49,7 @@ def committee_of(estimator: Any) -> Committee:
     Parameters
     ----------
     estimator : fitted classifier
-        One of `ADAPTERS`, or a learner of this library.
+        One of `ADAPTERS`, of `committee.boosters`, or a learner of this library.
 
     Returns
     -------
@@ -73,6 +74,8 @@ def committee_of(estimator: Any) -> Committee:
     >>> committee_of(ExtraTreesClassifier(n_estimators=5).fit(X, y)).n_voters
     5
     """
+    if not isinstance(estimator, type) and is_booster(estimator):
+        return committee_of_booster(estimator)
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):
         raise TypeError(f"estimator is {estimator!r}; it must be a fitted classifier.")
     if is_regressor(estimator):
@@ -97,8 +100,9 @@ def _own(estimator: Any) -> Committee:
     if not isinstance(committee, Committee):
         known = ", ".join(kind.__name__ for kind in ADAPTERS)
         raise TypeError(
-            f"estimator is a {type(estimator).__name__}, for which there is no adapter. Known are {known} "
-            "and this library's learners; any fitted classifiers can vote as EstimatorVoters."
+            f"estimator is a {type(estimator).__name__}, for which there is no adapter. Known are {known}, "
+            "XGBClassifier, LGBMClassifier and this library's learners; any fitted classifiers can vote as "
+            "EstimatorVoters."
         )
     return committee
 

@@ -109,14 +109,16 @@ class Committee(WeightedVotes):
         ----------
         estimator : fitted classifier
             scikit-learn's ``RandomForestClassifier``, ``ExtraTreesClassifier``, ``BaggingClassifier``,
-            ``AdaBoostClassifier`` or ``VotingClassifier``, or any learner of this library. Ensembles whose
-            members are all scikit-learn decision trees become a native `Forest`.
+            ``AdaBoostClassifier`` or ``VotingClassifier``, XGBoost's ``XGBClassifier``, LightGBM's
+            ``LGBMClassifier`` or either's ``Booster``, or any learner of this library. Ensembles whose members
+            are all decision trees become native ones: a `Forest`, or `Rounds` of several scores.
 
         Returns
         -------
         Committee
             With the predictions of the original, and its probabilities (scikit-learn's hard
-            ``VotingClassifier`` has none; the committee gives vote shares).
+            ``VotingClassifier`` has none; the committee gives vote shares). Boosters add in float32 what is
+            added in float64 here.
 
         Raises
         ------
@@ -125,7 +127,7 @@ class Committee(WeightedVotes):
         TypeError
             If it is no classifier, or none of the above.
         ValueError
-            If it predicts several outputs.
+            If it predicts several outputs, or is a booster of anything but trees that vote for classes.
 
         Examples
         --------

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from committee.voters.forest import Forest
+from committee.voters.node_order import breadth_first
 
 Index = NDArray[np.intp]
 
@@ -88,7 +89,7 @@ def forest_of_trees(
     left, right = (_joined(inner, side) for side in ("children_left", "children_right"))
     split = left >= 0
     left, right = left + start, right + start
-    order, position = _breadth_first(left, right, split, offset)
+    order, position, _ = breadth_first(left, right, split, offset[:-1])
 
     columns = _joined(inner, "feature")
     if features is not None:
@@ -156,27 +157,6 @@ def float64_threshold(threshold: NDArray[np.float64]) -> NDArray[np.float64]:
     limit = np.where(even, middle, np.nextafter(middle, -np.inf))
     largest = np.finfo(np.float64).max
     return np.where(np.isinf(threshold), np.copysign(largest, threshold), limit)
-
-
-def _breadth_first(
-    left: Index, right: Index, split: NDArray[np.bool_], offset: NDArray[np.int64]
-) -> tuple[Index, Index]:
-    """Old number of each node in breadth-first order, tree by tree, and the inverse of that order.
-
-    All trees are walked together, one level at a time; children enter in pairs, and so stay neighbours.
-    """
-    level = offset[:-1].astype(np.intp)
-    levels = []
-    while len(level):
-        levels.append(level)
-        parents = level[split[level]]
-        level = np.column_stack([left[parents], right[parents]]).ravel()
-    found = np.concatenate(levels)
-    tree = np.searchsorted(offset, found, side="right")
-    order = found[np.argsort(tree, kind="stable")]
-    position = np.empty_like(order)
-    position[order] = np.arange(len(order))
-    return order, position
 
 
 def _joined(trees: Sequence[Any], name: str) -> NDArray[Any]:

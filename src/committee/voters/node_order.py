@@ -1,0 +1,57 @@
+"""Nodes of linked trees, put in the order that flat trees have."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Index = NDArray[np.intp]
+
+
+def breadth_first(left: Index, right: Index, split: NDArray[np.bool_], root: Index) -> tuple[Index, Index, Index]:
+    """Number the nodes of trees breadth-first, so that parents come first and siblings are neighbours.
+
+    All trees are walked together, one level at a time; children enter in pairs, and so stay neighbours. Nodes that no
+    root leads to are left out.
+
+    Parameters
+    ----------
+    left, right : intp arrays (N,)
+        Children of every inner node.
+    split : bool array (N,)
+        Which nodes are inner ones.
+    root : intp array (T,)
+        The trees, in the order wanted.
+
+    Returns
+    -------
+    order : intp array (M,)
+        Old number of each node, tree by tree.
+    position : intp array (N,)
+        New number of each node; -1 where it is left out.
+    sizes : intp array (T,)
+        Nodes of each tree.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.voters.node_order import breadth_first
+    >>> left, right = np.array([3, -1, -1, 1, -1]), np.array([2, -1, -1, 4, -1])
+    >>> order, _, sizes = breadth_first(left, right, left >= 0, np.array([0]))
+    >>> order.tolist(), sizes.tolist()
+    ([0, 3, 2, 1, 4], [5])
+    """
+    level, tree = np.asarray(root, dtype=np.intp), np.arange(len(root))
+    levels, trees = [], []
+    while len(level):
+        levels.append(level)
+        trees.append(tree)
+        inner = split[level]
+        parents = level[inner]
+        level = np.column_stack([left[parents], right[parents]]).ravel()
+        tree = np.repeat(tree[inner], 2)
+    found, owner = np.concatenate(levels), np.concatenate(trees)
+    order = found[np.argsort(owner, kind="stable")]
+    position = np.full(len(left), -1, dtype=np.intp)
+    position[order] = np.arange(len(order))
+    return order, position, np.bincount(owner, minlength=len(root))
