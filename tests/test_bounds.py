@@ -213,6 +213,23 @@ def test_fewer_rows_than_dimensions_say_nothing():
     assert boosting_vc(0.0, 10, 50, 2).vacuous
 
 
+def test_theorem_4_holds_for_the_threshold_that_fits_best():
+    """1,000 samples of a noisy step on 200 values; thresholds, one way round, are a class of VC-dimension 1."""
+    rng = np.random.default_rng(0)
+    n, values, delta = 5000, 200, 0.1
+    positive = np.where(np.arange(values) < 120, 0.1, 0.8)
+    counts = rng.multinomial(n, np.full(values, 1.0 / values), size=1000)
+    ones = rng.binomial(counts, positive)
+    # threshold k names 1 from value k on: wrong are the ones before it and the zeros from it on
+    before, zeros = np.cumsum(ones, axis=1), np.cumsum((counts - ones)[:, ::-1], axis=1)[:, ::-1]
+    wrong = np.column_stack([zeros, np.zeros(1000)]) + np.column_stack([np.zeros(1000), before])
+    true = (np.append(np.cumsum((1 - positive)[::-1])[::-1], 0) + np.append(0, np.cumsum(positive))) / values
+    best = wrong.argmin(axis=1)
+    bounds = [boosting_vc(least / n, n, 1, 1.0, delta=delta) for least in wrong.min(axis=1)]
+    assert not any(bound.vacuous for bound in bounds)
+    assert np.mean(true[best] > [bound.value for bound in bounds]) <= delta
+
+
 def test_the_printed_growth_of_theorem_4_is_too_small():
     """T ln(en/T) + d ln(en/d), without the T before d: these voters label n rows in more ways than that."""
     n, d, T = 1000, 4, 5

@@ -17,8 +17,7 @@ from committee.bounds import (
     tandem,
     tandem_weights,
 )
-from committee.bounds.pac_bayes import Complexity, kl_below
-from committee.bounds.voting import kl_inverse
+from committee.pac_bayes import Complexity, kl_below, kl_inverse
 from tests.oracles import certificates as oracle
 
 seeds = st.integers(0, 2**32 - 1)

@@ -22,10 +22,11 @@ from committee import (
 )
 from committee.bagging.unseen_rows import unseen_rows
 from committee.bounds import VoterLosses, certify, first_order, tandem
-from committee.bounds.certify import CERTIFICATES, OUT_OF_BAG
+from committee.bounds.certify import CERTIFICATES, WHOLE_VOTE
 
 CANCER = load_breast_cancer(return_X_y=True)
 WINE = load_wine(return_X_y=True)
+OUT_OF_BAG = tuple(name for name in CERTIFICATES if name not in WHOLE_VOTE)
 
 
 def forest(**parameters):
@@ -41,6 +42,7 @@ def forest(**parameters):
         AdaBoostClassifier(n_estimators=15),
         AdaBoostClassifier(n_estimators=15, vote="abstaining"),
         AdaBoostClassifier(n_estimators=15, vote="confidence"),
+        GradientBoostingClassifier(n_estimators=5, max_depth=2),
         RandomForestClassifier(15, max_depth=3, random_state=0),
         SubaggingClassifier(TreeVoter(max_depth=2), random_state=0),
         TheirForest(15, max_depth=2, random_state=0),
@@ -230,7 +232,13 @@ def test_frames_are_taken_as_the_ensemble_takes_them():
         ({"delta": 0.0}, "delta is 0.0, the probability"),
         ({"X_test": WINE[0]}, "X_test and y_test go together"),
         ({"bounds": ("vc",)}, "bounds holds 'vc'; known are test_set, binomial, first_order"),
-        ({"bounds": ("binomial",), "on": "oob"}, "bounds holds 'binomial', which needs on='holdout'"),
+        (
+            {"bounds": ("binomial",), "on": "oob"},
+            "'binomial', which needs on='holdout', or rows that no voter has drawn",
+        ),
+        ({"bounds": ("unlabelled_margins",)}, "'unlabelled_margins', which needs X_unlabelled"),
+        ({"X_unlabelled": WINE[0], "votes": "labels"}, "X_unlabelled is given with votes='labels'"),
+        ({"sample_weight": np.ones(178)}, "sample_weight is that of the fit, for on='oob'"),
         ({"bounds": ()}, "bounds is empty; give some of test_set"),
         ({"y": np.full(178, 7)}, "7"),
         ({"y": WINE[1][:5]}, "y has 5 labels; X has 178 rows"),
@@ -243,9 +251,126 @@ def test_what_is_refused(change, message):
         certify(**arguments)
 
 
-def test_regression_and_intercepts_are_refused():
+def test_regression_is_refused():
     X, y = CANCER
     with pytest.raises(TypeError, match="only classifiers cast votes for classes"):
         certify(TheirRegressor(3).fit(X, y), X, y)
-    with pytest.raises(ValueError, match="has an intercept, which is no voter"):
-        certify(GradientBoostingClassifier(n_estimators=3).fit(X, y), X, y)
+
+
+# --- rows that no voter has drawn ------------------------------------------------------------------------------------
+
+
+def test_a_reserve_judges_the_whole_vote():
+    X, new, y, labels = train_test_split(*CANCER, random_state=0)
+    model = forest(reserve=0.25).fit(X, y)
+    found = certify(model, X, y, on="oob", X_test=new, y_test=labels)
+    assert tuple(found.bounds) == tuple(CERTIFICATES) and found.best is found["test_set"]
+    assert found.n_rows == 426 and found.n_untouched == len(model.reserved_rows_) == 106
+    assert "by 426 rows, out of bag, 106 of which no voter has drawn" in str(found)
+    assert found.test_error < found.best.value < 0.2
+    held = X[model.reserved_rows_], y[model.reserved_rows_]
+    for name in WHOLE_VOTE:
+        alone = certify(model, *held, bounds=(name,), delta=0.05 / 6)
+        assert alone.best.value == found[name].value and found[name].terms["rows"] == 106
+    assert found["test_set"].terms["wrong"] == np.sum(model.predict(held[0]) != held[1])
+
+
+def test_the_reserve_counts_for_every_voter_and_every_pair():
+    X, y = CANCER
+    model = forest(reserve=0.25).fit(X, y)
+    losses = VoterLosses.of(model, X, y, on="oob")
+    reserve = np.zeros(569, dtype=bool)
+    reserve[model.reserved_rows_] = True
+    np.testing.assert_array_equal(losses.untouched, losses.unseen.all(axis=1))
+    np.testing.assert_array_equal(losses.untouched, reserve)
+    assert losses.pair_rows.min() > 142 and losses.rows.min() > 142 + 0.25 * 427
+    whole = losses.of_untouched()
+    assert whole.unseen is None and whole.n_rows == 142
+    np.testing.assert_array_equal(whole.least, losses.least[reserve])
+    with pytest.raises(ValueError, match="use on='holdout', or a forest with a reserve"):
+        VoterLosses.of(forest().fit(X, y), X, y, on="oob").of_untouched()
+
+
+def test_rows_that_all_draws_happen_to_leave_are_a_test_set_too():
+    X, y = CANCER
+    models = [
+        BaggingClassifier(DecisionTreeClassifier(), 5, max_samples=0.1, random_state=0),
+        TheirForest(5, max_samples=0.1, random_state=0),
+        SubaggingClassifier(n_estimators=5, max_samples=0.1, oob_score=True, random_state=0),
+        forest(n_estimators=5, max_samples=0.1),
+    ]
+    for model in models:
+        model.fit(X, y)
+        losses = VoterLosses.of(model, X, y, on="oob")
+        found = certify(model, X, y, on="oob")
+        assert found.n_untouched == losses.unseen.all(axis=1).sum() > 250
+        assert "test_set" in found.bounds and found["test_set"].terms["rows"] == found.n_untouched
+
+
+def test_rows_by_which_the_number_of_trees_was_chosen_are_no_test_set():
+    X, y = CANCER
+    few = {"n_estimators": "oob", "max_estimators": 60, "max_samples": 0.02}
+    chosen = forest(**few).fit(X, y)
+    losses = VoterLosses.of(chosen, X, y, on="oob")
+    assert losses.unseen.all(axis=1).any() and not losses.untouched.any()
+    assert "test_set" not in certify(chosen, X, y, on="oob").bounds
+    assert losses.ln_prior == pytest.approx(np.log(60)) and losses.n_voters < 60
+    held = forest(**few, reserve=0.2).fit(X, y)
+    losses = VoterLosses.of(held, X, y, on="oob")
+    np.testing.assert_array_equal(np.flatnonzero(losses.untouched), held.reserved_rows_)
+    assert losses.of_untouched().ln_prior == pytest.approx(np.log(losses.n_voters))
+
+
+def test_rows_of_no_weight_are_absent_and_others_count_once():
+    X, y = CANCER
+    weight = np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
+    some = weight > 0
+    for parameters in ({}, {"reserve": 0.2}):
+        model = forest(**parameters).fit(X, y, weight)
+        without = forest(**parameters).fit(X[some], y[some], weight[some])
+        found = certify(model, X, y, on="oob", sample_weight=weight)
+        expected = certify(without, X[some], y[some], on="oob")
+        assert {name: bound.value for name, bound in found.bounds.items()} == {
+            name: bound.value for name, bound in expected.bounds.items()
+        }
+        with pytest.raises(ValueError, match="X and y are not the rows that the RandomForestClassifier was trained on"):
+            certify(model, X, y, on="oob")
+
+
+def test_rows_of_no_weight_are_no_test_set():
+    X, y = WINE
+    weight = (np.arange(178) % 2).astype(float)
+    model = SBPMTClassifier(n_estimators=20, oob_score=True, random_state=0, n_leaf_steps=5, max_depth=2)
+    model.fit(X, y, weight)
+    losses = VoterLosses.of(model, X, y, on="oob", sample_weight=weight)
+    assert losses.unseen.any() and not losses.unseen[weight == 0].any() and not losses.untouched.any()
+
+
+def test_the_reserve_is_found_again_after_saving(tmp_path):
+    from committee import load
+
+    X, y = WINE
+    model = forest(reserve=0.3).fit(X, y)
+    model.save(tmp_path / "forest")
+    again = load(tmp_path / "forest")
+    np.testing.assert_array_equal(again.reserved_rows_, model.reserved_rows_)
+    assert str(certify(again, X, y, on="oob")) == str(certify(model, X, y, on="oob"))
+    for changed in ({"reserve": 0.2}, {"reserve": 0.0}):
+        with pytest.raises(ValueError, match=r"X and y (are not the rows|must be all the rows)|remembers"):
+            certify(load(tmp_path / "forest").set_params(**changed), X, y, on="oob")
+
+
+# --- rows without labels ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("table", [CANCER, WINE], ids=["two", "three"])
+def test_unlabelled_rows_make_a_certificate_out_of_bag(table):
+    X, new, y, labels = train_test_split(*table, test_size=0.4, random_state=0)
+    model = forest(n_estimators=150).fit(X, y)
+    found = certify(model, X, y, on="oob", X_test=new, y_test=labels, X_unlabelled=new)
+    assert tuple(found.bounds) == (*OUT_OF_BAG, "unlabelled_margins")
+    assert found.test_error < found["unlabelled_margins"].value
+    assert found["unlabelled_margins"].value < found["first_order"].value
+    assert found["unlabelled_margins"].terms["unlabelled_rows"] == len(new)
+    theirs = certify(Committee.from_estimator(model), new, labels, X_unlabelled=new)
+    assert "unlabelled_margins" in theirs.bounds

@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from committee.bagging.draws import among_all
 from committee.bagging.forest_trees import DeepCriterion, DrawnTree, ForestTrees, RowDraw
 from committee.bagging.oob_curve import EnoughTrees, OutOfBag, Rule
+from committee.bagging.reserve import Reserve
 from committee.data.binning import Binned
 from committee.estimator import CommitteeEstimator
 from committee.fit_tasks import FitTasks
@@ -66,17 +67,20 @@ class ForestEstimator(CommitteeEstimator, Generic[R]):
     oob_rule: Rule
     max_estimators: int
     random_state: Any
+    reserve: float = 0.0
     oob_curve_: NDArray[np.float64]
 
     def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Self:
         most = self.max_estimators if self.n_estimators == "oob" else self.n_estimators
         tasks = FitTasks(self, X, y, sample_weight, most)
-        rows = self._training_rows(X, y, sample_weight)
+        random = check_random_state(self.random_state)
+        rows, reserve = self._training_rows(X, y, sample_weight, random)
         tasks.begin()
         draw = self._draw(len(rows))
         binned = rows.binned(self.table_, self.max_bins, n_threads(self.n_jobs))
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=most)
-        growth = Growth(self, self._trees(rows, binned, draw), seeds, self._out_of_bag(rows))
+        seeds = random.randint(2**31 - 1, size=most)
+        oob = self._out_of_bag(rows) if self._judged(draw) else None
+        growth = Growth(self, self._trees(rows, binned, draw), seeds, oob)
         for _ in growth.trees():
             if tasks.part("voter")(lambda: {"committee_": self._vote_of(growth.voters)}):
                 break
@@ -86,18 +90,20 @@ class ForestEstimator(CommitteeEstimator, Generic[R]):
         self.committee_ = self._vote_of(voters)
         if oob is not None:
             self.oob_curve_ = np.array(growth.curve)
-            self._judge(rows, oob, sample_weight)
+            self._judge(rows, oob, sample_weight if reserve is None else reserve.others)
+        if reserve is not None:
+            reserve.judge(self, oob)
         tasks.end(dict)
         return self
 
-    @property
-    def _judged(self) -> bool:
-        """Rows that a tree did not see are asked what it says of them."""
-        return self.oob_score or self.n_estimators == "oob"
+    def _judged(self, draw: RowDraw) -> bool:
+        """Rows that a tree's draw left out are asked what it says of them."""
+        return draw.leaves_out and (self.oob_score or self.n_estimators == "oob" or self.reserve > 0.0)
 
     def _draw(self, n: int) -> RowDraw:
         draw = RowDraw.of(n, self.max_samples, self.bootstrap)
-        if self._judged and not draw.leaves_out:
+        # out-of-bag votes may be those on the reserve, but the number of trees is not chosen by it
+        if not draw.leaves_out and (self.n_estimators == "oob" or (self.oob_score and not self.reserve)):
             asks = "n_estimators='oob'" if self.n_estimators == "oob" else "oob_score=True"
             raise ValueError(
                 f"{asks} needs rows that trees do not see, but bootstrap={self.bootstrap} and "
@@ -118,7 +124,7 @@ class ForestEstimator(CommitteeEstimator, Generic[R]):
     def _judge(self, rows: R, oob: OutOfBag, sample_weight: ArrayLike | None) -> None:
         """Set the attributes of the out-of-bag vote."""
         unjudged = ~oob.judged
-        if unjudged.mean() > 0.01:
+        if unjudged.mean() > 0.01 and (self.oob_score or self.n_estimators == "oob"):
             warnings.warn(
                 f"{unjudged.sum()} rows were left out of no draw and have no out-of-bag vote; "
                 "more estimators or a smaller max_samples would give them one.",
@@ -127,7 +133,10 @@ class ForestEstimator(CommitteeEstimator, Generic[R]):
         self._set_oob(rows, oob, among_all(oob.mean_vote, sample_weight))
 
     @abstractmethod
-    def _training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> R: ...
+    def _training_rows(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, random: np.random.RandomState
+    ) -> tuple[R, Reserve | None]:
+        """The rows that trees may draw, and those that are kept from all of them."""
 
     @abstractmethod
     def _trees(self, rows: R, binned: Binned, draw: RowDraw) -> ForestTrees[R]: ...
@@ -147,11 +156,10 @@ class Growth:
     """The trees as they are grown, and how many of them to keep."""
 
     def __init__(
-        self, model: ForestEstimator[Any], grow: ForestTrees[Any], seeds: NDArray[np.int64], oob: OutOfBag
+        self, model: ForestEstimator[Any], grow: ForestTrees[Any], seeds: NDArray[np.int64], oob: OutOfBag | None
     ) -> None:
-        self.n_jobs, self.grow, self.seeds = model.n_jobs, grow, seeds
-        self.oob = oob if model._judged else None
-        self.enough = EnoughTrees(oob, model.oob_rule) if model.n_estimators == "oob" else None
+        self.n_jobs, self.grow, self.seeds, self.oob = model.n_jobs, grow, seeds, oob
+        self.enough = EnoughTrees(oob, model.oob_rule) if oob is not None and model.n_estimators == "oob" else None
         self.voters: list[Forest] = []
         self.leaves: list[NDArray[np.int32]] = []  # of the rows that each tree did not see, to count them again
 

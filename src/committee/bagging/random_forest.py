@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.metrics import r2_score
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee.bagging.forest_fit import FOREST_CONSTRAINTS, ForestEstimator
 from committee.bagging.forest_trees import ClassTrees, RowDraw, TargetTrees
 from committee.bagging.oob_curve import OutOfBag, OutOfBagClasses, OutOfBagTargets, Rule
+from committee.bagging.reserve import Reserve
 from committee.data.binning import Binned
 from committee.estimator import CommitteeClassifier, CommitteeRegressor
 from committee.links import Share
@@ -65,6 +67,8 @@ class RandomForestClassifier(ForestEstimator[Rows], CommitteeClassifier):
         How many trees ``n_estimators="oob"`` keeps; see Notes.
     max_estimators : int, default=1000
         Most trees that ``n_estimators="oob"`` grows.
+    reserve : float, default=0.0
+        Share of the rows that no tree may draw; they certify the forest. See Notes, and `committee.certify`.
     categorical_features : "from_dtype", None, list or mask, default="from_dtype"
         Which columns are categories; "from_dtype": text, categorical and boolean columns of a data frame.
     random_state : int, RandomState or None, default=None
@@ -79,11 +83,13 @@ class RandomForestClassifier(ForestEstimator[Rows], CommitteeClassifier):
     classes_ : array (n_classes,)
     oob_curve_ : float64 array
         Out-of-bag error after 1, 2, ... trees, of all that were grown: the weighted share of wrong rows among those
-        that at least one of the trees did not see.
+        that at least one of the trees did not see, the reserve not among them.
     oob_score_ : float
-        Out-of-bag accuracy of the forest.
+        Out-of-bag accuracy of the forest, the reserve included.
     oob_decision_function_ : float64 array (n, n_classes)
         Mean class shares by the trees that did not see a row; NaN where there is none, and for rows of zero weight.
+    reserved_rows_ : int64 array
+        Numbers of the rows that no tree could draw, ascending; with `reserve` alone.
     table_ : TableSchema
 
     Notes
@@ -105,6 +111,11 @@ class RandomForestClassifier(ForestEstimator[Rows], CommitteeClassifier):
     a row is drawn or not drawn as a whole. A leaf's shares take 8 bytes a class, a node 53 bytes more: with many
     classes `min_samples_leaf` or `max_leaf_nodes` keep a forest small.
 
+    With `reserve` a share of the rows is drawn before the first tree, without a look at their labels. The forest is
+    that of the other rows - of their bins, their categories, their out-of-bag curve - and all of it is new to the
+    reserve: ``certify(forest, X, y, on="oob")`` bounds its error by the plain test-set bound. Out-of-bag votes are then
+    counted even without `oob_score`.
+
     References
     ----------
     .. [1] L. Breiman (2001). Random forests. Machine Learning 45(1).
@@ -119,10 +130,16 @@ class RandomForestClassifier(ForestEstimator[Rows], CommitteeClassifier):
     True
     """
 
-    _stored_attributes: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_curve_", "oob_decision_function_")
+    _stored_attributes: ClassVar[tuple[str, ...]] = (
+        "oob_score_",
+        "oob_curve_",
+        "oob_decision_function_",
+        "reserved_rows_",
+    )
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **FOREST_CONSTRAINTS,
         "criterion": [StrOptions({"gini", "entropy"})],
+        "reserve": [Interval(Real, 0.0, 1.0, closed="left")],
     }
 
     def __init__(
@@ -142,6 +159,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CommitteeClassifier):
         oob_score: bool = False,
         oob_rule: Rule = "one_standard_error",
         max_estimators: int = 1000,
+        reserve: float = 0.0,
         categorical_features: Any = "from_dtype",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -160,6 +178,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CommitteeClassifier):
         self.oob_score = oob_score
         self.oob_rule = oob_rule
         self.max_estimators = max_estimators
+        self.reserve = reserve
         self.categorical_features = categorical_features
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -185,17 +204,28 @@ class RandomForestClassifier(ForestEstimator[Rows], CommitteeClassifier):
         ------
         ValueError
             If `y` holds fewer than two classes, a column holds infinity or what can be no feature, `max_samples` is
-            a number larger than the table, or out-of-bag votes are asked for and no draw leaves a row out.
+            a number larger than the table, out-of-bag votes are asked for and no draw leaves a row out, or `reserve`
+            is no row or every row of a class.
         """
         return self._fit(X, y, sample_weight)
 
-    def _training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
-        return self._rows(X, y, sample_weight)
+    def _training_rows(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, random: np.random.RandomState
+    ) -> tuple[Rows, Reserve | None]:
+        rows = self._rows(X, y, sample_weight)
+        return Reserve.draw(self, rows, sample_weight, random) if self.reserve > 0.0 else (rows, None)
 
     def _trees(self, rows: Rows, binned: Binned, draw: RowDraw) -> ClassTrees:
         n_classes, threads = len(self.classes_), n_threads(self.n_jobs)
         return ClassTrees(
-            rows, binned, draw, self.criterion, n_classes, self._limits(), judged=self._judged, n_threads=threads
+            rows,
+            binned,
+            draw,
+            self.criterion,
+            n_classes,
+            self._limits(),
+            judged=self._judged(draw),
+            n_threads=threads,
         )
 
     def _out_of_bag(self, rows: Rows) -> OutOfBagClasses:
@@ -353,13 +383,15 @@ class RandomForestRegressor(ForestEstimator[TargetRows], CommitteeRegressor):
         """
         return self._fit(X, y, sample_weight)
 
-    def _training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> TargetRows:
-        return self._rows(X, y, sample_weight)
+    def _training_rows(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, random: np.random.RandomState
+    ) -> tuple[TargetRows, Reserve | None]:
+        return self._rows(X, y, sample_weight), None
 
     def _trees(self, rows: TargetRows, binned: Binned, draw: RowDraw) -> TargetTrees:
         threads = n_threads(self.n_jobs)
         return TargetTrees(
-            rows, binned, draw, self.criterion, 1, self._limits(), judged=self._judged, n_threads=threads
+            rows, binned, draw, self.criterion, 1, self._limits(), judged=self._judged(draw), n_threads=threads
         )
 
     def _out_of_bag(self, rows: TargetRows) -> OutOfBagTargets:

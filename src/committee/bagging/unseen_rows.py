@@ -13,15 +13,22 @@ from sklearn.utils.validation import column_or_1d
 from committee.bagging.draws import draw
 from committee.bagging.forest_trees import RowDraw
 from committee.bagging.random_forest import RandomForestClassifier
+from committee.bagging.reserve import reserved
 from committee.bagging.subagging import SubaggingClassifier
 from committee.data.labels import class_numbers
 from committee.margins.signed_votes import SignedVotes
+from committee.trained_ensemble import TrainedEnsembleClassifier
 from committee.vote import Committee
 
 Mask = NDArray[np.bool_]
 
 REMEMBERED = 1e-6
 """By how much an out-of-bag share may differ from the one that the fit remembers."""
+
+OTHER_ROWS = (
+    "X and y are not the rows that the RandomForestClassifier was trained on: other rows were left out. Give the "
+    "training rows, in the same order, with their weights."
+)
 
 
 def unseen_rows(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Mask:
@@ -62,6 +69,8 @@ def unseen_rows(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: Array
     >>> out.shape, bool(0.3 < out.mean() < 0.45)
     ((150, 50), True)
     """
+    if isinstance(ensemble, TrainedEnsembleClassifier):
+        return _of_kept_voters(ensemble, n_voters, y, sample_weight)
     labels = column_or_1d(y)
     kind = type(ensemble).__name__
     if isinstance(ensemble, RandomForestClassifier):
@@ -70,12 +79,26 @@ def unseen_rows(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: Array
         out = _of_subagging(ensemble, n_voters, labels, sample_weight)
     else:
         out = _of_samples(ensemble, kind, n_voters, len(labels))
+        out &= _counted(labels, sample_weight)[:, None]
     if not out.any():
         raise ValueError(
             f"on='oob' needs rows that voters did not see, but every voter of the {kind} saw them all; train it with "
             "bootstrap or on a share of the rows, or use held-out rows instead."
         )
     return out
+
+
+def _of_kept_voters(
+    model: TrainedEnsembleClassifier, n_voters: int, y: ArrayLike, sample_weight: ArrayLike | None
+) -> Mask:
+    """Those that a model has kept of a trained ensemble's voters have seen what they had seen there."""
+    trained, kept = model._trained(), np.asarray(getattr(model, "voters_", ()), dtype=np.intp)
+    if trained is getattr(model, "committee_", None) or isinstance(trained, Committee) or len(kept) != n_voters:
+        raise ValueError(
+            f"on='oob' needs an ensemble that knows which rows each voter was trained on; this "
+            f"{type(model).__name__} has forgotten its own. Give the ensemble that it was made from, or held-out rows."
+        )
+    return unseen_rows(trained, Committee.from_estimator(trained).n_voters, y, sample_weight)[:, kept]
 
 
 def _of_samples(ensemble: Any, kind: str, n_voters: int, n: int) -> Mask:
@@ -112,20 +135,59 @@ def _of_forest(
 ) -> Mask:
     counted = _counted(labels, sample_weight)
     most = forest.max_estimators if forest.n_estimators == "oob" else forest.n_estimators
-    seeds = check_random_state(_seed(forest)).randint(2**31 - 1, size=most)
-    drawing = RowDraw.of(int(counted.sum()), forest.max_samples, forest.bootstrap)
+    random = check_random_state(_seed(forest))
     out = np.zeros((len(labels), n_voters), dtype=bool)
+    if forest.reserve > 0.0:
+        reserve = np.flatnonzero(counted)[reserved(int(counted.sum()), forest.reserve, random)]
+        if not np.array_equal(reserve, getattr(forest, "reserved_rows_", ())):
+            raise ValueError(OTHER_ROWS)
+        out[reserve], counted[reserve] = True, False
+    seeds = random.randint(2**31 - 1, size=most)
+    drawing = RowDraw.of(int(counted.sum()), forest.max_samples, forest.bootstrap)
     for t in range(n_voters):
         out[counted, t] = drawing.times(int(seeds[t])) == 0
     judged = getattr(forest, "oob_decision_function_", None)
     if judged is not None and not (
         len(judged) == len(labels) and np.array_equal(np.isfinite(judged[:, 0]), out.any(axis=1))
     ):
-        raise ValueError(
-            "X and y are not the rows that the RandomForestClassifier was trained on: other rows were left out. Give "
-            "the training rows, in the same order, with their weights."
-        )
+        raise ValueError(OTHER_ROWS)
     return out
+
+
+def untouched_rows(ensemble: Any, unseen: Mask) -> Mask:
+    """Rows that had no part in a bagged ensemble at all: no voter has drawn them, and none was chosen by them.
+
+    To the vote as a whole they are what held-out rows are. A forest has them by its `reserve`; few voters, or small
+    draws, may happen to leave some. As draws do not look at the rows, what is left is a sample like any other. Rows by
+    whose out-of-bag votes the number of trees was chosen do not count.
+
+    Parameters
+    ----------
+    ensemble : fitted classifier
+        Which `unseen_rows` knows.
+    unseen : bool array (n, T)
+        What it says.
+
+    Returns
+    -------
+    bool array (n,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from committee import RandomForestClassifier
+    >>> from committee.bagging.unseen_rows import unseen_rows, untouched_rows
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(50, reserve=0.2, random_state=0).fit(X, y)
+    >>> int(untouched_rows(forest, unseen_rows(forest, 50, y)).sum())
+    30
+    """
+    rows: Mask = np.asarray(unseen.all(axis=1))
+    if isinstance(ensemble, RandomForestClassifier) and ensemble.n_estimators == "oob":
+        reserve = np.zeros(len(rows), dtype=bool)
+        reserve[getattr(ensemble, "reserved_rows_", [])] = True
+        rows &= reserve
+    return rows
 
 
 def _of_subagging(

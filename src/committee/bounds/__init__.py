@@ -20,6 +20,7 @@ from committee.bounds.schapire_margin import schapire_margin
 from committee.bounds.subagging import majority, subagging
 from committee.bounds.tandem import tandem
 from committee.bounds.tandem_weights import tandem_weights
+from committee.bounds.unlabelled_margins import unlabelled_margins
 from committee.bounds.voter_losses import VoterLosses
 from committee.bounds.voting import voting, voting_certified
 
@@ -61,6 +62,7 @@ __all__ = [
     "subagging",
     "tandem",
     "tandem_weights",
+    "unlabelled_margins",
     "voting",
     "voting_certified",
 ]

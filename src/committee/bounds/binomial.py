@@ -9,10 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc
 
 from committee.bounds.arguments import count, risk_of_failure
-from committee.bounds.pac_bayes import Complexity
 from committee.bounds.result import Bound
 from committee.bounds.voter_losses import VoterLosses
-from committee.bounds.voting import kl_inverse
+from committee.pac_bayes import Complexity, kl_inverse
 
 F64 = NDArray[np.float64]
 

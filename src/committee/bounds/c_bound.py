@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.bounds.arguments import numbers, risk_of_failure
-from committee.bounds.pac_bayes import Complexity, mean_over
 from committee.bounds.result import Bound
 from committee.bounds.voter_losses import VoterLosses
-from committee.bounds.voting import kl_inverse
+from committee.pac_bayes import Complexity, kl_inverse, mean_over
 
 F64 = NDArray[np.float64]
 

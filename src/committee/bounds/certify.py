@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from committee.bounds.arguments import risk_of_failure
 from committee.bounds.binomial import binomial
@@ -18,7 +18,10 @@ from committee.bounds.first_order import first_order
 from committee.bounds.held_out_errors import ROUNDING, held_out_errors
 from committee.bounds.result import Bound
 from committee.bounds.tandem import tandem
+from committee.bounds.unlabelled_margins import unlabelled_margins
 from committee.bounds.voter_losses import Rows, VoterLosses, Votes
+from committee.estimator import CommitteeClassifier
+from committee.vote import Committee
 
 CERTIFICATES: Mapping[str, Callable[..., Bound]] = MappingProxyType(
     {
@@ -32,8 +35,11 @@ CERTIFICATES: Mapping[str, Callable[..., Bound]] = MappingProxyType(
 )
 """Bounds by name, each a function of losses and delta."""
 
-OUT_OF_BAG = ("first_order", "tandem", "c_bound_separate", "c_bound")
-"""Those that rows out of bag can give."""
+WHOLE_VOTE = ("test_set", "binomial")
+"""Those that need rows which none of the voters has seen."""
+
+UNLABELLED = "unlabelled_margins"
+"""The one that needs rows without labels too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +57,11 @@ class Certificate:
     delta : float
         Probability with which any of the bounds may fail.
     bounds : dict of str to Bound
-        By their names in `CERTIFICATES`.
+        By their names in `CERTIFICATES`, and "unlabelled_margins".
     test_error : float or None
-        Error on rows that the bounds know nothing of.
+        Error on rows whose labels the bounds know nothing of.
+    n_untouched : int, default=0
+        How many of the rows out of bag no voter has seen; "test_set" and "binomial" are by these alone.
 
     Examples
     --------
@@ -66,6 +74,7 @@ class Certificate:
     delta: float
     bounds: dict[str, Bound]
     test_error: float | None = None
+    n_untouched: int = 0
 
     def __getitem__(self, name: str) -> Bound:
         return self.bounds[name]
@@ -95,8 +104,9 @@ class Certificate:
 
     def __str__(self) -> str:
         rows = {"holdout": "held-out rows", "oob": "rows, out of bag"}[self.on]
+        untouched = f", {self.n_untouched} of which no voter has drawn" if self.n_untouched else ""
         lines = [
-            f"{self.ensemble}: error on new rows, by {self.n_rows} {rows}",
+            f"{self.ensemble}: error on new rows, by {self.n_rows} {rows}{untouched}",
             f"all bounds together hold with probability {1.0 - self.delta:g}"
             + ("" if self.test_error is None else f"; test error {self.test_error:.4f}"),
         ]
@@ -121,6 +131,8 @@ def certify(
     *,
     bounds: tuple[str, ...] | None = None,
     votes: Votes = "own",
+    sample_weight: ArrayLike | None = None,
+    X_unlabelled: Any = None,
     n_threads: int = 1,
 ) -> Certificate:
     """Bounds on the error of a fitted ensemble on new rows, with every constant, beside its test error.
@@ -143,16 +155,22 @@ def certify(
     on : {"holdout", "oob"}, default="holdout"
         "oob": each voter, and each pair of voters, is judged by the rows that its draws left out. For voters trained on
         draws: `RandomForestClassifier` and `SubaggingClassifier` (of a whole ``random_state``, ``oob_score=True``),
-        `SBPMTClassifier`, scikit-learn's forests and bagging.
+        `SBPMTClassifier`, scikit-learn's forests and bagging. Rows that no voter has drawn, such as the `reserve` of a
+        `RandomForestClassifier`, count for every voter and every pair, and judge the whole vote too.
     X_test, y_test : table or array-like and array-like, default=None
         Rows for the test error, if it is to stand beside the bounds.
     bounds : tuple of str, default=None
-        Names out of "test_set", "binomial" (both for held-out rows alone), "first_order", "tandem",
-        "c_bound_separate", "c_bound"; None: all that the rows can give. "test_set" is for an ensemble whose weights,
-        too, were fixed before these rows were seen; leave it out for one re-weighted on them.
+        Names out of "test_set", "binomial" (both by held-out rows, or those out of bag that no voter has drawn),
+        "first_order", "tandem", "c_bound_separate", "c_bound", "unlabelled_margins" (with `X_unlabelled`); None: all
+        that the rows can give. "test_set" is for an ensemble whose weights, too, were fixed before these rows were
+        seen; leave it out for one re-weighted on them.
     votes : {"own", "labels"}, default="own"
         "own": the ensemble's vote as it is. "labels": of voters that give scores, the vote in which each names one
         class; the test error is then of this vote too.
+    sample_weight : array-like (n,), default=None
+        ``on="oob"``: the weights that the ensemble was fitted with; rows of weight 0 are left out.
+    X_unlabelled : table or array-like, default=None
+        Rows without labels that had no part in training; they may be `X_test`. With ``votes="own"``.
     n_threads : int, default=1
         Ceiling on the number of threads.
 
@@ -184,24 +202,47 @@ def certify(
     delta = risk_of_failure(delta)
     if (X_test is None) != (y_test is None):
         raise ValueError("X_test and y_test go together; one of them is missing.")
-    possible = OUT_OF_BAG if on == "oob" else tuple(CERTIFICATES)
+    known = (*CERTIFICATES, UNLABELLED)
+    for name in bounds or ():
+        if name not in known:
+            raise ValueError(f"bounds holds {name!r}; known are {', '.join(known)}.")
+    if bounds is not None and not bounds:
+        raise ValueError(f"bounds is empty; give some of {', '.join(known)}, or None for all.")
+    if X_unlabelled is not None and votes != "own":
+        raise ValueError(f"X_unlabelled is given with votes={votes!r}; it is for votes='own' alone.")
+    losses = VoterLosses.of(ensemble, X, y, on=on, votes=votes, sample_weight=sample_weight, n_threads=n_threads)
+    possible = _possible(losses, X_unlabelled is not None)
     asked = possible if bounds is None else tuple(bounds)
     for name in asked:
-        if name not in CERTIFICATES:
-            raise ValueError(f"bounds holds {name!r}; known are {', '.join(CERTIFICATES)}.")
         if name not in possible:
-            raise ValueError(
-                f"bounds holds {name!r}, which needs on='holdout'; out of bag there are {', '.join(possible)}."
-            )
-    if not asked:
-        raise ValueError(f"bounds is empty; give some of {', '.join(possible)}, or None for all.")
-    losses = VoterLosses.of(ensemble, X, y, on=on, votes=votes, n_threads=n_threads)
+            needs = "X_unlabelled" if name == UNLABELLED else "on='holdout', or rows that no voter has drawn (reserve)"
+            raise ValueError(f"bounds holds {name!r}, which needs {needs}; there are {', '.join(possible)}.")
     test_error = None
     if X_test is not None and y_test is not None:
         test_error = _error(ensemble, X_test, y_test, votes, n_threads)
     share = delta / len(asked)
-    found = {name: CERTIFICATES[name](losses, delta=share) for name in asked}
-    return Certificate(type(ensemble).__name__, on, losses.n_rows, delta, found, test_error)
+    found = {}
+    for name in asked:
+        if name == UNLABELLED:
+            found[name] = unlabelled_margins(losses, _leads(ensemble, X_unlabelled, n_threads), share)
+        else:
+            found[name] = CERTIFICATES[name](losses.of_untouched() if name in WHOLE_VOTE else losses, delta=share)
+    n_untouched = 0 if losses.untouched is None else int(losses.untouched.sum())
+    return Certificate(type(ensemble).__name__, on, losses.n_rows, delta, found, test_error, n_untouched)
+
+
+def _possible(losses: VoterLosses, unlabelled: bool) -> tuple[str, ...]:
+    """Bounds that the rows can give."""
+    whole = losses.unseen is None or (losses.untouched is not None and bool(losses.untouched.any()))
+    names = tuple(name for name in CERTIFICATES if whole or name not in WHOLE_VOTE)
+    return (*names, UNLABELLED) if unlabelled else names
+
+
+def _leads(ensemble: Any, X: Any, n_threads: int) -> NDArray[np.float64]:
+    """How far the elected class of each row is ahead of the second, as a share of all weight."""
+    committee = ensemble if isinstance(ensemble, Committee) else Committee.from_estimator(ensemble)
+    named = ensemble._named(X) if isinstance(ensemble, CommitteeClassifier) else X
+    return committee.margins(named, committee.predict(named, n_threads=n_threads), n_threads=n_threads)
 
 
 def _error(ensemble: Any, X: Any, y: ArrayLike, votes: Votes, n_threads: int) -> float:

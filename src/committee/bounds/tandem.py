@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from committee.bounds.arguments import risk_of_failure
-from committee.bounds.pac_bayes import Complexity, mean_over
 from committee.bounds.result import Bound
 from committee.bounds.voter_losses import VoterLosses
+from committee.margins.tandem_bound import tandem_complexity, tandem_loss
 
 
 def tandem(losses: VoterLosses, weights: ArrayLike | None = None, delta: float = 0.05) -> Bound:
@@ -53,9 +52,8 @@ def tandem(losses: VoterLosses, weights: ArrayLike | None = None, delta: float =
     second order (tandem): 0.136
     """
     rho, delta = losses.posterior(weights), risk_of_failure(delta)
-    pairs = np.outer(rho, rho)
-    found = Complexity.of(pairs, losses.pair_rows, 2.0 * losses.ln_prior, delta)
-    both = mean_over(pairs, losses.pair_rows, losses.tandem)
+    found = tandem_complexity(losses.pairs, rho, losses.ln_prior, delta)
+    both = tandem_loss(losses.pairs, rho)
     most = found.above(both)
     return Bound(
         name="second order (tandem)",

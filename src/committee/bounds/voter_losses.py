@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import log
@@ -11,17 +10,16 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.bagging.unseen_rows import check_against_memory, unseen_rows
+from committee.bagging.random_forest import RandomForestClassifier
+from committee.bagging.unseen_rows import check_against_memory, unseen_rows, untouched_rows
 from committee.estimator import CommitteeClassifier
+from committee.margins.pair_losses import PairLosses, loss_blocks
 from committee.margins.signed_votes import SignedVotes
 from committee.vote import Committee
 
 F64: TypeAlias = NDArray[np.float64]
 Rows: TypeAlias = Literal["holdout", "oob"]
 Votes: TypeAlias = Literal["own", "labels"]
-
-_BLOCK = 1 << 22
-"""Losses held as float64 at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +45,11 @@ class VoterLosses:
         opposite 1 / (2 T).
     n_classes : int, default=2
         Number of classes.
+    untouched : bool array (n,), default=None
+        Rows out of bag that no voter has seen and that chose none of them; None: none is known.
+    n_candidates : int, default=None
+        Number of voters that the T were chosen from by means of the rows themselves, which the prior has to share out
+        its weight among; None: T.
 
     Examples
     --------
@@ -62,10 +65,20 @@ class VoterLosses:
     weights: F64
     turned: bool = False
     n_classes: int = 2
+    untouched: NDArray[np.bool_] | None = None
+    n_candidates: int | None = None
 
     @classmethod
     def of(
-        cls, ensemble: Any, X: Any, y: ArrayLike, *, on: Rows = "holdout", votes: Votes = "own", n_threads: int = 1
+        cls,
+        ensemble: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        on: Rows = "holdout",
+        votes: Votes = "own",
+        sample_weight: ArrayLike | None = None,
+        n_threads: int = 1,
     ) -> VoterLosses:
         """Ask an ensemble's voters.
 
@@ -83,6 +96,8 @@ class VoterLosses:
         votes : {"own", "labels"}, default="own"
             "own": votes as they are. "labels": voters that give scores name one class each, the largest score's; that
             is another vote than the ensemble's own.
+        sample_weight : array-like (n,), default=None
+            ``on="oob"``: the weights that it was fitted with. Rows of weight 0 were not there; others count once.
         n_threads : int, default=1
             Ceiling on the number of threads.
 
@@ -100,10 +115,13 @@ class VoterLosses:
         committee = ensemble if isinstance(ensemble, Committee) else Committee.from_estimator(ensemble)
         named = ensemble._named(X) if isinstance(ensemble, CommitteeClassifier) else X
         signed = SignedVotes.of(committee, named, y, n_threads=n_threads)
-        unseen = None
+        if sample_weight is not None and on != "oob":
+            raise ValueError("sample_weight is that of the fit, for on='oob'; held-out rows count once each.")
+        unseen = untouched = candidates = None
         if on == "oob":
-            unseen = unseen_rows(ensemble, committee.n_voters, y)
+            unseen = unseen_rows(ensemble, committee.n_voters, y, sample_weight)
             check_against_memory(ensemble, committee, signed, unseen)
+            untouched, candidates = untouched_rows(ensemble, unseen), _n_candidates(ensemble)
         S: NDArray[Any] = signed.matrix.reshape(signed.n_rows, -1, signed.n_voters)
         weights = signed.weights
         if votes == "labels" and committee.voters.kind != "label":
@@ -115,7 +133,24 @@ class VoterLosses:
         S = S[:, 0] if S.shape[1] == 1 else S.min(axis=1)
         if S.dtype != np.int8:
             S = np.clip(S, -1.0, 1.0)  # a vote over its spread may pass 1 by a rounding
-        return cls(S, unseen, np.abs(weights), bool(negative.any()), committee.n_classes)
+        return cls(S, unseen, np.abs(weights), bool(negative.any()), committee.n_classes, untouched, candidates)
+
+    def of_untouched(self) -> VoterLosses:
+        """The losses on the rows that no voter has seen, as on held-out rows: all of them, unless out of bag.
+
+        Raises
+        ------
+        ValueError
+            If there is no such row.
+        """
+        if self.unseen is None:
+            return self
+        if self.untouched is None or not self.untouched.any():
+            raise ValueError(
+                "Every row out of bag has been seen by some of the voters; use on='holdout', or a forest with a "
+                "reserve."
+            )
+        return VoterLosses(self.least[self.untouched], None, self.weights, self.turned, self.n_classes)
 
     @property
     def n_rows(self) -> int:
@@ -129,71 +164,50 @@ class VoterLosses:
 
     @property
     def ln_prior(self) -> float:
-        """Minus the logarithm of the prior of a voter: ln T, or ln 2 T with opposites."""
-        return log(2 * self.n_voters if self.turned else self.n_voters)
+        """Minus the logarithm of the prior of a voter: ln T, or ln 2 T with opposites; T the candidates, if any."""
+        n = self.n_candidates or self.n_voters
+        return log(2 * n if self.turned else n)
+
+    @cached_property
+    def pairs(self) -> PairLosses:
+        """Mean losses of voters and pairs, over the rows that each has not seen."""
+        return PairLosses.of(self.least, self.unseen)
 
     @property
     def risk(self) -> F64:
         """Mean loss of each voter, ``(T,)``; NaN without rows."""
-        return self._sums[0]
+        return self.pairs.risk
 
     @property
     def tandem(self) -> F64:
         """Mean of l_t l_u over the rows that neither t nor u has seen, ``(T, T)``; NaN without rows."""
-        return self._sums[1]
+        return self.pairs.tandem
 
     @property
     def disagreement(self) -> F64:
         """Mean of l_t (1 - l_u) + l_u (1 - l_t) over the same rows, ``(T, T)``: how often labels differ."""
-        return self._sums[2]
+        return self.pairs.disagreement
 
     @property
     def pair_rows(self) -> F64:
         """Number of rows that neither of two voters has seen, ``(T, T)``."""
-        return self._sums[3]
+        return self.pairs.rows
 
     @property
     def rows(self) -> F64:
         """Number of rows that a voter has not seen, ``(T,)``."""
-        return np.diagonal(self._sums[3])
-
-    @cached_property
-    def _sums(self) -> tuple[F64, F64, F64, F64]:
-        T = self.n_voters
-        both, own, seen_by_none = np.zeros((T, T)), np.zeros((T, T)), np.zeros((T, T))
-        for loss, counts in self._blocks():
-            both += loss.T @ loss
-            if counts is None:
-                own += loss.sum(axis=0)[:, None]
-                seen_by_none += len(loss)
-            else:
-                own += loss.T @ counts
-                seen_by_none += counts.T @ counts
-        with np.errstate(invalid="ignore"):
-            disagreement = (own + own.T - 2.0 * both) / seen_by_none
-            return np.diagonal(own) / np.diagonal(seen_by_none), both / seen_by_none, disagreement, seen_by_none
-
-    def _blocks(self) -> Iterator[tuple[F64, F64 | None]]:
-        """Losses, zero where they do not count, and where they count."""
-        step = max(1, _BLOCK // self.n_voters)
-        for at in range(0, self.n_rows, step):
-            loss: F64 = 0.5 * (1.0 - self.least[at : at + step].astype(np.float64))
-            if self.unseen is None:
-                yield loss, None
-            else:
-                counts = self.unseen[at : at + step].astype(np.float64)
-                yield loss * counts, counts
+        return np.diagonal(self.pairs.rows)
 
     def gibbs(self, weights: F64 | None = None) -> F64:
         """W of every row, ``(n,)``; for rows that no voter has seen."""
         if self.unseen is not None:
             raise ValueError(
                 "Rows out of bag have been seen by some of the voters, and say nothing of the whole vote; use "
-                "on='holdout'."
+                "on='holdout', or of_untouched() of a forest with a reserve."
             )
         rho = self.posterior(weights)
         # a sum of weights may pass 1 by a rounding
-        return np.asarray(np.clip(np.concatenate([loss @ rho for loss, _ in self._blocks()]), 0.0, 1.0))
+        return np.asarray(np.clip(np.concatenate([loss @ rho for loss, _ in loss_blocks(self.least, None)]), 0.0, 1.0))
 
     def posterior(self, weights: ArrayLike | None = None) -> F64:
         """Weights made to sum to one; the ensemble's own, if none are given.
@@ -211,6 +225,12 @@ class VoterLosses:
                 f"weights must be {self.n_voters} numbers, one for each voter: finite, not negative, not all zero."
             )
         return np.asarray(w / w.sum())
+
+
+def _n_candidates(ensemble: Any) -> int | None:
+    """A forest that stopped by its out-of-bag curve could have kept any number of trees."""
+    chosen = isinstance(ensemble, RandomForestClassifier) and ensemble.n_estimators == "oob"
+    return int(ensemble.max_estimators) if chosen else None
 
 
 def _labels(S: F64, signed: SignedVotes) -> NDArray[np.int8]:

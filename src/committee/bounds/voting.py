@@ -11,6 +11,7 @@ from scipy.special import betaln, gammaln
 
 from committee.bounds.arguments import count, number, numbers, risk_of_failure
 from committee.bounds.result import Bound
+from committee.pac_bayes import kl_inverse
 
 F64 = NDArray[np.float64]
 
@@ -203,33 +204,6 @@ def voting_certified(
 
 
 _ADVICE = "More rows; larger margins; voters out of a smaller class: fewer bins, fewer columns, fewer leaves."
-
-
-def kl_inverse(q: ArrayLike, c: ArrayLike) -> F64:
-    """The largest p with q ln(q / p) + (1 - q) ln((1 - q) / (1 - p)) <= c, element by element; NaN stays.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.bounds.voting import kl_inverse
-    >>> bool(np.isclose(kl_inverse(0.0, 0.1), 1 - np.exp(-0.1)))
-    True
-    """
-    q, c = np.broadcast_arrays(np.asarray(q, dtype=np.float64), np.asarray(c, dtype=np.float64))
-    low, high = q.copy(), np.ones(q.shape)
-    entropy = -_x_ln_y(q, q) - _x_ln_y(1.0 - q, 1.0 - q)
-    for _ in range(60):  # halves an interval of at most 1
-        p = 0.5 * (low + high)
-        inside = -entropy - _x_ln_y(q, p) - _x_ln_y(1.0 - q, 1.0 - p) <= c
-        low, high = np.where(inside, p, low), np.where(inside, high, p)
-    # the upper end, so that rounding is on the safe side
-    return np.asarray(np.where(np.isnan(q + c), np.nan, high))
-
-
-def _x_ln_y(x: F64, y: F64) -> F64:
-    """x ln y, 0 where x is 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.where(x == 0.0, 0.0, x * np.log(y)))
 
 
 def _ln_multisets(ln_size: float) -> F64:

@@ -8,8 +8,6 @@ from math import inf, log
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.bounds.voting import kl_inverse
-
 F64 = NDArray[np.float64]
 
 
@@ -44,7 +42,7 @@ class Complexity:
 
     Examples
     --------
-    >>> from committee.bounds.pac_bayes import Complexity
+    >>> from committee.pac_bayes import Complexity
     >>> Complexity.of([0.5, 0.5], [100, 100], ln_prior=0.6931, delta=0.05).rows
     100.0
     """
@@ -96,13 +94,34 @@ class Complexity:
         return 0.0 if self.rows == 0.0 else (1.0 - self.unknown) * float(kl_below(mean, self.c))
 
 
+def kl_inverse(q: ArrayLike, c: ArrayLike) -> F64:
+    """The largest p with q ln(q / p) + (1 - q) ln((1 - q) / (1 - p)) <= c, element by element; NaN stays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.pac_bayes import kl_inverse
+    >>> bool(np.isclose(kl_inverse(0.0, 0.1), 1 - np.exp(-0.1)))
+    True
+    """
+    q, c = np.broadcast_arrays(np.asarray(q, dtype=np.float64), np.asarray(c, dtype=np.float64))
+    low, high = q.copy(), np.ones(q.shape)
+    entropy = -_x_ln_y(q, q) - _x_ln_y(1.0 - q, 1.0 - q)
+    for _ in range(60):  # halves an interval of at most 1
+        p = 0.5 * (low + high)
+        inside = -entropy - _x_ln_y(q, p) - _x_ln_y(1.0 - q, 1.0 - p) <= c
+        low, high = np.where(inside, p, low), np.where(inside, high, p)
+    # the upper end, so that rounding is on the safe side
+    return np.asarray(np.where(np.isnan(q + c), np.nan, high))
+
+
 def kl_below(q: ArrayLike, c: ArrayLike) -> F64:
     """The smallest p with q ln(q / p) + (1 - q) ln((1 - q) / (1 - p)) <= c, element by element.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from committee.bounds.pac_bayes import kl_below
+    >>> from committee.pac_bayes import kl_below
     >>> bool(np.isclose(kl_below(1.0, 0.1), np.exp(-0.1)))
     True
     """
@@ -114,3 +133,9 @@ def mean_over(posterior: F64, n_rows: F64, values: F64) -> float:
     known = np.where(n_rows > 0.0, posterior, 0.0)
     total = float(known.sum())
     return float((known * np.where(known > 0.0, values, 0.0)).sum()) / total if total > 0.0 else 0.0
+
+
+def _x_ln_y(x: F64, y: F64) -> F64:
+    """x ln y, 0 where x is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(x == 0.0, 0.0, x * np.log(y)))
