@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import approx_fprime
 from sklearn.exceptions import ConvergenceWarning
 
 from committee.margins.least_margin import MinMargin, SoftMargin
@@ -19,7 +20,7 @@ from committee.margins.second_moment import MinCq
 from committee.margins.sigmoid_cost import Doom, project
 from committee.margins.signed_votes import SignedVotes
 from tests.oracles import margins as oracle
-from tests.oracles.soft_margin import primal_program
+from tests.oracles.soft_margin import primal_program, value_of
 
 seeds = st.integers(0, 2**32 - 1)
 shares = st.one_of(st.sampled_from([0.05, 0.2, 0.5, 1.0]), st.floats(0.02, 1.0))
@@ -80,9 +81,7 @@ def test_margin_maxima_are_those_of_one_dense_program_and_no_margin_falls(seed, 
     }[kind]
     found = solved(objective, lines)
     r = oracle.emphasised(kind, own, lines.row_weight, 5.0 if kind == "rank" else xi)
-    rivals = lines.lines_of_row
-    cost = np.repeat(r, rivals) / rivals @ S
-    status, value, _ = oracle.dense_program(cost, S, np.repeat(own, rivals) - slack)
+    status, value = oracle.rows_program(r, S, own - slack)
     assert status == 0
     assert_allclose(found.value, value, rtol=0, atol=2e-7)
     assert found.value >= found.before
@@ -148,9 +147,9 @@ def test_the_range_is_that_of_one_dense_program_or_names_the_largest_share(seed,
 
     def program(share):
         low = np.where(own <= mean, oracle.level(own, lines.row_weight, share), mean)
-        return oracle.dense_program(lines.line_weight @ S, S, np.repeat(low, lines.lines_of_row))
+        return oracle.rows_program(lines.row_weight, S, low)
 
-    status, value, _ = program(xi)
+    status, value = program(xi)
     if status == oracle.INFEASIBLE:
         with pytest.raises(ValueError, match=rf"xi={xi}.*largest xi for which some do is ") as refused:
             Range(xi).solve(lines)
@@ -185,9 +184,11 @@ def test_the_least_margin_is_that_of_one_dense_program_and_never_falls(seed):
 def test_the_soft_margin_is_that_of_one_dense_program(seed, nu):
     lines = lines_of(seed)
     found = solved(SoftMargin(nu), lines)
-    value, _ = primal_program(dense(lines), nu, lines.line_weight)
+    value, _ = primal_program(dense(lines), nu, lines.row_weight, lines.lines_of_row)
     assert_allclose(found.value, value, rtol=0, atol=1e-7)
+    assert_allclose(found.value, value_of(lines.margins(found.weights), nu, lines.row_weight), rtol=0, atol=1e-9)
     assert found.value >= found.before - 1e-9
+    assert 0.0 <= found.gap < 1e-7
 
 
 # --- variance and second moment -------------------------------------------------------------------------------
@@ -253,6 +254,22 @@ def test_mincq_has_the_mean_and_the_least_second_moment(seed, between):
         assert oracle.tangent_gap(S, share, 0.0, found.weights, mean) < 1e-6
 
 
+@quick
+@given(seeds, st.integers(2, 6))
+def test_the_second_moment_of_lines_is_that_of_the_right_share_and_the_spread_of_the_wrong_ones(seed, K):
+    rng = np.random.default_rng(seed)
+    n, T = 12, 7
+    H, truth, w = rng.integers(0, K, (n, T)), rng.integers(0, K, n), rng.dirichlet(np.ones(T))
+    rival = np.array([[k for k in range(K) if k != own] for own in truth])
+    S = (truth[:, None] == H)[:, None].astype(np.int8) - (H[:, None] == rival[:, :, None])
+    lines = Lines.of(SignedVotes(S.reshape(-1, T), np.repeat(np.arange(n), K - 1), rival.ravel(), n, w))
+    share = np.array([[w[H[i] == k].sum() for k in range(K)] for i in range(n)])
+    right = share[np.arange(n), truth]
+    wrong = np.take_along_axis(share, rival, axis=1)
+    moment = (K / (K - 1)) ** 2 * np.mean((right - 1 / K) ** 2) + wrong.var(axis=1).mean()
+    assert_allclose(MinCq().value(lines, w), moment, rtol=0, atol=1e-12)
+
+
 # --- a cost that is not convex --------------------------------------------------------------------------------
 
 
@@ -265,9 +282,21 @@ def test_doom_never_costs_more_and_ends_where_no_voter_is_downhill(seed, steepne
     assert found.value <= found.before + 1e-12
     assert found.weights.min() >= 0.0
     S, w = dense(lines), found.weights
-    slope = -steepness * S.T @ (lines.line_weight * (1.0 - np.tanh(steepness * (S @ w)) ** 2))
+    assert_allclose(found.value, oracle.sigmoid_cost(S, lines.row_weight, steepness, w), rtol=1e-9, atol=1e-12)
+    slope = approx_fprime(w, lambda v: oracle.sigmoid_cost(S, lines.row_weight, steepness, v), 1e-7)
     if found.status == "Stationary":
-        assert slope @ w - slope.min() < 1e-4 * steepness
+        assert slope @ w - slope.min() < 1e-4 * steepness + 1e-5
+
+
+@quick
+@given(seeds, st.floats(0.5, 20.0))
+def test_the_smooth_margin_of_doom_is_between_the_margin_and_its_limit(seed, steepness):
+    lines = lines_of(seed)
+    margins, objective = lines.margins(lines.own), Doom(steepness)
+    above = np.log(lines.lines_of_row) / (4.0 * steepness)
+    most = lines.row_weight @ (1.0 - np.tanh(steepness * margins))
+    least = lines.row_weight @ (1.0 - np.tanh(steepness * (margins + above)))
+    assert least - 1e-12 <= objective.value(lines, lines.own) <= most + 1e-12
 
 
 def test_doom_is_the_same_every_time_and_more_starts_do_no_harm():
@@ -301,6 +330,19 @@ def test_products_of_blocks_are_those_of_the_matrix(seed):
     assert_allclose(lines.margins(lines.own), oracle.row_margins(S, lines.own, lines.n_rows), rtol=0, atol=1e-12)
 
 
+@given(seeds, st.integers(1, 4))
+def test_the_lowest_lines_and_parts_are_those_of_the_matrix(seed, most):
+    lines = lines_of(seed)
+    S, n, k = dense(lines), lines.n_rows, lines.lines_of_row
+    low = lines.lowest(most)
+    assert low.lines_of_row == min(most, k)
+    expected = np.sort((S @ lines.own).reshape(n, k), axis=1)[:, :most]
+    assert_allclose(np.sort(low.values(low.own).reshape(n, -1), axis=1), expected, rtol=0, atol=1e-12)
+    some, voters = np.arange(0, len(lines), 2), np.arange(lines.n_voters)[::-1]
+    assert_array_equal(lines.part(some, voters), S[some][:, voters])
+    assert_array_equal(lines.as_numbers().values(lines.own), lines.values(lines.own))
+
+
 def test_a_row_of_weight_two_is_two_rows_for_every_objective():
     rng = np.random.default_rng(8)
     S = np.where(rng.random((30, 6)) < 0.75, 1, -1).astype(np.int8)
@@ -308,7 +350,7 @@ def test_a_row_of_weight_two_is_two_rows_for_every_objective():
     weighted = Lines.of_matrix(S, row_weight=times.astype(float))
     repeated = Lines.of_matrix(np.repeat(S, times, axis=0))
     for name, kind in OBJECTIVES.items():
-        if name == "rank":  # ranks count rows, not weights
+        if name in ("rank", "tandem"):  # ranks, and bounds on new rows, count rows and not weights
             continue
         one, other = solved(kind(), weighted), solved(kind(), repeated)
         assert_allclose(one.value, other.value, rtol=0, atol=1e-7, err_msg=name)

@@ -48,6 +48,7 @@ def forest():
 def test_every_objective_gives_a_classifier_that_says_what_it_changed(forest, name, on):
     options = {"slack": 0.1} if name in ("uniform", "rank", "percentile") else {}
     options |= {"xi": 0.005} if name == "range" else {}
+    on = "validation" if on == "train" and OBJECTIVES[name].on_unseen_rows else on
     model = MarginReweighter(forest, name, on=on, **options).fit(X, y)
     assert model.predict(X).shape == (400,) and model.decision_function(X).shape == (400,)
     assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)

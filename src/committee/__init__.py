@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from committee.nesting.boosting_tree import BoostingTreeClassifier
     from committee.nesting.matryoshka import MatryoshkaClassifier
     from committee.nesting.probabilistic_adaboost import ProbabilisticAdaBoostClassifier
+    from committee.pruned import prune
+    from committee.pruning.leaf_reweighter import LeafReweighter
     from committee.regression_vote import RegressionCommittee
     from committee.store import ModelFileError, load
     from committee.vote import Committee
@@ -50,6 +52,8 @@ LEARNERS: dict[str, str] = {
     "ArcGVClassifier": "committee.boosting.arc_gv",
     "MDBoostClassifier": "committee.boosting.mdboost",
     "DOOMBoostClassifier": "committee.boosting.doomboost",
+    "MarginReweighter": "committee.margins.reweighter",
+    "LeafReweighter": "committee.pruning.leaf_reweighter",
     "LogitBoostClassifier": "committee.voters.probit_boost",
     "QuadBoostClassifier": "committee.boosting.quadboost",
     "QuadBoostClassifierCV": "committee.boosting.quadboost_cv",
@@ -94,12 +98,12 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
 
 _OTHERS = {
     "MarginDistribution": "committee.margins.distribution",
-    "MarginReweighter": "committee.margins.reweighter",
     "certify": "committee.bounds.certify",
     "Committee": "committee.vote",
     "RegressionCommittee": "committee.regression_vote",
     "ModelFileError": "committee.store",
     "load": "committee.store",
+    "prune": "committee.pruned",
     "quadboost_path": "committee.boosting.quadboost_path",
 }
 
@@ -115,6 +119,7 @@ __all__ = [
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
     "LPBoostClassifier",
+    "LeafReweighter",
     "LogitBoostClassifier",
     "MDBoostClassifier",
     "MarginDistribution",
@@ -138,6 +143,7 @@ __all__ = [
     "learner",
     "load",
     "model",
+    "prune",
     "quadboost_path",
 ]
 

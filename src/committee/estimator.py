@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,6 +46,8 @@ class CommitteeEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[m
 
     _stored_attributes: ClassVar[tuple[str, ...]] = ()
     """Fitted attributes beyond the committee that a saved file carries."""
+    _trained_parameters: ClassVar[tuple[str, ...]] = ()
+    """Parameters that are trained models; the file of a fitted learner does not hold them."""
 
     n_features_in_: int
     table_: TableSchema
@@ -156,6 +158,13 @@ class CommitteeEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[m
 
         check_is_fitted(self)
         save(self, path)
+
+    def _for_file(self) -> Self:
+        """What `_stored_attributes` and parameters are taken from: a copy, if a file holds them in another form."""
+        return self
+
+    def _from_file(self) -> None:
+        """Undo `_for_file` on what was read, distrusting it: ``ValueError`` for what it could not have given."""
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

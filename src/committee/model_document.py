@@ -63,8 +63,10 @@ def describe(estimator: BaseEstimator, arrays: Arrays, prefix: str = "") -> Docu
     --------
     ``arrays = {}; document = describe(model, arrays)``, undone by ``rebuild(document, arrays)``.
     """
-    document = _describe_unfitted(estimator)
+    _check_kind(estimator)
     check_is_fitted(estimator)
+    estimator = estimator._for_file()
+    document = _describe_unfitted(estimator, left_out=estimator._trained_parameters)
     committee_: Committee | RegressionCommittee = estimator.committee_
     names = getattr(estimator, "feature_names_in_", None)
     table: TableSchema | None = getattr(estimator, "table_", None)
@@ -119,12 +121,22 @@ def rebuild(document: Document, arrays: Arrays) -> BaseEstimator:
 # -- parameters ---------------------------------------------------------------------------------------------
 
 
-def _describe_unfitted(estimator: BaseEstimator) -> Document:
+def _check_kind(estimator: BaseEstimator) -> None:
     name = type(estimator).__name__
     if name not in committee.LEARNERS or committee.learner(name) is not type(estimator):
         raise TypeError(foreign(estimator))
-    params = {key: _describe_parameter(key, value) for key, value in estimator.get_params(deep=False).items()}
-    return {"class": name, "params": params}
+
+
+def _describe_unfitted(estimator: BaseEstimator, left_out: tuple[str, ...] = ()) -> Document:
+    _check_kind(estimator)
+    params = estimator.get_params(deep=False)
+    if trained := [name for name in estimator._trained_parameters if name not in left_out]:
+        raise TypeError(
+            f"a parameter is a {type(estimator).__name__} whose {trained[0]} is a trained model, which a model file "
+            "does not hold. Use skops.io.dump or joblib.dump for this model."
+        )
+    described = {key: _describe_parameter(key, value) for key, value in params.items() if key not in left_out}
+    return {"class": type(estimator).__name__, "params": described}
 
 
 def _describe_parameter(name: str, value: Any) -> Any:
@@ -151,10 +163,10 @@ def _rebuild_unfitted(document: Document, depth: int) -> BaseEstimator:
     learner = committee.learner(name)
     params: dict[str, Any] = {}
     for key, value in field(document, "params", dict).items():
-        if key not in learner._get_param_names():
+        if key not in learner._get_param_names() or key in learner._trained_parameters:
             raise ValueError(f"{name} has no parameter {key!r}")
         params[key] = _rebuild_parameter(value, depth)
-    return learner(**params)
+    return learner(**dict.fromkeys(learner._trained_parameters), **params)
 
 
 def _rebuild_parameter(value: Any, depth: int) -> Any:
@@ -182,6 +194,7 @@ def _rebuild_fitted(document: Document, arrays: Arrays, prefix: str, depth: int)
     estimator.committee_ = _rebuild_committee(document, estimator, arrays, prefix, depth)
     for name, value in _rebuild_attributes(estimator, document, arrays, prefix + "attributes.").items():
         setattr(estimator, name, value)
+    estimator._from_file()
     return estimator
 
 

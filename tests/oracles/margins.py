@@ -17,6 +17,16 @@ def dense_program(cost: F64, S: F64, at_least: F64) -> tuple[int, float, F64 | N
     return found.status, np.nan if found.x is None else -float(found.fun), found.x
 
 
+def rows_program(r: F64, S: F64, at_least: F64) -> tuple[int, float]:
+    """max sum_i r_i z_i over (w, z), z_i up to each of row i's lines and at least its own number; status and value."""
+    n, T = len(r), S.shape[1]
+    A = np.hstack([-S, np.repeat(np.eye(n), len(S) // n, axis=0)])
+    bounds = [(0, None)] * T + [(float(b), None) for b in at_least]
+    adds_up = np.append(np.ones(T), np.zeros(n))[None]
+    found = linprog(np.append(np.zeros(T), -r), A, np.zeros(len(S)), adds_up, [1.0], bounds, method="highs")
+    return found.status, np.nan if found.x is None else -float(found.fun)
+
+
 def row_margins(S: F64, w: F64, n: int) -> F64:
     """The least of each row's lines, which are next to each other."""
     return np.array([lines.min() for lines in np.split(S @ w, n)])
@@ -92,3 +102,11 @@ def tangent_gap(S: F64, share: F64, centre: float, w: F64, mean: float | None) -
     multipliers = np.linalg.lstsq(A[support], slope[support], rcond=None)[0]
     rest = slope - A @ multipliers
     return float(max(np.abs(rest[support]).max(), -rest.min()))
+
+
+def sigmoid_cost(S: F64, row_weight: F64, steepness: float, w: F64) -> float:
+    """Mean of 1 - tanh(steepness m), m each row's margin; of several lines their smooth minimum."""
+    sharp = 4.0 * steepness
+    lines = np.split(S @ w, len(row_weight))
+    m = np.array([-np.logaddexp.reduce(-sharp * at) / sharp + np.log(len(at)) / sharp for at in lines])
+    return float(row_weight @ (1.0 - np.tanh(steepness * m)))

@@ -9,16 +9,19 @@ from scipy.optimize import linprog
 F64 = NDArray[np.float64]
 
 
-def primal_program(signed: NDArray[Any], nu: float, weights: F64 | None = None) -> tuple[float, F64]:
-    """max rho - sum_i c_i xi_i over (alpha, rho, xi); its value and alpha."""
-    n, N = signed.shape
+def primal_program(
+    signed: NDArray[Any], nu: float, weights: F64 | None = None, lines_of_row: int = 1
+) -> tuple[float, F64]:
+    """max rho - sum_i c_i xi_i over (alpha, rho, xi), one xi for all lines of a row; its value and alpha."""
+    r, N = signed.shape
+    n = r // lines_of_row
     w = np.ones(n) if weights is None else weights
     c = w / (nu * w.sum())
     cost = np.concatenate([np.zeros(N), [-1.0], c])
-    A = np.hstack([-signed.astype(float), np.ones((n, 1)), -np.eye(n)])
+    A = np.hstack([-signed.astype(float), np.ones((r, 1)), -np.repeat(np.eye(n), lines_of_row, axis=0)])
     adds_up = np.concatenate([np.ones(N), np.zeros(1 + n)])[None]
     bounds = [(0, None)] * N + [(None, None)] + [(0, None)] * n
-    found = linprog(cost, A, np.zeros(n), adds_up, [1.0], bounds)
+    found = linprog(cost, A, np.zeros(r), adds_up, [1.0], bounds)
     assert found.status == 0
     return -float(found.fun), found.x[:N]
 

@@ -36,7 +36,12 @@ def columns_of(learner: Any, data: Path, drop: list[str]) -> Any:
     from committee.data.read import read_table
 
     frame = read_table(data, drop=drop)
-    names, categories = learner.table_.names, learner.table_.categories
+    table = learner.table_
+    if table is None:  # voters that look at the table themselves
+        names = getattr(learner, "feature_names_in_", None)
+        categories = (None,) * learner.n_features_in_
+    else:
+        names, categories = table.names, table.categories
     if names is None:
         # Learned from an array: columns are matched by place.
         return frame.to_numpy()

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.margins.lines import Lines
+from committee.margins.margins_of_rows import soft_margin_of_rows
 from committee.margins.objective import Objective, Reweighting, check_share, on_the_simplex
 from committee.margins.rows_as_needed import Side, rows_as_needed
 from committee.margins.soft_margin import lowest_mean, soft_margin
@@ -66,17 +67,15 @@ class MinMargin(Objective):
 
 @dataclass(frozen=True)
 class SoftMargin(Objective):
-    """Maximise the soft margin, the mean of the lowest lines that have a share nu of the weight.
+    """Maximise the soft margin, the mean of the lowest margins that have a share nu of the weight.
 
-    LPBoost's program on fixed voters, `committee.margins.soft_margin`. With more than two classes each line counts by
-    itself, with its part of the row's weight: it is the mean of the lowest lines, and a row may have several of them.
-    On the training rows of voters that are hardly ever wrong most lines are 1, and a single voter may then be best: use
-    out-of-bag or held-out rows, or a smaller nu.
+    LPBoost's program on fixed voters, `committee.margins.soft_margin`; with more than two classes, where a row has one
+    slack for all its lines, that of `committee.margins.margins_of_rows`.
 
     Parameters
     ----------
     nu : float, default=0.5
-        In (0, 1]: the share; 1 is the mean of all lines, and close to 0 the least of them.
+        In (0, 1]: the share; 1 is the mean of all margins, and close to 0 the least of them.
 
     Examples
     --------
@@ -95,13 +94,17 @@ class SoftMargin(Objective):
         check_share("nu", self.nu)
 
     def value(self, lines: Lines, weights: F64) -> float:
-        """The mean of the lowest lines."""
-        return lowest_mean(lines.values(weights), lines.line_weight / self.nu)[1]
+        """The mean of the lowest margins."""
+        return lowest_mean(lines.margins(weights), lines.row_weight / self.nu)[1]
 
     def solve(self, lines: Lines) -> Reweighting:
         """The best weights."""
-        S = lines.matrix if lines.scale is None else lines.matrix * lines.scale[:, None]
-        found = soft_margin(S, self.nu, lines.line_weight)
+        if lines.lines_of_row > 1:
+            of_rows = soft_margin_of_rows(lines, self.nu)
+            before, gap = self.value(lines, lines.own), max(0.0, of_rows.bound - of_rows.value)
+            how = of_rows.status, of_rows.n_rows_used, of_rows.rounds
+            return Reweighting(of_rows.weights, of_rows.value, before, *how, gap)
+        found = soft_margin(lines.matrix, self.nu, lines.line_weight, scale=lines.scale)
         weights = on_the_simplex(found.weights)
         value, before = self.value(lines, weights), self.value(lines, lines.own)
         return Reweighting(weights, value, before, found.status, len(lines), 1, max(0.0, found.bound - value))

@@ -9,12 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.margins.signed_votes import SignedVotes
+from committee.margins.signed_votes import BLOCK, SignedVotes
 
 F64 = NDArray[np.float64]
-
-BLOCK = 1 << 22
-"""Votes that are held as floating-point numbers at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,14 +145,19 @@ class Lines:
         some: F64 = self.matrix[lines].astype(np.float64)
         return some if self.scale is None else some * self.scale[lines, None]
 
+    def part(self, lines: NDArray[np.intp], voters: NDArray[np.intp]) -> NDArray[np.int8] | F64:
+        """Some lines of S for some voters, ``(k, m)``: int8 where no scale makes them numbers."""
+        some: NDArray[np.int8] | F64 = self.matrix[lines[:, None], voters]
+        return some if self.scale is None else some * self.scale[lines, None]
+
     def values(self, weights: F64) -> F64:
         """``S @ w``, ``(r,)``; voters without weight are not looked at."""
         used = np.flatnonzero(weights)
         some = weights[used]
         few = len(used) < self.n_voters // 2
         parts = [
-            (block[:, used] if few else block).astype(np.float64) @ (some if few else weights)
-            for _, block in self._blocks()
+            (block[:, used] if few else block).astype(np.float64, copy=False) @ (some if few else weights)
+            for _, block in _blocks(self.matrix)
         ]
         lines: F64 = np.concatenate(parts)
         return lines if self.scale is None else lines * self.scale
@@ -175,8 +177,8 @@ class Lines:
         """``S' u`` for a number for each line, ``(T,)``."""
         u = numbers if self.scale is None else numbers * self.scale
         total = np.zeros(self.n_voters)
-        for at, block in self._blocks():
-            total += u[at : at + len(block)] @ block.astype(np.float64)
+        for at, block in _blocks(self.matrix):
+            total += u[at : at + len(block)] @ block.astype(np.float64, copy=False)
         return total
 
     def mean_votes(self) -> F64:
@@ -189,7 +191,7 @@ class Lines:
         total = np.zeros((self.n_voters, self.n_voters))
         # the products of small whole numbers, and their sums over a block, are exact in single precision
         plain = self.matrix.dtype == np.int8 and bool((weight == weight[0]).all())
-        for at, block in self._blocks():
+        for at, block in _blocks(self.matrix):
             if plain:
                 B = block.astype(np.float32)
                 total += (B.T @ B).astype(np.float64) * weight[0]
@@ -203,7 +205,8 @@ class Lines:
 
         They are normalised by the weight of the voters that were asked, as an out-of-bag vote is.
         """
-        total = np.abs(weights).sum() if self.asked is None else self.asked @ np.abs(weights)
+        each = np.abs(weights)
+        total = each.sum() if self.asked is None else np.concatenate([some @ each for _, some in _blocks(self.asked)])
         lines = self.values(weights)
         margins = self.least(lines if self.scale is None else lines / self.scale)
         some = np.broadcast_to(total, margins.shape) > 0.0
@@ -225,9 +228,28 @@ class Lines:
             self, matrix=self.matrix[:, voters], own=own, sign=self.sign[voters], asked=asked, scale=None
         )._counted()
 
-    def _blocks(self) -> Iterator[tuple[int, NDArray[np.int8] | F64]]:
-        step = max(1, BLOCK // max(1, self.n_voters))
-        return ((at, self.matrix[at : at + step]) for at in range(0, len(self.matrix), step))
+    def as_numbers(self) -> Lines:
+        """The same with float64 votes if they fit into one block, so that they need not be converted at every look."""
+        if len(self) * self.n_voters > BLOCK:
+            return self
+        return replace(self, matrix=self.matrix.astype(np.float64, copy=False))
+
+    def lowest(self, most: int) -> Lines:
+        """Only the `most` lowest lines of each row at the own weights; these lines themselves if there are no more."""
+        n, k = self.n_rows, self.lines_of_row
+        if k <= most:
+            return self
+        at = self.values(self.own).reshape(n, k)
+        chosen = self.first[:, None] + np.sort(np.argpartition(at, most - 1, axis=1)[:, :most], axis=1)
+        scale = None if self.scale is None else self.scale[chosen.ravel()]
+        first = np.arange(n, dtype=np.intp) * most
+        return replace(self, matrix=self.matrix[chosen.ravel()], first=first, scale=scale)
+
+
+def _blocks(S: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Some rows after the other, with the number of the first."""
+    step = max(1, BLOCK // max(1, S.shape[1]))
+    return ((at, S[at : at + step]) for at in range(0, len(S), step))
 
 
 def _as_bytes(S: NDArray[np.int8] | F64) -> NDArray[np.int8] | F64:
@@ -235,10 +257,8 @@ def _as_bytes(S: NDArray[np.int8] | F64) -> NDArray[np.int8] | F64:
     if S.dtype == np.int8:
         return S
     whole = np.empty(S.shape, dtype=np.int8)
-    step = max(1, BLOCK // max(1, S.shape[1]))
-    for at in range(0, len(S), step):
-        block = S[at : at + step]
+    for at, block in _blocks(S):
         if not np.isin(block, (-1.0, 0.0, 1.0)).all():
             return S.astype(np.float64, copy=False)
-        whole[at : at + step] = block
+        whole[at : at + len(block)] = block
     return whole

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from committee.margins.lines import Lines
-from committee.margins.objective import Objective, Reweighting, check_share
+from committee.margins.margins_of_rows import sum_of_margins
+from committee.margins.objective import Objective, Reweighting, check_share, is_number
 from committee.margins.rows_as_needed import Side, rows_as_needed
 
 F64 = NDArray[np.float64]
@@ -25,15 +26,14 @@ NO_ROOM = 1e-9
 class MarginMaximum(Objective):
     """Maximise a weighted sum of the margins, of which none may fall.
 
-    With the ensemble's own weights a, its margins m_i = min over row i's lines of (S a), and row weights r,
+    With the ensemble's own margins m_i and row weights r,
 
-        max  sum_i r_i mean_l (S w)_il   s.t.  (S w)_il >= m_i - slack,  sum w = 1,  w >= 0,
+        max  sum_i r_i min_l (S w)_il   s.t.  (S w)_il >= m_i - slack,  sum w = 1,  w >= 0,
 
     which is W. Martinez, J. B. Gray, On the current state of research in explaining ensemble performance using margins,
-    Algorithm 3 (MM). Two classes have one line for each row, and its margin is summed. With more classes every line
-    must reach the row's old margin, its least line, so that no margin falls; what is summed is the mean of a row's
-    lines. The value is divided by sum r. The ensemble's own weights always satisfy the lines; with many more rows than
-    voters they are often the only ones that do, which is told in a warning. `slack` gives room.
+    Algorithm 3 (MM). Two classes have one line for each row; with more a row's margin is its least line l, in the sum
+    as in the constraints. The value is divided by sum r. The ensemble's own weights always satisfy the lines; with many
+    more rows than voters they are often the only ones that do, which is told in a warning. `slack` gives room.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class MarginMaximum(Objective):
     tol: float = 1e-8
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.slack) and self.slack >= 0.0):
+        if not (is_number(self.slack) and self.slack >= 0.0):
             raise ValueError(f"slack={self.slack!r} must be finite and not negative; 0 lets no margin fall.")
         if not self.tol > 0.0:
             raise ValueError(f"tol={self.tol!r} must be positive; HiGHS itself is exact to 1e-9.")
@@ -57,8 +57,11 @@ class MarginMaximum(Objective):
         """How much each row counts in the sum, ``(n,)``, before its own weight; the largest is 1."""
 
     def value(self, lines: Lines, weights: F64) -> float:
-        """Weighted mean of the margins (of the rows' mean lines)."""
-        return float(self._cost(lines, lines.margins(lines.own)) @ weights)
+        """Weighted mean of the margins."""
+        emphasis = self._emphasis(lines, lines.margins(lines.own))
+        if lines.lines_of_row > 1:
+            return float(emphasis @ lines.margins(weights))
+        return float(lines.dots(emphasis) @ weights)
 
     def solve(self, lines: Lines) -> Reweighting:
         """The best weights; the ensemble's own, with a warning, where there is nothing to gain.
@@ -69,10 +72,15 @@ class MarginMaximum(Objective):
             If the gain is below 1e-9.
         """
         margins = lines.margins(lines.own)
-        cost = self._cost(lines, margins)
-        before = float(cost @ lines.own)
-        bound = lines.of_rows(margins) - self.slack
-        found = rows_as_needed(lines, cost, [Side(bound)], tol=self.tol, enough=before + NO_ROOM)
+        emphasis = self._emphasis(lines, margins)
+        bound = margins - self.slack
+        if lines.lines_of_row > 1:
+            before = float(emphasis @ margins)
+            found = sum_of_margins(lines, emphasis, bound, self.tol, before + NO_ROOM)
+        else:
+            cost = lines.dots(emphasis)
+            before = float(cost @ lines.own)
+            found = rows_as_needed(lines, cost, [Side(bound)], tol=self.tol, enough=before + NO_ROOM)
         numbers = found.status, found.n_rows_used, found.rounds
         if min(found.bound, found.value) > before + NO_ROOM:
             return Reweighting(found.weights, found.value, before, *numbers, max(0.0, found.bound - found.value))
@@ -85,9 +93,9 @@ class MarginMaximum(Objective):
         )
         return Reweighting(lines.own.copy(), before, before, *numbers, max(0.0, found.bound - before))
 
-    def _cost(self, lines: Lines, margins: F64) -> F64:
-        r = self.emphasis(margins, lines.row_weight) * lines.row_weight
-        return lines.dots(lines.of_rows(r / r.sum()) / lines.lines_of_row)
+    def _emphasis(self, lines: Lines, margins: F64) -> F64:
+        r: F64 = self.emphasis(margins, lines.row_weight) * lines.row_weight
+        return r / float(r.sum())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +138,7 @@ class Rank(MarginMaximum):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (np.isfinite(self.k) and self.k >= 0.0):
+        if not (is_number(self.k) and self.k >= 0.0):
             raise ValueError(f"k={self.k!r} must be finite and not negative; 0 counts all rows the same.")
 
     def emphasis(self, margins: F64, row_weight: F64) -> F64:

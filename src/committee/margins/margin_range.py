@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from committee.margins.lines import Lines
 from committee.margins.margin_maximum import quantile
+from committee.margins.margins_of_rows import sum_of_margins
 from committee.margins.objective import Objective, Reweighting, check_share
 from committee.margins.rows_as_needed import InfeasibleError, Side, rows_as_needed
 
@@ -22,11 +23,11 @@ class Range(Objective):
 
     With the ensemble's margins m_i, their mean and their quantile theta of order xi,
 
-        max  sum_i (S w)_i   s.t.  (S w)_i >= theta where m_i <= mean,  (S w)_i >= mean where m_i > mean,
+        max  sum_i m_i(w)   s.t.  m_i(w) >= theta where m_i <= mean,  m_i(w) >= mean where m_i > mean,
 
     w on the simplex: W. Martinez, J. B. Gray, On the current state of research in explaining ensemble performance using
-    margins, Algorithm 4 (SM1). The document's weights sum to one. With more than two classes all lines of a row are
-    held against what its margin, the least of them, is held against, and the mean of a row's lines is summed.
+    margins, Algorithm 4 (SM1). The document's weights sum to one. With more than two classes a row's margin is the
+    least of its lines.
 
     Parameters
     ----------
@@ -57,7 +58,9 @@ class Range(Objective):
             raise ValueError(f"tol={self.tol!r} must be positive; HiGHS itself is exact to 1e-9.")
 
     def value(self, lines: Lines, weights: F64) -> float:
-        """Weighted mean of the rows' mean lines."""
+        """Weighted mean of the margins."""
+        if lines.lines_of_row > 1:
+            return float(lines.row_weight @ lines.margins(weights))
         return float(lines.mean_votes() @ weights)
 
     def solve(self, lines: Lines) -> Reweighting:
@@ -68,14 +71,16 @@ class Range(Objective):
         ValueError
             If no weights raise the margins that far; it names the largest `xi` for which some do.
         """
-        cost = lines.mean_votes()
         margins = lines.margins(lines.own)
         mean = float(lines.row_weight @ margins)
         theta = quantile(margins, lines.row_weight, self.xi)
         low = margins <= mean
-        bound = lines.of_rows(np.where(low, theta, mean))
+        bound = np.where(low, theta, mean)
         try:
-            found = rows_as_needed(lines, cost, [Side(bound)], tol=self.tol)
+            if lines.lines_of_row > 1:
+                found = sum_of_margins(lines, lines.row_weight, bound, self.tol)
+            else:
+                found = rows_as_needed(lines, lines.mean_votes(), [Side(bound)], tol=self.tol)
         except InfeasibleError as error:
             largest = self._largest(lines, margins, mean, low)
             raise ValueError(
@@ -83,7 +88,7 @@ class Range(Objective):
                 f"some do is {largest:.4g}."
             ) from error
         gap = max(0.0, found.bound - found.value)
-        before = float(cost @ lines.own)
+        before = self.value(lines, lines.own)
         return Reweighting(found.weights, found.value, before, found.status, found.n_rows_used, found.rounds, gap)
 
     def _largest(self, lines: Lines, margins: F64, mean: float, low: NDArray[np.bool_]) -> float:

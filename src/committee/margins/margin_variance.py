@@ -8,9 +8,10 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.margins.lines import BLOCK, Lines
+from committee.margins.lines import Lines
 from committee.margins.objective import Objective, Reweighting, on_the_simplex
 from committee.margins.rows_as_needed import SOLVER_TOLERANCE, Side, rows_as_needed
+from committee.margins.signed_votes import BLOCK
 from committee.margins.simplex_quadratic import simplex_quadratic
 
 F64 = NDArray[np.float64]

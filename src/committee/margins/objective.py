@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from numbers import Real
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.margins.lines import Lines
+from committee.named import Named
 
 F64 = NDArray[np.float64]
 
@@ -45,7 +48,7 @@ class Reweighting:
     gap: float = float("nan")
 
 
-class Objective(ABC):
+class Objective(Named, ABC):
     """A program over the weights w of fixed voters, w >= 0 and sum w = 1; one small class each.
 
     Its parameters are checked when it is made, and `solve` does not change the lines.
@@ -54,6 +57,8 @@ class Objective(ABC):
     name: ClassVar[str]
     maximises: ClassVar[bool] = True
     """Larger values are better."""
+    on_unseen_rows: ClassVar[bool] = False
+    """It means nothing on rows that the voters were trained on."""
 
     @abstractmethod
     def value(self, lines: Lines, weights: F64) -> float:
@@ -74,8 +79,13 @@ class Objective(ABC):
 
 def check_share(name: str, value: float) -> None:
     """Refuse what is no share of rows, in (0, 1]."""
-    if not 0.0 < value <= 1.0:
+    if not (is_number(value) and 0.0 < value <= 1.0):
         raise ValueError(f"{name}={value!r} is not in (0, 1]; it is a share of the rows.")
+
+
+def is_number(value: object) -> bool:
+    """A finite number."""
+    return isinstance(value, Real) and math.isfinite(value)
 
 
 def on_the_simplex(weights: F64) -> F64:

@@ -9,8 +9,9 @@ from committee.margins.margin_variance import Variance
 from committee.margins.objective import Objective
 from committee.margins.second_moment import MinCq
 from committee.margins.sigmoid_cost import Doom
+from committee.margins.tandem_bound import Tandem
 
 OBJECTIVES: dict[str, type[Objective]] = {
-    kind.name: kind for kind in (Uniform, Rank, Percentile, Range, Variance, MinMargin, SoftMargin, MinCq, Doom)
+    kind.name: kind for kind in (Uniform, Rank, Percentile, Range, Variance, MinMargin, SoftMargin, MinCq, Doom, Tandem)
 }
 """Every objective under its name; a further one is one more class and one more entry."""

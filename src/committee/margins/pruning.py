@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,7 +67,9 @@ class PruningPath:
     steps: tuple[PrunedVote, ...]
     before: PrunedVote
 
-    def chosen(self, max_voters: int | None = None, min_gain: float | None = None) -> int:
+    def chosen(
+        self, max_voters: int | None = None, min_gain: float | None = None, max_nodes: float | None = None
+    ) -> int:
         """The step that a limit of size and a price of accuracy ask for.
 
         Parameters
@@ -74,15 +77,24 @@ class PruningPath:
         max_voters : int, default=None
             Most voters.
         min_gain : float, default=None
-            The smallest committee is taken whose accuracy is less than this below that of any larger one within
-            `max_voters`: what is dropped gained less. None: the largest committee.
+            The smallest committee is taken whose accuracy is less than this below that of any larger one within the
+            limits: what is dropped gained less. None: the largest committee.
+        max_nodes : float or int, default=None
+            Most tree nodes: a share (0, 1] of the ensemble's, or a whole number. A single voter is always allowed.
 
         Returns
         -------
         int
             Place in `steps`.
         """
-        allowed = [i for i, step in enumerate(self.steps) if max_voters is None or len(step.voters) <= max_voters]
+        most = np.inf if max_nodes is None else max_nodes
+        if not isinstance(most, Integral) and most <= 1.0:
+            most *= self.before.n_nodes
+        allowed = [
+            i
+            for i, step in enumerate(self.steps)
+            if (max_voters is None or len(step.voters) <= max_voters) and step.n_nodes <= most
+        ] or [len(self.steps) - 1]
         if min_gain is None:
             return allowed[0]
         best = max(self.steps[i].accuracy for i in allowed)

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import copy
-from numbers import Integral
-from typing import Any, Literal, Self, get_args
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.frozen import FrozenEstimator
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from committee.bagging.unseen_rows import unseen_rows
 from committee.links import Link, Share, Softmax
 from committee.margins.lines import Lines
+from committee.margins.margin_variance import Form
 from committee.margins.objective import Objective, Reweighting
 from committee.margins.objectives import OBJECTIVES
 from committee.margins.pruning import PruningPath, pruning_path
 from committee.margins.signed_votes import SignedVotes
-from committee.parallel import n_threads
-from committee.regression_vote import RegressionCommittee
+from committee.named import read_named
+from committee.parallel import N_JOBS, n_threads
+from committee.pruning.leaf_reweighter import LeafReweighter
+from committee.trained_ensemble import TrainedEnsembleClassifier, refuse_missing, row_weights, trained_committee
 from committee.vote import Committee
 
 F64 = NDArray[np.float64]
@@ -36,8 +39,20 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 }
 """Parameters of `MarginReweighter` that belong to single objectives."""
 
+_STORED: dict[str, type] = {
+    "objective_": dict,
+    "voters_": np.ndarray,
+    "value_": float,
+    "value_before_": float,
+    "gap_": float,
+    "status_": str,
+    "n_rows_used_": int,
+    "n_rounds_": int,
+}
+"""Fitted attributes of a `MarginReweighter` that a file has beside its committee, and what they are there."""
 
-class MarginReweighter(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+
+class MarginReweighter(TrainedEnsembleClassifier):
     """New weights for the voters of a trained ensemble, by an objective of its margins.
 
     The ensemble is frozen: it is neither trained nor changed, `clone` keeps it as it is, and its own parameters cannot
@@ -50,7 +65,8 @@ class MarginReweighter(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         A learner of this library, or what `Committee.from_estimator` takes; a ``FrozenEstimator`` around it is opened.
     objective : str or Objective, default="soft_margin"
         One of `OBJECTIVES`: "uniform", "rank", "percentile" (no margin falls), "range", "variance", "min_margin",
-        "soft_margin", "mincq", "doom". Or such an object, with options that have no parameter here.
+        "soft_margin", "mincq", "doom", "tandem" (a bound on the error, not of training rows). Or such an object, with
+        options that have no parameter here.
     on : {"train", "oob", "validation"}, default="train"
         What `fit` is given. "train": the training rows, whose margins the voters themselves have made large. "oob": the
         training rows too, each with the votes of the voters that were not trained on it, times T / T_i. "validation":
@@ -76,8 +92,9 @@ class MarginReweighter(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     ----------
     committee_ : Committee
         The voters that have any weight, with their new weights. The sum of absolute weights is the ensemble's own, so
-        that scores keep their scale. The link is the ensemble's, or `Softmax` where weights are negative and that is
-        `Share`.
+        that scores keep their scale, and so is its intercept, to which the weights suit themselves (in the free form of
+        the variance it shrinks as they cancel each other). The link is the ensemble's, or `Softmax` where weights are
+        negative and that is `Share`.
     classes_ : array (n_classes,)
         The ensemble's.
     weights_ : float64 array (T,)
@@ -125,6 +142,17 @@ class MarginReweighter(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     True
     """
 
+    _stored_attributes: ClassVar[tuple[str, ...]] = tuple(_STORED)
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "ensemble": "no_validation",
+        "objective": "no_validation",
+        "on": [StrOptions(set(get_args(Rows)))],
+        "slack": [Real],
+        "form": [StrOptions(set(get_args(Form))), None],
+        **{name: [Real, None] for name in ("xi", "k", "nu", "mu", "steepness")},
+        "n_jobs": N_JOBS,
+    }
+
     voters_: NDArray[np.intp]
     weights_: F64
     own_weights_: F64
@@ -160,35 +188,6 @@ class MarginReweighter(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         self.steepness = steepness
         self.n_jobs = n_jobs
 
-    # -- a frozen ensemble ------------------------------------------------------------------------------------
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters; the frozen ensemble's own are not among them."""
-        params: dict[str, Any] = super().get_params(deep=False)
-        return params
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters; not those of the frozen ensemble.
-
-        Raises
-        ------
-        ValueError
-            If a name is none of this object's parameters.
-        """
-        inner = [name for name in params if "__" in name]
-        if inner:
-            raise ValueError(
-                f"{inner[0]}: parameters of a trained ensemble cannot be set here; train another one and give it as "
-                "ensemble."
-            )
-        super().set_params(**params)
-        return self
-
-    def __sklearn_clone__(self) -> Self:
-        params = self.get_params()
-        ensemble = params.pop("ensemble")  # trained, and never changed: one for all
-        return type(self)(ensemble, **{name: clone(value, safe=False) for name, value in params.items()})
-
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
         state.pop("_lines", None)  # votes are larger than models
@@ -219,7 +218,7 @@ class MarginReweighter(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         TypeError
             If it is no classifier, or of a kind that is not known.
         ValueError
-            If it has fewer than two voters or an intercept, `X` or `y` do not suit it, a parameter is out of its range
+            If it has fewer than two voters, `X` or `y` do not suit it, a parameter is out of its range
             or of another objective, the objective has no solution, or the out-of-bag rows are not known.
         RuntimeError
             If a solver fails.
@@ -227,19 +226,23 @@ class MarginReweighter(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         objective = self._objective()
         if self.on not in get_args(Rows):
             raise ValueError(f"on={self.on!r} is unknown; choose from {', '.join(get_args(Rows))}.")
-        ensemble = self.ensemble.estimator if isinstance(self.ensemble, FrozenEstimator) else self.ensemble
+        if self.on == "train" and objective.on_unseen_rows:
+            raise ValueError(
+                f"objective={objective.name!r} is about rows that the voters have not seen, but on='train' says that "
+                "they were trained on these; use on='oob' or on='validation'."
+            )
+        ensemble = self._trained()
         committee = _committee_of(ensemble)
+        refuse_missing(ensemble, committee, X)
         votes, lines = self._ask(ensemble, committee, X, y, sample_weight)
         found = objective.solve(lines)
         new = found.weights * lines.sign
         voters = np.flatnonzero(new)
         reweighted = _reweighted(committee, voters, new[voters])
         # all that could fail has been done
-        for name in ("pruning_path_", "n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(ensemble, name):
-                setattr(self, name, getattr(ensemble, name))
+        self.__dict__.pop("pruning_path_", None)
+        table = self._take_columns(ensemble, committee, X)
+        committee, reweighted = replace(committee, table=table), replace(reweighted, table=table)
         self.objective_, self.classes_ = objective, committee.classes
         self.committee_, self.voters_ = reweighted, voters
         self.weights_, self.own_weights_ = new, votes.weights
@@ -263,7 +266,7 @@ class MarginReweighter(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
                     f"{name}={given[name]!r} and an objective that is an object; give it to {self.objective!r}."
                 )
             return self.objective
-        if self.objective not in OBJECTIVES:
+        if not isinstance(self.objective, str) or self.objective not in OBJECTIVES:
             raise ValueError(
                 f"objective={self.objective!r} is unknown; choose from {', '.join(OBJECTIVES)}, or give an Objective."
             )
@@ -280,7 +283,7 @@ class MarginReweighter(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         self, ensemble: Any, committee: Committee, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[SignedVotes, Lines]:
         votes = SignedVotes.of(committee, X, y, n_threads=n_threads(self.n_jobs))
-        weight = None if sample_weight is None else _row_weights(sample_weight, votes.n_rows)
+        weight = None if sample_weight is None else row_weights(sample_weight, votes.n_rows)
         asked = unseen_rows(ensemble, committee.n_voters, y, sample_weight) if self.on == "oob" else None
         return votes, Lines.of(votes, weight, asked)
 
@@ -289,11 +292,13 @@ class MarginReweighter(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         max_voters: int | None = None,
         min_gain: float | None = None,
         *,
+        level: Literal["voter", "leaf"] = "voter",
+        max_nodes: float | None = None,
         resolve: bool = False,
         X: Any = None,
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> Self:
+    ) -> Self | LeafReweighter:
         """A smaller classifier: voters dropped from those without weight on, least weight first.
 
         A path of committees goes from all voters of any weight to one, each step keeping the four fifths of greatest
@@ -305,8 +310,13 @@ class MarginReweighter(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             Most voters that stay; None: no limit.
         min_gain : float, default=None
             Voters stay as long as they gain this much accuracy: the smallest committee is taken that is less than this
-            below the best larger one. None: the largest that `max_voters` allows, which without a limit drops only
-            voters of weight 0.
+            below the best larger one. None: the largest that the limits allow, which without one drops only voters of
+            weight 0.
+        level : {"voter", "leaf"}, default="voter"
+            "leaf": sub-trees go too, and all leaves that stay vote anew; a `LeafReweighter` is returned. It takes
+            `max_nodes` (a tenth if None) and `min_gain`, and needs `X` and `y`, which are what `on` says.
+        max_nodes : float or int, default=None
+            Most tree nodes: a share (0, 1] of the ensemble's, or a whole number of at least 1; one voter stays even so.
         resolve : bool, default=False
             Solve the objective again for the voters that are left after each step, which takes many times as long.
             False: they keep their weights in proportion. Which is better differs from objective to objective: for small
@@ -316,7 +326,7 @@ class MarginReweighter(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
 
         Returns
         -------
-        MarginReweighter
+        MarginReweighter or LeafReweighter
             Fitted, and without the voters that are dropped: its `ensemble` is its own small committee, so that it takes
             no more room than that, and its ``weights_`` are theirs. This object stays as it is.
 
@@ -325,18 +335,25 @@ class MarginReweighter(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         NotFittedError
             If this object is not fitted.
         ValueError
-            If `max_voters` is no whole number of at least 1, `min_gain` is negative, only one of `X` and `y` is given,
-            or none is and the votes of `fit` are gone, as they are after pickling.
+            If `max_voters` is no whole number of at least 1, `max_nodes` no share or number, `min_gain` is negative,
+            only one of `X` and `y` is given, or none is and the votes of `fit` are gone, as they are after pickling.
         """
         check_is_fitted(self, "committee_")
         if max_voters is not None and not (isinstance(max_voters, Integral) and max_voters >= 1):
             raise ValueError(f"max_voters={max_voters!r} must be a whole number of at least 1, or None.")
+        if level == "leaf":
+            return self._cut(max_voters, max_nodes, min_gain, X, y, sample_weight)
+        if level != "voter":
+            raise ValueError(f"level={level!r} is unknown; choose 'voter' or 'leaf'.")
+        whole = isinstance(max_nodes, Integral)
+        if max_nodes is not None and not (max_nodes >= 1 if whole else 0.0 < max_nodes <= 1.0):
+            raise ValueError(f"max_nodes={max_nodes!r} must be a share in (0, 1], a whole number above 0, or None.")
         if min_gain is not None and not min_gain >= 0.0:
             raise ValueError(f"min_gain={min_gain!r} must be a share of rows that is not negative, or None.")
         lines = self._lines_for_pruning(X, y, sample_weight)
         again = self.objective_ if resolve else None
         path = pruning_path(self._all, lines, self.weights_ * lines.sign, objective=again)
-        step = path.steps[path.chosen(max_voters, min_gain)]
+        step = path.steps[path.chosen(max_voters, min_gain, max_nodes)]
         weights = step.weights * lines.sign[step.voters]
         every = np.zeros(len(self.weights_))
         every[step.voters] = step.weights
@@ -349,51 +366,66 @@ class MarginReweighter(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         pruned._lines = lines.select(step.voters, np.abs(step.weights) / np.abs(step.weights).sum())
         return pruned
 
+    def _cut(
+        self, max_voters: Any, max_nodes: Any, min_gain: Any, X: Any, y: Any, sample_weight: Any
+    ) -> LeafReweighter:
+        if max_voters is not None:
+            raise ValueError(f"max_voters={max_voters!r} with level='leaf', which limits nodes; give max_nodes alone.")
+        if X is None or y is None:
+            raise ValueError("level='leaf' looks at rows again; give X and y, those of fit or others as `on` says.")
+        share = 0.1 if max_nodes is None else max_nodes
+        leaves = LeafReweighter(self, max_nodes=share, min_gain=min_gain, on=self.on, n_jobs=self.n_jobs)
+        return leaves.fit(X, y, sample_weight)
+
     def _lines_for_pruning(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Lines:
         if (X is None) != (y is None):
             raise ValueError("X and y go together; one of them is missing.")
         if X is not None and y is not None:
             votes = SignedVotes.of(self._all, X, y, n_threads=n_threads(self.n_jobs))
-            return Lines.of(votes, None if sample_weight is None else _row_weights(sample_weight, votes.n_rows))
+            return Lines.of(votes, None if sample_weight is None else row_weights(sample_weight, votes.n_rows))
         lines: Lines | None = getattr(self, "_lines", None)
         if lines is None:
             raise ValueError("The votes of fit are not kept in a file; give X and y to prune, or fit again.")
         return lines
 
-    # -- the vote ---------------------------------------------------------------------------------------------
-
-    def decision_function(self, X: Any) -> F64:
-        """Score F(x): ``(n,)`` for two classes, positive for ``classes_[1]``; else ``(n, n_classes)``."""
-        check_is_fitted(self, "committee_")
-        return self.committee_.decision_function(X, n_threads=n_threads(self.n_jobs))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Elected class of every row, ``(n,)``."""
-        check_is_fitted(self, "committee_")
-        return self.committee_.predict(X, n_threads=n_threads(self.n_jobs))
-
-    def predict_proba(self, X: Any) -> F64:
-        """Class probabilities ``(n, n_classes)``."""
-        check_is_fitted(self, "committee_")
-        return self.committee_.predict_proba(X, n_threads=n_threads(self.n_jobs))
+    # -- the vote, and its file -------------------------------------------------------------------------------
 
     def margins(self, X: Any, y: ArrayLike) -> F64:
         """Normalised margin of every row, ``(n,)``; see `Committee.margins`."""
-        check_is_fitted(self, "committee_")
-        return self.committee_.margins(X, y, n_threads=n_threads(self.n_jobs))
+        check_is_fitted(self)
+        return self.committee_.margins(self._named(X), y, n_threads=n_threads(self.n_jobs))
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "committee_")
+    def _for_file(self) -> Self:
+        """With the objectives by name, and the voters by their numbers in the ensemble, which is not in a file."""
+        stored = copy.copy(self)
+        stored.objective_ = _named_objective("objective_", self.objective_)
+        if isinstance(self.objective, Objective):
+            stored.objective = _named_objective("objective", self.objective)
+        return stored
+
+    def _from_file(self) -> None:
+        """A loaded re-weighter's ensemble is its own small committee, and its weights are the committee's."""
+        committee = self.committee_
+        for name, kind in _STORED.items():
+            if not isinstance(getattr(self, name, None), kind):
+                raise ValueError(f"{name} is {getattr(self, name, 'absent')!r}, which is not what fit sets")
+        if isinstance(self.objective, dict):
+            self.objective = _objective_named(self.objective)
+        self._objective()
+        self.objective_ = _objective_named(self.objective_)
+        if self.voters_.ndim != 1 or self.voters_.dtype.kind != "i" or (self.voters_ < 0).any():
+            raise ValueError("voters_ are not numbers of voters")
+        weights = committee.weights * committee.voters.spread
+        if not np.abs(weights).sum() > 0.0:
+            raise ValueError("no voter has any weight")
+        self.weights_ = self.own_weights_ = weights / np.abs(weights).sum()
+        self.ensemble = self._all = committee
 
 
 def _committee_of(ensemble: Any) -> Committee:
-    if isinstance(ensemble, RegressionCommittee):
-        raise TypeError(f"ensemble is {ensemble!r}, which predicts numbers; margins are of votes for classes.")
-    committee = ensemble if isinstance(ensemble, Committee) else Committee.from_estimator(ensemble)
+    committee = trained_committee(ensemble)
     if committee.n_voters < 2:
         raise ValueError(f"ensemble has {committee.n_voters} voter; weights need at least 2 to share out.")
-    if committee.n_classes < 2:
-        raise ValueError("ensemble knows one class only; margins need at least 2.")
     return committee
 
 
@@ -404,13 +436,25 @@ def _reweighted(committee: Committee, voters: NDArray[np.intp], weights: F64) ->
     each = weights * total / np.abs(weights).sum()
     each = np.divide(each, spread[voters], out=np.zeros(len(voters)), where=spread[voters] > 0.0)
     link: Link | None = Softmax() if isinstance(committee.link, Share) and (each < 0.0).any() else None
-    return committee.select(voters, each, link=link)
+    chosen = committee.select(voters, each, link=link)
+    if committee.intercept is None:
+        return chosen
+    # it counts as in the lines, where every voter or its opposite has it: less where weights cancel each other
+    sign = np.where(committee.weights[voters] < 0.0, -1.0, 1.0)
+    return replace(chosen, intercept=committee.intercept * (float(weights @ sign) / float(np.abs(weights).sum())))
 
 
-def _row_weights(sample_weight: ArrayLike, n: int) -> F64:
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (n,):
-        raise ValueError(f"sample_weight has shape {weights.shape}; X has {n} rows, which need one each.")
-    if not np.isfinite(weights).all() or (weights < 0.0).any() or not weights.any():
-        raise ValueError("sample_weight must be finite, not negative, and not zero for every row.")
-    return weights
+def _named_objective(name: str, objective: Objective) -> Any:
+    if type(objective) not in OBJECTIVES.values():
+        raise TypeError(
+            f"{name} is a {type(objective).__module__}.{type(objective).__qualname__}, and a model file holds only "
+            f"committee's own objectives ({', '.join(OBJECTIVES)}). Use skops.io.dump or joblib.dump for this model."
+        )
+    return objective.to_json()
+
+
+def _objective_named(stored: Any) -> Objective:
+    try:
+        return read_named(stored, OBJECTIVES, "objective")
+    except TypeError as error:  # text where a number must be
+        raise ValueError(f"objective is {stored!r}: {error}") from error

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.margins.lines import Lines
-from committee.margins.objective import Objective, Reweighting
+from committee.margins.objective import Objective, Reweighting, is_number
 from committee.margins.simplex_quadratic import simplex_quadratic
 
 F64 = NDArray[np.float64]
@@ -22,7 +22,9 @@ class MinCq(Objective):
         min  mean (S w)^2   s.t.  mean (S w) = mu,  sum w = 1,  w >= 0,
 
     which at mu > 0 minimises the C-bound 1 - mean^2 / second moment at that mean. Means are weighted, and run over
-    lines: with more than two classes a row's lines share its weight.
+    lines: with more than two classes a row's lines share its weight. Of voters that name classes this is, but for
+    constants, the variance of the weight q_i that names the right class, which the margin against any fixed share of
+    Laviolette et al. [2]_ has too, and that of the wrong votes among the rivals, harmless if they do not agree.
 
     Parameters
     ----------
@@ -34,6 +36,8 @@ class MinCq(Objective):
     ----------
     .. [1] P. Germain, A. Lacasse, F. Laviolette, M. Marchand, J.-F. Roy (2015). Risk bounds for the majority vote: from
        a PAC-Bayesian analysis to a learning algorithm. JMLR 16.
+    .. [2] F. Laviolette, E. Morvant, L. Ralaivola, J.-F. Roy (2017). Risk upper bounds for general ensemble methods
+       with an application to multiclass classification. Neurocomputing 219.
 
     Examples
     --------
@@ -52,7 +56,7 @@ class MinCq(Objective):
     mu: float | None = None
 
     def __post_init__(self) -> None:
-        if self.mu is not None and not np.isfinite(self.mu):
+        if self.mu is not None and not is_number(self.mu):
             raise ValueError(f"mu={self.mu!r} must be a finite number or None.")
 
     def value(self, lines: Lines, weights: F64) -> float:

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from committee.margins.signed_votes import BLOCK
+
 F64 = NDArray[np.float64]
 
 VOTERS_AT_ONCE = 20
@@ -90,6 +92,8 @@ class SoftMarginLP:
         Seconds for each `solve`; with it, results depend on the machine.
     iteration_limit : int, default=None
         Steps of the simplex method for each `solve`.
+    scale : float64 array (n,), default=None
+        What the votes on each row are multiplied by; None: by 1. So whole votes stay bytes.
 
     Raises
     ------
@@ -121,6 +125,7 @@ class SoftMarginLP:
         *,
         time_limit: float | None = None,
         iteration_limit: int | None = None,
+        scale: F64 | None = None,
     ) -> None:
         import highspy
 
@@ -129,13 +134,15 @@ class SoftMarginLP:
         w = np.ones(int(weights)) if isinstance(weights, Integral) else np.asarray(weights, dtype=np.float64)
         if w.ndim != 1 or not len(w) or not np.isfinite(w).all() or (w < 0).any() or not w.any():
             raise ValueError("weights must be one number for each row: finite, not negative, and not all zero.")
-        self.nu, self.n_rows = float(nu), len(w)
+        self.nu, self.n_rows, self._scale = float(nu), len(w), scale
         self._cap: F64 = w / (self.nu * w.sum())
         self._votes: list[NDArray[Any]] = []
         self._n_voters = 0
         self._best: F64 | None = None
         self._time_limit = time_limit
-        self._highs = _started(self._cap)
+        most = self.n_rows * self._cap
+        total = min(float(self.n_rows), float(most.sum()))  # with nu = 1 the caps may fall short by a rounding
+        self._highs = started(np.zeros(self.n_rows), most, np.zeros(self.n_rows), total)
         if iteration_limit is not None:
             self._highs.setOptionValue("simplex_iteration_limit", int(iteration_limit))
         self._infinity = float(highspy.kHighsInf)
@@ -166,8 +173,9 @@ class SoftMarginLP:
             return
         # sum_i v_i = n, so a constant may be taken from all of a voter's votes, and put on the right-hand side: without
         # the commonest vote at least half of the entries are gone, and HiGHS's time goes with their number
-        common = _commonest(S)
-        entries = np.concatenate([(S - common).T, np.full((S.shape[1], 1), -1, dtype=S.dtype)], axis=1)
+        numbers = scaled(S, self._scale)
+        common = commonest(numbers)
+        entries = np.concatenate([(numbers - common).T, np.full((S.shape[1], 1), -1, dtype=numbers.dtype)], axis=1)
         voter, column = np.nonzero(entries)
         start = np.searchsorted(voter, np.arange(S.shape[1]))
         self._highs.addRows(
@@ -253,8 +261,8 @@ class SoftMarginLP:
         for S in self._votes:
             some = weights[first : first + S.shape[1]]
             used = np.flatnonzero(some)
-            margins += S[:, used] @ some[used]
-            bound = max(bound, float((u @ S).max()))
+            margins += scaled(S[:, used], self._scale) @ some[used]
+            bound = max(bound, float((u @ scaled(S, self._scale)).max()))
             first += S.shape[1]
         rho, value = lowest_mean(margins, self._cap)
         return SoftMargin(rho, weights, u, margins, value, bound, status)
@@ -267,6 +275,7 @@ def soft_margin(
     *,
     generate: bool = True,
     tol: float = 1e-9,
+    scale: F64 | None = None,
 ) -> SoftMargin:
     """The best soft margin of a fixed set of voters.
 
@@ -283,6 +292,8 @@ def soft_margin(
         set out. False: one program of all voters.
     tol : float, default=1e-9
         Voters are added while an edge exceeds the value by more than this.
+    scale : float64 array (n,), default=None
+        What the votes on each row are multiplied by; None: by 1.
 
     Returns
     -------
@@ -306,17 +317,17 @@ def soft_margin(
     S = np.asarray(signed)
     if S.ndim != 2 or not S.size:
         raise ValueError(f"signed has shape {S.shape}; it must be (n, N) with at least one row and one voter.")
-    if not np.isfinite(S).all():
+    if S.dtype != np.int8 and not np.isfinite(S).all():
         raise ValueError("signed holds numbers that are not finite; votes must be finite.")
     w = np.ones(len(S)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    program = SoftMarginLP(w, nu)
+    program = SoftMarginLP(w, nu, scale=scale)
     if not generate:
         program.add_voters(S)
         return program.solve()
     u, found, left_out = w / w.sum(), None, np.ones(S.shape[1], dtype=bool)
     order: list[int] = []
     while True:
-        edges = u @ S
+        edges = edges_of(S, u, scale)
         limit = -np.inf if found is None else found.bound + tol
         new = np.flatnonzero((edges > limit) & left_out)
         if found is not None and not len(new):
@@ -361,14 +372,14 @@ def lowest_mean(margins: F64, cap: F64) -> tuple[float, float]:
     return float(m[last]), float(counted @ m[: last + 1])
 
 
-def _started(cap: F64) -> Any:
-    """HiGHS with the variables v_i = n u_i and n beta, and the row that makes the first add up.
+def started(lower: F64, upper: F64, cost: F64, total: float | None) -> Any:
+    """HiGHS with the variables v_i = n u_i and n beta, and the row of the sum of the first, which may be free.
 
     In these units a row's mean weight is 1 and all votes stay whole numbers, which HiGHS's tolerances are made for.
     """
     import highspy
 
-    n = len(cap)
+    n = len(lower)
     highs = highspy.Highs()  # type: ignore[no-untyped-call]
     # one thread, always the same: the result must not depend on how many there are
     for name, value in (
@@ -379,16 +390,27 @@ def _started(cap: F64) -> Any:
         ("dual_feasibility_tolerance", TOLERANCE),
     ):
         highs.setOptionValue(name, value)
-    infinity = highspy.kHighsInf
-    cost, none = np.append(np.zeros(n), 1.0), np.empty(0, dtype=np.int32)
-    lower, upper = np.append(np.zeros(n), -infinity), np.append(n * cap, infinity)
-    highs.addCols(n + 1, cost, lower, upper, 0, np.zeros(n + 1, dtype=np.int32), none, np.empty(0))
-    total = min(float(n), float(upper[:-1].sum()))  # with nu = 1 the caps may fall short by a rounding
-    highs.addRow(total, total, n, np.arange(n, dtype=np.int32), np.ones(n))
+    infinity, none = highspy.kHighsInf, np.empty(0, dtype=np.int32)
+    lower, upper = np.append(lower, -infinity), np.append(upper, infinity)
+    highs.addCols(n + 1, np.append(cost, 1.0), lower, upper, 0, np.zeros(n + 1, dtype=np.int32), none, np.empty(0))
+    least, most = (-infinity, infinity) if total is None else (total, total)
+    highs.addRow(least, most, n, np.arange(n, dtype=np.int32), np.ones(n))
     return highs
 
 
-def _commonest(S: NDArray[Any]) -> NDArray[Any]:
+def scaled(S: NDArray[Any], scale: F64 | None) -> NDArray[Any]:
+    """Votes times the scale of their rows."""
+    return S if scale is None else S * scale[:, None]
+
+
+def edges_of(S: NDArray[Any], u: F64, scale: F64 | None) -> F64:
+    """``u @ S`` of scaled votes, of so many voters at a time that bytes are never float64 all at once."""
+    step = max(1, BLOCK // len(S))
+    edges: F64 = np.concatenate([u @ scaled(S[:, at : at + step], scale) for at in range(0, S.shape[1], step)])
+    return edges
+
+
+def commonest(S: NDArray[Any]) -> NDArray[Any]:
     """Each voter's commonest vote out of -1, 0 and 1; 0 for other numbers."""
     if S.dtype != np.int8:
         return np.zeros(S.shape[1])

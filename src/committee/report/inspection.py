@@ -65,12 +65,11 @@ def inspection(model: Any, *, file_bytes: int | None = None, margins: NDArray[np
 
 
 def _identity(model: Any, file_bytes: int | None) -> Grid:
-    committee, table = model.committee_, model.table_
-    n_categorical = int(np.count_nonzero(table.categorical))
+    committee = model.committee_
     rows = [
         ("learner", type(model).__name__),
         _answers(model),
-        ("columns", f"{table.n_features - n_categorical} numeric, {n_categorical} categorical"),
+        ("columns", _columns(model)),
         ("voters", f"{committee.n_voters:,}" + _if_equal(committee.weights)),
         ("nodes", f"{committee.n_nodes:,} ({_span(committee.voters.n_nodes)} in a voter)"),
         ("memory", f"{committee.nbytes:,} bytes"),
@@ -78,6 +77,13 @@ def _identity(model: Any, file_bytes: int | None) -> Grid:
     if file_bytes is not None:
         rows.append(("file", f"{file_bytes:,} bytes"))
     return Grid("Model", ("", ""), tuple(rows), "ll")
+
+
+def _columns(model: Any) -> str:
+    if model.table_ is None:  # voters that look at the table themselves
+        return f"{model.n_features_in_}, read by each voter on its own"
+    n_categorical = int(np.count_nonzero(model.table_.categorical))
+    return f"{model.table_.n_features - n_categorical} numeric, {n_categorical} categorical"
 
 
 def _answers(model: Any) -> tuple[str, str]:
@@ -100,8 +106,9 @@ def _span(nodes: NDArray[np.int64]) -> str:
 
 def _parameters(model: Any) -> Grid:
     """Parameters that differ from the defaults."""
-    defaults = type(model)().get_params(deep=False)
-    given = model.get_params(deep=False)
+    trained = dict.fromkeys(model._trained_parameters)  # another model, whose parameters are no setting of this one
+    defaults = type(model)(**trained).get_params(deep=False)
+    given = {name: value for name, value in model.get_params(deep=False).items() if name not in trained}
     changed = [(name, repr(v)) for name, v in given.items() if repr(v) != repr(defaults.get(name, ...))]
     rows = changed or [("(all)", "defaults")]
     return Grid("Parameters set", ("", ""), tuple(rows), "ll")

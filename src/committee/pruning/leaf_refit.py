@@ -1,0 +1,153 @@
+"""The votes of all leaves of an ensemble found anew at once: a logistic regression on what its trees say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+
+F64 = NDArray[np.float64]
+Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+FREEDOM = 10.0
+"""Standard deviation of the columns that hold the trees' own scores: their coefficients are hardly penalised."""
+
+
+TOLERANCE = 1e-4
+"""Of liblinear: the gradient against that at zero."""
+
+
+@dataclass(frozen=True, eq=False)
+class LeafDesign:
+    """Rows as a logistic regression on leaves sees them.
+
+    Row i is asked of the trees A_i, which are all, or those that have not seen it. Its columns are
+
+    - an indicator for each leaf l of each tree t, sqrt(K) / |A_i| where t in A_i and i falls into l;
+    - the means over A_i of what the trees say already, in each of the versions in `votes`, at a large scale.
+
+    So its score is a mean over the trees that it may ask, of leaves' votes that are combinations of the given versions
+    plus deviations of their own; on a row that may ask all K trees it is a mean over these.
+
+    Parameters
+    ----------
+    leaf : intp array (n, K)
+        Node that row i falls into in tree t, counted through.
+    asked : bool array (n, K) or None
+        A_i; None: all.
+    votes : float64 array (N, V)
+        Versions of what the nodes say, V = versions x D.
+    """
+
+    leaf: Index
+    asked: Mask | None
+    votes: F64
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees K."""
+        return int(self.leaf.shape[1])
+
+    def rows(self, chosen: Index) -> LeafDesign:
+        """Some of the rows."""
+        return LeafDesign(self.leaf[chosen], None if self.asked is None else self.asked[chosen], self.votes)
+
+    @property
+    def _share(self) -> F64:
+        """1 / |A_i| for the trees that row i may ask, else 0; ``(n, K)``."""
+        if self.asked is None:
+            return np.full(self.leaf.shape, 1.0 / self.n_trees)
+        share: F64 = self.asked / np.maximum(self.asked.sum(axis=1, keepdims=True), 1)
+        return share
+
+    def means(self) -> F64:
+        """What the trees say that each row may ask, ``(n, V)``."""
+        share = self._share
+        return np.stack([np.einsum("it,it->i", share, column[self.leaf]) for column in self.votes.T], axis=1)
+
+    def indicators(self, column: Index, n_columns: int) -> sparse.csr_matrix:
+        """The leaves' columns; `column` says which is whose, -1 for none."""
+        share = self._share * np.sqrt(self.n_trees)
+        place = column[self.leaf]
+        there = (share > 0.0) & (place >= 0)
+        ends = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+        return sparse.csr_matrix((share[there], place[there], ends), shape=(len(place), n_columns))
+
+    def score(self, value: F64) -> F64:
+        """Mean over the trees that each row may ask of their leaves' values, ``(n, D)``."""
+        share = self._share
+        return np.stack([np.einsum("it,it->i", share, column[self.leaf]) for column in value.T], axis=1)
+
+
+def refit_leaves(
+    design: LeafDesign, y: Index, n_classes: int, C: float, sample_weight: F64 | None = None, tol: float = TOLERANCE
+) -> F64:
+    """Votes for all nodes of K trees that are likeliest on these rows.
+
+    With f_i the score of row i by `LeafDesign`, least
+
+        C sum_i w_i log(1 + exp(-y_i f_i)) + |deviations|^2 / 2 + |coefficients of versions|^2 / 2,
+
+    for more than two classes each of them against the rest. Penalised are the leaves' deviations from what the trees
+    said, not their votes: without evidence a leaf keeps its say. On rows that a tree has not seen, its leaves' votes
+    are evidence like any other column; on rows that made them they are not, and the fit believes them too much.
+
+    Parameters
+    ----------
+    design : LeafDesign
+        n rows, each with a tree to ask.
+    y : intp array (n,)
+        Class numbers.
+    n_classes : int
+        Number of classes K.
+    C : float
+        How much the rows count beside the penalty.
+    sample_weight : float64 array (n,), default=None
+        Row weights w.
+    tol : float, default=1e-4
+        Where liblinear ends: the gradient against that at zero.
+
+    Returns
+    -------
+    float64 array (N, D)
+        D = 1 for two classes, otherwise one column a class. Their mean over the trees is the score; the intercept is
+        among them.
+
+    References
+    ----------
+    S. Ren, X. Cao, Y. Wei, J. Sun (2015). Global refinement of random forest. CVPR (there on rows that all trees have
+    seen, with a penalty on the votes themselves).
+    """
+    used = np.zeros(len(design.votes), dtype=bool)
+    used[design.leaf if design.asked is None else design.leaf[design.asked]] = True
+    column = np.full(len(used), -1, dtype=np.intp)
+    column[used] = np.arange(used.sum())
+    means = design.means()
+    spread = np.sqrt(np.average((means - means.mean(axis=0)) ** 2, axis=0, weights=sample_weight))
+    scale = np.divide(FREEDOM, spread, out=np.zeros_like(spread), where=spread > 1e-12)
+    leaves = design.indicators(column, int(used.sum()))
+    value = np.empty((len(used), 1 if n_classes == 2 else n_classes))
+    for k in range(value.shape[1]):
+        is_class = y == (1 if n_classes == 2 else k)
+        own = slice(k, None, value.shape[1])  # what the versions say of this class
+        matrix = sparse.hstack([leaves, sparse.csr_matrix(means[:, own] * scale[own])]).tocsr()
+        coefficients, intercept = _likeliest(matrix, is_class, C, sample_weight, tol)
+        value[:, k] = design.votes[:, own] @ (scale[own] * coefficients[used.sum() :]) + intercept
+        value[used, k] += np.sqrt(design.n_trees) * coefficients[: used.sum()]
+    return value
+
+
+def _likeliest(
+    matrix: sparse.csr_matrix, is_class: Mask, C: float, sample_weight: F64 | None, tol: float
+) -> tuple[F64, float]:
+    """Coefficients and intercept of one logistic regression."""
+    if is_class.all() or not is_class.any():
+        # as likely as if half a row were of the other kind
+        return np.zeros(matrix.shape[1]), float(np.log(2.0 * len(is_class)) * (1 if is_class.all() else -1))
+    model = LogisticRegression(C=C, solver="liblinear", intercept_scaling=FREEDOM, tol=tol, max_iter=1000)
+    model.fit(matrix, is_class, sample_weight)
+    return model.coef_[0], float(model.intercept_[0])
