@@ -146,3 +146,38 @@ def matryoshka(
         )
     print_grids(grids)
     say(f"written to {out}")
+
+
+@app.command("margins")
+def margins(
+    data: Annotated[
+        Path | None, typer.Option(envvar="COMMITTEE_DATA", help="Folder of tables with a catalogue.json.")
+    ] = None,
+    tables: Annotated[list[str] | None, typer.Option(metavar="A,B", help="Tables; by default all 14.")] = None,
+    figure: Annotated[int | None, typer.Option(help="Only this figure, 1 to 6.")] = None,
+    repeats: Annotated[int, typer.Option(help="Random splits of every table; the document has 100.")] = 10,
+    seed: Annotated[int, typer.Option(help="Seed of splits and forests.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
+    out: Annotated[Path, typer.Option(help="Folder for CSV, PNG and finished cells.")] = Path("papers-margins"),
+    progress: Progress = None,
+    debug: Debug = False,
+) -> None:
+    """Ensembles and their margins (Martinez and Gray): Tables 2 to 11, Figures 1 to 6, beside the document's numbers.
+
+    Broken off, the same command goes on where it stopped.
+    """
+    with errors_in_one_line(debug), notes_on_warnings(), progress_hook(progress) as hook:
+        from committee.papers.rebuild import rebuild_margins
+
+        grids = rebuild_margins(
+            data,
+            out,
+            tables=split_names(tables),
+            figure=figure,
+            repeats=repeats,
+            seed=seed,
+            jobs=jobs,
+            progress=hook,
+        )
+    print_grids(grids)
+    say(f"written to {out}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING
 
 from committee.data.names import known_names
 from committee.papers import matryoshka_bound_figures, matryoshka_curves, matryoshka_figures, matryoshka_report
+from committee.papers.cells import Progress, check_same_tables, finished
 from committee.papers.journal import Journal
 from committee.papers.matryoshka_cells import Task, run_cell
 from committee.papers.matryoshka_plan import FULL, MOST_QUICK_REPEATS, NAMES, QUICK, QUICK_NAMES
 from committee.papers.matryoshka_results import Results, key_of
-from committee.papers.matryoshka_tables import Fold, NamedTable, read_named
+from committee.papers.matryoshka_tables import Fold, read_named
 
 if TYPE_CHECKING:
     from committee.report.tables import Grid
-
-Progress = Callable[[int, int, str], None]
 
 
 def rebuild(
@@ -66,8 +65,6 @@ def rebuild(
         If a name is unknown, a table is missing or of more than two classes (before anything is run), or ``out`` holds
         cells of another run.
     """
-    from joblib import Parallel, delayed
-
     if repeats < 1 or jobs < 1:
         raise ValueError(f"repeats and jobs must be at least 1; got repeats={repeats}, jobs={jobs}")
     plan = QUICK if quick else FULL
@@ -83,30 +80,11 @@ def rebuild(
         if setting.fits(len(fold.split[0]))
     ]
     with Journal(out / ("cells-quick.jsonl" if quick else "cells.jsonl"), run) as journal:
-        _same_tables(journal, read)
-        done = {key_of(cell) for cell in journal.cells}
-        open_ = [task for task in tasks if task.key not in done]
-        count = len(tasks) - len(open_)
-        calls = (delayed(run_cell)(task) for task in open_)
-        for cell in Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")(calls):
-            journal.append(cell)
-            count += 1
-            if progress is not None:
-                progress(count, len(tasks), cell["table"])
-        cells = journal.cells
+        check_same_tables(journal, {table.name: table.digest for table in read})
+        cells = finished(journal, tasks, run_cell, key_of, jobs=jobs, progress=progress)
     results = Results.of(cells, [table.name for table in read], repeats, plan)
     matryoshka_curves.write(out)
     matryoshka_bound_figures.write(out)
     matryoshka_report.write(results, out)
     matryoshka_figures.write(results, out)
     return [matryoshka_curves.grid(), *matryoshka_report.grids(results)]
-
-
-def _same_tables(journal: Journal, read: Sequence[NamedTable]) -> None:
-    digests = {table.name: table.digest for table in read}
-    for cell in journal.cells:
-        if digests.get(cell["table"], cell["digest"]) != cell["digest"]:
-            raise ValueError(
-                f"{journal.path} holds cells of another table {cell['table']!r} than the one read now; give another"
-                " folder with --out, or remove that file to begin anew"
-            )

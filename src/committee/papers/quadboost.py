@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from committee.crossvalidation import stratified_folds
 from committee.data.names import known_names
 from committee.papers import quadboost_figures, quadboost_report
+from committee.papers.cells import Progress, check_same_tables, finished
 from committee.papers.journal import Cell, Journal
 from committee.papers.quadboost_methods import FULL, LEARNERS, QUICK, Method, Plan
 from committee.papers.quadboost_results import TableResult
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 QUICK_TABLES = ("zoo", "wine", "glass")
 """What is run with `quick` where no table is named: the smallest ones."""
-
-Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
@@ -100,8 +99,6 @@ def rebuild(
         If a name is unknown, a table is missing or another one than the document's (before anything is run), or
         ``out`` holds cells of another run.
     """
-    from joblib import Parallel, delayed
-
     if repeats < 1 or jobs < 1 or max_rounds < 1:
         raise ValueError(
             f"repeats, jobs and max_rounds must be at least 1; got repeats={repeats}, jobs={jobs},"
@@ -115,17 +112,9 @@ def rebuild(
     run = {"paper": "quadboost", **asdict(plan), "seed": seed, "committee": version("committee")}
     tasks = [Task(t, method, repeat, seed, plan) for t in read for repeat in range(repeats) for method in LEARNERS]
     with Journal(out / ("cells-quick.jsonl" if quick else "cells.jsonl"), run) as journal:
-        _same_tables(journal, read)
-        done = {_key(cell) for cell in journal.cells}
-        open_ = [task for task in tasks if task.key not in done]
-        count = len(tasks) - len(open_)
-        calls = (delayed(run_cell)(task) for task in open_)
-        for cell in Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")(calls):
-            journal.append(cell)
-            count += 1
-            if progress is not None:
-                progress(count, len(tasks), cell["table"])
-        found = {_key(cell): cell for cell in journal.cells}
+        check_same_tables(journal, {table.published.name: table.digest for table in read})
+        cells = finished(journal, tasks, run_cell, _key, jobs=jobs, progress=progress)
+        found = {_key(cell): cell for cell in cells}
     results = [_result(row, repeats, found) for row in rows]
     quadboost_report.write(results, out)
     quadboost_figures.save(quadboost_figures.draw(results), out / "quadboost.png")
@@ -140,16 +129,6 @@ def _chosen(rows: list[PublishedTable], tables: Sequence[str] | None) -> list[Pu
 
 def _key(cell: Cell) -> tuple[str, int, str]:
     return cell["table"], cell["repeat"], cell["method"]
-
-
-def _same_tables(journal: Journal, read: Sequence[BinaryTable]) -> None:
-    digests = {table.published.name: table.digest for table in read}
-    for cell in journal.cells:
-        if digests.get(cell["table"], cell["digest"]) != cell["digest"]:
-            raise ValueError(
-                f"{journal.path} holds cells of another table {cell['table']!r} than the one read now; give another"
-                " folder with --out, or remove that file to begin anew"
-            )
 
 
 def run_cell(task: Task) -> Cell:

@@ -190,3 +190,42 @@ def rebuild_matryoshka(
     return rebuild(
         data_folder(data), out, tables=tables, repeats=repeats, quick=quick, seed=seed, jobs=jobs, progress=progress
     )
+
+
+def rebuild_margins(
+    data: Path | None,
+    out: Path,
+    *,
+    tables: Sequence[str] | None = None,
+    figure: int | None = None,
+    repeats: int = 10,
+    seed: int = 0,
+    jobs: int = 1,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> list[Grid]:
+    """Rebuild Tables 2 to 11 and Figures 1 to 6 of the document on margins; write CSV, Markdown and PNG.
+
+    Parameters
+    ----------
+    data : Path or None
+        Folder of the tables. None: the environment variable ``COMMITTEE_DATA``.
+    out : Path
+        Folder to write to; finished cells found there are not run again.
+    tables, figure, repeats, seed, jobs, progress
+        As `committee.papers.margins.rebuild` has them.
+
+    Returns
+    -------
+    list of Grid
+        To print.
+
+    Raises
+    ------
+    ValueError
+        If `committee.papers.margins.rebuild` refuses what it is given.
+    """
+    from committee.papers.margins import rebuild
+
+    return rebuild(
+        data_folder(data), out, tables=tables, figure=figure, repeats=repeats, seed=seed, jobs=jobs, progress=progress
+    )
