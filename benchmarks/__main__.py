@@ -23,6 +23,8 @@ NAMES = (
     "lpboost",
     "nesting",
     "margins",
+    "certify",
+    "pruning",
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -94,14 +94,15 @@ class Findings:
 Measure = Callable[[Findings, bool], None]
 
 
-def command(name: str, measure: Measure, *, one_thread: bool = True) -> None:
+def command(name: str, measure: Measure, *, one_thread: bool = True, arguments: Sequence[str] | None = None) -> None:
     """What ``python -m benchmarks.bench_<name> [--quick]`` does: measure, print, write the JSON file.
 
-    `one_thread` keeps every thread pool in the process (OpenMP, BLAS) to one thread.
+    `one_thread` keeps every thread pool in the process (OpenMP, BLAS) to one thread. `arguments` are those of the
+    command line that a benchmark with options of its own has not used up; None: all.
     """
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.bench_{name}", description=measure.__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes and few rounds, to see that it runs")
-    quick: bool = parser.parse_args().quick
+    quick: bool = parser.parse_args(arguments).quick
     findings, neighbours = Findings(), machine.Neighbours()
     if one_thread:
         with threadpool_limits(limits=1):
