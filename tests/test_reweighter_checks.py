@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from committee import GradientBoostingClassifier, SubaggingClassifier
+from committee import AdaBoostClassifier, GradientBoostingClassifier, SubaggingClassifier
 from tests.checks import (
     check_class_without_weight_disappears,
     check_file_is_refused,
@@ -15,11 +15,16 @@ from tests.checks import (
     yield_checks,
 )
 from tests.subjects import Subject
-from tests.trained_first import TrainedFirst
+from tests.trained_first import LeavesTrainedFirst, TrainedFirst
 
 
 def gradient(n_estimators: int = 5) -> GradientBoostingClassifier:
     return GradientBoostingClassifier(n_estimators=n_estimators, min_samples_leaf=1, random_state=0)
+
+
+def leaves(ensemble: Any) -> LeavesTrainedFirst:
+    """With nothing to choose, as folds are of rows and not of their weights."""
+    return LeavesTrainedFirst(ensemble, on="train", max_nodes=0.5, C=(1.0,), growth=(1.0,))
 
 
 def expected_failures(learner: Any) -> dict[str, str]:
@@ -36,6 +41,7 @@ def expected_failures(learner: Any) -> dict[str, str]:
         TrainedFirst(gradient(), "mincq"),
         TrainedFirst(gradient(), "uniform", slack=0.1),
         TrainedFirst(SubaggingClassifier(n_estimators=3, random_state=0), "variance"),
+        leaves(AdaBoostClassifier(n_estimators=5, max_depth=2, random_state=0)),
     ],
     expected_failed_checks=expected_failures,
     xfail_strict=True,
@@ -55,13 +61,14 @@ NOT_PROMISED = {
 SUBJECTS = [
     Subject(TrainedFirst(gradient()), storable=False, tolerance=1e-7),
     Subject(TrainedFirst(gradient(8), "mincq"), storable=False, tolerance=1e-5),
+    Subject(leaves(AdaBoostClassifier(n_estimators=5, max_depth=2, random_state=0)), storable=False, tolerance=1e-3),
 ]
 
 
 @pytest.mark.parametrize(
     ("subject", "check"),
     [
-        pytest.param(subject, check, id=f"{subject.model.objective}-{check.__name__}")
+        pytest.param(subject, check, id=f"{getattr(subject.model, 'objective', 'leaves')}-{check.__name__}")
         for subject in SUBJECTS
         for check in yield_checks(subject)
         if check not in NOT_PROMISED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import KFold, StratifiedKFold
 
 from committee.links import Logistic
 from committee.pruning.leaf_cut import LeafCut, Rows
@@ -91,8 +90,7 @@ def leaf_path(
     limits: tuple[int, ...],
     growth: tuple[float, ...],
     C: tuple[float, ...],
-    cv: int,
-    seed: int,
+    folds: Sequence[tuple[Index, Index]],
     n_threads: int = 1,
 ) -> LeafPath:
     """For each limit of nodes the cut whose refitted votes have the least log loss on other folds.
@@ -113,24 +111,21 @@ def leaf_path(
         Nodes that may stay.
     growth, C : tuples of float
         What to try, C rising; see `LeafCut.of` and `refit_leaves`.
-    cv : int
-        Folds.
-    seed : int
-        Of the folds.
+    folds : sequence of (train, test)
+        Numbers of rows; those that no fold tests judge nothing, and those that several test count once for each.
     n_threads : int, default=1
         Folds that are fitted at a time; the result does not depend on it.
     """
-    folds = _folds(rows.y, cv, seed)
-    weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+    tested = np.concatenate([test for _, test in folds])
+    weight = np.ones(len(tested)) if rows.weight is None else rows.weight[tested]
     steps = []
     with ThreadPoolExecutor(n_threads) as pool:
 
         def judged(cut: LeafCut, each: float, c: float) -> LeafStep:
-            share, right = np.empty(len(rows)), np.empty(len(rows))
-            for test, probability in pool.map(lambda fold: _held_out(cut, rows, fold, c), folds):
-                share[test] = probability[np.arange(len(test)), rows.y[test]]
-                right[test] = probability.argmax(axis=1) == rows.y[test]
+            probability = np.concatenate(list(pool.map(lambda fold: _held_out(cut, rows, fold, c), folds)))
+            share = probability[np.arange(len(tested)), rows.y[tested]]
             loss = -np.log(np.maximum(share, np.finfo(float).tiny))
+            right = probability.argmax(axis=1) == rows.y[tested]
             return LeafStep(
                 cut, each, c, float(np.average(loss, weights=weight)), float(np.average(right, weights=weight))
             )
@@ -161,14 +156,8 @@ def _walk(ways: list[Callable[[], LeafStep]]) -> LeafStep:
     return best
 
 
-def _held_out(cut: LeafCut, rows: Rows, fold: tuple[Index, Index], C: float) -> tuple[Index, F64]:
+def _held_out(cut: LeafCut, rows: Rows, fold: tuple[Index, Index], C: float) -> F64:
     """Class probabilities of a fold's rows, by the votes that the others give."""
     train, test = fold
     value = cut.refit(rows.select(train), C, CHOOSING)
-    return test, LINK.probability(cut.design(rows.select(test)).score(value))
-
-
-def _folds(y: Index, cv: int, seed: int) -> list[tuple[Index, Index]]:
-    least = int(np.bincount(y)[np.unique(y)].min())
-    kind = StratifiedKFold if least >= cv else KFold
-    return list(kind(min(cv, len(y)), shuffle=True, random_state=seed).split(y, y))
+    return LINK.probability(cut.design(rows.select(test)).score(value))

@@ -17,7 +17,7 @@ FREEDOM = 10.0
 """Standard deviation of the columns that hold the trees' own scores: their coefficients are hardly penalised."""
 
 
-TOLERANCE = 1e-4
+TOLERANCE = 1e-9
 """Of liblinear: the gradient against that at zero."""
 
 
@@ -108,7 +108,7 @@ def refit_leaves(
         How much the rows count beside the penalty.
     sample_weight : float64 array (n,), default=None
         Row weights w.
-    tol : float, default=1e-4
+    tol : float, default=1e-9
         Where liblinear ends: the gradient against that at zero.
 
     Returns
@@ -127,7 +127,8 @@ def refit_leaves(
     column = np.full(len(used), -1, dtype=np.intp)
     column[used] = np.arange(used.sum())
     means = design.means()
-    spread = np.sqrt(np.average((means - means.mean(axis=0)) ** 2, axis=0, weights=sample_weight))
+    centre = np.average(means, axis=0, weights=sample_weight)
+    spread = np.sqrt(np.average((means - centre) ** 2, axis=0, weights=sample_weight))
     scale = np.divide(FREEDOM, spread, out=np.zeros_like(spread), where=spread > 1e-12)
     leaves = design.indicators(column, int(used.sum()))
     value = np.empty((len(used), 1 if n_classes == 2 else n_classes))
@@ -148,6 +149,9 @@ def _likeliest(
     if is_class.all() or not is_class.any():
         # as likely as if half a row were of the other kind
         return np.zeros(matrix.shape[1]), float(np.log(2.0 * len(is_class)) * (1 if is_class.all() else -1))
-    model = LogisticRegression(C=C, solver="liblinear", intercept_scaling=FREEDOM, tol=tol, max_iter=1000)
+    # without a seed of its own, which this solver never uses, it would draw one from NumPy's global generator
+    model = LogisticRegression(
+        C=C, solver="liblinear", intercept_scaling=FREEDOM, tol=tol, max_iter=1000, random_state=0
+    )
     model.fit(matrix, is_class, sample_weight)
     return model.coef_[0], float(model.intercept_[0])

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,6 +26,7 @@ from committee.voters.forest import Forest
 
 F64 = NDArray[np.float64]
 Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 Seen = Literal["train", "oob", "validation"]
 
 SHORTER = 0.5
@@ -49,7 +51,7 @@ class LeafReweighter(TrainedEnsembleClassifier):
         Of trees: a forest, bagged or boosted trees for two classes, of this library or what `Committee.from_estimator`
         takes.
     max_nodes : float or int, default=0.1
-        Nodes that stay: a share (0, 1] of the ensemble's, or a number. No tree is cut below its root.
+        Nodes that stay: a share (0, 1] of the ensemble's, which leaves at least 3 of them, or a number of at least 3.
     min_gain : float, default=None
         Limits are halved from `max_nodes` on, and the smallest is taken whose accuracy on held-out folds is less than
         this below the best one's. None: `max_nodes`, no other limit is tried.
@@ -62,10 +64,10 @@ class LeafReweighter(TrainedEnsembleClassifier):
         chooses. 1: trees that stay whole.
     C : tuple of float, default=(0.1, 0.3, 1.0, 3.0, 10.0)
         How far the leaves' votes may leave what the trees said, out of which cross-validation chooses.
-    cv : int, default=5
-        Folds.
+    cv : int, splitter or iterable of (train, test), default=5
+        Folds that choose; a number is of stratified folds of the rows shuffled.
     random_state : int, default=0
-        Seed of the folds.
+        Seed of the folds, where `cv` is a number.
     n_jobs : int or None, default=None
         Threads that walk the trees, and folds that are fitted at a time.
 
@@ -123,7 +125,7 @@ class LeafReweighter(TrainedEnsembleClassifier):
         "on": [StrOptions(set(get_args(Seen)))],
         "growth": [tuple, list],
         "C": [tuple, list],
-        "cv": [Interval(Integral, 2, None, closed="left")],
+        "cv": ["cv_object"],
         "random_state": [Interval(Integral, 0, None, closed="left")],
         "n_jobs": N_JOBS,
     }
@@ -140,7 +142,7 @@ class LeafReweighter(TrainedEnsembleClassifier):
         on: Seen = "oob",
         growth: tuple[float, ...] = (1.0, 2.0),
         C: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0, 10.0),
-        cv: int = 5,
+        cv: Any = 5,
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -187,12 +189,11 @@ class LeafReweighter(TrainedEnsembleClassifier):
         order = _order(committee.weights)
         forest, weights = _trees(committee)[order], committee.weights[order]
         limits = self._limits(forest)
-        rows = self._rows_of(ensemble, committee, order, forest, X, y, sample_weight)
+        rows, counted = self._rows_of(ensemble, committee, order, forest, X, y, sample_weight)
+        folds = self._folds(X, y, counted)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # a few digits fewer are no other model
-            path = leaf_path(
-                forest, weights, rows, limits, growth, C, self.cv, self.random_state, n_threads(self.n_jobs)
-            )
+            path = leaf_path(forest, weights, rows, limits, growth, C, folds, n_threads(self.n_jobs))
             step = path.steps[path.chosen(self.min_gain)]
             value = step.cut.refit(rows, step.C)
         # all that could fail has been done
@@ -213,13 +214,13 @@ class LeafReweighter(TrainedEnsembleClassifier):
         if isinstance(self.max_nodes, Integral):
             most = int(self.max_nodes)
         elif self.max_nodes <= 1.0:
-            most = int(self.max_nodes * total)
+            most = max(3, int(self.max_nodes * total))  # a split, whatever the share
         else:
             raise ValueError(
                 f"max_nodes={self.max_nodes!r} must be a share of the ensemble's nodes, at most 1.0, or a whole number."
             )
         if most < 3:
-            raise ValueError(f"max_nodes={self.max_nodes!r} leaves {most} of {total} nodes; a tree that splits has 3.")
+            raise ValueError(f"max_nodes={self.max_nodes!r} is too few; a tree that splits has 3.")
         limits = [min(most, total)]
         while self.min_gain is not None and (shorter := int(SHORTER * limits[-1])) >= 3:
             limits.append(shorter)
@@ -234,8 +235,8 @@ class LeafReweighter(TrainedEnsembleClassifier):
         X: Any,
         y: ArrayLike,
         sample_weight: ArrayLike | None,
-    ) -> Rows:
-        """The rows that count, each with the leaves that it falls into."""
+    ) -> tuple[Rows, Mask]:
+        """The rows that count, each with the leaves that it falls into, and which they are."""
         numbers = committee._class_index(y)
         matrix = committee._prepare(X)
         if len(matrix) != len(numbers):
@@ -248,12 +249,28 @@ class LeafReweighter(TrainedEnsembleClassifier):
         if len(np.unique(numbers[counted])) < 2:
             raise ValueError("y holds fewer than two classes in the rows that count; votes need two to tell apart.")
         leaf = forest.apply(matrix[counted], n_threads(self.n_jobs)) + forest.offset[:-1]
-        return Rows(
+        rows = Rows(
             leaf.astype(np.intp),
             None if asked is None else asked[counted][:, order],
             numbers[counted],
             None if weight is None else weight[counted],
         )
+        return rows, counted
+
+    def _folds(self, X: Any, y: ArrayLike, counted: Mask) -> list[tuple[Index, Index]]:
+        """The folds, as numbers among the rows that count."""
+        if isinstance(self.cv, Integral):
+            labels = np.asarray(y)[counted]
+            least = int(np.unique(labels, return_counts=True)[1].min())
+            kind = StratifiedKFold if least >= self.cv else KFold
+            folds = kind(min(int(self.cv), len(labels)), shuffle=True, random_state=self.random_state)
+            return list(folds.split(labels, labels))
+        place = np.cumsum(counted) - 1
+        split = check_cv(self.cv, y, classifier=True).split(X, y)
+        folds_of = [tuple(place[part[counted[part]]] for part in map(np.asarray, fold)) for fold in split]
+        if not folds_of or any(not len(train) or not len(test) for train, test in folds_of):
+            raise ValueError(f"cv={self.cv!r} has no folds, or one without rows that count; give others.")
+        return folds_of
 
     def as_sklearn(self) -> RandomForestClassifier:
         """scikit-learn's forest of the trees that are left, which elects the same classes; see `scikit_forest`."""
