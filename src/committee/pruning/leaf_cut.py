@@ -26,7 +26,7 @@ class Rows:
 
     Parameters
     ----------
-    leaf : intp array (n, T)
+    leaf : int array (n, T)
         Node of each tree that each row falls into, counted through over all trees.
     asked : bool array (n, T) or None
         Trees that have not seen the row; None: all may be asked.
@@ -36,7 +36,7 @@ class Rows:
         Row weights.
     """
 
-    leaf: Index
+    leaf: NDArray[np.signedinteger]
     asked: Mask | None
     y: Index
     weight: F64 | None
@@ -52,6 +52,15 @@ class Rows:
             self.y[rows],
             None if self.weight is None else self.weight[rows],
         )
+
+
+def trees_within(forest: Forest, max_nodes: int, growth: float) -> int:
+    """How many of the first trees have at most `growth` times `max_nodes` nodes together; one, if the first has more.
+
+    No more than `max_nodes`, as every tree keeps its root.
+    """
+    within = int(np.searchsorted(forest.offset[1:], growth * max_nodes, side="right"))
+    return min(max(1, within), max_nodes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +102,7 @@ class LeafCut:
         growth : float, default=1.0
             1 keeps the first trees whole, if the first alone is not too large.
         """
-        K = min(max(1, int(np.searchsorted(forest.offset[1:], growth * max_nodes, side="right"))), max_nodes)
+        K = trees_within(forest, max_nodes, growth)
         part = forest[:K]
         nodes = TreeNodes.of(part)
         own = node_votes(part, nodes)

@@ -35,7 +35,7 @@ class LeafDesign:
 
     Parameters
     ----------
-    leaf : intp array (n, K)
+    leaf : int array (n, K)
         Node that row i falls into in tree t, counted through.
     asked : bool array (n, K) or None
         A_i; None: all.
@@ -43,7 +43,7 @@ class LeafDesign:
         Versions of what the nodes say, V = versions x D.
     """
 
-    leaf: Index
+    leaf: NDArray[np.signedinteger]
     asked: Mask | None
     votes: F64
 

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from committee.bagging.unseen_rows import unseen_rows
 from committee.parallel import N_JOBS, n_threads
 from committee.pruning.cut_forest import cut_forest
-from committee.pruning.leaf_cut import Rows
+from committee.pruning.leaf_cut import Rows, trees_within
 from committee.pruning.leaf_path import LINK, LeafPath, leaf_path
 from committee.pruning.scikit_forest import scikit_forest
 from committee.trained_ensemble import TrainedEnsembleClassifier, refuse_missing, row_weights, trained_committee
@@ -187,8 +187,11 @@ class LeafReweighter(TrainedEnsembleClassifier):
         committee = trained_committee(ensemble)
         refuse_missing(ensemble, committee, X)
         order = _order(committee.weights)
-        forest, weights = _trees(committee)[order], committee.weights[order]
+        forest = _trees(committee)[order]
         limits = self._limits(forest)
+        # votes of trees that no cut takes are not asked for
+        order = order[: max(trees_within(forest, limits[0], each) for each in growth)]
+        forest, weights = forest[: len(order)], committee.weights[order]
         rows, counted = self._rows_of(ensemble, committee, order, forest, X, y, sample_weight)
         folds = self._folds(X, y, counted)
         with warnings.catch_warnings():
@@ -245,13 +248,14 @@ class LeafReweighter(TrainedEnsembleClassifier):
         asked = unseen_rows(ensemble, committee.n_voters, y, sample_weight) if self.on == "oob" else None
         counted = np.ones(len(numbers), dtype=bool) if weight is None else weight > 0.0
         if asked is not None:
+            asked = asked[:, order]
             counted &= asked.any(axis=1)
         if len(np.unique(numbers[counted])) < 2:
             raise ValueError("y holds fewer than two classes in the rows that count; votes need two to tell apart.")
-        leaf = forest.apply(matrix[counted], n_threads(self.n_jobs)) + forest.offset[:-1]
+        leaf = forest.apply(matrix[counted], n_threads(self.n_jobs)) + forest.offset[:-1].astype(np.int32)
         rows = Rows(
-            leaf.astype(np.intp),
-            None if asked is None else asked[counted][:, order],
+            leaf,
+            None if asked is None else asked[counted],
             numbers[counted],
             None if weight is None else weight[counted],
         )
