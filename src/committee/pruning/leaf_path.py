@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 F64 = NDArray[np.float64]
 Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 
 CHOOSING = 1e-3
 """Tolerance of the votes that only choose; ten times less moves them by a thousandth."""
@@ -41,7 +42,8 @@ class LeafStep:
     C : float
         Of the leaves' new votes.
     log_loss, accuracy : float
-        Of rows of other folds, each judged by the trees that have not seen it.
+        Of rows of other folds, each judged by the trees that have not seen it; those that the smallest cut with the same
+        limit cannot judge are left out.
     """
 
     cut: LeafCut
@@ -126,18 +128,26 @@ def leaf_path(
             share = probability[np.arange(len(tested)), rows.y[tested]]
             loss = -np.log(np.maximum(share, np.finfo(float).tiny))
             right = probability.argmax(axis=1) == rows.y[tested]
-            return LeafStep(
-                cut, each, c, float(np.average(loss, weights=weight)), float(np.average(right, weights=weight))
-            )
+            return LeafStep(cut, each, c, _mean(loss[judging], weight[judging]), _mean(right[judging], weight[judging]))
 
         for limit in limits:
-            tried: list[LeafStep] = []
-            for each in growth:
-                cut = LeafCut.of(forest, weights, limit, each)
-                if not any(step.cut.n_trees == cut.n_trees for step in tried):
-                    tried.append(_walk([partial(judged, cut, each, c) for c in C]))
+            cuts = {(cut := LeafCut.of(forest, weights, limit, each)).n_trees: (cut, each) for each in reversed(growth)}
+            judging = _judging(rows, min(cuts))[tested]
+            tried = [_walk([partial(judged, *cut, c) for c in C]) for _, cut in sorted(cuts.items())]
             steps.append(min(tried, key=lambda step: step.log_loss))
     return LeafPath(tuple(steps))
+
+
+def _judging(rows: Rows, n_trees: int) -> Mask:
+    """Rows that at least one of the first trees may be asked about; of others a small committee knows nothing."""
+    if rows.asked is None:
+        return np.ones(len(rows), dtype=bool)
+    some: Mask = rows.asked[:, :n_trees].any(axis=1)
+    return some if some.any() else ~some
+
+
+def _mean(values: NDArray[Any], weight: F64) -> float:
+    return float(np.average(values, weights=weight))
 
 
 def _walk(ways: list[Callable[[], LeafStep]]) -> LeafStep:

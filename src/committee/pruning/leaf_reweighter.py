@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,7 @@ from committee.pruning.cut_forest import cut_forest
 from committee.pruning.leaf_cut import Rows, trees_within
 from committee.pruning.leaf_path import LINK, LeafPath, leaf_path
 from committee.pruning.scikit_forest import scikit_forest
+from committee.pruning.tree_nodes import TreeNodes, node_votes
 from committee.trained_ensemble import TrainedEnsembleClassifier, refuse_missing, row_weights, trained_committee
 from committee.vote import Committee
 from committee.voters.forest import Forest
@@ -33,11 +34,22 @@ SHORTER = 0.5
 """Each limit on a path, as a share of the one before."""
 
 
+class _Given(NamedTuple):
+    """What `fit` is given, checked: the encoded matrix, class numbers, weights, and which trees have not seen which rows."""
+
+    matrix: F64
+    numbers: Index
+    weight: F64
+    asked: Mask | None
+    weighted: bool
+
+
 class LeafReweighter(TrainedEnsembleClassifier):
     """A tenth of a forest's nodes, or any other part, with votes of the leaves that make up for the rest.
 
-    The trees of greatest weight are kept that fit into the limit, in a plain forest the first ones, or more of them
-    with their weakest sub-trees cut off; which, is up to cross-validation. Then all leaves of all trees are given new
+    The trees are kept that are right most often on rows that they have not seen (or those of greatest weight, where no
+    tree has such rows) and fit into the limit, or more of them with their weakest sub-trees cut off; which, is up to
+    cross-validation. Then all leaves of all trees are given new
     votes at once, by a logistic regression in which they deviate from what they said as far as the rows tell. With
     ``on="oob"`` each row speaks of the leaves of those trees only that have not seen it: to these it is a new row, so
     that the votes do not believe what the trees have learned by heart. Scores are log-odds, and the probabilities
@@ -186,13 +198,15 @@ class LeafReweighter(TrainedEnsembleClassifier):
         ensemble = self._trained()
         committee = trained_committee(ensemble)
         refuse_missing(ensemble, committee, X)
-        order = _order(committee.weights)
-        forest = _trees(committee)[order]
+        forest = _trees(committee)
         limits = self._limits(forest)
+        given = self._given(ensemble, committee, X, y, sample_weight)
+        order = self._order(committee, forest, given)
+        forest = forest[order]
         # votes of trees that no cut takes are not asked for
         order = order[: max(trees_within(forest, limits[0], each) for each in growth)]
         forest, weights = forest[: len(order)], committee.weights[order]
-        rows, counted = self._rows_of(ensemble, committee, order, forest, X, y, sample_weight)
+        rows, counted = self._rows_of(forest, order, given)
         folds = self._folds(X, y, counted)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # a few digits fewer are no other model
@@ -229,35 +243,46 @@ class LeafReweighter(TrainedEnsembleClassifier):
             limits.append(shorter)
         return tuple(limits)
 
-    def _rows_of(
-        self,
-        ensemble: Any,
-        committee: Committee,
-        order: Index,
-        forest: Forest,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None,
-    ) -> tuple[Rows, Mask]:
-        """The rows that count, each with the leaves that it falls into, and which they are."""
+    def _given(
+        self, ensemble: Any, committee: Committee, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> _Given:
+        """The rows as they were given, checked."""
         numbers = committee._class_index(y)
         matrix = committee._prepare(X)
         if len(matrix) != len(numbers):
             raise ValueError(f"y has {len(numbers)} labels; X has {len(matrix)} rows.")
-        weight = None if sample_weight is None else row_weights(sample_weight, len(numbers))
+        weight = np.ones(len(numbers)) if sample_weight is None else row_weights(sample_weight, len(numbers))
         asked = unseen_rows(ensemble, committee.n_voters, y, sample_weight) if self.on == "oob" else None
-        counted = np.ones(len(numbers), dtype=bool) if weight is None else weight > 0.0
+        return _Given(matrix, numbers, weight, asked, sample_weight is not None)
+
+    def _order(self, committee: Committee, forest: Forest, given: _Given) -> Index:
+        """Trees that were drawn alike by how often they are right on rows that they have not seen; others by weight."""
+        if given.asked is None:
+            return np.argsort(-np.abs(committee.weights), kind="stable").astype(np.intp)
+        right = np.empty(len(forest))
+        for t in range(len(forest)):
+            rows = given.asked[:, t] & (given.weight > 0.0)
+            tree = forest[t : t + 1]
+            votes = node_votes(tree, TreeNodes.of(tree))
+            says = (votes[:, 0] > 0.0) if votes.shape[1] == 1 else votes.argmax(axis=1)
+            names = says[tree.apply(given.matrix[rows], n_threads(self.n_jobs))[:, 0]]
+            right[t] = np.average(names == given.numbers[rows], weights=given.weight[rows]) if rows.any() else 0.0
+        return np.argsort(-right, kind="stable").astype(np.intp)
+
+    def _rows_of(self, forest: Forest, order: Index, given: _Given) -> tuple[Rows, Mask]:
+        """The rows that count, each with the leaves that it falls into, and which they are."""
+        counted = given.weight > 0.0
+        asked = None if given.asked is None else given.asked[:, order]
         if asked is not None:
-            asked = asked[:, order]
             counted &= asked.any(axis=1)
-        if len(np.unique(numbers[counted])) < 2:
+        if len(np.unique(given.numbers[counted])) < 2:
             raise ValueError("y holds fewer than two classes in the rows that count; votes need two to tell apart.")
-        leaf = forest.apply(matrix[counted], n_threads(self.n_jobs)) + forest.offset[:-1].astype(np.int32)
+        leaf = forest.apply(given.matrix[counted], n_threads(self.n_jobs)) + forest.offset[:-1].astype(np.int32)
         rows = Rows(
             leaf,
             None if asked is None else asked[counted],
-            numbers[counted],
-            None if weight is None else weight[counted],
+            given.numbers[counted],
+            given.weight[counted] if given.weighted else None,
         )
         return rows, counted
 
@@ -295,11 +320,6 @@ def _trees(committee: Committee) -> Forest:
             "voters with MarginReweighter and its prune."
         )
     return committee.voters
-
-
-def _order(weights: F64) -> Index:
-    """Trees by weight, the first ones first where they weigh the same."""
-    return np.argsort(-np.abs(weights), kind="stable").astype(np.intp)
 
 
 def _positive(name: str, values: Any, least: float) -> tuple[float, ...]:
