@@ -1,5 +1,7 @@
 """Certificates of fitted ensembles: whose votes they are about, which rows count, and what is refused."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
@@ -165,6 +167,35 @@ def test_ensembles_without_known_draws_are_refused(model, message):
         certify(model.fit(X, y), X, y, on="oob")
 
 
+@pytest.mark.parametrize("kind", [TheirForest, BaggingClassifier])
+def test_draws_by_weight_leave_out_light_rows_and_are_refused(kind):
+    # coins are heavy: out of bag they are rare, and trees seem better than they are on new rows
+    random = np.random.default_rng(0)
+    coin = random.integers(0, 2, 2000)
+    X, y = np.column_stack([coin, random.random(2000)]), np.where(coin, random.integers(0, 2, 2000), 0)
+    weight = np.where(coin, 10.0, 1.0)
+    model = kind(n_estimators=50, random_state=0).fit(X, y, sample_weight=weight)
+    seen = ~unseen_rows(model, 50, y)
+    if seen[coin == 1].mean() < 1.2 * seen[coin == 0].mean():
+        return  # scikit-learn before 1.9 draws all alike
+    with pytest.raises(ValueError, match="drew rows of greater weight more often"):
+        certify(model, X, y, on="oob")
+    certify(kind(n_estimators=50, random_state=0).fit(X, y, sample_weight=np.full(2000, 3.0)), X, y, on="oob")
+
+
+def test_rows_that_all_voters_have_seen_are_no_other_rows():
+    X, y = WINE
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the peer's, that few trees leave rows without a vote
+        theirs = [kind(n_estimators=4, oob_score=True, random_state=0) for kind in (TheirForest, BaggingClassifier)]
+        models = [model.fit(X, y) for model in theirs]
+    for model in models:
+        losses = VoterLosses.of(model, X, y, on="oob")
+        assert not losses.unseen.any(axis=1).all()
+        with pytest.raises(ValueError, match="is not the one that ensemble remembers"):
+            certify(model, X[::-1], y[::-1], on="oob")
+
+
 def test_unseen_rows_of_a_committee_are_unknown():
     X, y = WINE
     committee = forest().fit(X, y).committee_
@@ -191,6 +222,13 @@ def test_a_certificate_out_of_bag():
     assert text.splitlines()[0] == "RandomForestClassifier: error on new rows, by 426 rows, out of bag"
     assert f"test error {found.test_error:.4f}" in text and "second order (tandem)" in text and "max_samples" in text
     assert found.rows()[0]["gap"] == found["first_order"].value - found.test_error
+
+
+def test_a_certificate_shows_itself_without_the_votes():
+    X, y = CANCER
+    certificate = certify(forest().fit(X, y), X, y, on="oob")
+    assert repr(certificate) == str(certificate)
+    assert "array" not in repr(certificate.best) and certificate.best.name in repr(certificate.best)
 
 
 def test_a_certificate_on_held_out_rows():
@@ -231,6 +269,7 @@ def test_frames_are_taken_as_the_ensemble_takes_them():
         ({"votes": "soft"}, "votes is 'soft'; it must be 'own' or 'labels'"),
         ({"delta": 0.0}, "delta is 0.0, the probability"),
         ({"X_test": WINE[0]}, "X_test and y_test go together"),
+        ({"bounds": "tandem"}, "bounds='tandem' is one name; give a tuple"),
         ({"bounds": ("vc",)}, "bounds holds 'vc'; known are test_set, binomial, first_order"),
         (
             {"bounds": ("binomial",), "on": "oob"},

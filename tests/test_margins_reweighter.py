@@ -217,6 +217,14 @@ def test_other_rows_than_those_of_training_are_refused(forest):
         MarginReweighter(ours, on="oob").fit(X[:300], y[:300])
 
 
+@pytest.mark.parametrize("kind", [RandomForestClassifier, committee.RandomForestClassifier])
+def test_an_ensemble_that_remembers_its_rows_knows_them_in_another_order(kind):
+    model = kind(30, oob_score=True, random_state=0).fit(X, y)
+    MarginReweighter(model, "doom", on="oob").fit(X, y)
+    with pytest.raises(ValueError, match="is not the one that ensemble remembers"):
+        MarginReweighter(model, "doom", on="oob").fit(X[::-1], y[::-1])
+
+
 # --- pruning --------------------------------------------------------------------------------------------------
 
 
@@ -332,6 +340,8 @@ def test_other_columns_and_labels_are_refused(forest):
         ({"max_voters": 0}, "max_voters=0 must be a whole number of at least 1"),
         ({"max_voters": 2.5}, r"max_voters=2\.5 must be a whole number"),
         ({"min_gain": -0.1}, r"min_gain=-0\.1 must be a share"),
+        ({"min_gain": "1%"}, "min_gain='1%' must be a share"),
+        ({"max_nodes": "10%"}, "max_nodes='10%' must be a share"),
         ({"X": X}, "X and y go together"),
     ],
 )

@@ -27,6 +27,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 
 import committee
 from committee import LeafReweighter, MarginReweighter, load
+from committee.bagging.unseen_rows import unseen_rows
 from committee.pruning.cut_forest import cut_forest
 from committee.pruning.leaf_refit import FREEDOM, LeafDesign, refit_leaves
 from committee.pruning.scikit_forest import scikit_forest
@@ -234,7 +235,6 @@ def test_the_limit_holds(share):
     model = LeafReweighter(FOREST, max_nodes=share).fit(X, y)
     assert model.committee_.n_nodes <= share * model.n_nodes_before_
     assert model.n_nodes_before_ == sum(tree.tree_.node_count for tree in FOREST.estimators_)
-    assert_array_equal(model.voters_, np.arange(len(model.voters_)))
     assert held(model) > 0.75
     assert pickle.dumps(FOREST) == before
     proba = model.predict_proba(X_new)
@@ -270,6 +270,30 @@ def test_a_path_with_a_price():
     best = table["accuracy"].max()
     assert best - table["accuracy"][chosen] < 0.02
     assert all(best - a >= 0.02 for a in table["accuracy"][chosen + 1 :])
+
+
+def test_paths_show_themselves_as_tables():
+    leaves = LeafReweighter(FOREST, max_nodes=0.5, min_gain=0.02).fit(X, y)
+    voters = MarginReweighter(FOREST, "doom", on="oob").fit(X, y).prune(max_voters=5)
+    for path in (leaves.path_, voters.pruning_path_):
+        assert str(path.table()) in repr(path) and len(repr(path)) < 4000
+
+
+def test_rows_that_all_trees_have_seen_judge_no_cut():
+    # columns that tell the class: every tree is always right, and few trees have all seen many a row
+    rows = np.column_stack([y, y, y]).astype(float)
+    forest = RandomForestClassifier(60, random_state=0).fit(rows, y)
+    model = LeafReweighter(forest, max_nodes=24, min_gain=0.5, growth=(1.0,)).fit(rows, y)
+    unseen = unseen_rows(forest, 60, y)[:, model.voters_[:1]].any(axis=1)
+    assert 0.3 < unseen.mean() < 0.5
+    assert model.path_.table()["accuracy"].to_list() == [1.0] * len(model.path_.steps)
+
+
+def test_the_trees_that_are_right_most_often_come_first():
+    model = LeafReweighter(FOREST, max_nodes=1.0, growth=(1.0,)).fit(X, y)
+    unseen = unseen_rows(FOREST, 40, y)
+    right = [(tree.predict(X[unseen[:, t]]) == y[unseen[:, t]]).mean() for t, tree in enumerate(FOREST.estimators_)]
+    assert (np.diff(np.array(right)[model.voters_]) <= 1e-12).all()
 
 
 @pytest.mark.parametrize(
@@ -396,6 +420,33 @@ def test_scikit_forests_vote_alike(soft):
     assert (proba >= 0.0).all()
     copied = pickle.loads(pickle.dumps(scikit_forest(turned)))
     assert_array_equal(copied.predict_proba(rows), proba)
+
+
+@pytest.mark.parametrize("depth", [None, 2])
+def test_importances_are_by_the_gain_of_the_splits_that_are_left(depth):
+    rows, labels = load_wine(return_X_y=True)
+    theirs = RandomForestClassifier(25, max_depth=depth, random_state=0).fit(rows, labels)
+    made = scikit_forest(Committee.from_estimator(theirs))
+    assert_allclose(made.feature_importances_, theirs.feature_importances_, atol=1e-9)
+    cut = LeafReweighter(theirs, max_nodes=0.2, growth=(2.0,)).fit(rows, labels)
+    importance = cut.as_sklearn().feature_importances_
+    used = np.unique(cut.committee_.voters.feature[cut.committee_.voters.feature >= 0])
+    assert_array_equal(np.flatnonzero(importance), used)
+    assert importance.sum() == pytest.approx(1.0)
+
+
+def test_new_weights_go_to_scikit_learn_too():
+    model = MarginReweighter(FOREST, "doom", on="oob").fit(X, y)
+    made = model.as_sklearn()
+    assert len(made.estimators_) == model.committee_.n_voters < 40
+    assert_array_equal(made.predict(X_new), model.predict(X_new))
+
+
+def test_boosters_of_several_classes_are_told_that_they_are():
+    rows, labels = load_wine(return_X_y=True)
+    boosted = committee.GradientBoostingClassifier(n_estimators=3).fit(rows, labels)
+    with pytest.raises(TypeError, match=r"boosted for several classes.*level='voter'"):
+        LeafReweighter(boosted, on="validation").fit(rows, labels)
 
 
 def test_what_scikit_forests_cannot_be():

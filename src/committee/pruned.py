@@ -18,7 +18,7 @@ def prune(
     y: ArrayLike,
     *,
     level: Literal["leaf", "voter"] = "leaf",
-    max_nodes: float | None = 0.1,
+    max_nodes: float | None = None,
     max_voters: int | None = None,
     min_gain: float | None = None,
     on: Seen = "oob",
@@ -39,8 +39,9 @@ def prune(
     level : {"leaf", "voter"}, default="leaf"
         What is dropped. "leaf": trees and sub-trees, and all leaves that stay vote anew (`LeafReweighter`). "voter":
         whole voters, whatever they are, the others by new weights (`MarginReweighter`).
-    max_nodes : float or int, default=0.1
-        Nodes that stay: a share (0, 1] of the ensemble's, or a number. None: no limit, at the level of voters.
+    max_nodes : float or int, default=None
+        Nodes that stay: a share (0, 1] of the ensemble's, or a number. None: a tenth, or no limit if there is one of
+        voters.
     max_voters : int, default=None
         Voters that stay; at the level of voters.
     min_gain : float, default=None
@@ -76,12 +77,15 @@ def prune(
     >>> small.committee_.n_nodes <= 0.05 * small.n_nodes_before_
     True
     """
+    if max_nodes is None and max_voters is None:
+        max_nodes = 0.1
     if level == "leaf":
-        if max_voters is not None or max_nodes is None:
+        if max_voters is not None:
             raise ValueError(
-                f"max_voters={max_voters!r} and max_nodes={max_nodes!r} with level='leaf', which limits nodes; give "
-                "max_nodes alone."
+                f"max_voters={max_voters!r} with level='leaf', which limits nodes; give max_nodes instead, or "
+                "level='voter'."
             )
+        assert max_nodes is not None
         leaves = LeafReweighter(ensemble, max_nodes=max_nodes, min_gain=min_gain, on=on, n_jobs=n_jobs)
         return leaves.fit(X, y, sample_weight)
     if level == "voter":

@@ -203,6 +203,37 @@ def _of_subagging(
     return out
 
 
+def refuse_weighted_draws(ensemble: Any) -> None:
+    """Refuse an ensemble that drew heavy rows more often: those that a voter has not seen are then light ones.
+
+    Its voters' errors on them say nothing of new rows, of which as many are heavy as of the training rows. scikit-learn
+    draws so from version 1.9 on, by ``sample_weight`` and in forests by ``class_weight``.
+
+    Parameters
+    ----------
+    ensemble : fitted classifier
+        Which `unseen_rows` knows.
+
+    Raises
+    ------
+    ValueError
+        If rows that it may have drawn had different weights.
+
+    Examples
+    --------
+    ``refuse_weighted_draws(RandomForestClassifier().fit(X, y))`` passes in silence.
+    """
+    weight = getattr(ensemble, "_sample_weight", None)
+    if weight is None or not (np.asarray(weight) > 0).any():
+        return
+    drawn = np.asarray(weight)[np.asarray(weight) > 0]
+    if drawn.max() > drawn.min() * (1.0 + 1e-12):
+        raise ValueError(
+            f"{type(ensemble).__name__} drew rows of greater weight more often (sample_weight or class_weight), so "
+            "that those out of bag are not like new rows; use held-out rows instead, or train it without weights."
+        )
+
+
 def _counted(labels: NDArray[Any], sample_weight: ArrayLike | None) -> Mask:
     """Rows that the learner counted: those of no weight were left out before it drew."""
     return np.ones(len(labels), dtype=bool) if sample_weight is None else np.asarray(sample_weight) > 0
@@ -253,7 +284,9 @@ def check_against_memory(ensemble: Any, committee: Committee, signed: SignedVote
         # a line at a time of memory: the matrix may be of bytes
         lead = np.einsum("it,it,t->i", unseen[signed.row], signed.matrix, spread) / asked
     expected = remembered[signed.row, own] - remembered[signed.row, signed.rival]
-    differ = ~(np.isclose(lead, expected, rtol=0.0, atol=REMEMBERED) | (np.isnan(lead) & np.isnan(expected)))
+    # rows that all voters have seen are remembered as NaN, or by scikit-learn's forests as no votes at all
+    nobody = np.isnan(lead) & ~remembered[signed.row].any(axis=1, where=np.isfinite(remembered[signed.row]))
+    differ = ~(np.isclose(lead, expected, rtol=0.0, atol=REMEMBERED) | nobody)
     if differ.any():
         at = int(signed.row[differ.argmax()])
         raise ValueError(f"The out-of-bag vote on row {at} is not the one that ensemble remembers; {wrong}")

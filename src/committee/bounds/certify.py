@@ -102,6 +102,9 @@ class Certificate:
             for bound in self.bounds.values()
         ]
 
+    def __repr__(self) -> str:
+        return str(self)  # its inputs are the votes of all voters
+
     def __str__(self) -> str:
         rows = {"holdout": "held-out rows", "oob": "rows, out of bag"}[self.on]
         untouched = f", {self.n_untouched} of which no voter has drawn" if self.n_untouched else ""
@@ -203,6 +206,8 @@ def certify(
     if (X_test is None) != (y_test is None):
         raise ValueError("X_test and y_test go together; one of them is missing.")
     known = (*CERTIFICATES, UNLABELLED)
+    if isinstance(bounds, str):
+        raise ValueError(f"bounds={bounds!r} is one name; give a tuple of them: ({bounds!r},).")
     for name in bounds or ():
         if name not in known:
             raise ValueError(f"bounds holds {name!r}; known are {', '.join(known)}.")

@@ -44,7 +44,7 @@ class Bound:
     value: float
     terms: dict[str, float]
     advice: str
-    inputs: dict[str, Any]
+    inputs: dict[str, Any] = field(repr=False)
     remarks: tuple[str, ...] = field(default=())
     trivial: float = 1.0
 

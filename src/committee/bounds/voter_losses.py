@@ -11,7 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.bagging.random_forest import RandomForestClassifier
-from committee.bagging.unseen_rows import check_against_memory, unseen_rows, untouched_rows
+from committee.bagging.unseen_rows import (
+    check_against_memory,
+    refuse_weighted_draws,
+    unseen_rows,
+    untouched_rows,
+)
 from committee.estimator import CommitteeClassifier
 from committee.margins.pair_losses import PairLosses, loss_blocks
 from committee.margins.signed_votes import SignedVotes
@@ -107,7 +112,7 @@ class VoterLosses:
             If it is no classifier whose voters are known.
         ValueError
             If `y` does not fit `X` or the ensemble, or ``on="oob"`` and the ensemble has no draws that are known to be
-            those of these rows.
+            those of these rows, or drew heavy rows more often than others.
         """
         for name, value, known in (("on", on, ("holdout", "oob")), ("votes", votes, ("own", "labels"))):
             if value not in known:
@@ -119,6 +124,7 @@ class VoterLosses:
             raise ValueError("sample_weight is that of the fit, for on='oob'; held-out rows count once each.")
         unseen = untouched = candidates = None
         if on == "oob":
+            refuse_weighted_draws(ensemble)
             unseen = unseen_rows(ensemble, committee.n_voters, y, sample_weight)
             check_against_memory(ensemble, committee, signed, unseen)
             untouched, candidates = untouched_rows(ensemble, unseen), _n_candidates(ensemble)

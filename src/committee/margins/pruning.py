@@ -100,6 +100,9 @@ class PruningPath:
         best = max(self.steps[i].accuracy for i in allowed)
         return max(i for i in allowed if best - self.steps[i].accuracy < min_gain or i == allowed[0])
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.table()})"
+
     def table(self) -> pl.DataFrame:
         """The path as a table: one row for each committee, the ensemble itself first."""
         import polars as pl

@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from committee.bagging.unseen_rows import unseen_rows
+from committee.bagging.unseen_rows import check_against_memory, unseen_rows
 from committee.links import Link, Share, Softmax
 from committee.margins.lines import Lines
 from committee.margins.margin_variance import Form
@@ -23,6 +24,7 @@ from committee.margins.signed_votes import SignedVotes
 from committee.named import read_named
 from committee.parallel import N_JOBS, n_threads
 from committee.pruning.leaf_reweighter import LeafReweighter
+from committee.pruning.scikit_forest import scikit_forest
 from committee.trained_ensemble import TrainedEnsembleClassifier, refuse_missing, row_weights, trained_committee
 from committee.vote import Committee
 
@@ -285,6 +287,8 @@ class MarginReweighter(TrainedEnsembleClassifier):
         votes = SignedVotes.of(committee, X, y, n_threads=n_threads(self.n_jobs))
         weight = None if sample_weight is None else row_weights(sample_weight, votes.n_rows)
         asked = unseen_rows(ensemble, committee.n_voters, y, sample_weight) if self.on == "oob" else None
+        if asked is not None and weight is None and getattr(ensemble, "oob_decision_function_", None) is not None:
+            check_against_memory(ensemble, committee, votes, asked)
         return votes, Lines.of(votes, weight, asked)
 
     def prune(
@@ -346,9 +350,11 @@ class MarginReweighter(TrainedEnsembleClassifier):
         if level != "voter":
             raise ValueError(f"level={level!r} is unknown; choose 'voter' or 'leaf'.")
         whole = isinstance(max_nodes, Integral)
-        if max_nodes is not None and not (max_nodes >= 1 if whole else 0.0 < max_nodes <= 1.0):
+        if max_nodes is not None and not (
+            isinstance(max_nodes, Real) and (max_nodes >= 1 if whole else 0.0 < max_nodes <= 1.0)
+        ):
             raise ValueError(f"max_nodes={max_nodes!r} must be a share in (0, 1], a whole number above 0, or None.")
-        if min_gain is not None and not min_gain >= 0.0:
+        if min_gain is not None and not (isinstance(min_gain, Real) and min_gain >= 0.0):
             raise ValueError(f"min_gain={min_gain!r} must be a share of rows that is not negative, or None.")
         lines = self._lines_for_pruning(X, y, sample_weight)
         again = self.objective_ if resolve else None
@@ -389,6 +395,11 @@ class MarginReweighter(TrainedEnsembleClassifier):
         return lines
 
     # -- the vote, and its file -------------------------------------------------------------------------------
+
+    def as_sklearn(self) -> RandomForestClassifier:
+        """scikit-learn's forest of the trees with weight, which elects the same classes; see `scikit_forest`."""
+        check_is_fitted(self)
+        return scikit_forest(self.committee_)
 
     def margins(self, X: Any, y: ArrayLike) -> F64:
         """Normalised margin of every row, ``(n,)``; see `Committee.margins`."""

@@ -42,8 +42,8 @@ class LeafStep:
     C : float
         Of the leaves' new votes.
     log_loss, accuracy : float
-        Of rows of other folds, each judged by the trees that have not seen it; those that the smallest cut with the same
-        limit cannot judge are left out.
+        Of rows of other folds, each judged by the trees that have not seen it; those that the smallest cut with the
+        same limit cannot judge are left out.
     """
 
     cut: LeafCut
@@ -71,6 +71,9 @@ class LeafPath:
             return 0
         best = max(step.accuracy for step in self.steps)
         return max(i for i, step in enumerate(self.steps) if best - step.accuracy < min_gain or i == 0)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.table()})"
 
     def table(self) -> pl.DataFrame:
         """The path as a table, a row for each limit of nodes."""
@@ -142,7 +145,7 @@ def _judging(rows: Rows, n_trees: int) -> Mask:
     """Rows that at least one of the first trees may be asked about; of others a small committee knows nothing."""
     if rows.asked is None:
         return np.ones(len(rows), dtype=bool)
-    some: Mask = rows.asked[:, :n_trees].any(axis=1)
+    some: Mask = np.asarray(rows.asked[:, :n_trees].any(axis=1))
     return some if some.any() else ~some
 
 

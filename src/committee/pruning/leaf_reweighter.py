@@ -24,6 +24,7 @@ from committee.pruning.tree_nodes import TreeNodes, node_votes
 from committee.trained_ensemble import TrainedEnsembleClassifier, refuse_missing, row_weights, trained_committee
 from committee.vote import Committee
 from committee.voters.forest import Forest
+from committee.voters.rounds import Rounds
 
 F64 = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -35,7 +36,7 @@ SHORTER = 0.5
 
 
 class _Given(NamedTuple):
-    """What `fit` is given, checked: the encoded matrix, class numbers, weights, and which trees have not seen which rows."""
+    """What `fit` is given, checked: matrix, class numbers, weights, and which trees have not seen which rows."""
 
     matrix: F64
     numbers: Index
@@ -314,6 +315,11 @@ class LeafReweighter(TrainedEnsembleClassifier):
 
 
 def _trees(committee: Committee) -> Forest:
+    if isinstance(committee.voters, Rounds):
+        raise TypeError(
+            "ensemble is boosted for several classes, with a tree for each in every round; leaves are cut and refitted "
+            "where one tree votes at a time. Drop whole rounds with level='voter', or MarginReweighter and its prune."
+        )
     if not isinstance(committee.voters, Forest):
         raise TypeError(
             f"ensemble has {type(committee.voters).__name__} for voters, which have no leaves to cut; drop whole "

@@ -33,7 +33,7 @@ def scikit_forest(committee: Committee) -> RandomForestClassifier:
         Fitted, as far as predicting goes. Its ``predict`` is the committee's, but for rows on which rounding parts a
         tie, and for columns whose values are not the same in single precision, to which scikit-learn rounds them. Its
         ``predict_proba`` is a straight line in the scores, which are not probabilities unless the committee's were
-        means of shares.
+        means of shares. Its ``feature_importances_`` are by the gain of the splits that are left.
 
     Raises
     ------
@@ -108,6 +108,7 @@ def _tree(forest: Forest, shares: F64, t: int, n_classes: int) -> DecisionTreeCl
     table["missing_go_to_left"] = forest.missing_left[nodes]
     table["n_node_samples"] = forest.count[nodes]
     table["weighted_n_node_samples"] = forest.weight[nodes]
+    table["impurity"] = _impurity(left, forest.gain[nodes], forest.weight[nodes])
     values = np.ascontiguousarray(shares[nodes][:, None, :])
     native = Tree(forest.n_features, np.array([n_classes], dtype=np.intp), 1)
     native.__setstate__({"max_depth": _depth(left), "node_count": len(left), "nodes": table, "values": values})
@@ -116,6 +117,14 @@ def _tree(forest: Forest, shares: F64, t: int, n_classes: int) -> DecisionTreeCl
     tree.classes_, tree.n_classes_ = np.arange(n_classes, dtype=np.float64), n_classes
     tree.max_features_ = forest.n_features
     return tree
+
+
+def _impurity(left: NDArray[np.int32], gain: F64, weight: F64) -> F64:
+    """What, weighted, falls by its gain at every split, from leaves of none on: importances are shares of the gain."""
+    worth = np.zeros(len(left))
+    for node in np.flatnonzero(left >= 0)[::-1]:  # children come later
+        worth[node] = worth[left[node]] + worth[left[node] + 1] + gain[node]
+    return np.divide(worth, weight, out=np.zeros(len(left)), where=weight > 0.0)
 
 
 def _depth(left: NDArray[np.int32]) -> int:

@@ -1,0 +1,47 @@
+"""One call for a smaller vote: which class makes it, and whose limits count."""
+
+import pickle
+
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
+
+from committee import LeafReweighter, MarginReweighter, prune
+
+X, y = make_classification(300, 8, n_informative=4, flip_y=0.1, random_state=1)
+FOREST = RandomForestClassifier(40, random_state=0).fit(X, y)
+NODES = sum(tree.tree_.node_count for tree in FOREST)
+
+
+def test_each_level_is_its_class_and_the_forest_stays_as_it_is():
+    before = pickle.dumps(FOREST)
+    leaves, voters = prune(FOREST, X, y), prune(FOREST, X, y, level="voter")
+    assert leaves.committee_.n_nodes <= 0.1 * NODES and voters.committee_.n_nodes <= 0.1 * NODES
+    assert_array_equal(leaves.decision_function(X), LeafReweighter(FOREST).fit(X, y).decision_function(X))
+    by_hand = MarginReweighter(FOREST, "doom", on="oob").fit(X, y).prune(max_nodes=0.1)
+    assert_array_equal(voters.decision_function(X), by_hand.decision_function(X))
+    assert pickle.dumps(FOREST) == before
+
+
+def test_a_limit_of_voters_is_the_only_one():
+    ten = prune(FOREST, X, y, level="voter", max_voters=10)
+    by_hand = MarginReweighter(FOREST, "doom", on="oob").fit(X, y).prune(max_voters=10)
+    assert ten.committee_.n_voters == by_hand.committee_.n_voters > 4
+    both = prune(FOREST, X, y, level="voter", max_voters=10, max_nodes=0.1)
+    assert both.committee_.n_voters < ten.committee_.n_voters
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"max_voters": 10}, "max_voters=10 with level='leaf', which limits nodes"),
+        ({"level": "tree"}, "level='tree' is unknown; choose 'leaf' or 'voter'"),
+        ({"max_nodes": "10%"}, "max_nodes"),
+        ({"max_nodes": "10%", "level": "voter"}, "max_nodes='10%' must be a share"),
+        ({"on": "holdout"}, "on"),
+    ],
+)
+def test_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        prune(FOREST, X, y, **arguments)
