@@ -54,77 +54,106 @@ class Rows:
         )
 
 
-def trees_within(forest: Forest, max_nodes: int, growth: float) -> int:
-    """How many of the first trees have at most `growth` times `max_nodes` nodes together; one, if the first has more.
-
-    No more than `max_nodes`, as every tree keeps its root.
-    """
-    within = int(np.searchsorted(forest.offset[1:], growth * max_nodes, side="right"))
-    return min(max(1, within), max_nodes)
-
-
 @dataclass(frozen=True, eq=False)
 class LeafCut:
-    """The first K trees of a forest, cut to a limit of nodes.
-
-    Where the cuts go is up to what the trees say and the rows that made them; rows that they have not seen have no part
-    in it, and can judge it.
+    """Some trees of a forest, cut to a limit of nodes.
 
     Parameters
     ----------
     n_classes : int
         Number of classes.
-    n_trees : int
-        Number of trees K.
+    trees : intp array (K,)
+        Numbers of the trees.
     stands : intp array (N,)
-        Node that stands for each of their nodes.
+        Node that stands for each node of the forest.
+    votes : float64 array (N, V)
+        Versions of what the forest's nodes say, times the weight of their tree.
+    n_nodes : int
+        Nodes that are left.
+    """
+
+    n_classes: int
+    trees: Index
+    stands: Index
+    votes: F64
+    n_nodes: int
+
+    def design(self, rows: Rows) -> LeafDesign:
+        """The rows as a regression on the leaves sees them."""
+        asked = None if rows.asked is None else rows.asked[:, self.trees]
+        return LeafDesign(self.stands[rows.leaf[:, self.trees]], asked, self.votes)
+
+    def judges(self, rows: Rows) -> Mask:
+        """Rows that at least one of the trees may be asked about, ``(n,)``."""
+        if rows.asked is None:
+            return np.ones(len(rows), dtype=bool)
+        some: Mask = np.asarray(rows.asked[:, self.trees].any(axis=1))
+        return some
+
+    def refit(self, rows: Rows, C: float, tol: float = TOLERANCE) -> F64:
+        """New votes of the nodes ``(N, D)``; rows that none of the trees may be asked about have no part in it."""
+        rows = rows.select(np.flatnonzero(self.judges(rows)))
+        return refit_leaves(self.design(rows), rows.y, self.n_classes, C, rows.weight, tol)
+
+
+@dataclass(frozen=True, eq=False)
+class LeafCutter:
+    """What the cuts of one forest share.
+
+    Parameters
+    ----------
+    forest : Forest
+        T trees of N nodes.
+    mass : float64 array (N,)
+        Training weight of the leaves.
     votes : float64 array (N, V)
         Versions of what the nodes say, times the weight of their tree: as it is, and shrunk by `SHRINKAGES`.
     """
 
-    n_classes: int
-    n_trees: int
-    stands: Index
+    forest: Forest
+    mass: F64
     votes: F64
 
     @classmethod
-    def of(cls, forest: Forest, weights: F64, max_nodes: int, growth: float = 1.0) -> LeafCut:
-        """The first trees that have at most `growth` times `max_nodes` nodes, cut to `max_nodes`.
+    def of(cls, forest: Forest, weights: F64) -> LeafCutter:
+        """The cutter of trees with weights ``(T,)`` in their committee."""
+        nodes = TreeNodes.of(forest)
+        own, mass = node_votes(forest, nodes), leaf_weight(forest, nodes)
+        weight = nodes.upwards(mass)
+        versions = [own, *(shrunk_votes(own, weight, nodes, strength) for strength in SHRINKAGES)]
+        return cls(forest, mass, np.hstack(versions) * np.repeat(weights, forest.n_nodes)[:, None])
+
+    def cut(self, order: Index, max_nodes: int, growth: float) -> LeafCut:
+        """The first trees that have at most `growth` times `max_nodes` nodes, their weakest sub-trees cut off.
+
+        Where the cuts go is up to what the trees say and the rows that made them. With `growth` 1 the trees stay whole,
+        but for a first one that is too large alone.
 
         Parameters
         ----------
-        forest : Forest
-            T trees, in the order in which they are taken.
-        weights : float64 array (T,)
-            Their weights in the committee.
+        order : intp array
+            Trees, in the order in which they are taken.
         max_nodes : int
             Nodes to stay; at least 1.
-        growth : float, default=1.0
-            1 keeps the first trees whole, if the first alone is not too large.
+        growth : float
+            At least 1.
         """
-        K = trees_within(forest, max_nodes, growth)
-        part = forest[:K]
+        trees = order[: trees_within(self.forest.n_nodes[order], max_nodes, growth)]
+        part = self.forest[trees]
+        numbers = np.arange(part.offset[-1]) + np.repeat(self.forest.offset[trees] - part.offset[:-1], part.n_nodes)
         nodes = TreeNodes.of(part)
-        own = node_votes(part, nodes)
-        mass = leaf_weight(part, nodes)
-        per_node = np.repeat(weights[:K], part.n_nodes)[:, None]
-        stands = nodes.stand_ins(weakest_links(nodes, own * per_node, mass, max_nodes))
-        weight = nodes.upwards(mass)
-        versions = [own, *(shrunk_votes(own, weight, nodes, strength) for strength in SHRINKAGES)]
-        return cls(forest.n_classes, K, stands, np.hstack(versions) * per_node)
+        own = self.votes[numbers, : self.votes.shape[1] // (1 + len(SHRINKAGES))]
+        local = nodes.stand_ins(weakest_links(nodes, own, self.mass[numbers], max_nodes))
+        stands = np.arange(len(self.mass))
+        stands[numbers] = numbers[local]
+        n_nodes = int((local == np.arange(len(local))).sum())
+        return LeafCut(self.forest.n_classes, trees, stands, self.votes, n_nodes)
 
-    @property
-    def n_nodes(self) -> int:
-        """Nodes that are left."""
-        return int((self.stands == np.arange(len(self.stands))).sum())
 
-    def design(self, rows: Rows) -> LeafDesign:
-        """The rows as a regression on the leaves sees them."""
-        asked = None if rows.asked is None else rows.asked[:, : self.n_trees]
-        return LeafDesign(self.stands[rows.leaf[:, : self.n_trees]], asked, self.votes)
+def trees_within(n_nodes: NDArray[np.int64], max_nodes: int, growth: float) -> int:
+    """How many of the first trees have at most `growth` times `max_nodes` nodes together; one, if the first has more.
 
-    def refit(self, rows: Rows, C: float, tol: float = TOLERANCE) -> F64:
-        """New votes of the nodes ``(N, D)``; rows that none of the trees may be asked about have no part in it."""
-        if rows.asked is not None:
-            rows = rows.select(np.flatnonzero(rows.asked[:, : self.n_trees].any(axis=1)))
-        return refit_leaves(self.design(rows), rows.y, self.n_classes, C, rows.weight, tol)
+    No more than `max_nodes`, as every tree keeps its root.
+    """
+    within = int(np.searchsorted(np.cumsum(n_nodes), growth * max_nodes, side="right"))
+    return min(max(1, within), max_nodes)

@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.links import Logistic
-from committee.pruning.leaf_cut import LeafCut, Rows
-from committee.voters.forest import Forest
+from committee.pruning.leaf_cut import LeafCut, LeafCutter, Rows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 F64 = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+Fold = tuple[Index, Index]
 
 CHOOSING = 1e-3
 """Tolerance of the votes that only choose; ten times less moves them by a thousandth."""
@@ -42,8 +42,8 @@ class LeafStep:
     C : float
         Of the leaves' new votes.
     log_loss, accuracy : float
-        Of rows of other folds, each judged by the trees that have not seen it; those that the smallest cut with the
-        same limit cannot judge are left out.
+        Of rows of other folds, each judged by the trees that have not seen it; rows that a cut with the same limit has
+        no tree to ask about are left out.
     """
 
     cut: LeafCut
@@ -81,7 +81,7 @@ class LeafPath:
 
         columns: dict[str, Any] = {
             "n_nodes": [step.cut.n_nodes for step in self.steps],
-            "n_trees": [step.cut.n_trees for step in self.steps],
+            "n_trees": [len(step.cut.trees) for step in self.steps],
         }
         for name in ("growth", "C", "log_loss", "accuracy"):
             columns[name] = [getattr(step, name) for step in self.steps]
@@ -89,68 +89,83 @@ class LeafPath:
 
 
 def leaf_path(
-    forest: Forest,
-    weights: F64,
+    cutter: LeafCutter,
+    orders: Sequence[Index],
     rows: Rows,
     limits: tuple[int, ...],
     growth: tuple[float, ...],
     C: tuple[float, ...],
-    folds: Sequence[tuple[Index, Index]],
+    folds: Sequence[Fold],
     n_threads: int = 1,
 ) -> LeafPath:
     """For each limit of nodes the cut whose refitted votes have the least log loss on other folds.
 
-    Cuts are up to the forest alone, so that only votes are fitted in each fold. On rows that a tree has not seen, held
-    out of the refit too, the loss flatters neither. Along C the loss falls and rises again: from the middle C on, its
-    neighbours are tried for as long as they are better.
+    In each fold the trees are chosen and their votes fitted without it; on rows that a tree has not seen, the loss then
+    flatters nothing. Along C it falls and rises again: from the middle C on, its neighbours are tried for as long as
+    they are better.
 
     Parameters
     ----------
-    forest : Forest
-        T trees, in the order in which they are taken.
-    weights : float64 array (T,)
-        Their weights.
+    cutter : LeafCutter
+        The forest.
+    orders : sequence of intp arrays
+        Trees as they are taken: in the end, and in each fold.
     rows : Rows
         The rows that choose and refit.
     limits : tuple of int
         Nodes that may stay.
     growth, C : tuples of float
-        What to try, C rising; see `LeafCut.of` and `refit_leaves`.
+        What to try, C rising; see `LeafCutter.cut` and `refit_leaves`.
     folds : sequence of (train, test)
         Numbers of rows; those that no fold tests judge nothing, and those that several test count once for each.
     n_threads : int, default=1
         Folds that are fitted at a time; the result does not depend on it.
     """
-    tested = np.concatenate([test for _, test in folds])
-    weight = np.ones(len(tested)) if rows.weight is None else rows.weight[tested]
-    steps = []
     with ThreadPoolExecutor(n_threads) as pool:
-
-        def judged(cut: LeafCut, each: float, c: float) -> LeafStep:
-            probability = np.concatenate(list(pool.map(lambda fold: _held_out(cut, rows, fold, c), folds)))
-            share = probability[np.arange(len(tested)), rows.y[tested]]
-            loss = -np.log(np.maximum(share, np.finfo(float).tiny))
-            right = probability.argmax(axis=1) == rows.y[tested]
-            return LeafStep(cut, each, c, _mean(loss[judging], weight[judging]), _mean(right[judging], weight[judging]))
-
+        steps = []
         for limit in limits:
-            cuts = {(cut := LeafCut.of(forest, weights, limit, each)).n_trees: (cut, each) for each in reversed(growth)}
-            judging = _judging(rows, min(cuts))[tested]
-            tried = [_walk([partial(judged, *cut, c) for c in C]) for _, cut in sorted(cuts.items())]
+            ways = [_Way(each, [cutter.cut(order, limit, each) for order in orders]) for each in growth]
+            judging = _judging(ways, rows, folds)
+            tried = [_walk([partial(_judged, way, rows, folds, judging, c, pool) for c in C]) for way in ways]
             steps.append(min(tried, key=lambda step: step.log_loss))
     return LeafPath(tuple(steps))
 
 
-def _judging(rows: Rows, n_trees: int) -> Mask:
-    """Rows that at least one of the first trees may be asked about; of others a small committee knows nothing."""
-    if rows.asked is None:
-        return np.ones(len(rows), dtype=bool)
-    some: Mask = np.asarray(rows.asked[:, :n_trees].any(axis=1))
-    return some if some.any() else ~some
+class _Way(NamedTuple):
+    """How much too large trees are taken, and their cuts: in the end, and in each fold."""
+
+    growth: float
+    cuts: list[LeafCut]
 
 
-def _mean(values: NDArray[Any], weight: F64) -> float:
-    return float(np.average(values, weights=weight))
+def _judging(ways: list[_Way], rows: Rows, folds: Sequence[Fold]) -> list[Mask]:
+    """Rows of each fold that every way has a tree to ask about; of others the smallest committee knows nothing."""
+    masks = []
+    for i, (_, test) in enumerate(folds):
+        held = rows.select(test)
+        judging = np.logical_and.reduce([way.cuts[1 + i].judges(held) for way in ways])
+        masks.append(judging if judging.any() else ~judging)
+    return masks
+
+
+def _judged(
+    way: _Way, rows: Rows, folds: Sequence[Fold], judging: list[Mask], C: float, pool: ThreadPoolExecutor
+) -> LeafStep:
+    """What a way with one C does on the folds."""
+    held_out = pool.map(partial(_held_out, rows, C), folds, way.cuts[1:], judging)
+    loss, right, weight = (np.concatenate(part) for part in zip(*held_out, strict=True))
+    mean_loss, accuracy = (float(np.average(each, weights=weight)) for each in (loss, right))
+    return LeafStep(way.cuts[0], way.growth, C, mean_loss, accuracy)
+
+
+def _held_out(rows: Rows, C: float, fold: Fold, cut: LeafCut, judging: Mask) -> tuple[F64, Mask, F64]:
+    """Log loss of a fold's rows by the votes that the others give, which are right, and their weights."""
+    train, test = fold
+    held = rows.select(test[judging])
+    value = cut.refit(rows.select(train), C, CHOOSING)
+    probability = LINK.probability(cut.design(held).score(value))
+    loss = -np.log(np.maximum(probability[np.arange(len(held)), held.y], np.finfo(float).tiny))
+    return loss, probability.argmax(axis=1) == held.y, np.ones(len(held)) if held.weight is None else held.weight
 
 
 def _walk(ways: list[Callable[[], LeafStep]]) -> LeafStep:
@@ -167,10 +182,3 @@ def _walk(ways: list[Callable[[], LeafStep]]) -> LeafStep:
         if at != start:
             break
     return best
-
-
-def _held_out(cut: LeafCut, rows: Rows, fold: tuple[Index, Index], C: float) -> F64:
-    """Class probabilities of a fold's rows, by the votes that the others give."""
-    train, test = fold
-    value = cut.refit(rows.select(train), C, CHOOSING)
-    return LINK.probability(cut.design(rows.select(test)).score(value))

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from committee.bagging.unseen_rows import unseen_rows
 from committee.parallel import N_JOBS, n_threads
 from committee.pruning.cut_forest import cut_forest
-from committee.pruning.leaf_cut import Rows, trees_within
+from committee.pruning.leaf_cut import LeafCutter, Rows, trees_within
 from committee.pruning.leaf_path import LINK, LeafPath, leaf_path
 from committee.pruning.scikit_forest import scikit_forest
 from committee.pruning.tree_nodes import TreeNodes, node_votes
@@ -36,13 +36,15 @@ SHORTER = 0.5
 
 
 class _Given(NamedTuple):
-    """What `fit` is given, checked: matrix, class numbers, weights, and which trees have not seen which rows."""
+    """What `fit` is given, checked: which rows count, which trees have not seen which rows, and are right on them."""
 
     matrix: F64
     numbers: Index
     weight: F64
-    asked: Mask | None
     weighted: bool
+    counted: Index
+    asked: Mask | None
+    right: Mask | None
 
 
 class LeafReweighter(TrainedEnsembleClassifier):
@@ -201,26 +203,34 @@ class LeafReweighter(TrainedEnsembleClassifier):
         refuse_missing(ensemble, committee, X)
         forest = _trees(committee)
         limits = self._limits(forest)
-        given = self._given(ensemble, committee, X, y, sample_weight)
-        order = self._order(committee, forest, given)
-        forest = forest[order]
-        # votes of trees that no cut takes are not asked for
-        order = order[: max(trees_within(forest, limits[0], each) for each in growth)]
-        forest, weights = forest[: len(order)], committee.weights[order]
-        rows, counted = self._rows_of(forest, order, given)
-        folds = self._folds(X, y, counted)
+        given = self._given(ensemble, committee, forest, X, y, sample_weight)
+        folds = self._folds(X, y, given.counted)
+        rows_of = [given.counted, *(given.counted[train] for train, _ in folds)]
+        orders = [_order(committee.weights, given, rows) for rows in rows_of]
+        most = [trees_within(forest.n_nodes[order], limits[0], max(growth)) for order in orders]
+        # trees that no cut takes are left out
+        taken = np.unique(np.concatenate([order[:K] for order, K in zip(orders, most, strict=True)]))
+        place = np.cumsum(np.isin(np.arange(len(forest)), taken)) - 1
+        orders = [place[order[:K]] for order, K in zip(orders, most, strict=True)]
+        forest, weights = forest[taken], committee.weights[taken]
+        rows = self._rows_of(forest, taken, given)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # a few digits fewer are no other model
-            path = leaf_path(forest, weights, rows, limits, growth, C, folds, n_threads(self.n_jobs))
+            cutter = LeafCutter.of(forest, weights)
+            path = leaf_path(cutter, orders, rows, limits, growth, C, folds, n_threads(self.n_jobs))
             step = path.steps[path.chosen(self.min_gain)]
             value = step.cut.refit(rows, step.C)
         # all that could fail has been done
         table = self._take_columns(ensemble, committee, X)
-        K = step.cut.n_trees
+        trees = step.cut.trees
         self.committee_ = Committee(
-            cut_forest(forest[:K], step.cut.stands, value), np.full(K, 1.0 / K), committee.classes, LINK, table
+            cut_forest(forest, step.cut.stands, value)[trees],
+            np.full(len(trees), 1.0 / len(trees)),
+            committee.classes,
+            LINK,
+            table,
         )
-        self.classes_, self.voters_, self.path_ = committee.classes, order[:K], path
+        self.classes_, self.voters_, self.path_ = committee.classes, taken[trees], path
         self.C_, self.growth_ = step.C, step.growth
         self.n_nodes_before_, self.nbytes_before_ = committee.n_nodes, committee.nbytes
         self.n_voters_before_ = committee.n_voters
@@ -245,7 +255,13 @@ class LeafReweighter(TrainedEnsembleClassifier):
         return tuple(limits)
 
     def _given(
-        self, ensemble: Any, committee: Committee, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+        self,
+        ensemble: Any,
+        committee: Committee,
+        forest: Forest,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
     ) -> _Given:
         """The rows as they were given, checked."""
         numbers = committee._class_index(y)
@@ -253,41 +269,33 @@ class LeafReweighter(TrainedEnsembleClassifier):
         if len(matrix) != len(numbers):
             raise ValueError(f"y has {len(numbers)} labels; X has {len(matrix)} rows.")
         weight = np.ones(len(numbers)) if sample_weight is None else row_weights(sample_weight, len(numbers))
-        asked = unseen_rows(ensemble, committee.n_voters, y, sample_weight) if self.on == "oob" else None
-        return _Given(matrix, numbers, weight, asked, sample_weight is not None)
-
-    def _order(self, committee: Committee, forest: Forest, given: _Given) -> Index:
-        """Trees that were drawn alike by how often they are right on rows that they have not seen; others by weight."""
-        if given.asked is None:
-            return np.argsort(-np.abs(committee.weights), kind="stable").astype(np.intp)
-        right = np.empty(len(forest))
-        for t in range(len(forest)):
-            rows = given.asked[:, t] & (given.weight > 0.0)
-            tree = forest[t : t + 1]
-            votes = node_votes(tree, TreeNodes.of(tree))
-            says = (votes[:, 0] > 0.0) if votes.shape[1] == 1 else votes.argmax(axis=1)
-            names = says[tree.apply(given.matrix[rows], n_threads(self.n_jobs))[:, 0]]
-            right[t] = np.average(names == given.numbers[rows], weights=given.weight[rows]) if rows.any() else 0.0
-        return np.argsort(-right, kind="stable").astype(np.intp)
-
-    def _rows_of(self, forest: Forest, order: Index, given: _Given) -> tuple[Rows, Mask]:
-        """The rows that count, each with the leaves that it falls into, and which they are."""
-        counted = given.weight > 0.0
-        asked = None if given.asked is None else given.asked[:, order]
-        if asked is not None:
+        counted, asked, right = weight > 0.0, None, None
+        if self.on == "oob":
+            asked = unseen_rows(ensemble, committee.n_voters, y, sample_weight)
             counted &= asked.any(axis=1)
-        if len(np.unique(given.numbers[counted])) < 2:
+            right = np.zeros_like(asked)
+            for t in range(len(forest)):
+                tree = forest[t : t + 1]
+                votes = node_votes(tree, TreeNodes.of(tree))
+                names = (votes[:, 0] > 0.0) if votes.shape[1] == 1 else votes.argmax(axis=1)
+                rows = asked[:, t]
+                right[rows, t] = names[tree.apply(matrix[rows], n_threads(self.n_jobs))[:, 0]] == numbers[rows]
+        if len(np.unique(numbers[counted])) < 2:
             raise ValueError("y holds fewer than two classes in the rows that count; votes need two to tell apart.")
+        return _Given(matrix, numbers, weight, sample_weight is not None, np.flatnonzero(counted), asked, right)
+
+    def _rows_of(self, forest: Forest, taken: Index, given: _Given) -> Rows:
+        """The rows that count, with the leaves of these trees that they fall into."""
+        counted = given.counted
         leaf = forest.apply(given.matrix[counted], n_threads(self.n_jobs)) + forest.offset[:-1].astype(np.int32)
-        rows = Rows(
+        return Rows(
             leaf,
-            None if asked is None else asked[counted],
+            None if given.asked is None else given.asked[np.ix_(counted, taken)],
             given.numbers[counted],
             given.weight[counted] if given.weighted else None,
         )
-        return rows, counted
 
-    def _folds(self, X: Any, y: ArrayLike, counted: Mask) -> list[tuple[Index, Index]]:
+    def _folds(self, X: Any, y: ArrayLike, counted: Index) -> list[tuple[Index, Index]]:
         """The folds, as numbers among the rows that count."""
         if isinstance(self.cv, Integral):
             labels = np.asarray(y)[counted]
@@ -295,9 +303,10 @@ class LeafReweighter(TrainedEnsembleClassifier):
             kind = StratifiedKFold if least >= self.cv else KFold
             folds = kind(min(int(self.cv), len(labels)), shuffle=True, random_state=self.random_state)
             return list(folds.split(labels, labels))
-        place = np.cumsum(counted) - 1
+        place = np.full(len(np.asarray(y)), -1, dtype=np.intp)
+        place[counted] = np.arange(len(counted))
         split = check_cv(self.cv, y, classifier=True).split(X, y)
-        folds_of = [tuple(place[part[counted[part]]] for part in map(np.asarray, fold)) for fold in split]
+        folds_of = [tuple(at[at >= 0] for at in (place[part] for part in fold)) for fold in split]
         if not folds_of or any(not len(train) or not len(test) for train, test in folds_of):
             raise ValueError(f"cv={self.cv!r} has no folds, or one without rows that count; give others.")
         return folds_of
@@ -326,6 +335,15 @@ def _trees(committee: Committee) -> Forest:
             "voters with MarginReweighter and its prune."
         )
     return committee.voters
+
+
+def _order(weights: F64, given: _Given, rows: Index) -> Index:
+    """Trees that were drawn alike by how often they are right on rows that they have not seen; others by weight."""
+    worth = np.abs(weights)
+    if given.asked is not None and given.right is not None:
+        weight = given.weight[rows]
+        worth = (weight @ given.right[rows]) / np.maximum(weight @ given.asked[rows], np.finfo(float).tiny)
+    return np.argsort(-worth, kind="stable").astype(np.intp)
 
 
 def _positive(name: str, values: Any, least: float) -> tuple[float, ...]:

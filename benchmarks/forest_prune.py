@@ -1,0 +1,145 @@
+"""ForestPrune, as its paper describes it: a rival for `bench_pruning`.
+
+B. Liu, R. Mazumder (2023). ForestPrune: compact depth-pruned tree ensembles. AISTATS. Each tree is cut at a depth of
+its own, 0 for trees that go. The depths least
+
+    mean_i (y_i - mean_t f_t,d_t(x_i))^2 + price sum_t nodes_t(d_t),
+
+by block coordinate descent: one tree's depth after the other is made the best beside those of all others, until none
+changes, with one price after the other. What is left is polished by a ridge regression on the trees. All training rows
+speak of all trees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import RidgeCV
+
+from benchmarks.cut_trees import CutTrees
+from committee.pruning.tree_nodes import TreeNodes
+
+F64 = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+SWEEPS = 30
+HALVINGS = 12
+"""Of the range of prices, on a logarithmic scale, for each limit."""
+CHEAPEST = 1e-9
+"""Least price of a node, beside the mean squared error of no trees."""
+RIDGES = tuple(10.0 ** np.arange(-3, 4))
+
+
+def forest_prune(
+    nodes: TreeNodes, votes: F64, leaf: Index, y: NDArray[np.bool_], limits: Sequence[int]
+) -> list[CutTrees]:
+    """The forest cut to each limit of nodes.
+
+    Parameters
+    ----------
+    nodes : TreeNodes
+        Of T trees.
+    votes : float64 array (N,)
+        What the nodes say, from -1 to 1; an inner node what its training rows say.
+    leaf : intp array (n, T)
+        Leaves of the training rows.
+    y : bool array (n,)
+        Second class or not.
+    limits : sequence of int
+        Falling.
+    """
+    depth = _depths(nodes)
+    at_depth = _at_each_depth(nodes, votes, leaf, depth)
+    sizes = _sizes(nodes, depth)
+    label = np.where(y, 1.0, -1.0)
+    chosen = np.full(nodes.n_trees, sizes.shape[1] - 1)
+    found = []
+    for limit in limits:
+        chosen = _depths_within(at_depth, sizes, label - label.mean(), chosen, limit)
+        found.append(_polished(nodes, votes, leaf, label, depth, chosen, int(_total(sizes, chosen))))
+    return found
+
+
+def _depths(nodes: TreeNodes) -> Index:
+    depth = np.zeros(len(nodes), dtype=np.intp)
+    for children, parents in nodes.downwards():
+        depth[children] = depth[parents] + 1
+    return depth
+
+
+def _sizes(nodes: TreeNodes, depth: Index) -> Index:
+    """Nodes of each tree when it ends at each depth, ``(T, depths)``; none at depth 0."""
+    tree = np.repeat(np.arange(nodes.n_trees), np.diff(nodes.offset))
+    depths = int(depth.max()) + 1
+    sizes: Index = np.bincount(tree * depths + depth, minlength=nodes.n_trees * depths).reshape(-1, depths).cumsum(1)
+    sizes[:, 0] = 0
+    return sizes
+
+
+def _at_each_depth(nodes: TreeNodes, votes: F64, leaf: Index, depth: Index) -> NDArray[np.float32]:
+    """What each tree adds to the mean when it ends at each depth, less what its root says: ``(T, depths, n)``."""
+    node = leaf.T.copy()
+    said = np.empty((nodes.n_trees, int(depth.max()) + 1, len(leaf)), dtype=np.float32)
+    for d in range(said.shape[1] - 1, -1, -1):
+        node = np.where(depth[node] > d, nodes.parent[node], node)
+        said[:, d] = votes[node]
+    said -= said[:, :1].copy()
+    return said / np.float32(nodes.n_trees)
+
+
+def _depths_within(said: NDArray[np.float32], sizes: Index, target: F64, start: Index, limit: int) -> Index:
+    """The lowest price of a node at which at most `limit` are left, and the depths at it."""
+    high = float((target**2).mean())
+    low = CHEAPEST * high
+    squares = np.einsum("tdi,tdi->td", said, said, dtype=np.float64)
+    best, depths = np.zeros_like(start), start
+    for _ in range(HALVINGS):
+        price = np.sqrt(low * high)
+        depths = _descent(said, squares, sizes, target, depths, price)
+        if _total(sizes, depths) <= limit:
+            high = price
+            if _total(sizes, depths) >= _total(sizes, best):
+                best = depths
+        else:
+            low = price
+    return best
+
+
+def _descent(said: NDArray[np.float32], squares: F64, sizes: Index, target: F64, start: Index, price: float) -> Index:
+    """Block coordinate descent over the trees in turn."""
+    cost = squares + len(target) * price * sizes
+    depths = start.copy()
+    T = np.arange(len(depths))
+    rest = target.astype(np.float32) - said[T, depths].sum(axis=0)
+    for _ in range(SWEEPS):
+        before = depths.copy()
+        for t in T:
+            alone = rest + said[t, depths[t]]
+            depths[t] = np.argmin(cost[t] - 2.0 * (said[t] @ alone))
+            rest = alone - said[t, depths[t]]
+        if (depths == before).all():
+            break
+    return depths
+
+
+def _total(sizes: Index, depths: Index) -> int:
+    return int(sizes[np.arange(len(depths)), depths].sum())
+
+
+def _polished(
+    nodes: TreeNodes, votes: F64, leaf: Index, label: F64, depth: Index, depths: Index, n_nodes: int
+) -> CutTrees:
+    """Weights of the trees that are left; the score is an estimate of the label, from -1 to 1."""
+    limit = np.repeat(depths, np.diff(nodes.offset))
+    stands = nodes.stand_ins((nodes.left >= 0) & (depth < limit))
+    value = np.zeros(len(nodes))
+    kept = np.flatnonzero(depths > 0)
+    if not len(kept):
+        return CutTrees(stands, value, float(label.mean()), n_nodes)
+    model = RidgeCV(RIDGES).fit(votes[stands[leaf[:, kept]]], label)
+    weight = np.zeros(nodes.n_trees)
+    weight[kept] = model.coef_
+    value = np.repeat(weight, np.diff(nodes.offset)) * votes
+    return CutTrees(stands, value, float(model.intercept_), n_nodes)
