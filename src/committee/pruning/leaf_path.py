@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,16 +41,25 @@ class LeafStep:
         How many times too large the trees were before.
     C : float
         Of the leaves' new votes.
-    log_loss, accuracy : float
+    log_loss : float
         Of rows of other folds, each judged by the trees that have not seen it; rows that a cut with the same limit has
         no tree to ask about are left out.
+    right : float64 array
+        Which of these rows were right, 1 or 0; NaN for those left out.
+    accuracy : float
+        That of the path's first cut, less what this one loses on the rows that both judge: small cuts judge few, which
+        may be easy ones.
+    accuracy_error : float
+        Standard error of what is lost; 0 for the first.
     """
 
     cut: LeafCut
     growth: float
     C: float
     log_loss: float
+    right: F64
     accuracy: float
+    accuracy_error: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +75,14 @@ class LeafPath:
     steps: tuple[LeafStep, ...]
 
     def chosen(self, min_gain: float | None) -> int:
-        """The smallest that is less than `min_gain` of accuracy below the best; None: the first."""
+        """The smallest that is less than `min_gain` of accuracy below the best; None: the first.
+
+        Accuracies count less their standard errors, as the smallest cuts are judged by few rows.
+        """
         if min_gain is None:
             return 0
-        best = max(step.accuracy for step in self.steps)
-        return max(i for i, step in enumerate(self.steps) if best - step.accuracy < min_gain or i == 0)
+        sure = [step.accuracy - step.accuracy_error for step in self.steps]
+        return max(i for i, accuracy in enumerate(sure) if max(sure) - accuracy < min_gain or i == 0)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.table()})"
@@ -83,7 +95,7 @@ class LeafPath:
             "n_nodes": [step.cut.n_nodes for step in self.steps],
             "n_trees": [len(step.cut.trees) for step in self.steps],
         }
-        for name in ("growth", "C", "log_loss", "accuracy"):
+        for name in ("growth", "C", "log_loss", "accuracy", "accuracy_error"):
             columns[name] = [getattr(step, name) for step in self.steps]
         return pl.DataFrame(columns)
 
@@ -128,7 +140,28 @@ def leaf_path(
             judging = _judging(ways, rows, folds)
             tried = [_walk([partial(_judged, way, rows, folds, judging, c, pool) for c in C]) for way in ways]
             steps.append(min(tried, key=lambda step: step.log_loss))
-    return LeafPath(tuple(steps))
+    weight = _weights(rows, folds)
+    return LeafPath((steps[0], *(_beside(steps[0], step, weight) for step in steps[1:])))
+
+
+def _weights(rows: Rows, folds: Sequence[Fold]) -> F64:
+    tested = np.concatenate([test for _, test in folds])
+    return np.ones(len(tested)) if rows.weight is None else rows.weight[tested]
+
+
+def _beside(first: LeafStep, step: LeafStep, weight: F64) -> LeafStep:
+    """The step with its accuracy told by the rows that the first one judges too."""
+    lost = first.right - step.right
+    mean = _mean(lost, weight)
+    share = np.where(np.isfinite(lost), weight, 0.0) / weight[np.isfinite(lost)].sum()
+    error = float(np.sqrt(np.nansum((share * (lost - mean)) ** 2)))
+    return replace(step, accuracy=first.accuracy - mean, accuracy_error=error)
+
+
+def _mean(values: F64, weight: F64) -> float:
+    """Weighted mean of the values that are there."""
+    there = np.isfinite(values)
+    return float(np.average(values[there], weights=weight[there]))
 
 
 class _Way(NamedTuple):
@@ -153,19 +186,21 @@ def _judged(
 ) -> LeafStep:
     """What a way with one C does on the folds."""
     held_out = pool.map(partial(_held_out, rows, C), folds, way.cuts[1:], judging)
-    loss, right, weight = (np.concatenate(part) for part in zip(*held_out, strict=True))
-    mean_loss, accuracy = (float(np.average(each, weights=weight)) for each in (loss, right))
-    return LeafStep(way.cuts[0], way.growth, C, mean_loss, accuracy)
+    loss, right = (np.concatenate(part) for part in zip(*held_out, strict=True))
+    weight = _weights(rows, folds)
+    return LeafStep(way.cuts[0], way.growth, C, _mean(loss, weight), right, _mean(right, weight))
 
 
-def _held_out(rows: Rows, C: float, fold: Fold, cut: LeafCut, judging: Mask) -> tuple[F64, Mask, F64]:
-    """Log loss of a fold's rows by the votes that the others give, which are right, and their weights."""
+def _held_out(rows: Rows, C: float, fold: Fold, cut: LeafCut, judging: Mask) -> tuple[F64, F64]:
+    """Log loss of a fold's rows by the votes that the others give, and which are right; NaN where none judges."""
     train, test = fold
     held = rows.select(test[judging])
     value = cut.refit(rows.select(train), C, CHOOSING)
     probability = LINK.probability(cut.design(held).score(value))
-    loss = -np.log(np.maximum(probability[np.arange(len(held)), held.y], np.finfo(float).tiny))
-    return loss, probability.argmax(axis=1) == held.y, np.ones(len(held)) if held.weight is None else held.weight
+    loss, right = np.full((2, len(test)), np.nan)
+    loss[judging] = -np.log(np.maximum(probability[np.arange(len(held)), held.y], np.finfo(float).tiny))
+    right[judging] = probability.argmax(axis=1) == held.y
+    return loss, right
 
 
 def _walk(ways: list[Callable[[], LeafStep]]) -> LeafStep:

@@ -68,8 +68,8 @@ class LeafReweighter(TrainedEnsembleClassifier):
     max_nodes : float or int, default=0.1
         Nodes that stay: a share (0, 1] of the ensemble's, which leaves at least 3 of them, or a number of at least 3.
     min_gain : float, default=None
-        Limits are halved from `max_nodes` on, and the smallest is taken whose accuracy on held-out folds is less than
-        this below the best one's. None: `max_nodes`, no other limit is tried.
+        Limits are halved from `max_nodes` on, and the smallest is taken whose accuracy on held-out folds, less its
+        standard error, is less than this below the best one's. None: `max_nodes`, no other limit is tried.
     on : {"oob", "train", "validation"}, default="oob"
         What `fit` is given. "oob": the rows that the ensemble was trained on; it must know, or be able to tell again,
         which voter saw which. "validation": rows that it has not seen. "train": the training rows of an ensemble whose
