@@ -17,6 +17,8 @@ from committee import (
     AdaBoostClassifier,
     Committee,
     GradientBoostingClassifier,
+    LeafReweighter,
+    MarginReweighter,
     RandomForestClassifier,
     SBPMTClassifier,
     SubaggingClassifier,
@@ -194,6 +196,47 @@ def test_rows_that_all_voters_have_seen_are_no_other_rows():
         assert not losses.unseen.any(axis=1).all()
         with pytest.raises(ValueError, match="is not the one that ensemble remembers"):
             certify(model, X[::-1], y[::-1], on="oob")
+
+
+def coins(n, seed):
+    """Labels that nothing tells: no vote errs on less than half of new rows."""
+    random = np.random.default_rng(seed)
+    return random.normal(size=(n, 4)), random.integers(0, 2, n)
+
+
+def test_leaves_that_have_their_votes_from_rows_out_of_bag_are_refused():
+    X, y = coins(400, 0)
+    reserved = forest(reserve=0.2).fit(X, y)
+    small = LeafReweighter(reserved, max_nodes=0.3, C=(10.0,)).fit(X, y)
+    assert 1 - small.score(X[reserved.reserved_rows_], y[reserved.reserved_rows_]) < 0.25
+    for model in (small, MarginReweighter(small, "doom").fit(X, y)):
+        with pytest.raises(ValueError, match="LeafReweighter with on='oob', whose leaves have their votes from"):
+            certify(model, X, y, on="oob")
+    others = LeafReweighter(reserved, max_nodes=0.3, on="validation").fit(*coins(400, 1))
+    assert certify(others, X, y, on="oob")["test_set"].value > 0.5
+    assert certify(small, *coins(400, 2))["test_set"].value > 0.5
+
+
+def test_rows_by_which_weights_were_found_are_no_test_set_and_the_voters_are_those_of_the_ensemble():
+    X, y = coins(400, 0)
+    reserved = forest(reserve=0.2).fit(X, y)
+    by_these = MarginReweighter(reserved, "doom", on="oob").fit(X, y)
+    assert by_these.committee_.n_voters < 60
+    losses = VoterLosses.of(by_these, X, y, on="oob")
+    assert not losses.untouched.any() and losses.ln_prior == np.log(reserved.committee_.n_voters)
+    assert "test_set" not in certify(by_these, X, y, on="oob").bounds
+    by_others = MarginReweighter(reserved, "doom", on="validation").fit(*coins(400, 1))
+    losses = VoterLosses.of(by_others, X, y, on="oob")
+    assert losses.untouched.sum() >= 80 and losses.ln_prior == np.log(by_others.committee_.n_voters)
+
+
+def test_draws_by_weight_are_refused_below_new_weights_too():
+    X, y = CANCER
+    theirs = TheirForest(20, random_state=0).fit(X, y, sample_weight=1.0 + y)
+    if theirs.__dict__.get("_sample_weight") is None:
+        return  # scikit-learn before 1.9 draws all alike
+    with pytest.raises(ValueError, match="drew rows of greater weight more often"):
+        certify(MarginReweighter(theirs, "doom", on="oob").fit(X, y), X, y, on="oob")
 
 
 def test_unseen_rows_of_a_committee_are_unknown():

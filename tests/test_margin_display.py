@@ -207,3 +207,8 @@ def test_a_single_row_and_many_rows():
 def test_refused(given, match):
     with pytest.raises(ValueError, match=match):
         MarginChangeDisplay(**{"before": [0.1, 0.2], "after": [0.1, 0.2]} | given)
+
+
+def test_classifiers_without_names_are_sent_to_the_other_door():
+    with pytest.raises(TypeError, match="estimators is a list; give a mapping"):
+        MarginDisplay.from_estimators([], [[0.0]], [0])

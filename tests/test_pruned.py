@@ -24,6 +24,14 @@ def test_each_level_is_its_class_and_the_forest_stays_as_it_is():
     assert pickle.dumps(FOREST) == before
 
 
+@pytest.mark.parametrize("level", ["leaf", "voter"])
+def test_what_is_small_is_small_in_a_pickle_too(level):
+    small = prune(FOREST, X, y, level=level, max_nodes=0.1, min_gain=0.02)
+    stored = pickle.dumps(small)
+    assert len(stored) < 0.25 * len(pickle.dumps(FOREST))
+    assert_array_equal(pickle.loads(stored).decision_function(X), small.decision_function(X))
+
+
 def test_a_limit_of_voters_is_the_only_one():
     ten = prune(FOREST, X, y, level="voter", max_voters=10)
     by_hand = MarginReweighter(FOREST, "doom", on="oob").fit(X, y).prune(max_voters=10)

@@ -471,6 +471,14 @@ def test_real_rows():
     assert model.score(b, lb) > forest.score(b, lb) - 0.02
 
 
+@pytest.mark.parametrize("kind", [RandomForestClassifier, committee.RandomForestClassifier])
+def test_an_ensemble_that_remembers_its_rows_knows_them_in_another_order(kind):
+    forest = kind(30, oob_score=True, random_state=0).fit(X, y)
+    LeafReweighter(forest, C=1.0, growth=1.0).fit(X, y)
+    with pytest.raises(ValueError, match="is not the one that ensemble remembers"):
+        LeafReweighter(forest, C=1.0, growth=1.0).fit(X[::-1], y[::-1])
+
+
 def test_folds_of_the_users():
     splits = list(StratifiedKFold(3).split(X_new, y_new))
     by_splitter = LeafReweighter(FOREST, on="validation", cv=StratifiedKFold(3)).fit(X_new, y_new)

@@ -59,7 +59,7 @@ def prune(
     Returns
     -------
     LeafReweighter or MarginReweighter
-        Fitted.
+        Fitted. Its `ensemble` is its own small committee, so that it takes no more room than that.
 
     Raises
     ------
@@ -87,7 +87,9 @@ def prune(
             )
         assert max_nodes is not None
         leaves = LeafReweighter(ensemble, max_nodes=max_nodes, min_gain=min_gain, on=on, n_jobs=n_jobs)
-        return leaves.fit(X, y, sample_weight)
+        leaves.fit(X, y, sample_weight)
+        leaves.ensemble = leaves.committee_  # smaller in memory and in files too
+        return leaves
     if level == "voter":
         weights = MarginReweighter(ensemble, objective, on=on, n_jobs=n_jobs).fit(X, y, sample_weight)
         return weights.prune(max_voters, min_gain, max_nodes=max_nodes)

@@ -28,6 +28,7 @@ class TrainedEnsembleClassifier(MetaEstimatorMixin, CommitteeClassifier):  # typ
 
     _trained_parameters: ClassVar[tuple[str, ...]] = ("ensemble",)
     ensemble: Any
+    on: Any  # which rows fit was given: those that the ensemble was trained on, or others
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters; the frozen ensemble's own are not among them."""

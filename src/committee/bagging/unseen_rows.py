@@ -159,7 +159,8 @@ def untouched_rows(ensemble: Any, unseen: Mask) -> Mask:
 
     To the vote as a whole they are what held-out rows are. A forest has them by its `reserve`; few voters, or small
     draws, may happen to leave some. As draws do not look at the rows, what is left is a sample like any other. Rows by
-    whose out-of-bag votes the number of trees was chosen do not count.
+    whose out-of-bag votes the number of trees was chosen do not count, nor any by which a trained ensemble has got new
+    weights.
 
     Parameters
     ----------
@@ -182,6 +183,10 @@ def untouched_rows(ensemble: Any, unseen: Mask) -> Mask:
     >>> int(untouched_rows(forest, unseen_rows(forest, 50, y)).sum())
     30
     """
+    if isinstance(ensemble, TrainedEnsembleClassifier):
+        if ensemble.on != "validation":
+            return np.zeros(len(unseen), dtype=bool)  # weights were found by them
+        return untouched_rows(ensemble._trained(), unseen)
     rows: Mask = np.asarray(unseen.all(axis=1))
     if isinstance(ensemble, RandomForestClassifier) and ensemble.n_estimators == "oob":
         reserve = np.zeros(len(rows), dtype=bool)

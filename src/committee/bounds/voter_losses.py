@@ -20,6 +20,8 @@ from committee.bagging.unseen_rows import (
 from committee.estimator import CommitteeClassifier
 from committee.margins.pair_losses import PairLosses, loss_blocks
 from committee.margins.signed_votes import SignedVotes
+from committee.pruning.leaf_reweighter import LeafReweighter
+from committee.trained_ensemble import TrainedEnsembleClassifier
 from committee.vote import Committee
 
 F64: TypeAlias = NDArray[np.float64]
@@ -124,7 +126,7 @@ class VoterLosses:
             raise ValueError("sample_weight is that of the fit, for on='oob'; held-out rows count once each.")
         unseen = untouched = candidates = None
         if on == "oob":
-            refuse_weighted_draws(ensemble)
+            refuse_weighted_draws(_first_trained(ensemble))
             unseen = unseen_rows(ensemble, committee.n_voters, y, sample_weight)
             check_against_memory(ensemble, committee, signed, unseen)
             untouched, candidates = untouched_rows(ensemble, unseen), _n_candidates(ensemble)
@@ -233,10 +235,32 @@ class VoterLosses:
         return np.asarray(w / w.sum())
 
 
+def _first_trained(ensemble: Any) -> Any:
+    """What drew the rows: below models that were made from a trained ensemble, the ensemble itself.
+
+    Raises
+    ------
+    ValueError
+        If leaves had their votes from the rows out of bag, which are then new to no tree.
+    """
+    while isinstance(ensemble, TrainedEnsembleClassifier):
+        if isinstance(ensemble, LeafReweighter) and ensemble.on != "validation":
+            raise ValueError(
+                f"ensemble is a LeafReweighter with on={ensemble.on!r}, whose leaves have their votes from the rows "
+                "that the trees had not seen: out of bag nothing is left to judge them. Use held-out rows instead."
+            )
+        ensemble = ensemble._trained()
+    return ensemble
+
+
 def _n_candidates(ensemble: Any) -> int | None:
-    """A forest that stopped by its out-of-bag curve could have kept any number of trees."""
-    chosen = isinstance(ensemble, RandomForestClassifier) and ensemble.n_estimators == "oob"
-    return int(ensemble.max_estimators) if chosen else None
+    """Voters out of which those that are left were chosen by these rows: by new weights, or an out-of-bag curve."""
+    if isinstance(ensemble, TrainedEnsembleClassifier) and ensemble.on != "validation":
+        below = ensemble._trained()
+        return _n_candidates(below) or Committee.from_estimator(below).n_voters
+    trained = _first_trained(ensemble)
+    chosen = isinstance(trained, RandomForestClassifier) and trained.n_estimators == "oob"
+    return int(trained.max_estimators) if chosen else None
 
 
 def _labels(S: F64, signed: SignedVotes) -> NDArray[np.int8]:

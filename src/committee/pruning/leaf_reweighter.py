@@ -14,7 +14,8 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from committee.bagging.unseen_rows import unseen_rows
+from committee.bagging.unseen_rows import check_against_memory, unseen_rows
+from committee.margins.signed_votes import SignedVotes
 from committee.parallel import N_JOBS, n_threads
 from committee.pruning.cut_forest import cut_forest
 from committee.pruning.leaf_cut import LeafCutter, Rows, trees_within
@@ -74,11 +75,11 @@ class LeafReweighter(TrainedEnsembleClassifier):
         What `fit` is given. "oob": the rows that the ensemble was trained on; it must know, or be able to tell again,
         which voter saw which. "validation": rows that it has not seen. "train": the training rows of an ensemble whose
         trees saw them all; their leaves' votes are then believed too much, most of all those of deep trees.
-    growth : tuple of float, default=(1.0, 2.0)
+    growth : float or tuple of float, default=(1.0, 2.0)
         How many times as large as the limit the trees may be before they are cut, out of which cross-validation
         chooses. 1: trees that stay whole.
-    C : tuple of float, default=(0.1, 0.3, 1.0, 3.0, 10.0)
-        How far the leaves' votes may leave what the trees said, out of which cross-validation chooses.
+    C : float or tuple of float, default=(0.1, 0.3, 1.0, 3.0, 10.0)
+        How far the leaves' votes may leave what the trees said; out of several cross-validation chooses.
     cv : int, splitter or iterable of (train, test), default=5
         Folds that choose; a number is of stratified folds of the rows shuffled.
     random_state : int, default=0
@@ -99,7 +100,7 @@ class LeafReweighter(TrainedEnsembleClassifier):
     n_nodes_before_, nbytes_before_, n_voters_before_ : int
         Of the ensemble.
     path_ : LeafPath
-        What was tried at each limit; not in a model file.
+        What was tried at each limit; not in a model file, nor in a pickle.
 
     Raises
     ------
@@ -138,8 +139,8 @@ class LeafReweighter(TrainedEnsembleClassifier):
         "max_nodes": [Interval(Real, 0, None, closed="neither")],
         "min_gain": [Interval(Real, 0, 1, closed="both"), None],
         "on": [StrOptions(set(get_args(Seen)))],
-        "growth": [tuple, list],
-        "C": [tuple, list],
+        "growth": [tuple, list, Real],
+        "C": [tuple, list, Real],
         "cv": ["cv_object"],
         "random_state": [Interval(Integral, 0, None, closed="left")],
         "n_jobs": N_JOBS,
@@ -155,8 +156,8 @@ class LeafReweighter(TrainedEnsembleClassifier):
         max_nodes: float = 0.1,
         min_gain: float | None = None,
         on: Seen = "oob",
-        growth: tuple[float, ...] = (1.0, 2.0),
-        C: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0, 10.0),
+        growth: float | tuple[float, ...] = (1.0, 2.0),
+        C: float | tuple[float, ...] = (0.1, 0.3, 1.0, 3.0, 10.0),
         cv: Any = 5,
         random_state: int = 0,
         n_jobs: int | None = None,
@@ -170,6 +171,11 @@ class LeafReweighter(TrainedEnsembleClassifier):
         self.cv = cv
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        state.pop("path_", None)  # its cuts are larger than the model
+        return state
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Cut the trees, and find the votes of their leaves.
@@ -272,6 +278,8 @@ class LeafReweighter(TrainedEnsembleClassifier):
         counted, asked, right = weight > 0.0, None, None
         if self.on == "oob":
             asked = unseen_rows(ensemble, committee.n_voters, y, sample_weight)
+            if sample_weight is None and getattr(ensemble, "oob_decision_function_", None) is not None:
+                check_against_memory(ensemble, committee, SignedVotes.of(committee, X, y), asked)
             counted &= asked.any(axis=1)
             right = np.zeros_like(asked)
             for t in range(len(forest)):
@@ -347,6 +355,7 @@ def _order(weights: F64, given: _Given, rows: Index) -> Index:
 
 
 def _positive(name: str, values: Any, least: float) -> tuple[float, ...]:
+    values = (values,) if isinstance(values, Real) else values
     if not values or not all(isinstance(v, Real) and least <= float(v) < np.inf and float(v) > 0.0 for v in values):
         raise ValueError(f"{name}={values!r} must be finite numbers, each {'at least 1' if least else 'above 0'}.")
     return tuple(sorted(float(v) for v in values))

@@ -153,6 +153,11 @@ class MarginDisplay:
         MarginDisplay
             Already drawn.
         """
+        if not isinstance(estimators, Mapping):
+            raise TypeError(
+                f"estimators is a {type(estimators).__name__}; give a mapping of names to classifiers, or give them "
+                "without names to from_estimator."
+            )
         return cls(
             {name: _margins(_committee(each), each, X, y, sample_weight) for name, each in estimators.items()}
         ).plot(ax)
