@@ -32,6 +32,9 @@ Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 Seen = Literal["train", "oob", "validation"]
 
+BLOCK = 4096
+"""Rows whose votes are counted at a time."""
+
 SHORTER = 0.5
 """Each limit on a path, as a share of the one before."""
 
@@ -349,8 +352,12 @@ def _order(weights: F64, given: _Given, rows: Index) -> Index:
     """Trees that were drawn alike by how often they are right on rows that they have not seen; others by weight."""
     worth = np.abs(weights)
     if given.asked is not None and given.right is not None:
-        weight = given.weight[rows]
-        worth = (weight @ given.right[rows]) / np.maximum(weight @ given.asked[rows], np.finfo(float).tiny)
+        right, asked = np.zeros(len(weights)), np.zeros(len(weights))
+        for at in range(0, len(rows), BLOCK):  # a product makes float64 of the masks
+            block = rows[at : at + BLOCK]
+            right += given.weight[block] @ given.right[block]
+            asked += given.weight[block] @ given.asked[block]
+        worth = right / np.maximum(asked, np.finfo(float).tiny)
     return np.argsort(-worth, kind="stable").astype(np.intp)
 
 
