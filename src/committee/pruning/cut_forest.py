@@ -28,11 +28,12 @@ def cut_forest(forest: Forest, stands: Index, value: F64) -> Forest:
     Forest
         Score voters. Rows reach the leaf that stands for the one they reached.
     """
-    stays = np.flatnonzero(stands == np.arange(len(stands)))
+    itself = stands == np.arange(len(stands))
+    stays = np.flatnonzero(itself)
     start = np.repeat(forest.offset[:-1], forest.n_nodes)
     place = np.full(len(stands), -1, dtype=np.int64)
     place[stays] = np.arange(len(stays))
-    sizes = np.add.reduceat((stands == np.arange(len(stands))).astype(np.int64), forest.offset[:-1])
+    sizes = np.add.reduceat(itself.astype(np.int64), forest.offset[:-1])
     offset = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     first_child = np.where(forest.left >= 0, forest.left + start, 0)
     split = (forest.left >= 0) & (place[first_child] >= 0)

@@ -21,7 +21,7 @@ from committee.pruning.cut_forest import cut_forest
 from committee.pruning.leaf_cut import LeafCutter, Rows, trees_within
 from committee.pruning.leaf_path import LINK, LeafPath, leaf_path
 from committee.pruning.scikit_forest import scikit_forest
-from committee.pruning.tree_nodes import TreeNodes, node_votes
+from committee.pruning.tree_nodes import leaf_votes
 from committee.trained_ensemble import TrainedEnsembleClassifier, refuse_missing, row_weights, trained_committee
 from committee.vote import Committee
 from committee.voters.forest import Forest
@@ -219,8 +219,7 @@ class LeafReweighter(TrainedEnsembleClassifier):
         most = [trees_within(forest.n_nodes[order], limits[0], max(growth)) for order in orders]
         # trees that no cut takes are left out
         taken = np.unique(np.concatenate([order[:K] for order, K in zip(orders, most, strict=True)]))
-        place = np.cumsum(np.isin(np.arange(len(forest)), taken)) - 1
-        orders = [place[order[:K]] for order, K in zip(orders, most, strict=True)]
+        orders = [np.searchsorted(taken, order[:K]) for order, K in zip(orders, most, strict=True)]
         forest, weights = forest[taken], committee.weights[taken]
         rows = self._rows_of(forest, taken, given)
         with warnings.catch_warnings():
@@ -285,12 +284,12 @@ class LeafReweighter(TrainedEnsembleClassifier):
                 check_against_memory(ensemble, committee, SignedVotes.of(committee, X, y), asked)
             counted &= asked.any(axis=1)
             right = np.zeros_like(asked)
-            for t in range(len(forest)):
-                tree = forest[t : t + 1]
-                votes = node_votes(tree, TreeNodes.of(tree))
-                names = (votes[:, 0] > 0.0) if votes.shape[1] == 1 else votes.argmax(axis=1)
+            votes = leaf_votes(forest)
+            names = (votes[:, 0] > 0.0) if votes.shape[1] == 1 else votes.argmax(axis=1)
+            for t, start in enumerate(forest.offset[:-1]):
                 rows = asked[:, t]
-                right[rows, t] = names[tree.apply(matrix[rows], n_threads(self.n_jobs))[:, 0]] == numbers[rows]
+                leaf = forest[t : t + 1].apply(matrix[rows], n_threads(self.n_jobs))[:, 0]
+                right[rows, t] = names[start + leaf] == numbers[rows]
         if len(np.unique(numbers[counted])) < 2:
             raise ValueError("y holds fewer than two classes in the rows that count; votes need two to tell apart.")
         return _Given(matrix, numbers, weight, sample_weight is not None, np.flatnonzero(counted), asked, right)

@@ -8,6 +8,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.tree._tree import NODE_DTYPE, Tree
 
+from committee.pruning.tree_nodes import TreeNodes, leaf_votes
 from committee.vote import Committee
 from committee.voters.forest import Forest
 
@@ -78,11 +79,7 @@ def scikit_forest(committee: Committee) -> RandomForestClassifier:
 def _shares(committee: Committee, forest: Forest) -> F64:
     """Class shares of all nodes, ``(N, K)``."""
     K = committee.n_classes
-    if forest.label is not None:
-        vote = (forest.label[:, None] == np.arange(K)).astype(np.float64)
-    else:
-        assert forest.value is not None
-        vote = np.array(forest.value)
+    vote = leaf_votes(forest)
     leaf = (forest.feature < 0)[:, None]
     weight = np.repeat(committee.weights, forest.n_nodes)[:, None]
     equal = (committee.weights == committee.weights[0]).all() and committee.weights[0] > 0.0
@@ -98,7 +95,8 @@ def _shares(committee: Committee, forest: Forest) -> F64:
 
 def _tree(forest: Forest, shares: F64, t: int, n_classes: int) -> DecisionTreeClassifier:
     nodes = slice(int(forest.offset[t]), int(forest.offset[t + 1]))
-    left = forest.left[nodes]
+    linked = TreeNodes.of(forest[t : t + 1])
+    left = linked.left
     split = left >= 0
     table = np.zeros(len(left), dtype=NODE_DTYPE)
     table["left_child"] = np.where(split, left, -1)
@@ -108,10 +106,10 @@ def _tree(forest: Forest, shares: F64, t: int, n_classes: int) -> DecisionTreeCl
     table["missing_go_to_left"] = forest.missing_left[nodes]
     table["n_node_samples"] = forest.count[nodes]
     table["weighted_n_node_samples"] = forest.weight[nodes]
-    table["impurity"] = _impurity(left, forest.gain[nodes], forest.weight[nodes])
+    table["impurity"] = _impurity(linked, forest.gain[nodes], forest.weight[nodes])
     values = np.ascontiguousarray(shares[nodes][:, None, :])
     native = Tree(forest.n_features, np.array([n_classes], dtype=np.intp), 1)
-    native.__setstate__({"max_depth": _depth(left), "node_count": len(left), "nodes": table, "values": values})
+    native.__setstate__({"max_depth": len(linked.levels), "node_count": len(left), "nodes": table, "values": values})
     tree = DecisionTreeClassifier()
     tree.tree_, tree.n_features_in_, tree.n_outputs_ = native, forest.n_features, 1
     tree.classes_, tree.n_classes_ = np.arange(n_classes, dtype=np.float64), n_classes
@@ -119,16 +117,10 @@ def _tree(forest: Forest, shares: F64, t: int, n_classes: int) -> DecisionTreeCl
     return tree
 
 
-def _impurity(left: NDArray[np.int32], gain: F64, weight: F64) -> F64:
+def _impurity(nodes: TreeNodes, gain: F64, weight: F64) -> F64:
     """What, weighted, falls by its gain at every split, from leaves of none on: importances are shares of the gain."""
-    worth = np.zeros(len(left))
-    for node in np.flatnonzero(left >= 0)[::-1]:  # children come later
-        worth[node] = worth[left[node]] + worth[left[node] + 1] + gain[node]
-    return np.divide(worth, weight, out=np.zeros(len(left)), where=weight > 0.0)
-
-
-def _depth(left: NDArray[np.int32]) -> int:
-    depth = np.zeros(len(left), dtype=np.intp)
-    for node in np.flatnonzero(left >= 0):  # parents come first
-        depth[left[node]] = depth[left[node] + 1] = depth[node] + 1
-    return int(depth.max())
+    worth = np.zeros(len(nodes))
+    for level in reversed(nodes.levels):
+        children = nodes.left[level]
+        worth[level] = worth[children] + worth[children + 1] + gain[level]
+    return np.divide(worth, weight, out=np.zeros(len(worth)), where=weight > 0.0)

@@ -107,6 +107,15 @@ class TreeNodes:
         return stands
 
 
+def leaf_votes(forest: Forest) -> F64:
+    """What the leaves say as numbers ``(N, D)``: their values, or 1 for the class that they name."""
+    if forest.value is not None:
+        return np.array(forest.value)
+    assert forest.label is not None
+    named: F64 = (forest.label[:, None] == np.arange(forest.n_classes)).astype(np.float64)
+    return named
+
+
 def node_votes(forest: Forest, nodes: TreeNodes) -> F64:
     """What each node says: at a leaf its vote, above the mean of its leaves by their training weight.
 
@@ -122,11 +131,7 @@ def node_votes(forest: Forest, nodes: TreeNodes) -> F64:
     float64 array (N, D)
         Two classes: D = 1, second class minus first. Otherwise D = K.
     """
-    if forest.value is not None:
-        vote = np.array(forest.value)
-    else:
-        assert forest.label is not None
-        vote = (forest.label[:, None] == np.arange(forest.n_classes)).astype(np.float64)
+    vote = leaf_votes(forest)
     if forest.n_classes == 2 and vote.shape[1] == 2:
         vote = vote[:, 1:] - vote[:, :1]
     weight = leaf_weight(forest, nodes)
