@@ -14,9 +14,9 @@ from benchmarks.figures import Figure, Findings, command
 from benchmarks.pairing import Spread, Work, collect, interleave, timed
 from benchmarks.tables import Table, collisions, hastie
 from committee import AdaBoostClassifier, _core
-from committee.boosting.emphasis import Discrete
 from committee.data.binning import Binned, Bins
 from committee.data.frames import TableSchema
+from committee.learners.adaboost.emphasis import Discrete
 from committee.voters.growing import GrowthLimits, grower
 
 

@@ -23,9 +23,9 @@ from benchmarks.figures import Figure, Findings, command
 from benchmarks.pairing import Spread, interleave, timed
 from benchmarks.tables import Table, collisions, hastie
 from committee import RandomForestClassifier, RandomForestRegressor, _core
-from committee.bagging.forest_trees import RowDraw, rows_where
 from committee.data.binning import Binned
 from committee.data.frames import TableSchema
+from committee.learners.bagging.forest_trees import RowDraw, rows_where
 
 JOBS = 2
 

@@ -12,7 +12,7 @@ from benchmarks.figures import Figure, Findings, command
 from benchmarks.pairing import Spread, collect, interleave, timed
 from benchmarks.tables import collisions
 from committee import LPBoostClassifier
-from committee.margins.soft_margin import SoftMargin, soft_margin
+from committee.objectives.programs.soft_margin import SoftMargin, soft_margin
 
 F64 = NDArray[np.float64]
 

@@ -16,12 +16,12 @@ from sklearn.exceptions import ConvergenceWarning
 from benchmarks.figures import Figure, Findings, command
 from benchmarks.pairing import Spread, collect, timed
 from benchmarks.tables import collisions
-from committee.margins.lines import Lines
-from committee.margins.margin_maximum import Uniform
-from committee.margins.objective import Objective, Reweighting
-from committee.margins.objectives import OBJECTIVES
-from committee.margins.signed_votes import SignedVotes
-from committee.vote import Committee
+from committee.objectives.margins import OBJECTIVES
+from committee.objectives.margins.margin_maximum import Uniform
+from committee.objectives.margins.objective import Objective, Reweighting
+from committee.objectives.programs.lines import Lines
+from committee.vote.committee import Committee
+from committee.vote.signed_votes import SignedVotes
 
 F64 = NDArray[np.float64]
 SLACK = 0.02

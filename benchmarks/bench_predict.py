@@ -12,8 +12,8 @@ from benchmarks.figures import Figure, Findings, command
 from benchmarks.pairing import Spread, Trial, Work, interleave
 from benchmarks.tables import collisions, hastie
 from committee import AdaBoostClassifier
-from committee.explain.tree_contributions import tree_contributions
-from committee.vote import Committee
+from committee.vote.committee import Committee
+from committee.vote.explain.tree_contributions import tree_contributions
 
 STUMPS, DEPTH = 200, 2
 TREES, LEAVES = 100, 31

@@ -15,11 +15,11 @@ from benchmarks.figures import Figure, Findings, command
 from benchmarks.pairing import Spread, collect, interleave, timed
 from benchmarks.tables import collisions
 from committee import QuadBoostClassifier, _core, quadboost_path
-from committee.boosting.gram_run import Schedule
-from committee.boosting.quad_voters import EveryStump, Target
-from committee.boosting.vote_penalty import Penalty
 from committee.data.binning import Binned
 from committee.data.frames import TableSchema
+from committee.learners.quadboost.gram_run import Schedule
+from committee.learners.quadboost.quad_voters import EveryStump, Target
+from committee.objectives.programs.vote_penalty import Penalty
 from committee.voters.stump_dictionary import StumpDictionary
 
 F64 = NDArray[np.float64]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import RidgeCV
 
 from benchmarks.cut_trees import CutTrees
-from committee.pruning.tree_nodes import TreeNodes
+from committee.learners.trained.tree_nodes import TreeNodes
 
 F64 = NDArray[np.float64]
 Index = NDArray[np.intp]

@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.cut_trees import CutTrees
-from committee.pruning.tree_nodes import TreeNodes
+from committee.learners.trained.tree_nodes import TreeNodes
 
 F64 = NDArray[np.float64]
 Index = NDArray[np.intp]

@@ -21,9 +21,9 @@ from benchmarks.cut_trees import CutTrees
 from benchmarks.forest_prune import forest_prune
 from benchmarks.pairing import timed
 from committee import LeafReweighter
-from committee.margins.reweighter import MarginReweighter
-from committee.pruning.tree_nodes import TreeNodes, node_votes
-from committee.vote import Committee
+from committee.learners.trained.reweighter import MarginReweighter
+from committee.learners.trained.tree_nodes import TreeNodes, node_votes
+from committee.vote.committee import Committee
 
 F64 = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import AdaBoostClassifier as ScikitLearnAdaBoost
 
 from committee import AdaBoostClassifier
-from committee.comparison import compare
+from committee.report.comparison import compare
 from committee.report.tables import verdict
 
 X, y = load_breast_cancer(return_X_y=True)

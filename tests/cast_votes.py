@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from committee.links import Softmax
-from committee.vote import Committee
+from committee.vote.committee import Committee
+from committee.vote.links.probability import Softmax
 from committee.voters.forest import Forest
 
 

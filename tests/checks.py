@@ -28,7 +28,7 @@ from sklearn.preprocessing import StandardScaler
 
 import committee
 from committee import TreeVoter
-from committee.estimator import CommitteeEstimator
+from committee.learners.base.estimator import CommitteeEstimator
 from committee.voters.forest import Forest
 from committee.voters.rounds import Rounds
 from tests.subjects import (

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from committee.nesting.growth import Growth, Leaf
-from committee.nesting.nested_fit import NestedClassifier
-from committee.nesting.weak_learners import Trained
+from committee.learners.nesting.growth import Growth, Leaf
+from committee.learners.nesting.nested_fit import NestedClassifier
+from committee.learners.nesting.weak_learners import Trained
 
 Floats = NDArray[np.float64]
 

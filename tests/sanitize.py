@@ -16,18 +16,8 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "asan"
 TESTS = (
     "tests/core",
-    *(
-        f"tests/test_{name}.py"
-        for name in (
-            "forest",
-            "rounds",
-            "model_forest",
-            "store",
-            "store_model_trees",
-            "store_regression",
-            "crafted_files",
-        )
-    ),
+    *(f"tests/voters/test_{name}.py" for name in ("forest", "rounds", "model_forest")),
+    "tests/files",
 )
 JOBS = os.environ.get("JOBS", "2")
 

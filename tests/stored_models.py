@@ -13,11 +13,11 @@ import pytest
 import safetensors.numpy
 from sklearn.base import BaseEstimator
 
-from committee.bagging.subagging import SubaggingClassifier
-from committee.boosting.adaboost import AdaBoostClassifier
-from committee.store import ModelFileError, digest, load, save
-from committee.voters.stump import AbstainingStump
-from committee.voters.tree import TreeVoter
+from committee.files.store import ModelFileError, digest, load, save
+from committee.learners.adaboost.adaboost import AdaBoostClassifier
+from committee.learners.bagging.subagging import SubaggingClassifier
+from committee.learners.trees.stump import AbstainingStump
+from committee.learners.trees.tree import TreeVoter
 
 
 def table(n: int = 120) -> tuple[pl.DataFrame, np.ndarray]:

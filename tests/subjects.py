@@ -10,7 +10,7 @@ from sklearn.base import clone, is_regressor
 from sklearn.utils import get_tags
 
 from committee.data.frames import TableSchema
-from committee.estimator import CommitteeEstimator
+from committee.learners.base.estimator import CommitteeEstimator
 
 Array = NDArray[Any]
 

@@ -93,7 +93,7 @@ def run_console(fence: Fence, page: Path, folder: Path) -> None:
         if words[0] != "committee":
             continue
         answer = subprocess.run(
-            [sys.executable, "-W", "error", "-c", "from committee.cli import main; main()", *words[1:]],
+            [sys.executable, "-W", "error", "-c", "from committee.cli.main import main; main()", *words[1:]],
             cwd=folder,
             env=ENVIRONMENT | {"COLUMNS": "100", "TERM": "dumb"},
             stdout=subprocess.PIPE,

@@ -7,63 +7,63 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from committee.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
-    from committee.bagging.sbpmt import SBPMTClassifier
-    from committee.bagging.subagging import SubaggingClassifier
-    from committee.boosting.adaboost import AdaBoostClassifier
-    from committee.boosting.arc_gv import ArcGVClassifier
-    from committee.boosting.doomboost import DOOMBoostClassifier
-    from committee.boosting.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
-    from committee.boosting.lpboost import LPBoostClassifier
-    from committee.boosting.mdboost import MDBoostClassifier
-    from committee.boosting.quadboost import QuadBoostClassifier, QuadBoostRegressor
-    from committee.boosting.quadboost_cv import QuadBoostClassifierCV
-    from committee.boosting.quadboost_path import quadboost_path
-    from committee.bounds.certify import certify
-    from committee.margins.distribution import MarginDistribution
-    from committee.margins.reweighter import MarginReweighter
-    from committee.nesting.boosting_tree import BoostingTreeClassifier
-    from committee.nesting.matryoshka import MatryoshkaClassifier
-    from committee.nesting.probabilistic_adaboost import ProbabilisticAdaBoostClassifier
-    from committee.pruned import prune
-    from committee.pruning.leaf_reweighter import LeafReweighter
-    from committee.regression_vote import RegressionCommittee
-    from committee.store import ModelFileError, load
-    from committee.vote import Committee
-    from committee.voters.probit_boost import LogitBoostClassifier, ProbitBoostClassifier
-    from committee.voters.probit_model_tree import ProbitModelTreeClassifier
-    from committee.voters.stump import AbstainingStump
-    from committee.voters.tree import TreeVoter
-    from committee.voters.tree_regressor import TreeRegressor
+    from committee.files.store import ModelFileError, load
+    from committee.learners.adaboost.adaboost import AdaBoostClassifier
+    from committee.learners.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
+    from committee.learners.bagging.sbpmt import SBPMTClassifier
+    from committee.learners.bagging.subagging import SubaggingClassifier
+    from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
+    from committee.learners.margin_boosting.arc_gv import ArcGVClassifier
+    from committee.learners.margin_boosting.doomboost import DOOMBoostClassifier
+    from committee.learners.margin_boosting.lpboost import LPBoostClassifier
+    from committee.learners.margin_boosting.mdboost import MDBoostClassifier
+    from committee.learners.nesting.boosting_tree import BoostingTreeClassifier
+    from committee.learners.nesting.matryoshka import MatryoshkaClassifier
+    from committee.learners.nesting.probabilistic_adaboost import ProbabilisticAdaBoostClassifier
+    from committee.learners.quadboost.quadboost import QuadBoostClassifier, QuadBoostRegressor
+    from committee.learners.quadboost.quadboost_cv import QuadBoostClassifierCV
+    from committee.learners.quadboost.quadboost_path import quadboost_path
+    from committee.learners.trained.certify import certify
+    from committee.learners.trained.leaf_reweighter import LeafReweighter
+    from committee.learners.trained.pruned import prune
+    from committee.learners.trained.reweighter import MarginReweighter
+    from committee.learners.trees.probit_boost import LogitBoostClassifier, ProbitBoostClassifier
+    from committee.learners.trees.probit_model_tree import ProbitModelTreeClassifier
+    from committee.learners.trees.stump import AbstainingStump
+    from committee.learners.trees.tree import TreeVoter
+    from committee.learners.trees.tree_regressor import TreeRegressor
+    from committee.vote.committee import Committee
+    from committee.vote.margin_distribution import MarginDistribution
+    from committee.vote.regression import RegressionCommittee
 
 __version__ = version("committee")
 
 LEARNERS: dict[str, str] = {
-    "AdaBoostClassifier": "committee.boosting.adaboost",
-    "GradientBoostingClassifier": "committee.boosting.gradient_boosting",
-    "GradientBoostingRegressor": "committee.boosting.gradient_boosting",
-    "RandomForestClassifier": "committee.bagging.random_forest",
-    "RandomForestRegressor": "committee.bagging.random_forest",
-    "SubaggingClassifier": "committee.bagging.subagging",
-    "SBPMTClassifier": "committee.bagging.sbpmt",
-    "ProbitModelTreeClassifier": "committee.voters.probit_model_tree",
-    "ProbitBoostClassifier": "committee.voters.probit_boost",
-    "LPBoostClassifier": "committee.boosting.lpboost",
-    "ArcGVClassifier": "committee.boosting.arc_gv",
-    "MDBoostClassifier": "committee.boosting.mdboost",
-    "DOOMBoostClassifier": "committee.boosting.doomboost",
-    "MarginReweighter": "committee.margins.reweighter",
-    "LeafReweighter": "committee.pruning.leaf_reweighter",
-    "LogitBoostClassifier": "committee.voters.probit_boost",
-    "QuadBoostClassifier": "committee.boosting.quadboost",
-    "QuadBoostClassifierCV": "committee.boosting.quadboost_cv",
-    "QuadBoostRegressor": "committee.boosting.quadboost",
-    "ProbabilisticAdaBoostClassifier": "committee.nesting.probabilistic_adaboost",
-    "BoostingTreeClassifier": "committee.nesting.boosting_tree",
-    "MatryoshkaClassifier": "committee.nesting.matryoshka",
-    "TreeVoter": "committee.voters.tree",
-    "AbstainingStump": "committee.voters.stump",
-    "TreeRegressor": "committee.voters.tree_regressor",
+    "AdaBoostClassifier": "committee.learners.adaboost.adaboost",
+    "GradientBoostingClassifier": "committee.learners.gradient.gradient_boosting",
+    "GradientBoostingRegressor": "committee.learners.gradient.gradient_boosting",
+    "RandomForestClassifier": "committee.learners.bagging.random_forest",
+    "RandomForestRegressor": "committee.learners.bagging.random_forest",
+    "SubaggingClassifier": "committee.learners.bagging.subagging",
+    "SBPMTClassifier": "committee.learners.bagging.sbpmt",
+    "ProbitModelTreeClassifier": "committee.learners.trees.probit_model_tree",
+    "ProbitBoostClassifier": "committee.learners.trees.probit_boost",
+    "LPBoostClassifier": "committee.learners.margin_boosting.lpboost",
+    "ArcGVClassifier": "committee.learners.margin_boosting.arc_gv",
+    "MDBoostClassifier": "committee.learners.margin_boosting.mdboost",
+    "DOOMBoostClassifier": "committee.learners.margin_boosting.doomboost",
+    "MarginReweighter": "committee.learners.trained.reweighter",
+    "LeafReweighter": "committee.learners.trained.leaf_reweighter",
+    "LogitBoostClassifier": "committee.learners.trees.probit_boost",
+    "QuadBoostClassifier": "committee.learners.quadboost.quadboost",
+    "QuadBoostClassifierCV": "committee.learners.quadboost.quadboost_cv",
+    "QuadBoostRegressor": "committee.learners.quadboost.quadboost",
+    "ProbabilisticAdaBoostClassifier": "committee.learners.nesting.probabilistic_adaboost",
+    "BoostingTreeClassifier": "committee.learners.nesting.boosting_tree",
+    "MatryoshkaClassifier": "committee.learners.nesting.matryoshka",
+    "TreeVoter": "committee.learners.trees.tree",
+    "AbstainingStump": "committee.learners.trees.stump",
+    "TreeRegressor": "committee.learners.trees.tree_regressor",
 }
 """Every learner and its module: what files may name, and what `committee.learner` finds."""
 
@@ -97,14 +97,14 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
 """Short names on the command line, all of classifiers: a learner, and parameters that differ from its defaults."""
 
 _OTHERS = {
-    "MarginDistribution": "committee.margins.distribution",
-    "certify": "committee.bounds.certify",
-    "Committee": "committee.vote",
-    "RegressionCommittee": "committee.regression_vote",
-    "ModelFileError": "committee.store",
-    "load": "committee.store",
-    "prune": "committee.pruned",
-    "quadboost_path": "committee.boosting.quadboost_path",
+    "MarginDistribution": "committee.vote.margin_distribution",
+    "certify": "committee.learners.trained.certify",
+    "Committee": "committee.vote.committee",
+    "RegressionCommittee": "committee.vote.regression",
+    "ModelFileError": "committee.files.store",
+    "load": "committee.files.store",
+    "prune": "committee.learners.trained.pruned",
+    "quadboost_path": "committee.learners.quadboost.quadboost_path",
 }
 
 __all__ = [

@@ -9,7 +9,7 @@ from hypothesis import given
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.boosting.vote_penalty import Penalty
+from committee.objectives.programs.vote_penalty import Penalty
 from tests.oracles import votes as oracle
 
 PENALTIES: Any = st.one_of(

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.boosting.regularised_leaf import LeafPenalty
+from committee.learners.gradient.leaf import LeafPenalty
 from tests.oracles.gradient_grow import GradientGrower as NaiveGrower
 from tests.oracles.gradient_grow import Node
 

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.boosting.regularised_leaf import LeafPenalty
+from committee.learners.gradient.leaf import LeafPenalty
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.integer]

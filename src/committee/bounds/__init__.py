@@ -5,11 +5,8 @@ from committee.bounds.binomial import binomial
 from committee.bounds.boosting_vc import boosting_probit_risk, boosting_vc, model_tree_vc_dimension
 from committee.bounds.breiman_margin import breiman_margin
 from committee.bounds.c_bound import c_bound, c_bound_pac_bayes
-from committee.bounds.certify import Certificate, certify
 from committee.bounds.ensemble_norm import Surrogate, ensemble_margin, ensemble_norm
 from committee.bounds.first_order import first_order
-from committee.bounds.fitted import for_adaboost, for_sbpmt, for_vote
-from committee.bounds.fitted_norm import for_quadboost
 from committee.bounds.held_out_errors import held_out_errors
 from committee.bounds.margin_product import exponential_loss, margin_product
 from committee.bounds.nested_trees import boosting_tree, matryoshka
@@ -23,6 +20,9 @@ from committee.bounds.tandem_weights import tandem_weights
 from committee.bounds.unlabelled_margins import unlabelled_margins
 from committee.bounds.voter_losses import VoterLosses
 from committee.bounds.voting import voting, voting_certified
+from committee.learners.trained.certify import Certificate, certify
+from committee.learners.trained.fitted_bounds import for_adaboost, for_sbpmt, for_vote
+from committee.learners.trained.fitted_norm import for_quadboost
 
 __all__ = [
     "Bound",

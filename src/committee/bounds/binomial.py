@@ -11,7 +11,7 @@ from scipy.special import betainc
 from committee.bounds.arguments import count, risk_of_failure
 from committee.bounds.result import Bound
 from committee.bounds.voter_losses import VoterLosses
-from committee.pac_bayes import Complexity, kl_inverse
+from committee.objectives.pac_bayes import Complexity, kl_inverse
 
 F64 = NDArray[np.float64]
 

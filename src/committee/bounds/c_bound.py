@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from committee.bounds.arguments import numbers, risk_of_failure
 from committee.bounds.result import Bound
 from committee.bounds.voter_losses import VoterLosses
-from committee.pac_bayes import Complexity, kl_inverse, mean_over
+from committee.objectives.pac_bayes import Complexity, kl_inverse, mean_over
 
 F64 = NDArray[np.float64]
 

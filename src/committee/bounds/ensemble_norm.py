@@ -14,7 +14,7 @@ from scipy.special import log_expit, log_ndtr
 from committee.bounds.arguments import number, numbers, risk_of_failure
 from committee.bounds.rademacher import ensemble_complexity
 from committee.bounds.result import Bound
-from committee.complexity import Complexity
+from committee.objectives.complexity import Complexity
 
 F64 = NDArray[np.float64]
 Form = Literal["empirical", "expected"]

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from committee.bounds.arguments import risk_of_failure
 from committee.bounds.result import Bound
 from committee.bounds.voter_losses import VoterLosses
-from committee.pac_bayes import Complexity, mean_over
+from committee.objectives.pac_bayes import Complexity, mean_over
 
 
 def first_order(losses: VoterLosses, weights: ArrayLike | None = None, delta: float = 0.05) -> Bound:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from committee.bounds.arguments import risk_of_failure
 from committee.bounds.result import Bound
 from committee.bounds.voter_losses import VoterLosses
-from committee.margins.tandem_bound import tandem_complexity, tandem_loss
+from committee.objectives.margins.tandem_bound import tandem_complexity, tandem_loss
 
 
 def tandem(losses: VoterLosses, weights: ArrayLike | None = None, delta: float = 0.05) -> Bound:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from committee.bounds.arguments import risk_of_failure
 from committee.bounds.voter_losses import VoterLosses
-from committee.margins.tandem_bound import least_tandem_bound
+from committee.objectives.margins.tandem_bound import least_tandem_bound
 
 F64 = NDArray[np.float64]
 
@@ -18,8 +18,8 @@ def tandem_weights(
     """Weights that minimise the tandem bound over the simplex; `tandem` of them is a valid bound.
 
     By tangents of the bound, each of which is lowered in turn, from uniform weights on; see
-    `committee.margins.tandem_bound`. ``MarginReweighter(ensemble, "tandem")`` makes a classifier of them. The result is
-    never above the bound of uniform weights, nor above that of the ensemble's own.
+    `committee.objectives.margins.tandem_bound`. ``MarginReweighter(ensemble, "tandem")`` makes a classifier of
+    them. The result is never above the bound of uniform weights, nor above that of the ensemble's own.
 
     Parameters
     ----------

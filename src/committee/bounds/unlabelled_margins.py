@@ -11,7 +11,7 @@ from committee.bounds.arguments import risk_of_failure
 from committee.bounds.first_order import first_order
 from committee.bounds.result import Bound
 from committee.bounds.voter_losses import VoterLosses
-from committee.pac_bayes import kl_inverse
+from committee.objectives.pac_bayes import kl_inverse
 
 F64 = NDArray[np.float64]
 

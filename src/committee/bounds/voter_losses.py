@@ -10,19 +10,19 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.bagging.random_forest import RandomForestClassifier
-from committee.bagging.unseen_rows import (
+from committee.learners.bagging.random_forest import RandomForestClassifier
+from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.trained.leaf_reweighter import LeafReweighter
+from committee.learners.trained.trained_ensemble import TrainedEnsembleClassifier
+from committee.learners.trained.unseen_rows import (
     check_against_memory,
     refuse_weighted_draws,
     unseen_rows,
     untouched_rows,
 )
-from committee.estimator import CommitteeClassifier
-from committee.margins.pair_losses import PairLosses, loss_blocks
-from committee.margins.signed_votes import SignedVotes
-from committee.pruning.leaf_reweighter import LeafReweighter
-from committee.trained_ensemble import TrainedEnsembleClassifier
-from committee.vote import Committee
+from committee.objectives.margins.pair_losses import PairLosses, loss_blocks
+from committee.vote.committee import Committee
+from committee.vote.signed_votes import SignedVotes
 
 F64: TypeAlias = NDArray[np.float64]
 Rows: TypeAlias = Literal["holdout", "oob"]

@@ -11,7 +11,7 @@ from scipy.special import betaln, gammaln
 
 from committee.bounds.arguments import count, number, numbers, risk_of_failure
 from committee.bounds.result import Bound
-from committee.pac_bayes import kl_inverse
+from committee.objectives.pac_bayes import kl_inverse
 
 F64 = NDArray[np.float64]
 

@@ -1,14 +1,14 @@
 """Tables, pictures and the HTML report."""
 
-from committee.report.bound_display import BoundDisplay
-from committee.report.displays import ComparisonDisplay, SizeDisplay
-from committee.report.doll_display import DollDisplay
-from committee.report.margin_change_display import MarginChangeDisplay
-from committee.report.margin_display import MarginDisplay
-from committee.report.model_displays import CoefficientMapDisplay, ContributionDisplay
-from committee.report.nest_display import NestDisplay
-from committee.report.path_display import QuadBoostPathDisplay
-from committee.report.risk_display import RiskPathDisplay
+from committee.report.displays.bound import BoundDisplay
+from committee.report.displays.comparison import ComparisonDisplay, SizeDisplay
+from committee.report.displays.doll import DollDisplay
+from committee.report.displays.margin import MarginDisplay
+from committee.report.displays.margin_change import MarginChangeDisplay
+from committee.report.displays.model_trees import CoefficientMapDisplay, ContributionDisplay
+from committee.report.displays.nest import NestDisplay
+from committee.report.displays.path import QuadBoostPathDisplay
+from committee.report.displays.risk import RiskPathDisplay
 
 __all__ = [
     "BoundDisplay",

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from committee.report.displays import ComparisonDisplay, SizeDisplay
-from committee.report.margin_display import MarginDisplay
+from committee.report.displays.comparison import ComparisonDisplay, SizeDisplay
+from committee.report.displays.margin import MarginDisplay
 from committee.report.tables import grids, measures, table_sentence, verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from committee.comparison import Comparison
+    from committee.report.comparison import Comparison
 
 __all__ = ["Picture", "data_uri", "page", "render_report"]
 
@@ -41,7 +41,7 @@ def render_report(comparison: Comparison, *, notes: Iterable[str] = ()) -> str:
     Parameters
     ----------
     comparison : Comparison
-        What `committee.comparison.compare` returned.
+        What `committee.report.comparison.compare` returned.
     notes : iterable of str, default=()
         Further remarks to show beside those of the comparison.
 
@@ -54,7 +54,7 @@ def render_report(comparison: Comparison, *, notes: Iterable[str] = ()) -> str:
     --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB
-    >>> from committee.comparison import compare
+    >>> from committee.report.comparison import compare
     >>> from committee.report.html import render_report
     >>> page = render_report(compare(*load_iris(return_X_y=True), {"bayes": GaussianNB()}))
     >>> page.splitlines()[0]

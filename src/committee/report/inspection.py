@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.names import listing
-from committee.explain.contributions import node_means
-from committee.explain.leaf_models import leaf_models
-from committee.report.model_displays import model_trees
+from committee.report.displays.model_trees import model_trees
 from committee.report.tables import Grid
+from committee.vote.explain.contributions import node_means
+from committee.vote.explain.leaf_models import leaf_models
 
 __all__ = ["describe_margins", "inspection", "score_in_words"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import isclose
 from typing import TYPE_CHECKING, Literal
 
-from committee.comparison import LEVEL, Comparison, ModelResult
+from committee.report.comparison import LEVEL, Comparison, ModelResult
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable

@@ -58,7 +58,7 @@ class TrainingRecord:
     centre : float64 array (L, q)
         Their mean design row in that weight.
     risk_fall : float64 array (T, p)
-        By how much each feature lowered each tree's mean training risk, in nats; see `committee.explain.importances`.
+        By how much each feature lowered each tree's mean training risk, in nats.
     """
 
     mass: F64

@@ -1,1 +1,0 @@
-"""Boosting: each voter is trained where the committee so far is wrong."""

@@ -1,0 +1,121 @@
+"""``committee compare``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from committee import MODELS
+from committee.cli.columns import look_at_columns
+from committee.cli.files import check_writable, write_beside
+from committee.cli.options import Categorical, Debug, Drop, Progress, Target, split_names
+from committee.cli.terminal import errors_in_one_line, notes_on_warnings, print_comparison, progress_hook, say
+from committee.report.peers import PEERS
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from committee.report.comparison import Comparison
+
+
+def compare(
+    data: Annotated[
+        Path | None,
+        typer.Argument(help="Table: CSV, TSV (also .gz), Parquet or Feather.", show_default=False),
+    ] = None,
+    target: Target = None,
+    example: Annotated[str | None, typer.Option(help="Instead of DATA: breast_cancer, digits, iris or wine.")] = None,
+    models: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="A,B", help=f"Out of {', '.join([*MODELS, *PEERS])}; by default all but abstaining_stump."
+        ),
+    ] = None,
+    folds: Annotated[int, typer.Option(help="Stratified folds.")] = 10,
+    repeats: Annotated[int, typer.Option(help="Times that folds are drawn anew.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the folds and of every model.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Processes; more than one disturb the measured times a little.")] = 1,
+    rank_by: Annotated[str, typer.Option(help="Places and tests by accuracy or log_loss.")] = "accuracy",
+    categorical: Categorical = None,
+    drop: Drop = None,
+    report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Write every figure as JSON here.")] = None,
+    progress: Progress = None,
+    debug: Debug = False,
+) -> None:
+    """Compare models on the same stratified folds of a table, and say which differences mean something."""
+    with errors_in_one_line(debug):
+        from committee.data.read import split_target
+        from committee.report.comparison import candidates
+        from committee.report.comparison import compare as run
+
+        check_writable(report, json)
+        chosen = split_names(models)
+        candidates(chosen)  # a mistyped name must not wait for the table to be read
+        frame, target, name = _table_to_compare(data, example, target, split_names(categorical), split_names(drop))
+        X, y = split_target(frame, target)
+        notes = look_at_columns(X)
+        with notes_on_warnings(), progress_hook(progress) as hook:
+            result = run(
+                X,
+                y,
+                chosen,
+                folds=folds,
+                repeats=repeats,
+                seed=seed,
+                jobs=jobs,
+                rank_by=rank_by,  # type: ignore[arg-type]
+                name=name,
+                target=target,
+                progress=hook,
+            )
+        print_comparison(result)
+        _write_comparison(result, json=json, report=report, notes=notes)
+        if all(model.error is not None for model in result.models):
+            raise ValueError("every model failed; see their errors above")
+
+
+def _table_to_compare(
+    data: Path | None,
+    example: str | None,
+    target: str | None,
+    categorical: list[str] | None,
+    drop: list[str] | None,
+) -> tuple[pl.DataFrame, str, str]:
+    """Frame, name of its label column, and name of the table."""
+    from committee.data.examples import load_example
+    from committee.data.names import known_names
+    from committee.data.read import read_table
+
+    if (data is None) == (example is None):
+        raise ValueError("give a table: either DATA or --example, and not both")
+    if example is not None:
+        frame = load_example(example)
+        for option, names in (("--categorical", categorical), ("--drop", drop)):
+            known_names(names or (), frame.columns, option)
+        import polars as pl
+
+        frame = frame.with_columns(pl.col(categorical or []).cast(pl.String)).drop(drop or [])
+        return frame, target or "target", example
+    assert data is not None
+    if target is None:
+        raise ValueError("--target is missing: name the column that holds the labels")
+    frame = read_table(data, categorical=categorical or (), drop=drop or ())
+    return frame, target, data.name.partition(".")[0]
+
+
+def _write_comparison(result: Comparison, *, json: Path | None, report: Path | None, notes: list[str]) -> None:
+    if json is not None:
+        from json import dumps
+
+        text = dumps(result.to_json(), indent=1, allow_nan=False) + "\n"
+        write_beside(json, lambda path: path.write_text(text, "utf-8"))
+        say(f"figures written to {json}")
+    if report is not None:
+        from committee.report.html import render_report
+
+        page = render_report(result, notes=notes)
+        write_beside(report, lambda path: path.write_text(page, "utf-8"))
+        say(f"report written to {report}")

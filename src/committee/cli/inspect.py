@@ -1,0 +1,58 @@
+"""``committee inspect``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from committee.cli.columns import columns_of
+from committee.cli.files import write_beside
+from committee.cli.options import Debug, Drop, Target, split_names
+from committee.cli.terminal import errors_in_one_line, print_grids, say
+
+
+def inspect(
+    model: Annotated[Path, typer.Argument(help="File that fit wrote.")],
+    data: Annotated[Path | None, typer.Option(help="Table to measure margins on.")] = None,
+    target: Target = None,
+    drop: Drop = None,
+    report: Annotated[Path | None, typer.Option(help="HTML page of the same, with pictures.")] = None,
+    debug: Debug = False,
+) -> None:
+    """Show what a saved model is: parameters, size, voters, margins, most used features."""
+    with errors_in_one_line(debug):
+        from committee import load
+        from committee.report.inspection import inspection
+
+        if (data is None) != (target is None):
+            raise ValueError("--data and --target go together: margins need rows and their labels")
+        learner: Any = load(model)
+        X = margins = None
+        if data is not None and not hasattr(learner, "classes_"):
+            raise ValueError(
+                f"{model} holds a {type(learner).__name__}: a vote on numbers has no margins; leave out --data"
+            )
+        if data is not None and target is not None:
+            from committee.data.read import read_table, split_target
+
+            _, y = split_target(read_table(data), target)
+            X = columns_of(learner, data, [*(split_names(drop) or []), target])
+            margins = learner.committee_.margins(X, _like_classes(y, learner.classes_))
+        size = model.stat().st_size
+        print_grids(inspection(learner, file_bytes=size, margins=margins))
+        if report is not None:
+            from committee.report.model_page import render_model
+
+            page = render_model(learner, X, name=model.name, file_bytes=size, margins=margins)
+            write_beside(report, lambda path: path.write_text(page, "utf-8"))
+            say(f"report written to {report}")
+
+
+def _like_classes(y: Any, classes: Any) -> Any:
+    """Labels as the model spells them: a file may hold as numbers what was learned as text."""
+    spelled = {str(label): label for label in classes}
+    import numpy as np
+
+    return np.array([spelled.get(str(label), label) for label in y.tolist()])

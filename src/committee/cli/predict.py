@@ -1,0 +1,82 @@
+"""``committee predict``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from committee.cli.columns import columns_of
+from committee.cli.files import check_writable, write_beside
+from committee.cli.options import Debug, Drop, split_names
+from committee.cli.terminal import errors_in_one_line, say
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="File that fit wrote.")],
+    data: Annotated[Path, typer.Argument(help="Table with the columns the model learned from.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="CSV, Parquet or Feather by ending; CSV to the screen if left out."),
+    ] = None,
+    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of every class.")] = False,
+    drop: Drop = None,
+    debug: Debug = False,
+) -> None:
+    """Predict the rows of a table.
+
+    Columns are matched by name, in any order. One that the model does not know is an error, unless it is the
+    only one and holds nothing but classes of the model: then it is taken for the labels and set aside.
+    """
+    with errors_in_one_line(debug):
+        import polars as pl
+
+        from committee import load
+
+        check_writable(output)
+        if output is not None:
+            _writer(output)  # refuses an unknown ending before any work is done
+        learner: Any = load(model)
+        X = columns_of(learner, data, split_names(drop) or [])
+        if proba and not hasattr(learner, "predict_proba"):
+            raise ValueError(f"{model} holds a {type(learner).__name__}, which predicts numbers; leave out --proba")
+        result = pl.DataFrame(_named(learner, learner.predict(X)))
+        if proba:
+            chances = learner.predict_proba(X)
+            names = [f"probability:{label}" for label in learner.classes_]
+            result = result.with_columns(pl.Series(n, chances[:, k]) for k, n in enumerate(names))
+        if output is None:
+            sys.stdout.write(result.write_csv())
+            sys.stdout.flush()
+        else:
+            write_beside(output, lambda path: _writer(output)(result, path))
+            say(f"{result.height:,} predictions written to {output}")
+
+
+def _named(learner: Any, predicted: Any) -> dict[str, Any]:
+    """Predictions by column: one, or one for each quantile."""
+    if predicted.ndim == 1:
+        return {"prediction": predicted}
+    return {f"prediction:{q:g}": predicted[:, k] for k, q in enumerate(learner.quantile)}
+
+
+def _writer(path: Path) -> Callable[[pl.DataFrame, Path], object]:
+    """How to write a frame, by the ending of the file."""
+    import gzip
+
+    name = path.name.lower()
+    if name.endswith(".csv"):
+        return lambda frame, place: frame.write_csv(place)
+    if name.endswith(".csv.gz"):
+        return lambda frame, place: place.write_bytes(gzip.compress(frame.write_csv().encode(), mtime=0))
+    if name.endswith(".parquet"):
+        return lambda frame, place: frame.write_parquet(place)
+    if name.endswith((".feather", ".arrow", ".ipc")):
+        return lambda frame, place: frame.write_ipc(place)
+    raise ValueError(f"{path} has an unknown ending; write .csv, .csv.gz, .parquet or .feather")

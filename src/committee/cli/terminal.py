@@ -1,0 +1,133 @@
+"""What the command line says: tables on stdout; notes, errors and progress on stderr."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from committee.report.comparison import Comparison
+    from committee.report.tables import Grid
+
+PIPED_WIDTH = 100
+"""Width of tables when the output is no terminal and COLUMNS does not say."""
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A rich console that takes text as it is: no markup, no colouring of numbers."""
+    from rich.console import Console
+
+    made = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    if not made.is_terminal and "COLUMNS" not in os.environ:
+        made.width = PIPED_WIDTH
+    return made
+
+
+def say(text: str) -> None:
+    """Say one line on stderr, which leaves stdout to tables and predictions."""
+    console(stderr=True).print(text, soft_wrap=True)
+
+
+def note(text: str) -> None:
+    """Point something out that is no error."""
+    console(stderr=True).print(f"note: {text}", style="yellow", soft_wrap=True)
+
+
+@contextmanager
+def errors_in_one_line(debug: bool) -> Iterator[None]:
+    """Turn expected errors into one red line and exit code 2."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # the reader of a pipe went away, as `head` does; typer ends quietly
+    except (ValueError, OSError) as error:
+        if debug:
+            raise
+        if isinstance(error, OSError) and error.strerror:
+            text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        else:
+            text = str(error)
+        console(stderr=True).print("error: " + " ".join(text.split()), style="red", soft_wrap=True)
+        raise typer.Exit(2) from None
+
+
+@contextmanager
+def notes_on_warnings() -> Iterator[None]:
+    """Show warnings as notes, without the source line that Python adds."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        warnings.showwarning = lambda message, *args, **kwargs: note(str(message))
+        yield
+
+
+@contextmanager
+def progress_hook(wanted: bool | None) -> Iterator[Callable[[int, int, str], None] | None]:
+    """Progress on stderr: a bar on a terminal, else - if wanted - a line for every tenth of the work."""
+    terminal = console(stderr=True)
+    if wanted is False or (wanted is None and not terminal.is_terminal):
+        yield None
+    elif terminal.is_terminal:
+        with _bar(terminal) as advance:
+            yield advance
+    else:
+        yield _line
+
+
+def _line(done: int, total: int, model: str) -> None:
+    if done * 10 // total > (done - 1) * 10 // total:
+        say(f"{done}/{total} fits done")
+
+
+@contextmanager
+def _bar(terminal: Console) -> Iterator[Callable[[int, int, str], None]]:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("comparing"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[model]}"),
+    )
+    with Progress(*columns, console=terminal, transient=True) as bar:
+        task = bar.add_task("", total=None, model="")
+
+        def advance(done: int, total: int, model: str) -> None:
+            bar.update(task, completed=done, total=total, model=model)
+
+        yield advance
+
+
+def print_grids(grids: list[Grid]) -> None:
+    """Print tables one below the other; headings only where a table has some."""
+    from committee.report.tables import rich_table
+
+    terminal = console()
+    for i, grid in enumerate(grids):
+        if i:
+            terminal.print()
+        terminal.print(grid.title, style="bold")
+        terminal.print(rich_table(grid, terminal.width))
+
+
+def print_comparison(result: Comparison) -> None:
+    """Print a comparison: what on, the tables, the verdict, and what the models warned of."""
+    from committee.report.tables import grids, table_sentence, verdict
+
+    terminal = console()
+    terminal.print(table_sentence(result))
+    terminal.print()
+    print_grids(grids(result))
+    terminal.print()
+    for sentence in verdict(result):
+        terminal.print(sentence, style="red" if " failed in " in sentence else None)
+    for model in result.models:
+        for text in model.warnings:
+            note(f"{model.name} warned: {text}")

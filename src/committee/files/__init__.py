@@ -1,0 +1,1 @@
+"""Model files: written whole, checked before they are believed."""

@@ -1,0 +1,333 @@
+"""Save and load: one safetensors file per model, checked before it is believed.
+
+The file's ``__metadata__`` holds two texts: ``committee``, a JSON document (what `describe` in
+`committee.files.learner` writes, with format, schema version and package version), and ``digest``, the
+SHA-256 of that text and of every array's name, type, shape and bytes. The digest notices accidents; as anyone
+can compute it, the contents are then checked as if it were not there. Nothing in a file is ever executed.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import secrets
+import stat
+from importlib.metadata import version
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from committee.data.typed_json import field
+from committee.files.learner import describe, rebuild
+from committee.files.voters import Arrays, Document
+
+FORMAT = "committee"
+SCHEMA_VERSION = 1
+MAX_HEADER = 100_000_000
+"""Longest header, in bytes, that the safetensors library reads."""
+
+_DTYPES = {
+    name: np.dtype(kind)
+    for name, kind in {
+        "BOOL": "?",
+        "I8": "<i1",
+        "I16": "<i2",
+        "I32": "<i4",
+        "I64": "<i8",
+        "U8": "<u1",
+        "U16": "<u2",
+        "U32": "<u4",
+        "U64": "<u8",
+        "F16": "<f2",
+        "F32": "<f4",
+        "F64": "<f8",
+    }.items()
+}
+
+
+class ModelFileError(ValueError):
+    """A file that is no model, or none that can be trusted; the message says which file and what is wrong."""
+
+
+def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
+    """Write a fitted learner to a file that `load` reads back.
+
+    The file is written beside its destination and moved into place when it is complete, so a reader never
+    sees half a model and a failure leaves the old file as it was. A file that exists keeps its permissions.
+    A random generator given as ``random_state`` is stored as None: predictions do not depend on it.
+
+    Parameters
+    ----------
+    estimator : estimator of `committee.LEARNERS`
+        Fitted.
+    path : path-like
+        Where to write it; ``.safetensors`` is the customary ending.
+
+    Raises
+    ------
+    TypeError
+        If the learner, one of its voters or the value of a parameter is of a class that a file cannot hold.
+        Such models can be kept with ``skops.io.dump`` or ``joblib.dump``.
+    ValueError
+        If loading the file would fail, as when a parameter was set to a forbidden value after fitting, or if
+        `path` is there and no regular file.
+    OSError
+        If the file cannot be written.
+    sklearn.exceptions.NotFittedError
+        If the learner is not fitted.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> import committee
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array(["no", "no", "yes", "yes"])
+    >>> model = committee.AdaBoostClassifier(n_estimators=3).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "model.safetensors")
+    ...     model.save(path)
+    ...     committee.load(path).predict([[0.5], [2.5]]).tolist()
+    ['no', 'yes']
+    """
+    from safetensors.numpy import save as to_bytes
+
+    arrays: Arrays = {}
+    document: Document = {
+        "format": FORMAT,
+        "schema_version": SCHEMA_VERSION,
+        "package_version": version("committee"),
+        "model": describe(estimator, arrays),
+    }
+    text = json.dumps(document, allow_nan=False, separators=(",", ":"))
+    arrays = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()}
+    _check_loads(text, arrays)
+    content = to_bytes(arrays, metadata={FORMAT: text, "digest": digest(text, arrays)})
+    if (length := int.from_bytes(content[:8], "little")) > MAX_HEADER:
+        raise ValueError(f"The model's description takes {length:,} bytes; a file holds at most {MAX_HEADER:,}.")
+    _replace_file(Path(os.path.realpath(path)), _ordered(content))
+
+
+def load(path: str | os.PathLike[str]) -> BaseEstimator:
+    """Read a learner that `save` wrote.
+
+    Parameters
+    ----------
+    path : path-like
+        A regular file.
+
+    Returns
+    -------
+    estimator
+        Fitted; it predicts bit for bit what the saved one predicts.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is no model of this library, was cut off or changed, was made by a newer version, or holds
+        anything that training could not have made.
+    OSError
+        If there is no such file or it cannot be read.
+
+    Examples
+    --------
+    See `save`.
+    """
+    path = Path(path)
+    try:
+        document, arrays = _read(path)
+        return rebuild(document, arrays)
+    except (ValueError, OverflowError, RecursionError, MemoryError) as error:
+        reason = str(error) or type(error).__name__
+        raise ModelFileError(f"{path} cannot be loaded: {reason.rstrip('.')}.") from error
+
+
+def digest(text: str, arrays: Arrays) -> str:
+    """SHA-256 of a document and its arrays, each part preceded by its length.
+
+    Parameters
+    ----------
+    text : str
+        The JSON document as it stands in the file.
+    arrays : dict of str to array
+        C-contiguous.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+
+    Raises
+    ------
+    KeyError
+        If an array is of a type that a file does not hold.
+
+    Examples
+    --------
+    >>> from committee.files.store import digest
+    >>> len(digest("{}", {}))
+    64
+    """
+    names = {dtype: name for name, dtype in _DTYPES.items()}
+    sha = hashlib.sha256()
+    parts: list[bytes | memoryview] = [text.encode()]
+    for name in sorted(arrays):
+        array = arrays[name]
+        little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        parts += [name.encode(), names[little.dtype].encode(), repr(array.shape).encode(), little.data]
+    for part in parts:
+        size = part.nbytes if isinstance(part, memoryview) else len(part)
+        sha.update(size.to_bytes(8, "little"))
+        sha.update(part)
+    return sha.hexdigest()
+
+
+# -- reading ------------------------------------------------------------------------------------------------
+
+
+def _read(path: Path) -> tuple[Document, Arrays]:
+    """Document and arrays of a file, of which format, version, sizes and digest are right."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise ValueError("it is not a regular file")
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size < 8:
+            raise ValueError(f"it is too short ({size} bytes) to be a safetensors file")
+        length = int.from_bytes(file.read(8), "little")
+        # before anything is allocated
+        if not 2 <= length <= min(size - 8, MAX_HEADER):
+            raise ValueError(f"it is no safetensors file, or cut off: its {size:,} bytes claim a header of {length:,}")
+        header = _parse(file.read(length).decode(), "header")
+        text, claimed = _own_metadata(header)
+        document = _parse(text, "document")
+        _check_version(document)
+        file.seek(0)
+        content = file.read(size)
+    arrays = _tensors(content)
+    if digest(text, arrays) != claimed:
+        raise ValueError("its contents do not match their digest; the file was changed or damaged")
+    model: Document = field(document, "model", dict)
+    return model, arrays
+
+
+def _parse(text: str, what: str) -> Document:
+    def refuse(constant: str) -> NoReturn:
+        raise ValueError(f"{constant} is no JSON")
+
+    try:
+        parsed = json.loads(text, parse_constant=refuse)
+    except ValueError as error:
+        raise ValueError(f"its {what} is no JSON, so it is no safetensors file or damaged ({error})") from error
+    if type(parsed) is not dict:
+        raise ValueError(f"its {what} is no JSON object")
+    return parsed
+
+
+def _own_metadata(header: Document) -> tuple[str, str]:
+    metadata = header.get("__metadata__")
+    if type(metadata) is not dict or FORMAT not in metadata:
+        raise ValueError("it is a safetensors file, but no model that committee saved")
+    if metadata.keys() != {FORMAT, "digest"}:
+        raise ValueError("its metadata are not those that committee writes")
+    return field(metadata, FORMAT, str), field(metadata, "digest", str)
+
+
+def _check_version(document: Document) -> None:
+    if field(document, "format", str) != FORMAT:
+        raise ValueError("it is a safetensors file, but no model that committee saved")
+    made = field(document, "schema_version", int)
+    if made > SCHEMA_VERSION:
+        by = str(document.get("package_version"))[:40]
+        raise ValueError(
+            f"it was made by a newer committee ({by}, file schema {made}); this one ({version('committee')}) "
+            f"reads schemas up to {SCHEMA_VERSION}. Upgrade committee"
+        )
+    if made < 1:
+        raise ValueError(f"its schema_version is {made}; the first one was 1")
+
+
+def _tensors(content: bytes) -> Arrays:
+    from safetensors import SafetensorError, deserialize
+
+    try:
+        tensors = deserialize(content)  # type: ignore[no-untyped-call]
+    except SafetensorError as error:
+        raise ValueError(f"it is no safetensors file, or cut off ({error})") from error
+    arrays: Arrays = {}
+    for name, tensor in tensors:
+        if tensor["dtype"] not in _DTYPES:
+            raise ValueError(f"the array {name!r} has the foreign type {tensor['dtype']}")
+        array = np.frombuffer(tensor["data"], dtype=_DTYPES[tensor["dtype"]]).reshape(tensor["shape"])
+        arrays[name] = array.astype(array.dtype.newbyteorder("="), copy=False)
+    return arrays
+
+
+# -- writing ------------------------------------------------------------------------------------------------
+
+
+def _check_loads(text: str, arrays: Arrays) -> None:
+    """Nobody should learn from `load` that the only copy of a model is no good."""
+    try:
+        rebuild(json.loads(text)["model"], arrays)
+    except ValueError as error:
+        raise ValueError(f"The model cannot be saved, as no file of it would load: {error}") from error
+
+
+def _ordered(content: bytes) -> bytes:
+    """The same file with its metadata in order, which the library shuffles: equal models make equal files."""
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:end])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # arrays start at a multiple of eight
+    return len(text).to_bytes(8, "little") + text + content[end:]
+
+
+def _replace_file(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    mode = _mode_to_keep(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "There is no such folder to save in", str(path.parent))
+    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.tmp")
+    # created as any new file, so that the user's umask holds without being asked for (no thread-safe thing)
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            if mode is not None:
+                temporary.chmod(mode)  # before there is anything to read
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _mode_to_keep(path: Path) -> int | None:
+    """Permissions of the file to be replaced; None if there is none yet."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError(f"path {str(path)!r} exists and is not a regular file; give the name of a file.")
+    if not os.access(path, os.W_OK):
+        # moving a new file over it would need no permission of its own
+        raise PermissionError(errno.EACCES, "The file is write-protected", str(path))
+    return stat.S_IMODE(found.st_mode) & 0o777
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the move itself last through a power failure, where the system can."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError:
+        pass  # some network file systems sync no folders; the file itself is safe
+    finally:
+        os.close(handle)

@@ -1,0 +1,1 @@
+"""AdaBoost, and its round as a rule."""

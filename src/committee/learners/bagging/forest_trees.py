@@ -1,0 +1,190 @@
+"""The trees of a random forest: each grown on a draw of the rows, all of them on one binned table."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from numbers import Integral
+from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee import _core
+from committee.data.binning import Binned
+from committee.data.rows import Rows, TargetRows
+from committee.voters.forest import Forest
+from committee.voters.growing import GrowthLimits, class_shares, grower, leaf_means, n_features_tried, plant
+
+if TYPE_CHECKING:
+    from committee._core import GrownTree
+
+F64: TypeAlias = NDArray[np.float64]
+I32: TypeAlias = NDArray[np.int32]
+DeepCriterion: TypeAlias = Literal["gini", "entropy", "squared_error"]
+R = TypeVar("R", Rows, TargetRows)
+
+
+@dataclass(frozen=True)
+class RowDraw:
+    """How a tree's rows are drawn: `size` of `n`, with or without replacement."""
+
+    n: int
+    size: int
+    bootstrap: bool
+
+    @classmethod
+    def of(cls, n: int, max_samples: float | int | None, bootstrap: bool) -> RowDraw:
+        """The draw that the parameters ask for.
+
+        Raises
+        ------
+        ValueError
+            If `max_samples` is a number larger than the rows there are, and they are not drawn with replacement.
+        """
+        if max_samples is None:
+            return cls(n, n, bootstrap)
+        size = int(max_samples) if isinstance(max_samples, Integral) else max(1, int(max_samples * n))
+        if size > n and not bootstrap:
+            raise ValueError(
+                f"max_samples={max_samples} asks for {size} rows without replacement, but only {n} have weight; "
+                "lower it."
+            )
+        return cls(n, size, bootstrap)
+
+    @property
+    def leaves_out(self) -> bool:
+        """A draw may leave rows out."""
+        return self.bootstrap or self.size < self.n
+
+    def times(self, seed: int) -> NDArray[np.int64]:
+        """How often the tree of this seed drew each row, ``(n,)``."""
+        if not self.leaves_out:
+            return np.ones(self.n, dtype=np.int64)
+        random = np.random.RandomState(seed)
+        drawn = random.randint(self.n, size=self.size) if self.bootstrap else random.permutation(self.n)[: self.size]
+        return np.bincount(drawn, minlength=self.n)
+
+    def left_out(self, seed: int) -> I32:
+        """The rows that the tree of this seed did not see, in order."""
+        return rows_where(self.times(seed) == 0)
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnTree:
+    """One tree, the rows that it did not see, and their leaves; no rows where nobody asks."""
+
+    forest: Forest
+    left_out: I32
+    leaves: I32
+
+    @property
+    def votes(self) -> F64:
+        """What the tree says of the rows that it did not see."""
+        assert self.forest.value is not None
+        return self.forest.value[self.leaves]
+
+
+class ForestTrees(ABC, Generic[R]):
+    """Makes the tree of a seed; from any number of threads at the same time.
+
+    Parameters
+    ----------
+    rows : Rows or TargetRows
+        The training rows.
+    binned : Binned
+        The same in bins.
+    draw : RowDraw
+        Which of them a tree sees; a row drawn k times has k times its weight.
+    criterion : {"gini", "entropy", "squared_error"}
+        Split criterion.
+    n_classes : int
+        Number of classes, 1 for numbers.
+    limits : GrowthLimits
+        When a tree stops growing.
+    judged : bool
+        Walk the rows that a tree did not see, too.
+    n_threads : int
+        For what is made ready once; a tree is grown by one thread.
+    """
+
+    def __init__(
+        self,
+        rows: R,
+        binned: Binned,
+        draw: RowDraw,
+        criterion: DeepCriterion,
+        n_classes: int,
+        limits: GrowthLimits,
+        *,
+        judged: bool,
+        n_threads: int,
+    ) -> None:
+        self.rows: R = rows
+        self.binned, self.draw, self.limits = binned, draw, limits
+        self.criterion, self.n_classes, self.judged = criterion, n_classes, judged
+        self.deep = None if limits.max_leaf_nodes else _deep_grower(binned, criterion, n_classes, limits, n_threads)
+
+    def __call__(self, seed: int) -> DrawnTree:
+        """Draw rows, and grow the tree."""
+        times = self.draw.times(seed)
+        drawn = rows_where(times > 0)
+        tree, voter = self._grow(self.rows.weights * times, drawn, seed)
+        if not self.judged:
+            return DrawnTree(voter, drawn[:0], drawn[:0])
+        left_out = rows_where(times == 0)
+        leaves = _core.walk_codes(self.binned.codes, self.binned.bins.n_bins, tree, left_out)
+        return DrawnTree(voter, left_out, leaves)
+
+    @property
+    def grower(self) -> _core.DeepGrower | _core.Grower:
+        """What grows the next tree. Best-first growth keeps histograms, which trees cannot share."""
+        if self.deep is not None:
+            return self.deep
+        return grower(self.binned, self.criterion, self.n_classes, self.limits, 1)
+
+    @abstractmethod
+    def _grow(self, weights: F64, drawn: I32, seed: int) -> tuple[GrownTree, Forest]:
+        """The tree as it was grown, and as it votes."""
+
+
+class ClassTrees(ForestTrees[Rows]):
+    """Trees whose leaves hold class shares."""
+
+    def _grow(self, weights: F64, drawn: I32, seed: int) -> tuple[GrownTree, Forest]:
+        tree = self.grower.grow_classes(self.rows.labels, weights, drawn, seed)
+        return tree, plant([tree], self.binned.bins, self.n_classes, value=[class_shares(tree)])
+
+
+class TargetTrees(ForestTrees[TargetRows]):
+    """Trees whose leaves hold means."""
+
+    def _grow(self, weights: F64, drawn: I32, seed: int) -> tuple[GrownTree, Forest]:
+        tree = self.grower.grow_targets(self.rows.target, weights, drawn, seed)
+        # the kernel's sums are of fixed precision; the means of leaves are taken again at full precision
+        means = leaf_means(tree.leaf_of_row[drawn], len(tree.feature), weights[drawn], self.rows.target[drawn])
+        voter = plant([tree], self.binned.bins, 1, value=[means[:, None]], weight=[tree.sums[:, 0]])
+        return tree, voter
+
+
+def rows_where(mask: NDArray[np.bool_]) -> I32:
+    """Numbers of the rows where the mask is set, as the kernels take them."""
+    return np.flatnonzero(mask).astype(np.int32)
+
+
+def _deep_grower(
+    binned: Binned, criterion: DeepCriterion, n_classes: int, limits: GrowthLimits, n_threads: int
+) -> _core.DeepGrower:
+    return _core.DeepGrower(
+        binned.codes,
+        binned.bins.n_bins,
+        binned.bins.categorical,
+        criterion,
+        n_classes,
+        max_depth=limits.max_depth or 0,
+        min_samples_leaf=limits.min_samples_leaf,
+        min_weight_leaf=limits.min_weight_leaf,
+        min_gain=limits.min_impurity_decrease,
+        max_features=n_features_tried(limits.max_features, binned.codes.shape[1]),
+        n_threads=n_threads,
+    )

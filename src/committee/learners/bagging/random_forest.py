@@ -1,0 +1,409 @@
+"""Random forests: deep trees on bootstrap draws, of as many as their own out-of-bag error asks for."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.metrics import r2_score
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from committee.data.binning import Binned
+from committee.data.parallel import n_threads
+from committee.data.rows import Rows, TargetRows
+from committee.learners.bagging.forest_fit import FOREST_CONSTRAINTS, ForestEstimator
+from committee.learners.bagging.forest_trees import ClassTrees, RowDraw, TargetTrees
+from committee.learners.bagging.oob_curve import OutOfBag, OutOfBagClasses, OutOfBagTargets, Rule
+from committee.learners.bagging.reserve import Reserve
+from committee.learners.base.estimator import CommitteeClassifier, CommitteeRegressor
+from committee.vote.committee import Committee
+from committee.vote.links.mean import Average
+from committee.vote.links.probability import Share
+from committee.vote.regression import RegressionCommittee
+from committee.voters.forest import Forest
+
+
+class RandomForestClassifier(ForestEstimator[Rows], CommitteeClassifier):
+    """Random forest of classification trees.
+
+    Tree t is grown on rows drawn with replacement; each of its nodes looks at `max_features` columns, drawn anew,
+    and takes the best split among them [1]_. Leaves hold the shares of the classes, and trees vote with them:
+
+        p_k(x) = 1/T sum_t W_tk(x) / W_t(x),
+
+    with W_tk(x) the weight of class k in the leaf of tree t that x falls into. Trees are grown on at most `max_bins`
+    bins of each column, with exact sums of weights: the forest has the same bits for any `n_jobs`.
+
+    Parameters
+    ----------
+    n_estimators : int or "oob", default=100
+        Number of trees. "oob": as many as the out-of-bag error asks for, at most `max_estimators`; see Notes.
+    criterion : {"gini", "entropy"}, default="gini"
+        What a split lowers.
+    max_depth : int or None, default=None
+        Depth of the trees; None: no limit.
+    max_leaf_nodes : int or None, default=None
+        Most leaves of a tree, best split first; None: no limit. Limited trees are grown by another, slower kernel.
+    min_samples_leaf : int, default=1
+        Fewest distinct rows of a leaf.
+    min_weight_leaf : float, default=0.0
+        Least share of the drawn weight of a leaf, in [0, 0.5].
+    min_impurity_decrease : float, default=0.0
+        What a split must gain, as a share of the drawn weight.
+    max_features : int, float, "sqrt", "log2" or None, default="sqrt"
+        Columns that each node looks at; those that do not vary in the node do not count. None: all.
+    bootstrap : bool, default=True
+        Draw rows with replacement; a row drawn k times has k times its weight. False: without.
+    max_samples : float, int or None, default=None
+        Rows of a draw: a share, or their number. None: as many as there are, which without replacement is all.
+    max_bins : int, default=255
+        Most bins of a column. A column with fewer distinct values is split exactly.
+    oob_score : bool, default=False
+        Judge every row by the trees that did not see it; on by itself when ``n_estimators="oob"``.
+    oob_rule : {"one_standard_error", "minimum"}, default="one_standard_error"
+        How many trees ``n_estimators="oob"`` keeps; see Notes.
+    max_estimators : int, default=1000
+        Most trees that ``n_estimators="oob"`` grows.
+    reserve : float, default=0.0
+        Share of the rows that no tree may draw; they certify the forest. See Notes, and `committee.certify`.
+    categorical_features : "from_dtype", None, list or mask, default="from_dtype"
+        Which columns are categories; "from_dtype": text, categorical and boolean columns of a data frame.
+    random_state : int, RandomState or None, default=None
+        Draws rows and columns.
+    n_jobs : int or None, default=None
+        Trees grown at the same time, one thread each; the forest does not depend on it, bit for bit.
+
+    Attributes
+    ----------
+    committee_ : Committee
+        The trees, each of weight 1, with the share link.
+    classes_ : array (n_classes,)
+    oob_curve_ : float64 array
+        Out-of-bag error after 1, 2, ... trees, of all that were grown: the weighted share of wrong rows among those
+        that at least one of the trees did not see, the reserve not among them.
+    oob_score_ : float
+        Out-of-bag accuracy of the forest, the reserve included.
+    oob_decision_function_ : float64 array (n, n_classes)
+        Mean class shares by the trees that did not see a row; NaN where there is none, and for rows of zero weight.
+    reserved_rows_ : int64 array
+        Numbers of the rows that no tree could draw, ascending; with `reserve` alone.
+    table_ : TableSchema
+
+    Notes
+    -----
+    With ``n_estimators="oob"`` trees are grown until the curve E(T) of out-of-bag errors is flat: after every 25
+    trees the rows' losses are compared with those 25 trees ago, over the rows that had a vote then. The batch has
+    gained nothing if the mean of the paired differences d_i is no more than its standard error
+
+        se = sqrt(sum_i w_i^2 (d_i - mean)^2) / sum_i w_i,
+
+    and two such batches in a row end the growth. The larger the table, the smaller a gain this sees, and the more
+    trees it grows. T counts as a candidate once 99% of the rows have a vote. "minimum" keeps the candidate of lowest
+    error, T_min. "one_standard_error" keeps the smallest candidate T for which the mean of loss_i(T) - loss_i(T_min),
+    over the rows with a vote after T trees, is no more than its standard error. If there is no candidate all trees
+    stay. The error at a T chosen on the same rows is a little too good.
+
+    Every draw is a function of `random_state` and the tree's number alone, so that a forest of 100 trees begins with
+    the forest of 50 trees. Rows of zero weight are left out; other weights count in splits, leaves and errors, while
+    a row is drawn or not drawn as a whole. A leaf's shares take 8 bytes a class, a node 53 bytes more: with many
+    classes `min_samples_leaf` or `max_leaf_nodes` keep a forest small.
+
+    With `reserve` a share of the rows is drawn before the first tree, without a look at their labels. The forest is
+    that of the other rows - of their bins, their categories, their out-of-bag curve - and all of it is new to the
+    reserve: ``certify(forest, X, y, on="oob")`` bounds its error by the plain test-set bound. Out-of-bag votes are then
+    counted even without `oob_score`.
+
+    References
+    ----------
+    .. [1] L. Breiman (2001). Random forests. Machine Learning 45(1).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from committee import RandomForestClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> forest = RandomForestClassifier(oob_score=True, random_state=0).fit(X, y)
+    >>> forest.oob_score_ > 0.95
+    True
+    """
+
+    _stored_attributes: ClassVar[tuple[str, ...]] = (
+        "oob_score_",
+        "oob_curve_",
+        "oob_decision_function_",
+        "reserved_rows_",
+    )
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **FOREST_CONSTRAINTS,
+        "criterion": [StrOptions({"gini", "entropy"})],
+        "reserve": [Interval(Real, 0.0, 1.0, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_estimators: int | Literal["oob"] = 100,
+        *,
+        criterion: Literal["gini", "entropy"] = "gini",
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+        min_samples_leaf: int = 1,
+        min_weight_leaf: float = 0.0,
+        min_impurity_decrease: float = 0.0,
+        max_features: int | float | str | None = "sqrt",
+        bootstrap: bool = True,
+        max_samples: float | int | None = None,
+        max_bins: int = 255,
+        oob_score: bool = False,
+        oob_rule: Rule = "one_standard_error",
+        max_estimators: int = 1000,
+        reserve: float = 0.0,
+        categorical_features: Any = "from_dtype",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_leaf = min_weight_leaf
+        self.min_impurity_decrease = min_impurity_decrease
+        self.max_features = max_features
+        self.bootstrap = bootstrap
+        self.max_samples = max_samples
+        self.max_bins = max_bins
+        self.oob_score = oob_score
+        self.oob_rule = oob_rule
+        self.max_estimators = max_estimators
+        self.reserve = reserve
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Grow the forest.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Training rows; NaN is a value of its own.
+        y : array-like (n,)
+            Class labels.
+        sample_weight : array-like (n,), default=None
+            Row weights; 0 means absent.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If `y` holds fewer than two classes, a column holds infinity or what can be no feature, `max_samples` is
+            a number larger than the table, out-of-bag votes are asked for and no draw leaves a row out, or `reserve`
+            is no row or every row of a class.
+        """
+        return self._fit(X, y, sample_weight)
+
+    def _training_rows(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, random: np.random.RandomState
+    ) -> tuple[Rows, Reserve | None]:
+        rows = self._rows(X, y, sample_weight)
+        return Reserve.draw(self, rows, sample_weight, random) if self.reserve > 0.0 else (rows, None)
+
+    def _trees(self, rows: Rows, binned: Binned, draw: RowDraw) -> ClassTrees:
+        n_classes, threads = len(self.classes_), n_threads(self.n_jobs)
+        return ClassTrees(
+            rows,
+            binned,
+            draw,
+            self.criterion,
+            n_classes,
+            self._limits(),
+            judged=self._judged(draw),
+            n_threads=threads,
+        )
+
+    def _out_of_bag(self, rows: Rows) -> OutOfBagClasses:
+        return OutOfBagClasses(rows.labels, rows.weights, len(self.classes_))
+
+    def _vote_of(self, voters: list[Forest]) -> Committee:
+        return Committee(Forest.concatenate(voters), np.ones(len(voters)), self.classes_, Share(), self.table_)
+
+    def _set_oob(self, rows: Rows, oob: OutOfBag, votes: NDArray[np.float64]) -> None:
+        self.oob_score_ = 1.0 - oob.curve[-1]
+        self.oob_decision_function_ = votes
+
+
+class RandomForestRegressor(ForestEstimator[TargetRows], CommitteeRegressor):
+    """Random forest of regression trees.
+
+    As `RandomForestClassifier`, whose page says more of draws, bins and ``n_estimators="oob"``: splits lower the
+    weighted squared error, leaves hold the weighted mean of their rows, and the forest predicts the mean of its
+    trees [1]_,
+
+        f(x) = 1/T sum_t mean_t(x).
+
+    Parameters
+    ----------
+    n_estimators : int or "oob", default=100
+        Number of trees. "oob": as many as the out-of-bag error asks for, at most `max_estimators`.
+    criterion : {"squared_error"}, default="squared_error"
+        What a split lowers.
+    max_depth : int or None, default=None
+        Depth of the trees; None: no limit.
+    max_leaf_nodes : int or None, default=None
+        Most leaves of a tree, best split first; None: no limit. Limited trees are grown by another, slower kernel.
+    min_samples_leaf : int, default=1
+        Fewest distinct rows of a leaf.
+    min_weight_leaf : float, default=0.0
+        Least share of the drawn weight of a leaf, in [0, 0.5].
+    min_impurity_decrease : float, default=0.0
+        By how much a split must lower the mean squared error over the drawn weight.
+    max_features : int, float, "sqrt", "log2" or None, default=1.0
+        Columns that each node looks at: a share of them, their number, or all (None, 1.0). Breiman's third takes a
+        third of the time, but loses much where few columns matter; all of them lose little anywhere.
+    bootstrap : bool, default=True
+        Draw rows with replacement; a row drawn k times has k times its weight. False: without.
+    max_samples : float, int or None, default=None
+        Rows of a draw: a share, or their number. None: as many as there are, which without replacement is all.
+    max_bins : int, default=255
+        Most bins of a column. A column with fewer distinct values is split exactly.
+    oob_score : bool, default=False
+        Judge every row by the trees that did not see it; on by itself when ``n_estimators="oob"``.
+    oob_rule : {"one_standard_error", "minimum"}, default="one_standard_error"
+        How many trees ``n_estimators="oob"`` keeps.
+    max_estimators : int, default=1000
+        Most trees that ``n_estimators="oob"`` grows.
+    categorical_features : "from_dtype", None, list or mask, default="from_dtype"
+        Which columns are categories; "from_dtype": text, categorical and boolean columns of a data frame.
+    random_state : int, RandomState or None, default=None
+        Draws rows and columns.
+    n_jobs : int or None, default=None
+        Trees grown at the same time, one thread each; the forest does not depend on it, bit for bit.
+
+    Attributes
+    ----------
+    committee_ : RegressionCommittee
+        The trees, each of weight 1, with the average link.
+    oob_curve_ : float64 array
+        Out-of-bag error after 1, 2, ... trees, of all that were grown: the weighted mean squared error over the rows
+        that at least one of the trees did not see.
+    oob_score_ : float
+        Out-of-bag coefficient of determination R^2, as in scikit-learn.
+    oob_prediction_ : float64 array (n,)
+        Mean prediction by the trees that did not see a row; NaN where there is none, and for rows of zero weight.
+    table_ : TableSchema
+
+    References
+    ----------
+    .. [1] L. Breiman (2001). Random forests. Machine Learning 45(1).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from committee import RandomForestRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> forest = RandomForestRegressor(oob_score=True, random_state=0).fit(X, y)
+    >>> forest.oob_score_ > 0.4
+    True
+    """
+
+    _stored_attributes: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_curve_", "oob_prediction_")
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **FOREST_CONSTRAINTS,
+        "criterion": [StrOptions({"squared_error"})],
+    }
+
+    def __init__(
+        self,
+        n_estimators: int | Literal["oob"] = 100,
+        *,
+        criterion: Literal["squared_error"] = "squared_error",
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+        min_samples_leaf: int = 1,
+        min_weight_leaf: float = 0.0,
+        min_impurity_decrease: float = 0.0,
+        max_features: int | float | str | None = 1.0,
+        bootstrap: bool = True,
+        max_samples: float | int | None = None,
+        max_bins: int = 255,
+        oob_score: bool = False,
+        oob_rule: Rule = "one_standard_error",
+        max_estimators: int = 1000,
+        categorical_features: Any = "from_dtype",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_leaf = min_weight_leaf
+        self.min_impurity_decrease = min_impurity_decrease
+        self.max_features = max_features
+        self.bootstrap = bootstrap
+        self.max_samples = max_samples
+        self.max_bins = max_bins
+        self.oob_score = oob_score
+        self.oob_rule = oob_rule
+        self.max_estimators = max_estimators
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Grow the forest.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Training rows; NaN is a value of its own.
+        y : array-like (n,)
+            Numbers to predict.
+        sample_weight : array-like (n,), default=None
+            Row weights; 0 means absent.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If `y` holds what is no finite number, a column holds infinity or what can be no feature, `max_samples`
+            is a number larger than the table, or out-of-bag votes are asked for and no draw leaves a row out.
+        """
+        return self._fit(X, y, sample_weight)
+
+    def _training_rows(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, random: np.random.RandomState
+    ) -> tuple[TargetRows, Reserve | None]:
+        return self._rows(X, y, sample_weight), None
+
+    def _trees(self, rows: TargetRows, binned: Binned, draw: RowDraw) -> TargetTrees:
+        threads = n_threads(self.n_jobs)
+        return TargetTrees(
+            rows, binned, draw, self.criterion, 1, self._limits(), judged=self._judged(draw), n_threads=threads
+        )
+
+    def _out_of_bag(self, rows: TargetRows) -> OutOfBagTargets:
+        return OutOfBagTargets(rows.target, rows.weights)
+
+    def _vote_of(self, voters: list[Forest]) -> RegressionCommittee:
+        return RegressionCommittee(Forest.concatenate(voters), np.ones(len(voters)), Average(), self.table_)
+
+    def _set_oob(self, rows: TargetRows, oob: OutOfBag, votes: NDArray[np.float64]) -> None:
+        judged = oob.judged
+        several = judged.sum() > 1
+        predicted = oob.mean_vote[judged, 0]
+        weights = rows.weights[judged]
+        self.oob_score_ = float(r2_score(rows.target[judged], predicted, sample_weight=weights)) if several else np.nan
+        self.oob_prediction_ = votes[:, 0]

@@ -1,0 +1,406 @@
+"""SBPMT: subagging of boosted probit model trees."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from committee import _core
+from committee.data.parallel import closed_in_silence, n_threads
+from committee.data.rows import Rows
+from committee.learners.adaboost.emphasis import is_chance, samme_weight
+from committee.learners.bagging.draws import draw, judge_out_of_bag, packed_draws
+from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.fit_tasks import FitTasks
+from committee.learners.trees.probit_model_tree import (
+    MODEL_TREE_CONSTRAINTS,
+    ModelTree,
+    ModelTreeLimits,
+    ModelTreeTable,
+    model_tree_limits,
+)
+from committee.vote.committee import Committee
+from committee.vote.explain.contributions import contributions
+from committee.vote.explain.importances import feature_importances
+from committee.vote.explain.leaf_models import leaf_models
+from committee.vote.links.probability import Share
+from committee.voters.committees import BoostedCommittees
+from committee.voters.model_forest import LinkName, ModelForest
+
+if TYPE_CHECKING:
+    import polars as pl
+
+F64 = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class BoostedTrees:
+    """The model trees of one subsample and their weights."""
+
+    trees: list[ModelForest]
+    alpha: list[float]
+    errors: list[float]
+    risks: list[float]
+
+
+def boost(
+    table: ModelTreeTable,
+    limits: ModelTreeLimits,
+    weights: F64,
+    drawn: NDArray[np.int32],
+    n_rounds: int,
+    emphasis: Literal["samme", "half"],
+    seed: int,
+) -> BoostedTrees:
+    """AdaBoost of model trees on the drawn rows (Algorithm 4).
+
+    err = sum w_i [G(x_i) != y_i]; alpha = ln((1 - err) / err) + ln(J - 1) ("samme"), or with half the first
+    logarithm ("half", the paper's); wrong rows' weights grow by exp(alpha). A tree that errs nowhere decides
+    the committee alone; one no better than chance is left out, unless it is the first.
+    """
+    J = table.n_classes
+    w = np.zeros(len(table.labels))
+    w[drawn] = weights[drawn] / weights[drawn].sum()
+    if not w[drawn].all():
+        raise ValueError(
+            f"sample_weight holds {weights[drawn].min():.3g}, which is no share of the total "
+            f"{weights[drawn].sum():.3g} that a number can hold; give such rows weight 0, which leaves them out."
+        )
+    kept = BoostedTrees([], [], [], [])
+    for t in range(n_rounds):
+        tree = table.fit(limits, w, drawn, seed + t)
+        wrong = tree.predicted != table.labels[drawn]
+        error = float(w[drawn][wrong].sum())
+        risk = leaf_risk(tree, table.labels[drawn], w[drawn], limits.link)
+        if error <= 0.0:
+            return BoostedTrees([tree.voters], [1.0], [0.0], [risk])
+        if is_chance(error, J):
+            return kept if kept.trees else BoostedTrees([tree.voters], [1.0], [error], [risk])
+        odds = samme_weight(error, error, J) - np.log(J - 1.0)
+        alpha = float((odds if emphasis == "samme" else 0.5 * odds) + np.log(J - 1.0))
+        kept.trees.append(tree.voters)
+        kept.alpha.append(alpha)
+        kept.errors.append(error)
+        kept.risks.append(risk)
+        w[drawn[wrong]] *= np.exp(alpha)
+        w /= w.sum()
+    return kept
+
+
+def leaf_risk(tree: ModelTree, labels: NDArray[np.uint16], weights: F64, link: LinkName) -> float:
+    """Weighted risk of a model tree's scores on the rows it was trained on: what its leaves have lowered.
+
+    Two classes: sum w_i Q(y_i f(x_i)), Q = -ln Phi (or the logit's ln(1 + exp(-x))). More: the sum over the
+    classes' scores, "class k or not". A row that is wrong has Q >= ln 2 in one of them, so that the weighted
+    error is at most risk / ln 2.
+    """
+    n_scores = tree.scores.shape[1]
+    positive = labels[:, None] == (np.ones(1) if n_scores == 1 else np.arange(n_scores))
+    _, _, loss = _core.newton_terms(link, np.where(positive, tree.scores, -tree.scores).ravel())
+    return float(weights @ loss.reshape(-1, n_scores).sum(axis=1))
+
+
+class SBPMTClassifier(CommitteeClassifier):
+    """Subagging of boosted probit model trees (SBPMT).
+
+    `n_estimators` times, a share `max_samples` of the rows is drawn without replacement and
+    `n_boosting_rounds` probit model trees are boosted on it by AdaBoost. The committees so made vote together: by
+    their trees' probabilities, or, as in the paper, each with one vote for its weighted majority.
+
+    The defaults are one setting for all tables, the best mean over the paper's 22 (docs/papers/sbpmt.md). The
+    paper's own are ``min_impurity_decrease=0, max_features=None, emphasis="half", voting="hard"``.
+
+    Parameters
+    ----------
+    n_estimators : int, default=21
+        Number M of subsamples; the paper's. It advises M > ln(n)^2 for its bound.
+    n_boosting_rounds : int, default=5
+        Boosting rounds T on each subsample.
+    n_leaf_steps : int, default=100
+        ProbitBoost steps B in each leaf.
+    max_samples : float or int, default=0.7
+        Rows of a subsample: a share, or their number. Every class keeps at least one row.
+    max_depth : int or None, default=6
+        Depth of the trees.
+    max_leaf_nodes : int or None, default=None
+        Most leaves of a tree.
+    min_samples_leaf : int, default=20
+        Fewest rows of a leaf.
+    min_weight_leaf : float, default=0.0
+        Least share of the weight of a leaf.
+    min_impurity_decrease : float, default=0.005
+        What a split must gain, as a share of the total weight; 0 lets trees overfit noisy tables.
+    max_features : int, float, "sqrt", "log2" or None, default=0.5
+        Features that each node looks at, drawn anew: half of them makes the committees differ more.
+    emphasis : {"samme", "half"}, default="samme"
+        alpha = ln((1 - err) / err) + ln(J - 1), or the paper's with half the first logarithm.
+    voting : {"hard", "shares", "soft"}, default="soft"
+        "hard": a committee casts one vote. "shares": it gives the shares of its members' weights. "soft": it gives
+        its members' probabilities, averaged by their weights; the best probabilities of the three.
+    link : {"probit", "logit"}, default="probit"
+        Loss and link of the leaves.
+    tree : {"shared", "per_class"}, default="shared"
+        One multi-class tree, or one tree per class, as the authors' program has it.
+    selection : {"error", "likelihood"}, default="error"
+        How a step in a leaf chooses its feature.
+    tol : float, default=0.0
+        A leaf stops when a step lowers its mean risk by less than this.
+    oob_score : bool, default=False
+        Compute `oob_score_`, `oob_margins_` and `oob_decision_function_` from the rows left out of each draw.
+    max_bins : int, default=255
+        Most bins of a column for the trees.
+    categorical_features : "from_dtype", None, list or mask, default="from_dtype"
+        Which columns are categories: trees split them natively, leaves see them as 0/1 columns.
+    random_state : int, RandomState or None, default=None
+        Draws the subsamples.
+    n_jobs : int or None, default=None
+        Subsamples trained at the same time; the result does not depend on it, bit for bit.
+
+    Attributes
+    ----------
+    committee_ : Committee
+        M committees, one vote each.
+    classes_ : array (n_classes,)
+    leaf_models_ : polars.DataFrame
+        Every leaf of every tree in words, with its linear score in the user's units.
+    feature_importances_ : array (p,)
+        Share of each feature in the fall of the trees' training risk, by splits and in the leaves.
+    oob_score_, oob_margins_, oob_decision_function_
+        As in `SubaggingClassifier`.
+    errors_ : float64 array (n_trees,)
+        Error of each tree under the weights it was trained on; trees as in ``committee_.voters``, whose
+        ``start`` says where each committee begins and whose ``alpha`` is their weight.
+    risks_ : float64 array (n_trees,)
+        Risk of each tree's leaves under the same weights (the probit risk of Theorem 6; more than two classes:
+        summed over the classes' scores); ``errors_ <= risks_ / ln 2``.
+    draws_ : uint8 array (n_estimators, ceil(n / 8))
+        Which rows each committee was trained on, one bit a row as in `numpy.packbits`.
+    estimators_samples_ : list of int64 arrays
+        The same as row numbers.
+    n_samples_fit_ : int
+        Training rows of positive weight.
+    table_ : TableSchema
+
+    References
+    ----------
+    T. Qin, W.-M. Huang. On subbagging boosted probit model trees.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from committee import SBPMTClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = SBPMTClassifier(random_state=0, oob_score=True).fit(X, y)
+    >>> model.oob_score_ > 0.95
+    True
+    """
+
+    _stored_attributes: ClassVar[tuple[str, ...]] = (
+        "oob_score_",
+        "oob_margins_",
+        "oob_decision_function_",
+        "errors_",
+        "risks_",
+        "draws_",
+        "n_samples_fit_",
+    )
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **MODEL_TREE_CONSTRAINTS,
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "n_boosting_rounds": [Interval(Integral, 1, None, closed="left")],
+        "max_samples": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0.0, 1.0, closed="right")],
+        "emphasis": [StrOptions({"samme", "half"})],
+        "voting": [StrOptions({"hard", "shares", "soft"})],
+        "oob_score": ["boolean"],
+        "categorical_features": "no_validation",
+    }
+
+    def __init__(
+        self,
+        n_estimators: int = 21,
+        n_boosting_rounds: int = 5,
+        n_leaf_steps: int = 100,
+        *,
+        max_samples: float | int = 0.7,
+        max_depth: int | None = 6,
+        max_leaf_nodes: int | None = None,
+        min_samples_leaf: int = 20,
+        min_weight_leaf: float = 0.0,
+        min_impurity_decrease: float = 0.005,
+        max_features: int | float | str | None = 0.5,
+        emphasis: Literal["samme", "half"] = "samme",
+        voting: Literal["hard", "shares", "soft"] = "soft",
+        link: LinkName = "probit",
+        tree: Literal["shared", "per_class"] = "shared",
+        selection: Literal["error", "likelihood"] = "error",
+        tol: float = 0.0,
+        oob_score: bool = False,
+        max_bins: int = 255,
+        categorical_features: Any = "from_dtype",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.n_boosting_rounds = n_boosting_rounds
+        self.n_leaf_steps = n_leaf_steps
+        self.max_samples = max_samples
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_leaf = min_weight_leaf
+        self.min_impurity_decrease = min_impurity_decrease
+        self.max_features = max_features
+        self.emphasis = emphasis
+        self.voting = voting
+        self.link = link
+        self.tree = tree
+        self.selection = selection
+        self.tol = tol
+        self.oob_score = oob_score
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Draw, boost, gather.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Training rows.
+        y : array-like (n,)
+            Class labels.
+        sample_weight : array-like (n,), default=None
+            Row weights; a row is drawn or not as a whole and then counts with its weight.
+
+        Returns
+        -------
+        self
+        """
+        tasks = FitTasks(self, X, y, sample_weight, self.n_estimators)
+        rows = self._rows(X, y, sample_weight)
+        tasks.begin()
+        random = check_random_state(self.random_state)
+        draws = [
+            draw(rows.labels, len(self.classes_), self.max_samples, False, random) for _ in range(self.n_estimators)
+        ]
+        seeds = random.randint(2**31 - 1, size=self.n_estimators)
+        committees: list[BoostedTrees] = []
+        with closed_in_silence(self._boosted(rows, draws, seeds)) as boosted:
+            for committee in boosted:
+                ended = tasks.part("voter")
+                committees.append(committee)
+                if ended(lambda: {"committee_": self._vote_of(committees)}):
+                    break
+        self.committee_ = self._vote_of(committees)
+        if all(is_chance(c.errors[0], len(self.classes_)) for c in committees):
+            warnings.warn(
+                f"No model tree beats chance on any of {len(committees)} subsamples: the committee says no more than "
+                "the class frequencies.",
+                stacklevel=2,
+            )
+        for name in self._stored_attributes:
+            self.__dict__.pop(name, None)  # of an earlier fit, on other rows
+        self.errors_ = np.array([error for c in committees for error in c.errors])
+        self.risks_ = np.array([risk for c in committees for risk in c.risks])
+        self.draws_ = packed_draws(draws[: len(committees)], sample_weight)
+        self.n_samples_fit_ = len(rows.labels)
+        if self.oob_score:
+            judge_out_of_bag(self, rows, draws[: len(committees)], sample_weight)
+        tasks.end(dict)
+        return self
+
+    def _boosted(
+        self, rows: Rows, draws: list[NDArray[np.int64]], seeds: NDArray[np.integer[Any]]
+    ) -> Generator[BoostedTrees]:
+        """A committee for each draw, as they are trained."""
+        table = ModelTreeTable(rows, self.table_, len(self.classes_), self.max_bins, 1)
+        limits = model_tree_limits(self)
+        jobs = (
+            delayed(boost)(
+                table,
+                limits,
+                rows.weights,
+                np.flatnonzero(counts).astype(np.int32),
+                self.n_boosting_rounds,
+                self.emphasis,
+                int(seed),
+            )
+            for counts, seed in zip(draws, seeds, strict=True)
+        )
+        committees: Generator[BoostedTrees] = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
+            jobs
+        )
+        return committees
+
+    @property
+    def estimators_samples_(self) -> list[NDArray[np.int64]]:
+        """Row numbers of each committee's training rows, ascending."""
+        check_is_fitted(self)
+        return [np.flatnonzero(np.unpackbits(drawn)) for drawn in self.draws_]
+
+    @property
+    def leaf_models_(self) -> pl.DataFrame:
+        """Every leaf of every tree in words, with its linear score; see `committee.vote.explain.leaf_models`."""
+        check_is_fitted(self)
+        return leaf_models(self.committee_.voters, self.classes_, self.table_)  # type: ignore[arg-type]
+
+    def contributions(self, X: Any, *, return_vote: bool = False) -> F64 | tuple[F64, F64]:
+        """What each feature of a row adds to the mean linear score of the trees.
+
+        The mean is over the committees, and within each over its trees by their weights alpha. It is not what the
+        committees vote with: every tree names a class, every committee casts one vote. The two nearly always agree,
+        and where they do not the contributions explain the mean score alone. ``return_vote`` gives both.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows to explain.
+        return_vote : bool, default=False
+            Also return the vote.
+
+        Returns
+        -------
+        contributions : float64 array (n, p + 1) for two classes, else (n, p + 1, K)
+            Features in order and last the bias. They add up to the mean score: positive speaks for
+            ``classes_[1]``, or for class k.
+        vote : float64 array (n, K)
+            Share of the committees' weight that votes for each class; only if ``return_vote``.
+        """
+        check_is_fitted(self)
+        encoded = self.table_.encode(self._named(X))
+        committees: BoostedCommittees = self.committee_.voters  # type: ignore[assignment]
+        threads = n_threads(self.n_jobs)
+        shares = contributions(committees.members, encoded, committees.tree_shares(self.committee_.weights), threads)
+        if not return_vote:
+            return shares
+        tally = committees.tally(encoded, self.committee_.weights, threads)
+        return shares, tally / self.committee_.weights.sum()
+
+    @property
+    def feature_importances_(self) -> F64:
+        """Share of each feature in the decrease of the trees' training risk, ``(p,)``."""
+        check_is_fitted(self)
+        committees: BoostedCommittees = self.committee_.voters  # type: ignore[assignment]
+        return feature_importances(committees.members, committees.tree_shares(self.committee_.weights))
+
+    def _vote_of(self, committees: list[BoostedTrees]) -> Committee:
+        members = ModelForest.concatenate([tree for c in committees for tree in c.trees])
+        alpha = np.array([a for c in committees for a in c.alpha])
+        start = np.cumsum([0, *(len(c.trees) for c in committees)], dtype=np.int64)
+        members = replace(members, soft=self.voting == "soft")
+        voters = BoostedCommittees(members, alpha, start, soft=self.voting != "hard")
+        return Committee(voters, np.ones(len(committees)), self.classes_, Share(), self.table_)

@@ -1,0 +1,320 @@
+"""What every learner of the library is: rows in by one door, a committee out."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.callback import CallbackSupportMixin
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_n_features,
+    _check_sample_weight,
+    _num_samples,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from committee.data.arrays import is_matrix, numeric_matrix
+from committee.data.binning import refuse_more_categories
+from committee.data.frames import TableSchema, check_frame, is_frame
+from committee.data.labels import class_numbers, label_vector, target_vector
+from committee.data.parallel import n_threads
+from committee.data.rows import Rows, TargetRows
+from committee.vote.committee import Committee
+from committee.vote.explain.tree_contributions import tree_contributions
+from committee.vote.regression import RegressionCommittee
+from committee.voters.soundness import MAX_CLASSES
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+
+class CommitteeEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the library's learners: what classifiers and regressors have in common.
+
+    A subclass's ``fit`` calls `_rows`, trains, and sets ``committee_``; everything a fitted learner can be asked
+    is answered here, and in the two subclasses below, by the committee.
+    """
+
+    _stored_attributes: ClassVar[tuple[str, ...]] = ()
+    """Fitted attributes beyond the committee that a saved file carries."""
+    _trained_parameters: ClassVar[tuple[str, ...]] = ()
+    """Parameters that are trained models; the file of a fitted learner does not hold them."""
+
+    n_features_in_: int
+    table_: TableSchema
+    committee_: Committee | RegressionCommittee
+    categorical_features: Any = "from_dtype"
+    n_jobs: int | None = None
+
+    # --- rows in ---------------------------------------------------------------------------------------------
+
+    def _encoded(
+        self, X: Any, target: NDArray[Any], sample_weight: ArrayLike | None
+    ) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[np.float64], bool]:
+        """Check and encode training rows: matrix, target, weights, and whether these are all equal.
+
+        Sets ``table_``, ``n_features_in_`` and names. Rows of zero weight are left out here, so that no learner
+        ever meets them.
+        """
+        X, target = self._checked(X, target)
+        self.table_ = TableSchema.learn(X, self.categorical_features)
+        encoded = self.table_.encode(X)
+        uniform = sample_weight is None
+        weights = _row_weights(sample_weight, encoded)
+        if not uniform and not weights.all():
+            keep = weights > 0
+            encoded, target, weights = encoded[keep], target[keep], weights[keep]
+        return encoded, target, weights, uniform
+
+    def _checked(self, X: Any, target: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
+        """scikit-learn's checks of the pair, for arrays and frames; values are the table's affair."""
+        if not is_frame(X):
+            X, target = validate_data(self, numeric_matrix(X, None), target, ensure_all_finite=False)
+            return X, target
+        check_frame(X)
+        _check_feature_names(self, X, reset=True)
+        _check_n_features(self, X, reset=True)
+        check_consistent_length(X, target)
+        _refuse_empty(X)
+        return X, target
+
+    def _validation_matrix(self, X_val: Any, y_val: ArrayLike | None) -> NDArray[np.float64] | None:
+        """A validation set's rows by the training table; None when none were given."""
+        if (X_val is None) != (y_val is None):
+            raise ValueError("X_val and y_val go together; one of them is missing.")
+        return None if X_val is None else self.table_.encode(self._named(X_val))
+
+    @abstractmethod
+    def _validation_rows(self, X_val: Any, y_val: ArrayLike | None) -> Rows | TargetRows | None:
+        """Encode a validation set by the training table; None when none was given."""
+
+    def _named(self, X: Any) -> Any:
+        """X as the committee takes it: names and width checked, arrays made float64."""
+        check_is_fitted(self, "committee_" if hasattr(self, "committee_") else "table_")
+        if is_matrix(X) and len(X) and X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_"):
+            return X  # the checks below have nothing to say, and take four times as long as the vote on one row
+        if not is_frame(X):
+            # the first look is for what must not become a number, the second for the width
+            matrix = numeric_matrix(X, self.table_.names)
+            return validate_data(self, matrix, reset=False, ensure_all_finite=False)
+        check_frame(X)
+        _check_feature_names(self, X, reset=False)
+        _check_n_features(self, X, reset=False)
+        _refuse_empty(X)
+        return X
+
+    # --- the committee out -----------------------------------------------------------------------------------
+
+    def contributions(self, X: Any) -> Any:
+        """What each feature of a row adds to its score; exact, see `committee.vote.explain.tree_contributions`.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows to explain.
+
+        Returns
+        -------
+        float64 array (n, p + 1) for two classes or one number, else (n, p + 1, D)
+            Features in order, and last what is expected of a row of which nothing is known. They add up to the score.
+
+        Raises
+        ------
+        TypeError
+            If the voters are no native trees.
+        """
+        check_is_fitted(self)
+        return tree_contributions(self.committee_, self._named(X), n_threads=n_threads(self.n_jobs))
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Share of the voters' weighted split gain that each feature earned, ``(p,)``."""
+        check_is_fitted(self)
+        return self.committee_.feature_importances_
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted learner to a file that `committee.load` reads; loading never runs code.
+
+        Parameters
+        ----------
+        path : str or path
+            Written beside and moved into place, so that an interruption leaves the old file whole.
+
+        Raises
+        ------
+        TypeError
+            If a voter or parameter cannot be stored without pickle.
+        """
+        from committee.files.store import save
+
+        check_is_fitted(self)
+        save(self, path)
+
+    def _for_file(self) -> Self:
+        """What `_stored_attributes` and parameters are taken from: a copy, if a file holds them in another form."""
+        return self
+
+    def _from_file(self) -> None:
+        """Undo `_for_file` on what was read, distrusting it: ``ValueError`` for what it could not have given."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+class CommitteeClassifier(ClassifierMixin, CommitteeEstimator):  # type: ignore[misc]
+    """Base of the library's classifiers."""
+
+    classes_: NDArray[Any]
+    committee_: Committee
+
+    # --- rows in ---------------------------------------------------------------------------------------------
+
+    def _rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
+        """Check and encode training rows; sets ``classes_``, ``table_``, ``n_features_in_`` and names."""
+        encoded, target, weights, uniform = self._encoded(X, label_vector(y), sample_weight)
+        classes, labels = class_numbers(target)
+        if len(classes) < 2:
+            raise ValueError(
+                f"y holds one class only, {classes.tolist()[0]!r} (rows of zero weight do not count); "
+                "a classifier needs at least two."
+            )
+        if len(classes) > MAX_CLASSES:
+            raise ValueError(
+                f"y holds {len(classes)} classes; at most {MAX_CLASSES} are possible. Is it a number to predict?"
+            )
+        self.classes_ = classes
+        return Rows(encoded, labels.astype(np.uint16, copy=False), weights, uniform)
+
+    def _validation_rows(self, X_val: Any, y_val: ArrayLike | None) -> Rows | None:
+        """Encode a validation set by the training table; None when none was given."""
+        encoded = self._validation_matrix(X_val, y_val)
+        if encoded is None:
+            return None
+        target: NDArray[Any] = column_or_1d(y_val)
+        check_consistent_length(encoded, target)
+        number = {label: k for k, label in enumerate(self.classes_.tolist())}
+        unknown = [label for label in target.tolist() if label not in number]
+        if unknown:
+            raise ValueError(
+                f"y_val holds {unknown[0]!r}, which is not a class of y; its classes are {self.classes_.tolist()}."
+            )
+        labels = [number[label] for label in target.tolist()]
+        return Rows(encoded, np.array(labels, dtype=np.uint16), np.ones(len(labels)), uniform=True)
+
+    def _member(self, parameter: str, given: Any) -> BaseEstimator:
+        """The user's classifier to clone for each voter, told which columns of the matrix are categories."""
+        member: BaseEstimator = clone(given)
+        if not is_classifier(member):
+            raise ValueError(f"{parameter}={given!r} is no classifier; a vote needs voters that name classes.")
+        params = member.get_params(deep=False)
+        categorical = np.flatnonzero(self.table_.categorical)
+        if len(categorical) and "categorical_features" in params:
+            # members see a matrix without names, so a column is refused here, where it has one
+            if "max_bins" in params:
+                refuse_more_categories(self.table_, params["max_bins"])
+            member.set_params(categorical_features=categorical.tolist())
+        return member
+
+    # --- the committee out -----------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Score F(x): ``(n,)`` for two classes, positive for ``classes_[1]``; else ``(n, n_classes)``."""
+        check_is_fitted(self)
+        return self.committee_.decision_function(self._named(X), n_threads=n_threads(self.n_jobs))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Elected class of every row, ``(n,)``; a tie goes to the first of the tied classes."""
+        check_is_fitted(self)
+        return self.committee_.predict(self._named(X), n_threads=n_threads(self.n_jobs))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Class probabilities ``(n, n_classes)``; the largest is the class that `predict` gives."""
+        check_is_fitted(self)
+        return self.committee_.predict_proba(self._named(X), n_threads=n_threads(self.n_jobs))
+
+    def staged_decision_function(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Score after each voter."""
+        check_is_fitted(self)
+        return self.committee_.staged_decision_function(self._named(X), n_threads=n_threads(self.n_jobs))
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Elected classes after each voter."""
+        check_is_fitted(self)
+        return self.committee_.staged_predict(self._named(X), n_threads=n_threads(self.n_jobs))
+
+    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Class probabilities after each voter."""
+        check_is_fitted(self)
+        return self.committee_.staged_predict_proba(self._named(X), n_threads=n_threads(self.n_jobs))
+
+
+class CommitteeRegressor(RegressorMixin, CommitteeEstimator):  # type: ignore[misc]
+    """Base of the library's regressors."""
+
+    committee_: RegressionCommittee
+
+    def _rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> TargetRows:
+        """Check and encode training rows; sets ``table_``, ``n_features_in_`` and names."""
+        return TargetRows(*self._encoded(X, target_vector(y), sample_weight))
+
+    def _validation_rows(self, X_val: Any, y_val: ArrayLike | None) -> TargetRows | None:
+        """Encode a validation set by the training table; None when none was given."""
+        encoded = self._validation_matrix(X_val, y_val)
+        if encoded is None:
+            return None
+        target = target_vector(y_val, "y_val")
+        check_consistent_length(encoded, target)
+        return TargetRows(encoded, target, np.ones(len(target)), uniform=True)
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Predicted number of every row, ``(n,)``; ``(n, D)`` where the learner predicts D at once."""
+        check_is_fitted(self)
+        return self.committee_.predict(self._named(X), n_threads=n_threads(self.n_jobs))
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Predictions after each voter."""
+        check_is_fitted(self)
+        return self.committee_.staged_predict(self._named(X), n_threads=n_threads(self.n_jobs))
+
+
+def seeded(member: BaseEstimator, seed: int) -> BaseEstimator:
+    """The member with a seed in every ``random_state`` left None, its parts' too, so that a run can be repeated."""
+    free = [
+        name
+        for name, value in sorted(member.get_params().items())
+        if value is None and (name == "random_state" or name.endswith("__random_state"))
+    ]
+    random = np.random.RandomState(seed)
+    return member.set_params(**{name: int(random.randint(2**31 - 1)) for name in free})
+
+
+def _row_weights(sample_weight: ArrayLike | None, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """One weight for each row: finite, not negative, and not all zero."""
+    weights: NDArray[np.float64] = _check_sample_weight(sample_weight, X, dtype=np.float64, allow_all_zero_weights=True)
+    if (weights < 0).any():
+        row = int(np.argmax(weights < 0))
+        raise ValueError(f"sample_weight[{row}] is {weights[row]}; weights must not be negative (0 leaves a row out).")
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if not total:
+        raise ValueError("sample_weight is zero for every row; at least one row must count.")
+    if not 1e-150 <= total <= 1e150:  # the kernels square it
+        raise ValueError(f"sample_weight adds up to {total:.3g}; scale it to between 1e-150 and 1e150.")
+    return weights
+
+
+def _refuse_empty(frame: Any) -> None:
+    if not _num_samples(frame):
+        raise ValueError("X has 0 rows; at least one is needed.")

@@ -1,0 +1,127 @@
+"""How far to go along the trees of a round: the least of a convex function of one number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.learners.gradient.leaf import LeafPenalty
+from committee.learners.gradient.scores import Target
+from committee.objectives.losses import write_gradients
+
+F64 = NDArray[np.float64]
+
+LARGEST_STEP = 64.0
+"""A tree whose leaves are pure may be worth any step; more than this many Newton steps are not taken at once."""
+
+_MOST_TRIALS = 100
+
+
+def best_step(slope: Callable[[float], tuple[float, float]], tolerance: float = 1e-9) -> float:
+    """The a >= 0 at which a convex function is least, by Newton steps kept within brackets.
+
+    Where a Newton step leaves the bracket, or no longer halves the slope (the curvature of absolute error is none of
+    its own), the bracket is halved instead, or the step doubled.
+
+    Parameters
+    ----------
+    slope : callable
+        The derivative at a, and a curvature >= 0 that need not be the true one.
+    tolerance : float, default=1e-9
+        How close to the minimum, as a share of the step.
+
+    Returns
+    -------
+    float
+        0 if the function rises at 0; at most `LARGEST_STEP`.
+
+    Examples
+    --------
+    >>> from committee.learners.gradient.line_search import best_step
+    >>> best_step(lambda a: (2.0 * (a - 3.0), 2.0))
+    3.0
+    """
+    if not slope(0.0)[0] < 0.0:
+        return 0.0
+    low, high, step, before = 0.0, inf, 1.0, inf
+    for _ in range(_MOST_TRIALS):
+        rise, curvature = slope(step)
+        if rise == 0.0 or (rise < 0.0 and step >= LARGEST_STEP):
+            return step
+        if rise < 0.0:
+            low = step
+        else:
+            high = step  # a slope that is no number lies too far out
+        newton = step - rise / curvature if curvature > 0.0 else inf
+        if not (low < newton < min(high, 4.0 * step) and abs(rise) <= 0.5 * before):
+            newton = 2.0 * step if high == inf else 0.5 * (low + high)
+        before = abs(rise)
+        newton = min(newton, LARGEST_STEP)
+        if abs(newton - step) <= tolerance * step:
+            return newton
+        step = newton
+    return low
+
+
+class LineSearch:
+    """The step along a round's trees that lowers the objective most.
+
+    The objective is the summed loss of the training rows, and what the leaf weights of all trees cost.
+
+    Parameters
+    ----------
+    target : Target
+        What is boosted.
+    penalty : LeafPenalty
+        What leaf weights cost.
+    F : float64 array (n,) or (D, n)
+        Scores before the first round.
+    n_threads : int
+    """
+
+    def __init__(self, target: Target, penalty: LeafPenalty, F: F64, n_threads: int) -> None:
+        self.target, self.penalty, self.n_threads = target, penalty, n_threads
+        self.total = float(len(target.y) if target.w is None else target.w.sum())
+        self.spent = 0.0
+        self.objectives = [target.mean_loss(F)]
+        """The objective over the total weight, before the first and after each round."""
+
+    def step(self, F: F64, direction: F64, leaves: Sequence[F64], learning_rate: float) -> float:
+        """`learning_rate` times the best step; the best step itself, or 0, where that would not lower the objective.
+
+        Parameters
+        ----------
+        F : float64 array (n,) or (D, n)
+            Scores.
+        direction : float64 array, as F
+            What a step of 1 adds to them.
+        leaves : sequence of float64 arrays (L, k)
+            Values of the leaves of each tree.
+        learning_rate : float
+        """
+        best = best_step(self._slope(F, direction, np.concatenate([v.ravel() for v in leaves])))
+        for step in (learning_rate * best, best):
+            spent = self.spent + sum(self.penalty.cost(step * v) for v in leaves)
+            objective = self.target.mean_loss(F + step * direction) + spent / self.total
+            if step and objective < self.objectives[-1]:
+                self.spent = spent
+                self.objectives.append(objective)
+                return step
+        self.objectives.append(self.objectives[-1])
+        return 0.0
+
+    def _slope(self, F: F64, direction: F64, leaves: F64) -> Callable[[float], tuple[float, float]]:
+        """Derivative and curvature of the objective, without l0, by the step."""
+        loss, y, w = self.target.loss, self.target.y, self.target.w
+        size, square = float(np.abs(leaves).sum()), float((leaves**2).sum())
+        g, h, squared = np.empty_like(F), np.empty_like(F), direction**2
+
+        def slope(a: float) -> tuple[float, float]:
+            write_gradients(loss, y, F + a * direction, w, g, h, self.n_threads)
+            rise = float(np.vdot(g, direction)) + self.penalty.l1 * size + self.penalty.l2 * a * square
+            return rise, float(np.vdot(h, squared)) + self.penalty.l2 * square
+
+        return slope

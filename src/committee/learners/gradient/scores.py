@@ -1,0 +1,79 @@
+"""Scores of rows while they are boosted: what a loss says of them, and trees added to them.
+
+Scores are ``(n,)``, or ``(D, n)`` where each row has D > 1 of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee import _core
+from committee.objectives.losses import Loss
+from committee.voters.forest import Forest
+from committee.voters.protocol import Voters
+from committee.voters.rounds import Rounds
+
+F64 = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What is boosted: a loss, the targets (or class numbers) of n rows, and their weights; None weighs all alike."""
+
+    loss: Loss
+    y: NDArray[np.generic]
+    w: F64 | None
+
+    def mean_loss(self, F: F64) -> float:
+        """The mean loss of scores ``(n,)`` or ``(D, n)``."""
+        return float(np.average(self.loss.value(self.y, F), weights=self.w))
+
+
+def add_tree(F: F64, leaf: NDArray[np.int32], value: F64, step: float, first: int, n_threads: int) -> None:
+    """F <- F + step b(x) for one tree b, in place.
+
+    Parameters
+    ----------
+    F : float64 array (n,) or (D, n)
+        Scores.
+    leaf : int32 array (n,)
+        Leaf of every row.
+    value : float64 array (N, k)
+        What the tree's nodes add to k of the scores.
+    step : float
+    first : int
+        Which of the scores the first of the k is.
+    n_threads : int
+    """
+    if F.ndim == 1:
+        _core.add_leaf_values(F, leaf, step * value[:, 0], n_threads)
+        return
+    for k in range(value.shape[1]):
+        _core.add_leaf_values(F[first + k], leaf, step * value[:, k], n_threads)
+
+
+def scores_after(voters: Voters, weights: F64, F: F64, X: F64, n_threads: int) -> None:
+    """Add rounds that are there already to scores, in place, to the bit as when they were grown.
+
+    Parameters
+    ----------
+    voters : Forest or Rounds
+        The rounds; other voters have no leaves.
+    weights : float64 array (T,)
+        Their steps.
+    F : float64 array (n,) or (D, n)
+        Scores before the first of them.
+    X : float64 array (n, p)
+        The encoded rows.
+    n_threads : int
+    """
+    for t, step in enumerate(weights.tolist()):
+        one = voters[t]
+        forest = one.forest if isinstance(one, Rounds) else one
+        assert isinstance(forest, Forest) and forest.value is not None
+        leaves = np.ascontiguousarray(forest.apply(X, n_threads).T)
+        for k, (leaf, value) in enumerate(zip(leaves, np.split(forest.value, forest.offset[1:-1]), strict=True)):
+            add_tree(F, leaf, value, step, k, n_threads)

@@ -1,0 +1,1 @@
+"""Boosting that optimises the margins of a vote."""

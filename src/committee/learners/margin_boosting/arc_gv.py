@@ -1,0 +1,219 @@
+"""Arc-gv: AdaBoost whose steps are shortened by the margin that is reached, so that the least margin grows largest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.learners.margin_boosting.margin_boosting import MarginBoosting
+from committee.learners.margin_boosting.voting_run import NO_EDGE, VotingRun, by_round
+from committee.learners.pools.edge_sources import EdgeSource, Found
+
+F64 = NDArray[np.float64]
+
+
+class ArcGVClassifier(MarginBoosting):
+    """Arc-gv (Breiman 1999): boosting towards the largest minimum margin.
+
+    As in AdaBoost a row's weight u_i is proportional to exp(-y_i F(x_i)), F = sum_t alpha_t h_t. The step knows what
+    is reached already: with the edge g_t = sum_i u_i y_i h_t(x_i) of the voter and the least normalised margin so far,
+    r_t = max(0, min_i y_i F(x_i) / sum_s alpha_s),
+
+        alpha_t = 1/2 ln((1 + g_t) / (1 - g_t)) - 1/2 ln((1 + r_t) / (1 - r_t)).
+
+    While some training row is wrong, r_t = 0, and this is AdaBoost. From then on the steps are shorter, and if every
+    voter has the largest edge there is, the least margin tends to the largest that any vote over the dictionary has
+    [1]_ [2]_: the value of LPBoost's program without slack. AdaBoost may stay at half of that. A large minimum margin
+    need not be a small test error [3]_: noisy rows decide as much as any.
+
+    With more than two classes each is told from the rest by a vote of its own; the largest mean vote is elected.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Most rounds; fewer when a voter is perfect, or none has an edge above the margin reached.
+    max_depth : int or None, default=1
+        Depth of the trees. 1: each round takes, of all stumps between bins or subsets of categories and their
+        complements, the one with the largest edge. Only then the limit is sure to be the largest margin. Deeper trees
+        are grown by the Gini criterion. None: no limit.
+    max_leaf_nodes : int or None, default=None
+        Most leaves of a tree, best split first.
+    voter : classifier or None, default=None
+        A scikit-learn classifier whose ``fit`` takes ``sample_weight``, in place of the native trees.
+    min_samples_leaf : int, default=1
+        Fewest training rows of a leaf, rows that look the same counted once. More than 1: stumps, too, are grown by
+        the Gini criterion.
+    max_bins : int, default=255
+        Most bins of a column. A column with fewer distinct values is split exactly.
+    categorical_features : "from_dtype", None, list or mask, default="from_dtype"
+        Which columns are categories; "from_dtype": text, categorical and boolean columns of a data frame.
+    early_stopping : bool, default=False
+        Stop when the error on held-out rows has not improved for `n_iter_no_change` rounds, and keep the
+        voters up to the best one. Held out are `X_val`, `y_val` of `fit`, or a `validation_fraction`.
+    validation_fraction : float, default=0.1
+        Share of rows held out, stratified, when early stopping is on and no validation set is given.
+    n_iter_no_change : int, default=10
+        Rounds without improvement that end the run.
+    random_state : int, RandomState or None, default=None
+        Draws the held-out rows, and seeds a given classifier; otherwise not used.
+    n_jobs : int or None, default=None
+        Threads; the committee does not depend on it, bit for bit.
+
+    Attributes
+    ----------
+    committee_ : Committee
+        The voters h_t; weights alpha_t / sum_s alpha_s, for each class where there are more than two.
+    classes_ : array (n_classes,)
+    edges_ : float64 array (P, rounds)
+        g_t; P = 1 for two classes, else n_classes. NaN where a class had ended before.
+    minimum_margins_ : float64 array (P, rounds)
+        The least normalised margin of the training rows after each round.
+    estimator_weights_ : float64 array (P, rounds)
+        alpha_t; infinite for a voter that is right on all rows, which is then the whole vote; 0 after the end.
+    duality_gap_ : float64 array (P,)
+        The least of the largest edges, less the minimum margin: what any other vote over the stumps could gain at
+        most. NaN for deeper trees and given classifiers, whose largest edge is not known.
+    validation_errors_ : float64 array or None
+        Held-out error after each round, when early stopping is on.
+    table_ : TableSchema
+        What the columns are.
+
+    Raises
+    ------
+    sklearn.utils._param_validation.InvalidParameterError
+        At `fit`, naming the parameter, its value and its range.
+
+    Warns
+    -----
+    UserWarning
+        If no voter beats chance.
+
+    References
+    ----------
+    .. [1] L. Breiman (1999). Prediction games and arcing algorithms. Neural Computation 11.
+    .. [2] R. Meir, G. Rätsch (2003). An introduction to boosting and leveraging. Advanced Lectures on Machine
+       Learning, LNAI 2600.
+    .. [3] L. Reyzin, R. Schapire (2006). How boosting the margin can also boost classifier complexity. ICML.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from committee import ArcGVClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = ArcGVClassifier(200).fit(X[::2], y[::2])
+    >>> model.score(X[1::2], y[1::2]) > 0.95, bool(model.minimum_margins_[0, -1] > 0.05)
+    (True, True)
+    """
+
+    _stored_attributes: ClassVar[tuple[str, ...]] = (
+        "edges_",
+        "minimum_margins_",
+        "estimator_weights_",
+        "duality_gap_",
+        "validation_errors_",
+    )
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        max_depth: int | None = 1,
+        max_leaf_nodes: int | None = None,
+        voter: Any = None,
+        min_samples_leaf: int = 1,
+        max_bins: int = 255,
+        categorical_features: Any = "from_dtype",
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.voter = voter
+        self.min_samples_leaf = min_samples_leaf
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _run(self, source: EdgeSource, positive: int, count: float) -> ArcGVRun:
+        return ArcGVRun(source, positive, self.n_estimators)
+
+    def _figures(self, runs: Sequence[ArcGVRun], n_rounds: int) -> dict[str, Any]:
+        margins = by_round([run.minimum_margins for run in runs], n_rounds)
+        bound = np.array([run.bound if run.source.complete else np.nan for run in runs])
+        return {
+            "edges_": by_round([run.edges for run in runs], n_rounds, np.nan),
+            "minimum_margins_": margins,
+            "estimator_weights_": by_round([run.alphas for run in runs], n_rounds, 0.0),
+            "duality_gap_": np.maximum(0.0, bound - margins[:, -1]),
+        }
+
+
+class ArcGVRun(VotingRun):
+    """The rounds for one class against the rest.
+
+    Parameters
+    ----------
+    source, positive, most
+        As for `VotingRun`.
+
+    Attributes
+    ----------
+    edges, minimum_margins, alphas : lists of float
+        g_t, the least margin after round t, and alpha_t.
+    bound : float
+        The least edge that was the largest of its round: row weights under which no voter has a larger one allow no
+        vote a larger minimum margin.
+    """
+
+    def __init__(self, source: EdgeSource, positive: int, most: int) -> None:
+        super().__init__(source, positive, most)
+        self.edges: list[float] = []
+        self.minimum_margins: list[float] = []
+        self.alphas: list[float] = []
+        self.bound = self._edge = np.inf
+        self._margins = np.zeros(len(self.y))
+        self._u = self.share
+
+    def _search(self, least: float) -> list[Found]:
+        edge, found = self.source.strongest(self._u, self.y, self._u, least, 1, set())
+        self.bound = min(self.bound, edge)
+        self._edge = edge
+        return found
+
+    def _reached(self) -> float:
+        return max(0.0, self.minimum_margins[-1])
+
+    def _join(self, signed: NDArray[np.int8]) -> None:
+        votes = signed[0]
+        reached = self._reached() if self.minimum_margins else 0.0
+        self.edges.append(self._edge)
+        self.useless = self._edge <= NO_EDGE
+        if self.useless or (votes > 0).all():
+            self.alphas.append(1.0 if self.useless else np.inf)
+            self.minimum_margins.append(float(votes.min()))
+            self.finished = True
+            return
+        self.alphas.append(float(np.arctanh(min(self._edge, 1.0 - NO_EDGE)) - np.arctanh(reached)))
+        self._margins += self.alphas[-1] * votes
+        lowest = float(self._margins.min())
+        self.minimum_margins.append(lowest / sum(self.alphas))
+        u = self.share * np.exp(lowest - self._margins)
+        self._u = u / u.sum()
+
+    def weights_after(self, n_rounds: int) -> F64:
+        """As `VotingRun.weights_after`: alpha_t over their sum."""
+        alpha = np.array(self.alphas[:n_rounds])
+        perfect = np.isinf(alpha)
+        weights: F64 = perfect.astype(np.float64) if perfect.any() else alpha / alpha.sum()
+        return weights

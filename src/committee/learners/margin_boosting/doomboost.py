@@ -1,0 +1,277 @@
+"""DOOM II: boosting down the gradient of a sigmoid cost of the normalised margins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from sklearn.utils._param_validation import Interval
+
+from committee.learners.margin_boosting.margin_boosting import MarginBoosting
+from committee.learners.margin_boosting.voting_run import NO_EDGE, VotingRun, by_round
+from committee.learners.pools.edge_sources import EdgeSource, Found
+from committee.vote.links.probability import Link, Logistic
+
+F64 = NDArray[np.float64]
+
+GRID = 8
+"""Steps at which the cost is looked at before its best valley is searched."""
+
+
+class DOOMBoostClassifier(MarginBoosting):
+    """DOOM II (Mason, Bartlett, Baxter & Frean 2000): functional gradient steps on a sigmoid cost of the margins.
+
+    Minimised over votes F = sum_t w_t h_t, w >= 0, sum_t w_t = 1, whose margins are m_i = y_i F(x_i), is the mean of
+
+        c(m_i) = 1 - tanh(lambda m_i),
+
+    which is close to twice the share of wrong rows if lambda is large, and flat far on the wrong side: rows that are
+    hopeless are given up, where AdaBoost and arc-gv turn to them [1]_. Rows weigh as the cost falls,
+    u_i ~ 1 - tanh^2(lambda m_i); the voter with the largest edge sum_i u_i y_i h(x_i) joins by
+
+        F <- (1 - s) F + s h,   0 < s <= learning_rate, the s of least cost,
+
+    and the run ends when no voter has a larger edge than F itself: no way into the hull of the voters goes down. The
+    cost never rises on the way; it is not convex, so where it ends need not be the least.
+
+    The way down cannot begin at nothing. The margins of one voter are all -1 or +1, where the slope of c is the same,
+    so all rows weigh as before and the best voter is the first again: it is a minimum already, next to which no vote
+    is better. So the descent starts from the vote of a few rounds of AdaBoost, as the first DOOM did.
+
+    With more than two classes each is told from the rest by a vote of its own.
+
+    Parameters
+    ----------
+    steepness : float, default=10.0
+        lambda. The steeper, the nearer to the share of wrong rows, and the sooner rows are given up; between 2 and 20
+        by a validation set, as a rule.
+    n_estimators : int, default=200
+        Most rounds, those of AdaBoost among them; fewer when the cost can fall no further.
+    n_start : int, default=20
+        Rounds of AdaBoost at the start. With 1 the vote is a single voter. As many as `n_estimators`: AdaBoost alone.
+    learning_rate : float, default=0.1
+        Largest share s of the vote that a voter of the descent may get, in (0, 1].
+    max_depth : int or None, default=1
+        Depth of the trees. 1: each round takes, of all stumps between bins or subsets of categories and their
+        complements, the one with the largest edge. Deeper trees are grown by the Gini criterion. None: no limit.
+    max_leaf_nodes : int or None, default=None
+        Most leaves of a tree, best split first.
+    voter : classifier or None, default=None
+        A scikit-learn classifier whose ``fit`` takes ``sample_weight``, in place of the native trees.
+    min_samples_leaf : int, default=1
+        Fewest training rows of a leaf, rows that look the same counted once. More than 1: stumps, too, are grown by
+        the Gini criterion.
+    max_bins : int, default=255
+        Most bins of a column. A column with fewer distinct values is split exactly.
+    categorical_features : "from_dtype", None, list or mask, default="from_dtype"
+        Which columns are categories; "from_dtype": text, categorical and boolean columns of a data frame.
+    early_stopping : bool, default=False
+        Stop when the error on held-out rows has not improved for `n_iter_no_change` rounds, and keep the
+        voters up to the best one. Held out are `X_val`, `y_val` of `fit`, or a `validation_fraction`.
+    validation_fraction : float, default=0.1
+        Share of rows held out, stratified, when early stopping is on and no validation set is given.
+    n_iter_no_change : int, default=10
+        Rounds without improvement that end the run.
+    random_state : int, RandomState or None, default=None
+        Draws the held-out rows, and seeds a given classifier; otherwise not used.
+    n_jobs : int or None, default=None
+        Threads; the committee does not depend on it, bit for bit.
+
+    Attributes
+    ----------
+    committee_ : Committee
+        The voters h_t; weights w_t, which add up to one, for each class where there are more than two. By the
+        logistic link of two classes the probability of a row's own class is 1 - c(m_i) / 2.
+    classes_ : array (n_classes,)
+    costs_ : float64 array (P, rounds)
+        Mean cost of the training rows after each round, those of AdaBoost first; P = 1 for two classes, else
+        n_classes, each against the rest.
+    validation_errors_ : float64 array or None
+        Held-out error after each round, when early stopping is on.
+    table_ : TableSchema
+        What the columns are.
+
+    Raises
+    ------
+    sklearn.utils._param_validation.InvalidParameterError
+        At `fit`, naming the parameter, its value and its range.
+
+    Warns
+    -----
+    UserWarning
+        If no voter beats chance.
+
+    References
+    ----------
+    .. [1] L. Mason, J. Baxter, P. Bartlett, M. Frean (2000). Functional gradient techniques for combining hypotheses.
+       Advances in Large Margin Classifiers, MIT Press.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from committee import DOOMBoostClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = DOOMBoostClassifier().fit(X[::2], y[::2])
+    >>> model.score(X[1::2], y[1::2]) > 0.94, bool(model.costs_[0, -1] < model.costs_[0, 19])
+    (True, True)
+    """
+
+    _stored_attributes: ClassVar[tuple[str, ...]] = ("costs_", "validation_errors_")
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **MarginBoosting._parameter_constraints,
+        "steepness": [Interval(Real, 0.0, None, closed="neither")],
+        "n_start": [Interval(Integral, 1, None, closed="left")],
+        "learning_rate": [Interval(Real, 0.0, 1.0, closed="right")],
+    }
+
+    def __init__(
+        self,
+        steepness: float = 10.0,
+        *,
+        n_estimators: int = 200,
+        n_start: int = 20,
+        learning_rate: float = 0.1,
+        max_depth: int | None = 1,
+        max_leaf_nodes: int | None = None,
+        voter: Any = None,
+        min_samples_leaf: int = 1,
+        max_bins: int = 255,
+        categorical_features: Any = "from_dtype",
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.steepness = steepness
+        self.n_estimators = n_estimators
+        self.n_start = n_start
+        self.learning_rate = learning_rate
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.voter = voter
+        self.min_samples_leaf = min_samples_leaf
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _run(self, source: EdgeSource, positive: int, count: float) -> DOOMRun:
+        return DOOMRun(source, positive, self.n_estimators, self.steepness, self.n_start, self.learning_rate)
+
+    def _link(self, count: float) -> Link:
+        return Logistic(scale=2.0 * self.steepness)  # 1 - tanh(z) = 2 sigma(-2 z)
+
+    def _figures(self, runs: Sequence[DOOMRun], n_rounds: int) -> dict[str, Any]:
+        return {"costs_": by_round([run.costs for run in runs], n_rounds)}
+
+
+class DOOMRun(VotingRun):
+    """The rounds for one class against the rest.
+
+    Parameters
+    ----------
+    source, positive, most
+        As for `VotingRun`.
+    steepness, n_start, learning_rate
+        As `DOOMBoostClassifier` has them.
+
+    Attributes
+    ----------
+    costs, steps : lists of float
+        Mean cost after each round, and s; AdaBoost's weights are shares s = alpha_t / (alpha_1 + ... + alpha_t) of the
+        vote so far.
+    """
+
+    def __init__(
+        self, source: EdgeSource, positive: int, most: int, steepness: float, n_start: int, learning_rate: float
+    ) -> None:
+        super().__init__(source, positive, most)
+        self.steepness, self.n_start, self.learning_rate = steepness, n_start, learning_rate
+        self.costs: list[float] = []
+        self.steps: list[float] = []
+        self._margins = np.zeros(len(self.y))
+        self._total = 0.0
+        self._edge = 0.0
+        self._starting = True
+        self._u = self.share
+
+    def _cost(self, margins: F64) -> float:
+        return float(self.share @ (1.0 - np.tanh(self.steepness * margins)))
+
+    def _search(self, least: float) -> list[Found]:
+        self._edge, found = self.source.strongest(self._u, self.y, self._u, least, 1, set())
+        if found or not self._starting:
+            return found
+        self._descend()  # AdaBoost has ended by itself
+        return [] if self.finished else self._search(self._reached() + NO_EDGE)
+
+    def _reached(self) -> float:
+        return 0.0 if self._starting else float(self._u @ self._margins)
+
+    def _join(self, signed: NDArray[np.int8]) -> None:
+        votes = signed[0]
+        if not self.steps:
+            self.useless = self._edge <= NO_EDGE
+            self.finished = self.useless or bool((votes > 0).all())
+        if self._starting:
+            alpha = float(np.arctanh(min(self._edge, 1.0 - NO_EDGE))) if not self.finished else 1.0
+            self._total += alpha
+            step = alpha / self._total
+        else:
+            step = self._best_step(votes - self._margins)
+            self.finished = step == 0.0
+        self._margins += step * (votes - self._margins)
+        self.steps.append(step)
+        self.costs.append(self._cost(self._margins))
+        if len(self.steps) < self.n_start and self._starting:
+            exponent = self._total * self._margins
+            u = self.share * np.exp(exponent.min() - exponent)
+            self._u = u / u.sum()
+        else:
+            self._descend()
+
+    def _descend(self) -> None:
+        """Weigh the rows by how fast their cost falls."""
+        self._starting = False
+        slope = self.share * (1.0 - np.tanh(self.steepness * self._margins) ** 2)
+        total = float(slope.sum())
+        if total > 0.0:
+            self._u = slope / total
+        else:  # every row is certain, right or wrong: the cost is flat
+            self.finished = True
+
+    def _best_step(self, toward: F64) -> float:
+        """The step along ``margins + s toward`` of least cost on (0, learning_rate]; 0 if none lowers it."""
+
+        def cost(s: float) -> float:
+            return self._cost(self._margins + s * toward)
+
+        def slope(s: float) -> float:
+            bent = np.tanh(self.steepness * (self._margins + s * toward))
+            return -float((self.share * (1.0 - bent**2)) @ toward)
+
+        # not convex: a coarse look first, then the bottom of the best valley
+        grid = (self.learning_rate * np.arange(GRID + 1) / GRID).tolist()
+        at = [cost(s) for s in grid]
+        best = int(np.argmin(at))
+        low, high = grid[max(best - 1, 0)], grid[min(best + 1, GRID)]
+        if slope(low) < 0.0 < slope(high):
+            bottom = float(brentq(slope, low, high, xtol=1e-15))
+            if cost(bottom) <= at[best]:
+                return bottom
+        return float(grid[best])
+
+    def weights_after(self, n_rounds: int) -> F64:
+        """As `VotingRun.weights_after`: s_t times what later rounds leave of it."""
+        steps = np.array(self.steps[:n_rounds])
+        left = np.append(np.cumprod(1.0 - steps[:0:-1])[::-1], 1.0)
+        weights: F64 = steps * left
+        return weights

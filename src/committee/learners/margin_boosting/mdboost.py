@@ -1,0 +1,288 @@
+"""MDBoost: a large mean of the margins and a small variance, solved for exactly by column generation."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Sequence
+from contextlib import AbstractContextManager
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval
+
+from committee.learners.margin_boosting.margin_boosting import MarginBoosting
+from committee.learners.margin_boosting.voting_run import NO_EDGE, VotingRun, by_round
+from committee.learners.pools.edge_sources import EdgeSource, Found
+from committee.objectives.programs.simplex_active_set import simplex_minimum
+from committee.objectives.programs.soft_margin import VOTERS_AT_ONCE
+
+F64 = NDArray[np.float64]
+
+
+class MDBoostClassifier(MarginBoosting):
+    """Margin-distribution boosting (Shen & Li 2010): the vote with the best mean and variance of its margins.
+
+    With rho_i = y_i sum_j w_j h_j(x_i), of all votes over a dictionary of voters h_j this one has [1]_
+
+        min  1/2 rho' A rho - 1' rho,   A = I - (11' - I) / (n - 1),   s.t.  w >= 0, sum_j w_j = D.
+
+    rho' A rho is n times the sample variance, so with the normalised margins m = rho / D it maximises
+
+        mean(m) - D/2 s^2(m):
+
+    D is the price of variance. Column generation: the rows weigh u = 1 - A rho, those with a margin far above the
+    mean *less than nothing*; the voters with the largest edges sum_i u_i y_i h(x_i) join (a tree is trained with
+    weights abs(u_i) and labels sign(u_i) y_i); the quadratic program of all that joined is solved; and when no voter
+    has an edge above those of the vote, no voter of the whole dictionary could improve it, and the run ends.
+
+    With more than two classes each is told from the rest by a program of its own; the largest mean vote is elected.
+
+    Parameters
+    ----------
+    total_weight : float, default=10.0
+        D. The smaller, the more the mean counts, which a single voter makes largest; the larger, the more voters.
+    n_estimators : int, default=500
+        Most voters that join a program; many end without weight. A warning says when this is what ends the run, and
+        `duality_gap_` how much is left to gain.
+    max_depth : int or None, default=1
+        Depth of the trees. 1: each round takes, of all stumps between bins or subsets of categories and their
+        complements, those with the largest edges. Only then no voter is missed. Deeper trees are grown by the Gini
+        criterion. None: no limit.
+    max_leaf_nodes : int or None, default=None
+        Most leaves of a tree, best split first.
+    voter : classifier or None, default=None
+        A scikit-learn classifier whose ``fit`` takes ``sample_weight``, in place of the native trees.
+    min_samples_leaf : int, default=1
+        Fewest training rows of a leaf, rows that look the same counted once. More than 1: stumps, too, are grown by
+        the Gini criterion.
+    max_bins : int, default=255
+        Most bins of a column. A column with fewer distinct values is split exactly.
+    categorical_features : "from_dtype", None, list or mask, default="from_dtype"
+        Which columns are categories; "from_dtype": text, categorical and boolean columns of a data frame.
+    early_stopping : bool, default=False
+        Stop when the error on held-out rows has not improved for `n_iter_no_change` rounds, and keep the
+        voters up to the best one. Held out are `X_val`, `y_val` of `fit`, or a `validation_fraction`.
+    validation_fraction : float, default=0.1
+        Share of rows held out, stratified, when early stopping is on and no validation set is given.
+    n_iter_no_change : int, default=10
+        Rounds without improvement that end the run.
+    random_state : int, RandomState or None, default=None
+        Draws the held-out rows, and seeds a given classifier; otherwise not used.
+    n_jobs : int or None, default=None
+        Threads; the committee does not depend on it, bit for bit.
+    tol : float, default=1e-6
+        A voter joins while its edge, as a share of the rows' weight, exceeds those of the vote by more than this: what
+        the objective is at most below the best.
+
+    Attributes
+    ----------
+    committee_ : Committee
+        The voters of positive weight; weights w / D, for each class where there are more than two.
+    classes_ : array (n_classes,)
+    objective_ : float64 array (P,)
+        mean(m) - D/2 s^2(m) of each program, at its largest; P = 1 for two classes, else n_classes.
+    mean_margin_, margin_variance_ : float64 array (P,)
+        mean(m) and s^2(m) of the training rows.
+    duality_gap_ : float64 array (P,)
+        What another vote over the dictionary could add to `objective_` at most; for deeper trees and given
+        classifiers, over the voters that were found.
+    validation_errors_ : float64 array or None
+        Held-out error after each round, when early stopping is on.
+    table_ : TableSchema
+        What the columns are.
+
+    Raises
+    ------
+    sklearn.utils._param_validation.InvalidParameterError
+        At `fit`, naming the parameter, its value and its range.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If `n_estimators` ends the run before the optimum.
+    UserWarning
+        If no voter beats chance.
+
+    References
+    ----------
+    .. [1] C. Shen, H. Li (2010). Boosting through optimization of margin distributions. IEEE Transactions on Neural
+       Networks 21.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from committee import MDBoostClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = MDBoostClassifier(20).fit(X[::2], y[::2])
+    >>> model.score(X[1::2], y[1::2]) > 0.9, bool(model.duality_gap_[0] < 1e-6)
+    (True, True)
+    """
+
+    _stored_attributes: ClassVar[tuple[str, ...]] = (
+        "objective_",
+        "mean_margin_",
+        "margin_variance_",
+        "duality_gap_",
+        "validation_errors_",
+    )
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **MarginBoosting._parameter_constraints,
+        "total_weight": [Interval(Real, 0.0, None, closed="neither")],
+        "tol": [Interval(Real, 0.0, 1.0, closed="left")],
+    }
+
+    def __init__(
+        self,
+        total_weight: float = 10.0,
+        *,
+        n_estimators: int = 500,
+        max_depth: int | None = 1,
+        max_leaf_nodes: int | None = None,
+        voter: Any = None,
+        min_samples_leaf: int = 1,
+        max_bins: int = 255,
+        categorical_features: Any = "from_dtype",
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        tol: float = 1e-6,
+    ) -> None:
+        self.total_weight = total_weight
+        self.n_estimators = n_estimators
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.voter = voter
+        self.min_samples_leaf = min_samples_leaf
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.tol = tol
+
+    def _run(self, source: EdgeSource, positive: int, count: float) -> MDRun:
+        return MDRun(source, positive, self.n_estimators, self.total_weight, count, self.tol)
+
+    def _figures(self, runs: Sequence[MDRun], n_rounds: int) -> dict[str, Any]:
+        means = by_round([run.means for run in runs], n_rounds)[:, -1]
+        variances = by_round([run.variances for run in runs], n_rounds)[:, -1]
+        return {
+            "objective_": means - 0.5 * self.total_weight * variances,
+            "mean_margin_": means,
+            "margin_variance_": variances,
+            "duality_gap_": by_round([run.gaps for run in runs], n_rounds)[:, -1],
+        }
+
+    def _blas(self) -> AbstractContextManager[Any]:
+        """Many small systems of equations are solved faster by one thread; BLAS does not know of `n_jobs`."""
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+        limits: AbstractContextManager[Any] = threadpool_limits(1, "blas")
+        return limits
+
+    def _warn(self, runs: Sequence[MDRun]) -> None:
+        super()._warn(runs)
+        if any(run.cut_short for run in runs) and not self.early_stopping:
+            warnings.warn(
+                f"n_estimators={self.n_estimators} ended the run: the objective is {self.objective_.min():.3g}, and up "
+                f"to {self.duality_gap_.max():.3g} below the best. Raise n_estimators, or tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+
+class MDRun(VotingRun):
+    """The rounds for one class against the rest.
+
+    Parameters
+    ----------
+    source, positive, most
+        As for `VotingRun`.
+    total_weight : float
+        D.
+    count : float
+        n: how many rows the weights stand for.
+    tol : float
+        Voters join while an edge exceeds those of the vote by more than this.
+
+    Attributes
+    ----------
+    means, variances, gaps : lists of float
+        After each round: mean(m), s^2(m), and what is still to be gained at most.
+    u : float64 array (m,)
+        1 - A rho of the different rows, times their shares of the weight.
+    """
+
+    def __init__(
+        self, source: EdgeSource, positive: int, most: int, total_weight: float, count: float, tol: float
+    ) -> None:
+        super().__init__(source, positive, most)
+        self.price, self.tol = total_weight * count / (count - 1.0), tol
+        self.means: list[float] = []
+        self.variances: list[float] = []
+        self.gaps: list[float] = []
+        self.u = self.share
+        self._correction = count / (count - 1.0)
+        self._signed = np.empty((0, len(self.y)), dtype=np.int8)
+        self._mean_votes = np.empty(0)
+        self._covariance = np.empty((0, 0))
+        self._weights: list[F64] = []
+        self._known: set[Hashable] = set()
+        self._of_vote = 0.0
+
+    def _search(self, least: float) -> list[Found]:
+        weights = np.abs(self.u)
+        most = max(1, min(VOTERS_AT_ONCE, self.most - len(self.voters)))
+        turned = np.where(self.u < 0.0, -self.y, self.y)
+        edge, found = self.source.strongest(weights, turned, weights, least, most, self._known)
+        if self.voters:
+            self.gaps.append(max(0.0, edge - self._of_vote))
+        else:
+            self.useless = edge <= NO_EDGE
+        self._known.update(one.key for one in found)
+        return found
+
+    def _reached(self) -> float:
+        return self._of_vote + self.tol
+
+    def _join(self, signed: NDArray[np.int8]) -> None:
+        self._extend(signed)
+        start = np.zeros(len(self._signed))
+        if self._weights:
+            start[: len(self._weights[-1])] = self._weights[-1]
+        else:
+            start[0] = 1.0  # the voter with the largest edge, which is the largest mean margin
+        w = simplex_minimum(self.price * self._covariance, self._mean_votes, start)
+        self._weights.append(w)
+        margins = np.zeros(len(self.y))
+        for j in np.flatnonzero(w).tolist():
+            margins += w[j] * self._signed[j]
+        mean = float(self.share @ margins)
+        away = margins - mean
+        self.means.append(mean)
+        self.variances.append(self._correction * float(self.share @ away**2))
+        self.u = self.share * (1.0 - self.price * away)
+        self._of_vote = float(self.u @ margins)
+
+    def _extend(self, signed: NDArray[np.int8]) -> None:
+        """Products of the newest voters with all; votes stay bytes, and one voter at a time becomes numbers."""
+        before, self._signed = len(self._signed), np.concatenate([self._signed, signed])
+        self._mean_votes = np.append(self._mean_votes, [float(self.share @ votes) for votes in signed])
+        covariance = np.empty((len(self._signed), len(self._signed)))
+        covariance[:before, :before] = self._covariance
+        for j in range(before, len(self._signed)):
+            away = self.share * (self._signed[j] - self._mean_votes[j])
+            products = [float(away @ votes) for votes in self._signed[: j + 1]]
+            covariance[j, : j + 1] = covariance[: j + 1, j] = products
+        self._covariance = covariance
+
+    def weights_after(self, n_rounds: int) -> F64:
+        """As `VotingRun.weights_after`: w / D, which adds up to one."""
+        return self._weights[min(n_rounds, len(self._weights)) - 1]

@@ -1,0 +1,106 @@
+"""One class against the rest, boosted: voters and their weights, round by round."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.learners.pools.edge_sources import EdgeSource, Found
+
+F64 = NDArray[np.float64]
+
+NO_EDGE = 1e-12
+"""Edges that differ by no more than this are equal but for rounding."""
+
+
+class VotingRun(ABC):
+    """A vote for one class against the rest that grows by rounds.
+
+    Parameters
+    ----------
+    source : EdgeSource
+        Finds voters.
+    positive : int
+        The class whose rows have y = +1; all others have -1.
+    most : int
+        Most voters.
+
+    Attributes
+    ----------
+    voters : list of Found
+        Those that joined, without their votes on the training rows.
+    finished : bool
+        Another round changes nothing, or there are `most` voters.
+    cut_short : bool
+        There are `most` voters, and another one would join.
+    useless : bool
+        No voter beats chance; the run has one voter all the same, as a committee must have.
+    n_rounds : int
+        Rounds so far.
+    """
+
+    def __init__(self, source: EdgeSource, positive: int, most: int) -> None:
+        self.source, self.most = source, most
+        self.y = np.where(source.labels == positive, 1, -1).astype(np.int8)
+        self.share: F64 = source.weights / source.weights.sum()
+        self.voters: list[Found] = []
+        self.finished = self.useless = self.cut_short = False
+        self.n_rounds = 0
+        self._waiting: list[Found] | None = None
+
+    def round(self) -> None:
+        """The voters found last join, and those for the next round are looked for."""
+        joining = self._search(-np.inf) if self._waiting is None else self._waiting
+        self.voters += [one.without_votes() for one in joining]
+        self.n_rounds += 1
+        self._join(np.stack([self.y * one.votes for one in joining]))
+        if self.finished:
+            return
+        self._waiting = self._search(self._reached() + NO_EDGE)
+        self.cut_short = bool(self._waiting) and len(self.voters) >= self.most
+        self.finished = self.cut_short or not self._waiting
+
+    @abstractmethod
+    def _search(self, least: float) -> list[Found]:
+        """Voters whose edge under the rows' weights as of now is above `least`."""
+
+    @abstractmethod
+    def _join(self, signed: NDArray[np.int8]) -> None:
+        """Weigh the newest voters, y_i h_j(x_i) of which are the lines of `signed`, and weigh the rows anew."""
+
+    @abstractmethod
+    def _reached(self) -> float:
+        """The edge that a voter must have for its vote to be of use."""
+
+    @abstractmethod
+    def weights_after(self, n_rounds: int) -> F64:
+        """Weights in the committee of the voters that had joined after so many rounds, ``(T,)``."""
+
+
+def by_round(histories: Sequence[Sequence[float]], n_rounds: int, ended: float | None = None) -> F64:
+    """What each run wrote down round by round, ``(P, n_rounds)``.
+
+    Parameters
+    ----------
+    histories : sequence of P sequences of numbers
+        None of them empty; those of runs that ended early are shorter.
+    n_rounds : int
+        Rounds that are wanted.
+    ended : float, default=None
+        What stands after a run's end; None: its last number.
+
+    Examples
+    --------
+    >>> from committee.learners.margin_boosting.voting_run import by_round
+    >>> by_round([[1.0, 2.0, 3.0], [4.0]], 2).tolist()
+    [[1.0, 2.0], [4.0, 4.0]]
+    """
+    table = np.empty((len(histories), n_rounds))
+    for line, history in zip(table, histories, strict=True):
+        some = history[:n_rounds]
+        line[: len(some)] = some
+        line[len(some) :] = some[-1] if ended is None else ended
+    return table

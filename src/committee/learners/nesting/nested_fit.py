@@ -1,0 +1,328 @@
+"""What the learners of probabilistic voters do alike: rows in, one graph for each score, a committee out."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from committee.data.parallel import N_JOBS, n_threads
+from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.fit_tasks import FitTasks
+from committee.learners.nesting.draws import Stopping
+from committee.learners.nesting.growth import Growth
+from committee.learners.nesting.weak_learners import (
+    AskedLearner,
+    StumpLearner,
+    VoterLearner,
+    WeakLearner,
+    check_voter,
+    is_only_drawn,
+)
+from committee.vote.committee import Committee
+from committee.vote.links.probability import Link, Logistic, Truncated
+from committee.voters.path_majority import PathMajority
+from committee.voters.soft_stumps import SoftStumps
+from committee.voters.vote_graph import VoteGraph, Walk
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+    from committee.data.rows import Rows
+
+F64 = NDArray[np.float64]
+
+VOTER_CONSTRAINTS: dict[str, list[Any] | str] = {
+    "softness": [Interval(Real, 0.0, None, closed="left")],
+    "voter": [HasMethods(["fit"]), None],
+    "n_draws": [Interval(Integral, 1, None, closed="left"), StrOptions({"first_rise", "stopwatch"}), None],
+    "estimate": [StrOptions({"map", "ml"})],
+    "target_bound": [Interval(Real, 0.0, 1.0, closed="neither"), None],
+    "time_budget": [Interval(Real, 0.0, None, closed="neither"), None],
+    "method": [StrOptions({"expected", "likely_path", "sampled", "majority"})],
+    "n_paths": [Interval(Integral, 1, 2**31 - 1, closed="both")],
+    "max_bins": [Interval(Integral, 2, 65_535, closed="both")],
+    "categorical_features": "no_validation",
+    "random_state": ["random_state"],
+    "n_jobs": N_JOBS,
+}
+"""scikit-learn constraints of the parameters that all of these learners have."""
+
+_MOST_BYTES = 2**26
+"""Weights of all leaves that may be kept in float64; where there are more, all are kept in float32."""
+
+
+@dataclass
+class Run:
+    """A fit on its way: a graph for each score, and the seed of sampled paths."""
+
+    growths: list[Growth]
+    seed: int
+
+
+class NestedClassifier(CommitteeClassifier):
+    """Base of the classifiers whose voters answer at random and are met one after the other."""
+
+    _stored_attributes: ClassVar[tuple[str, ...]] = (
+        "bounds_",
+        "normalisers_",
+        "edges_",
+        "reach_",
+        "n_draws_",
+        "bound_",
+        "cost_",
+    )
+
+    bounds_: F64
+    softness: float
+    voter: Any
+    n_draws: Any
+    estimate: Any
+    target_bound: float | None
+    time_budget: float | None
+    method: str
+    n_paths: int
+    max_bins: int
+    random_state: Any
+
+    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train the voters.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Training rows; q of a missing value is learned.
+        y : array-like (n,)
+            Class labels.
+        sample_weight : array-like (n,), default=None
+            Row weights; 0 means absent, k means repeated k times.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If `y` holds fewer than two classes, a column holds infinity or what can be no feature, a voter answers with
+            what is no probability, or parameters ask for what the rows cannot give.
+        """
+        begun = time.perf_counter()
+        if self.voter is not None:
+            check_voter(self.voter)
+        tasks = FitTasks(self, X, y, sample_weight, None)  # how many there are at most the rows will tell
+        rows = self._rows(X, y, sample_weight)
+        most = self._most_voters(rows.count)
+        tasks.begin()
+        random = check_random_state(self.random_state)
+        run = Run(self._growths(rows, random), int(random.randint(2**31 - 1)))
+        growers = [self._grow(growth) for growth in run.growths]
+        # every score gets its first voter before any gets its second, so that there is a committee at all times
+        for growth, grower in zip(run.growths, growers, strict=True):
+            next(grower, None)
+            if not len(growth):
+                raise ValueError(f"voter={self.voter!r} could not be trained on the rows at all; choose another.")
+        self._warn_of_chance(run.growths)
+        for number, grower in enumerate(growers, start=1):
+            until = None if self.time_budget is None else begun + self.time_budget * number / len(growers)
+            if self._stopped(run, number - 1, grower, most, tasks, until):
+                break
+        for name, value in self._state(run).items():
+            setattr(self, name, value)
+        tasks.end(lambda: self._state(run))
+        return self
+
+    def _stopped(
+        self, run: Run, number: int, grower: Iterator[None], most: int | None, tasks: FitTasks, until: float | None
+    ) -> bool:
+        """Grow one graph to its end; True if a callback wants the whole fit to stop."""
+        growth = run.growths[number]
+        target = None if self.target_bound is None else self.target_bound / len(run.growths)
+        while True:
+            ended = tasks.part("voter")
+            if ended(lambda: self._state(run)):
+                return True
+            reached = target is not None and growth.bound <= target
+            late = until is not None and time.perf_counter() >= until
+            full = most is not None and len(growth) >= most
+            if reached or late or full or next(grower, _ENDED) is _ENDED:
+                return False
+
+    @abstractmethod
+    def _most_voters(self, count: float) -> int | None:
+        """Most voters of a score on so many rows, None where growth ends by itself; refuses what these cannot serve."""
+
+    @abstractmethod
+    def _grow(self, growth: Growth) -> Iterator[None]:
+        """Train voter after voter; yields after each."""
+
+    def _most_leaves(self, count: float) -> int:
+        """Leaves that keep their weights at a time, at most."""
+        return 1
+
+    def _keeps_reach(self) -> bool:
+        return False
+
+    # --- the parts -------------------------------------------------------------------------------------------
+
+    def _growths(self, rows: Rows, random: np.random.RandomState) -> list[Growth]:
+        """A graph of one root for each score."""
+        threads = n_threads(self.n_jobs)
+        weights = rows.weights / rows.weights.sum()
+        member = None if self.voter is None else self._member("voter", self.voter)
+        binned = rows.binned(self.table_, self.max_bins, threads) if member is None else None
+        kept = 8 * len(rows) * self._most_leaves(rows.count) * (2 if self._keeps_reach() else 1)
+        precision = np.float64 if kept <= _MOST_BYTES else np.float32
+        growths = []
+        for k in [1] if len(self.classes_) == 2 else range(len(self.classes_)):
+            positive = (rows.labels == k).astype(np.uint8)
+            learner: WeakLearner
+            if binned is not None:
+                learner = StumpLearner(rows, binned, positive, self.softness, threads)
+            else:
+                learner = VoterLearner(member, rows, positive, random, self.estimate)
+            asking = None
+            if self.n_draws is not None or is_only_drawn(member):
+                stopping: Stopping = "first_rise" if self.n_draws is None else self.n_draws
+                asking = AskedLearner(learner, stopping, self.estimate, random)
+            growths.append(
+                Growth(
+                    learner,
+                    positive,
+                    weights,
+                    0.25 / rows.count,
+                    threads,
+                    precision,
+                    self._keeps_reach(),
+                    asking,
+                )
+            )
+        return growths
+
+    def _warn_of_chance(self, growths: list[Growth]) -> None:
+        if all(growth.useless for growth in growths):
+            warnings.warn(
+                f"No voter beats chance (edge {growths[0].edges[0]:.3g}): the committee is a single voter that says no "
+                "more than the class frequencies.",
+                stacklevel=4,  # past scikit-learn's wrapper of fit
+            )
+
+    def _state(self, run: Run) -> dict[str, Any]:
+        """Fitted attributes as of now."""
+        growths, graph = run.growths, self._graph(run)
+        weights = np.ones(len(graph))
+        voters: VoteGraph | PathMajority = graph
+        link: Link = Logistic(2.0)
+        if self.method == "majority":
+            voters, weights = PathMajority(graph, self.n_paths), np.ones(1)
+            link = Truncated(floor=growths[0].eps)
+        return {
+            "classes_": self.classes_,
+            "table_": self.table_,
+            "n_features_in_": self.n_features_in_,
+            "committee_": Committee(voters, weights, self.classes_, link, self.table_),
+            "bounds_": np.concatenate([growth.bounds for growth in growths]),
+            "bound_": float(sum(growth.bound for growth in growths)),
+            "normalisers_": np.concatenate([growth.normalisers for growth in growths]),
+            "edges_": np.concatenate([growth.edges for growth in growths]),
+            "reach_": np.concatenate([growth.shares for growth in growths]),
+            "cost_": float(sum(sum(growth.shares) for growth in growths)),
+            "n_draws_": np.array([one.n_draws for growth in growths for one in growth.trained], dtype=np.int64),
+        }
+
+    def _starts(self, run: Run) -> NDArray[np.int64]:
+        """Where each score's nodes begin, and where the last ones end."""
+        return np.concatenate([[0], np.cumsum([len(growth) for growth in run.growths])]).astype(np.int64)
+
+    def _graph(self, run: Run) -> VoteGraph:
+        start = self._starts(run)
+        following = [
+            np.where(np.array(growth.following) >= 0, np.array(growth.following) + first, -1)
+            for growth, first in zip(run.growths, start[:-1], strict=True)
+        ]
+        walk: Walk = "expected" if self.method == "majority" else self.method  # type: ignore[assignment]
+        return VoteGraph(
+            run.growths[0].learner.voters([one for growth in run.growths for one in growth.trained]),
+            np.concatenate(following).astype(np.int32),
+            np.concatenate([np.array(growth.vote) for growth in run.growths]),
+            start,
+            len(self.classes_),
+            walk,
+            run.seed,
+        )
+
+    # --- what a fitted one can be asked ----------------------------------------------------------------------
+
+    @property
+    def graph_(self) -> VoteGraph:
+        """The voters, and where their answers lead."""
+        check_is_fitted(self)
+        voters = self.committee_.voters
+        graph: VoteGraph = voters.graph if isinstance(voters, PathMajority) else voters  # type: ignore[assignment]
+        return graph
+
+    @property
+    def feature_importances_(self) -> F64:
+        """Share of the bound's fall that the stumps on each column earned, ``(p,)``."""
+        graph = self.graph_
+        if not isinstance(graph.voters, SoftStumps):
+            raise AttributeError("feature_importances_ needs stumps; a voter of one's own may look at any column.")
+        before = np.append(1.0, self.bounds_[:-1])
+        before[graph.start[:-1]] = 1.0
+        # a sub-tree collected by sign may raise the bound
+        earned = np.maximum(before - self.bounds_, 0.0)
+        fall: F64 = np.bincount(graph.voters.feature, earned, self.n_features_in_).astype(np.float64)
+        fall /= max(fall.sum(), np.finfo(np.float64).tiny)
+        return fall
+
+    def cost(self, X: Any) -> F64:
+        """Number of voters that each row meets, ``(n,)``: expected, or on its path where `method` takes one.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows.
+        """
+        graph = self.graph_
+        return graph.cost(self.committee_._prepare(self._named(X)), n_threads(self.n_jobs))
+
+    def vote_probability(self, X: Any) -> tuple[F64, F64]:
+        """Probability that the random score H(x) is above 0, and its standard error, whatever `method` says.
+
+        Exact, with an error of 0, where the ways through the graph of each score are at most 4,096, as in any tree of
+        no more voters; otherwise the share among `n_paths` sampled paths, seeded.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows.
+
+        Returns
+        -------
+        probability, standard_error : float64 arrays
+            ``(n,)`` each for two classes; else ``(n, K)``, of "class k or not".
+        """
+        rows = self.committee_._prepare(self._named(X)) if hasattr(self, "committee_") else self._named(X)
+        P, error = PathMajority(self.graph_, self.n_paths).probability(rows, n_threads(self.n_jobs))
+        return (P[:, 0], error[:, 0]) if len(self.classes_) == 2 else (P, error)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        if hasattr(self.voter, "__sklearn_tags__"):
+            tags.input_tags.allow_nan = get_tags(self.voter).input_tags.allow_nan
+        return tags
+
+
+_ENDED = object()

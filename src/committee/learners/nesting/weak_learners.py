@@ -1,0 +1,231 @@
+"""What is trained at a node: a stump, or a classifier of the user's."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from committee import _core
+from committee.learners.base.estimator import seeded
+from committee.learners.nesting.draws import Ask, Stopping, asked
+from committee.voters.oracles import DrawnVoter, Estimate, OracleVoters, drawn, prob_positive
+from committee.voters.soft_stumps import SoftStumps
+
+if TYPE_CHECKING:
+    from committee.data.binning import Binned
+    from committee.data.rows import Rows
+
+F64 = NDArray[np.float64]
+Normaliser = Callable[[F64], float]
+
+
+@dataclass
+class Trained:
+    """A voter trained at one node, and how likely it says + on each training row.
+
+    Attributes
+    ----------
+    voter : object
+        What the weak learner makes its collection of.
+    q : float64 array (n,) or None
+        Probabilities of + on the training rows, exact or estimated; None for an oracle that was not asked yet.
+    n_draws : int
+        Answers that q was estimated from; 0 where it is exact.
+    answers : callable or None
+        One answer of an oracle on every training row, drawn by a generator; None where q is known.
+    """
+
+    voter: Any
+    q: F64 | None
+    n_draws: int = 0
+    answers: Callable[[np.random.Generator], NDArray[np.bool_]] | None = None
+
+
+class WeakLearner(Protocol):
+    """What finds a voter for weighted rows of two classes."""
+
+    def train(self, weights: NDArray[Any]) -> Trained | None:
+        """A voter for rows of these weights (not normalised); None where there is nothing to tell apart."""
+
+    def constant(self) -> Trained | None:
+        """The voter that always says +, for rows that nothing tells apart; None if there is none such."""
+
+    def voters(self, trained: list[Trained]) -> SoftStumps | OracleVoters:
+        """The collection of trained voters, for a graph."""
+
+
+class StumpLearner:
+    """Soft stumps: column and threshold by the least Z, at a softness of a share of each column's standard deviation.
+
+    Z is concave in q, and Phi((x - c) / s) is a mixture of hard thresholds around c, so Z cannot fall as s grows
+    (docs/theory.md): of all softnesses allowed the least Z takes the least. It is therefore given, not sought.
+    """
+
+    def __init__(self, rows: Rows, binned: Binned, positive: NDArray[np.uint8], softness: float, threads: int) -> None:
+        # a node looks at one column, which takes several times as long to read where it stands row by row
+        self.columns, self.threads, self.edges = np.asfortranarray(rows.X), threads, binned.bins.edges
+        self.offset, n_bins = binned.bins.offset, binned.bins.n_bins
+        spread = deviations(self.columns, rows.weights, binned.bins.n_categories > 0)
+        with np.errstate(over="ignore"):  # beyond all numbers q is 1/2 everywhere
+            self.softness = np.minimum(softness * spread, np.finfo(np.float64).max)
+        positions = bin_positions(self.columns, binned)
+        self.search = _core.StumpSearch(
+            binned.codes, n_bins, binned.bins.categorical, positive, positions, self.edges, self.offset, self.softness,
+            threads,
+        )  # fmt: skip
+
+    def train(self, weights: NDArray[Any]) -> Trained | None:
+        """The stump of least Z."""
+        feature, edge, ascending, missing, _, words = self.search.best(weights)
+        if feature < 0:
+            return None
+        if words is None:
+            c, s = float(self.edges[self.offset[feature] + edge]), float(self.softness[feature])
+        else:
+            c, s = 0.0, 0.0
+        return self._trained((feature, c, s, ascending, missing, words))
+
+    def constant(self) -> Trained | None:
+        """A stump that all values are above."""
+        return self._trained((0, -np.inf, 0.0, True, 1.0, None))
+
+    def _trained(self, stump: Any) -> Trained:
+        feature, *rest = stump
+        alone = SoftStumps.of([(0, *rest)], n_features=1)
+        return Trained(stump, alone.probabilities(self.columns[:, feature, None], self.threads)[:, 0])
+
+    def voters(self, trained: list[Trained]) -> SoftStumps:
+        """As flat arrays."""
+        return SoftStumps.of([one.voter for one in trained], self.columns.shape[1])
+
+
+class VoterLearner:
+    """A user's classifier, fitted anew on the weights of each node."""
+
+    def __init__(
+        self, voter: Any, rows: Rows, positive: NDArray[np.uint8], random: np.random.RandomState, estimate: Estimate
+    ) -> None:
+        self.voter, self.X, self.y, self.count = voter, rows.X, positive.astype(np.int64), rows.count
+        self.random, self.estimate = random, estimate
+        self.seed = int(random.randint(2**31 - 1))
+
+    def train(self, weights: NDArray[Any]) -> Trained | None:
+        """A clone of the voter, fitted on the rows that count."""
+        # hard voters upstream leave most rows of a deep node without weight
+        heavy = np.flatnonzero(weights > 0)
+        if len(np.unique(self.y[heavy])) < 2:
+            return None
+        share = weights[heavy].astype(np.float64)
+        member: Any = seeded(clone(self.voter), int(self.random.randint(2**31 - 1)))
+        # weights of about 1 a row, as learners with penalties or least weights expect them
+        member.fit(self.X[heavy], self.y[heavy], sample_weight=share * (self.count / share.sum()))
+        if is_only_drawn(member):
+            return Trained(member, None, answers=partial(drawn, member, self.X))
+        return Trained(member, prob_positive(member, self.X))
+
+    def constant(self) -> Trained | None:
+        """None: a user's voter says what it says."""
+        return None
+
+    def voters(self, trained: list[Trained]) -> OracleVoters:
+        """As they are; an oracle is asked as often of new rows as it was of the training rows."""
+        n_draws = [one.n_draws if is_only_drawn(one.voter) else 0 for one in trained]
+        return OracleVoters([one.voter for one in trained], np.array(n_draws, np.int64), self.estimate, self.seed)
+
+
+class AskedLearner:
+    """A weak learner whose voters are asked for answers, and not for their probabilities.
+
+    Oracles have no other way; of voters that tell q, answers are drawn by it, to see what estimating costs.
+    """
+
+    def __init__(
+        self, learner: WeakLearner, stopping: Stopping, estimate: Estimate, random: np.random.RandomState
+    ) -> None:
+        self.learner, self.stopping, self.estimate, self.random = learner, stopping, estimate, random
+
+    def train(self, weights: NDArray[Any], Z: Normaliser) -> Trained | None:
+        """A voter, and q as its answers tell it; `Z` is the normaliser of an estimate."""
+        begun = time.perf_counter()
+        found = self.learner.train(weights)
+        if found is None:
+            return None
+        seconds = time.perf_counter() - begun
+        rng = np.random.default_rng(int(self.random.randint(2**31 - 1)))
+        ask: Ask = partial(_by_chance, found.q, rng) if found.answers is None else partial(found.answers, rng)
+        q, R = asked(ask, Z, self.stopping, self.estimate, seconds)
+        return Trained(found.voter, q, R)
+
+
+def _by_chance(q: F64 | None, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Answers of a voter whose probabilities are known."""
+    assert q is not None
+    return np.asarray(rng.random(len(q)) < q)
+
+
+def is_only_drawn(voter: Any) -> bool:
+    """Whether a voter can only be asked, and does not tell its probabilities."""
+    return isinstance(voter, DrawnVoter) and not any(
+        hasattr(voter, name) for name in ("prob_positive", "predict_proba")
+    )
+
+
+def check_voter(voter: Any) -> None:
+    """Refuse what cannot be trained at a node, or does not answer."""
+    if not has_fit_parameter(voter, "sample_weight"):
+        raise ValueError(
+            f"voter={voter!r} cannot be boosted: its fit takes no sample_weight. Choose another classifier."
+        )
+    if not any(hasattr(voter, name) for name in ("prob_positive", "predict_proba", "draw")):
+        raise ValueError(
+            f"voter={voter!r} has neither prob_positive, predict_proba nor draw; a probabilistic voter needs one."
+        )
+
+
+def deviations(X: F64, weights: F64, categorical: NDArray[np.bool_]) -> F64:
+    """Weighted standard deviation of every column of numbers, missing values left out, ``(p,)``; 0 for categories."""
+    s = np.zeros(X.shape[1])
+    for j in np.flatnonzero(~categorical).tolist():
+        x, w = X[:, j], weights
+        if (gone := np.isnan(x)).any():
+            x, w = x[~gone], w[~gone]
+        largest = float(np.abs(x).max(initial=0.0))
+        if largest > 0.0:
+            x = x / largest  # whose squares are numbers
+            s[j] = largest * np.sqrt(np.average((x - np.average(x, weights=w)) ** 2, weights=w))
+    return s
+
+
+def bin_positions(X: F64, binned: Binned) -> F64:
+    """For every bin of every column the middle of the values in it, end to end; categories 0, empty bins an edge.
+
+    A bin of one distinct value, as all are of a column with few, stands exactly where its rows are.
+    """
+    bins, codes = binned.bins, binned.codes
+    positions = []
+    for j, n in enumerate(bins.n_bins.tolist()):
+        if bins.n_categories[j] > 0:
+            positions.append(np.zeros(n))
+            continue
+        edges = bins.edges[bins.offset[j] : bins.offset[j + 1]]
+        least, most = np.append(edges, np.inf), np.append(-np.inf, edges)
+        x, code = X[:, j], codes[:, j]
+        if (gone := np.isnan(x)).any():
+            x, code = x[~gone], code[~gone]
+        low, high = np.full(n, np.inf), np.full(n, -np.inf)
+        np.minimum.at(low, code, x)
+        np.maximum.at(high, code, x)
+        empty = low > high
+        with np.errstate(invalid="ignore"):  # of an empty bin's infinities
+            middle = 0.5 * low + 0.5 * high  # the sum of both may overflow
+        middle[empty] = np.where(np.isfinite(least), least, most)[empty]
+        positions.append(np.where(np.isfinite(middle), middle, 0.0))
+    return np.concatenate(positions) if positions else np.empty(0)

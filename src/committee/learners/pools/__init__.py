@@ -1,0 +1,1 @@
+"""Pools of candidate voters: the best one for signed row weights."""

@@ -1,0 +1,116 @@
+"""Which voters a learner may choose from, as users say it, and the bins that its stumps need."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import has_fit_parameter
+
+from committee.data.binning import Binned, Bins
+from committee.data.frames import TableSchema
+from committee.data.rows import Rows, TargetRows
+from committee.voters.growing import GROWTH_CONSTRAINTS
+from committee.voters.stump_dictionary import StumpDictionary
+
+F64 = NDArray[np.float64]
+
+DICTIONARY_CONSTRAINTS: dict[str, Any] = {
+    "dictionary": [StrOptions({"stumps", "all_stumps", "trees"}), HasMethods(["fit", "predict"])],
+    "n_thresholds": [Interval(Integral, 1, 65_534, closed="both")],
+    "thresholds": [StrOptions({"quantile", "even"})],
+    "max_depth": GROWTH_CONSTRAINTS["max_depth"],
+    "max_leaf_nodes": GROWTH_CONSTRAINTS["max_leaf_nodes"],
+    "min_samples_leaf": GROWTH_CONSTRAINTS["min_samples_leaf"],
+    "max_bins": GROWTH_CONSTRAINTS["max_bins"],
+}
+"""scikit-learn constraints of the parameters that name a dictionary."""
+
+
+def check_voter(dictionary: Any) -> None:
+    """Refuse a user's classifier that takes no row weights.
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter.
+    """
+    if not isinstance(dictionary, str) and not has_fit_parameter(dictionary, "sample_weight"):
+        raise ValueError(
+            f"dictionary={dictionary!r} cannot be boosted: its fit takes no sample_weight, and that is how a round "
+            "tells it which rows matter. Choose another classifier, or 'stumps', 'all_stumps' or 'trees'."
+        )
+
+
+def stumps_binned(
+    rows: Rows | TargetRows,
+    table: TableSchema,
+    dictionary: Literal["stumps", "all_stumps"],
+    n_thresholds: int,
+    thresholds: Literal["quantile", "even"],
+    max_bins: int,
+    n_threads: int,
+) -> tuple[Binned, StumpDictionary]:
+    """The training rows in bins, and the stumps between these.
+
+    Parameters
+    ----------
+    rows : Rows or TargetRows
+        The training rows.
+    table : TableSchema
+        What their columns are.
+    dictionary : {"stumps", "all_stumps"}
+        "stumps": at most `n_thresholds` a column, and as many categories against all others. "all_stumps": a
+        threshold between any two bins, of which a column has at most `max_bins`, and any subset of categories.
+    n_thresholds, thresholds, max_bins
+        As the learners have them.
+    n_threads : int
+        Ceiling on the number of threads.
+
+    Raises
+    ------
+    ValueError
+        If no stump parts the rows.
+    """
+    if dictionary == "all_stumps":
+        binned = rows.binned(table, max_bins, n_threads)
+        found = StumpDictionary.of(binned, rows.weights, subsets=True, n_threads=n_threads)
+    else:
+        weights = None if rows.uniform else rows.weights
+        if thresholds == "even":
+            bins = Bins.even(rows.X, table.n_categories, n_thresholds)
+        else:
+            bins = Bins.learn(rows.X, weights, table.n_categories, n_thresholds + 1, n_threads)
+        binned = Binned(bins, bins.encode(rows.X, n_threads))
+        found = StumpDictionary.of(binned, rows.weights, most_categories=n_thresholds, n_threads=n_threads)
+    splits_categories = found.subsets and any(
+        np.count_nonzero(found.cell_count[found.offset[j] : found.offset[j + 1]]) > 1
+        for j in np.flatnonzero(binned.bins.categorical).tolist()
+    )
+    if not len(found) and not splits_categories:
+        raise _empty(dictionary)
+    return binned, found
+
+
+def trees_binned(rows: Rows | TargetRows, table: TableSchema, max_bins: int, n_threads: int) -> Binned:
+    """The training rows in the bins that trees are grown on.
+
+    Raises
+    ------
+    ValueError
+        If no split parts the rows.
+    """
+    binned = rows.binned(table, max_bins, n_threads)
+    if np.array_equal(binned.codes.min(axis=0), binned.codes.max(axis=0)):
+        raise _empty("trees")
+    return binned
+
+
+def _empty(dictionary: str) -> ValueError:
+    return ValueError(
+        f"dictionary={dictionary!r} is empty: every column of X is constant, so nothing parts the rows. Give columns "
+        "that vary."
+    )

@@ -1,0 +1,1 @@
+"""Least squares over voters under a penalty of their weights: QuadBoost."""

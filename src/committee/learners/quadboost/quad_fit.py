@@ -1,0 +1,311 @@
+"""QuadBoost of any target: what its classifier and its regressor do alike."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from committee import _core
+from committee.data.binning import Binned
+from committee.data.parallel import N_JOBS, n_threads
+from committee.learners.base.estimator import CommitteeClassifier, CommitteeEstimator
+from committee.learners.base.fit_tasks import FitTasks
+from committee.learners.base.held_out import held_out_rows
+from committee.learners.pools.dictionaries import DICTIONARY_CONSTRAINTS, check_voter, stumps_binned, trees_binned
+from committee.learners.quadboost.gram_run import Schedule
+from committee.learners.quadboost.quad_voters import Classifiers, EveryStump, FiniteStumps, QuadVoters, Target, Trees
+from committee.learners.quadboost.risk_watch import RiskWatch
+from committee.objectives.complexity import rademacher_of_stumps, theory_alpha
+from committee.objectives.programs.vote_penalty import Penalty
+from committee.voters.growing import GrowthLimits, grower
+from committee.voters.stump_dictionary import StumpDictionary
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+F64 = NDArray[np.float64]
+
+MOST_CELLS = 3000
+"""Cells of a table up to which all products of its stumps are kept: two matrices of 72 MB."""
+
+
+class QuadBoost(CommitteeEstimator):
+    """Base of the two learners: rounds on the residual, whatever the targets are."""
+
+    _stored_attributes: ClassVar[tuple[str, ...]] = ("strength_", "training_risks_", "validation_risks_")
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "penalty": [StrOptions({"l1", "l2", "linf"}), None],
+        "alpha": [Interval(Real, 0.0, None, closed="left"), StrOptions({"theory"})],
+        "alpha_max": [Interval(Real, 0.0, None, closed="neither")],
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        **DICTIONARY_CONSTRAINTS,
+        "reweight": [StrOptions({"none", "chosen", "every_k", "fully_corrective"})],
+        "reweight_interval": [Interval(Integral, 1, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "tol": [Interval(Real, 0.0, 1.0, closed="left")],
+        "categorical_features": "no_validation",
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": N_JOBS,
+    }
+
+    def __init__(
+        self,
+        penalty: Literal["l1", "l2", "linf"] | None = "l1",
+        *,
+        alpha: float | Literal["theory"] = 0.01,
+        alpha_max: float = 0.3,
+        n_estimators: int = 1000,
+        dictionary: Any = "stumps",
+        n_thresholds: int = 10,
+        thresholds: Literal["quantile", "even"] = "quantile",
+        max_depth: int | None = 2,
+        max_leaf_nodes: int | None = None,
+        min_samples_leaf: int = 1,
+        max_bins: int = 255,
+        reweight: Literal["none", "chosen", "every_k", "fully_corrective"] = "chosen",
+        reweight_interval: int = 10,
+        fit_intercept: bool = True,
+        tol: float = 1e-4,
+        categorical_features: Any = "from_dtype",
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.alpha = alpha
+        self.alpha_max = alpha_max
+        self.n_estimators = n_estimators
+        self.dictionary = dictionary
+        self.n_thresholds = n_thresholds
+        self.thresholds = thresholds
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_leaf = min_samples_leaf
+        self.max_bins = max_bins
+        self.reweight = reweight
+        self.reweight_interval = reweight_interval
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.categorical_features = categorical_features
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # --- what the two learners say -------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Any:
+        """Check and encode training rows."""
+
+    @abstractmethod
+    def _target(self, rows: Any) -> Target:
+        """What is fitted on these rows."""
+
+    @abstractmethod
+    def _committee(self, voters: Any, weights: F64, start: F64, count: float) -> dict[str, Any]:
+        """The committee, and what else of the fit depends on the kind of learner, by attribute."""
+
+    # --- the fit -----------------------------------------------------------------------------------------------------
+
+    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        X_val: Any = None,
+        y_val: ArrayLike | None = None,
+    ) -> Self:
+        """Run the rounds.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Training rows; NaN is a value of its own.
+        y : array-like (n,)
+            Class labels, or numbers.
+        sample_weight : array-like (n,), default=None
+            Row weights; 0 means absent, k means repeated k times.
+        X_val, y_val : table and labels or numbers, default=None
+            Held-out rows for early stopping.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If no voter can be made of the columns, a column holds infinity or what can be no feature, or
+            parameters contradict each other.
+        """
+        tasks = FitTasks(self, X, y, sample_weight, self.n_estimators)
+        check_voter(self.dictionary)
+        rows = self._rows(X, y, sample_weight)
+        random = check_random_state(self.random_state)
+        rows, held_out = held_out_rows(self, rows, X_val, y_val, random)
+        target = self._target(rows)
+        voters = self._voters(rows, target, int(random.randint(2**31 - 1)))
+        watch = None
+        if held_out is not None:
+            watch = RiskWatch(voters, held_out.X, self._target(held_out), self.n_iter_no_change)
+        at_once = 1 if tasks.watched or watch is not None else voters.rounds_at_once
+        tasks.begin()
+        n_rounds = 0
+        with self._blas():
+            while n_rounds < self.n_estimators and not all(run.finished for run in voters.runs):
+                ended = tasks.part("round")
+                more = min(at_once, self.n_estimators - n_rounds)
+                for run in voters.runs:
+                    run.advance(more)
+                n_rounds = max(len(run.history) for run in voters.runs)
+                stop = watch is not None and watch.after(n_rounds)
+                stop |= ended(partial(self._state, voters, watch, rows.count, n_rounds))
+                if stop:
+                    break
+        state = self._state(voters, watch, rows.count, n_rounds)
+        for name, value in state.items():
+            setattr(self, name, value)
+        self._warn(voters)
+        tasks.end(lambda: state)
+        return self
+
+    def _blas(self) -> AbstractContextManager[Any]:
+        """Many small systems of equations are solved faster by one thread; BLAS does not know of `n_jobs`."""
+        if self.reweight not in ("every_k", "fully_corrective"):
+            return nullcontext()
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+        limits: AbstractContextManager[Any] = threadpool_limits(1, "blas")
+        return limits
+
+    def _voters(self, rows: Any, target: Target, seed: int) -> QuadVoters:
+        """The dictionary that the parameters ask for, ready for the first round."""
+        threads = n_threads(self.n_jobs)
+        every = {"every_k": self.reweight_interval, "fully_corrective": 1}.get(self.reweight, 0)
+        schedule = Schedule(self.tol, every, as_new=self.reweight == "none")
+        if self.dictionary in ("stumps", "all_stumps"):
+            binned, stumps = stumps_binned(
+                rows, self.table_, self.dictionary, self.n_thresholds, self.thresholds, self.max_bins, threads
+            )
+            penalty = self._penalty(lambda: self._complexity(binned, stumps, rows.weights, seed))
+            small = self._products_pay(len(rows), stumps, target.n_outputs)
+            return (FiniteStumps if small else EveryStump)(binned, stumps, target, penalty, schedule, threads)
+        penalty = self._penalty(self._no_complexity)
+        if self.dictionary == "trees":
+            binned = trees_binned(rows, self.table_, self.max_bins, threads)
+            limits = GrowthLimits(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf)
+            return Trees(binned, grower(binned, "gini", 2, limits, threads), target, penalty, schedule, seed)
+        voter = self._user_voter()
+        return Classifiers(voter, rows.X, rows.count, target, penalty, schedule, seed)
+
+    def _products_pay(self, n: int, stumps: StumpDictionary, n_outputs: int) -> bool:
+        """Whether all products of the stumps cost less than the passes over the table that they save.
+
+        Products take n p^2 / 2 additions and some C^2 for C cells; a pass takes n p, and there is one a round and
+        score. Subsets of categories have no list to take products of.
+        """
+        C, p = int(stumps.offset[-1]), len(stumps.offset) - 1
+        listed = not (stumps.subsets and stumps.bins.categorical.any())
+        return listed and C <= MOST_CELLS and n * p * p / 2 + 4 * C * C <= 1.0 * n * p * self.n_estimators * n_outputs
+
+    def _penalty(self, complexity: Callable[[], float]) -> Penalty:
+        """The penalty that the parameters ask for; sets `strength_`."""
+        if self.penalty is None:
+            self.strength_ = 0.0
+            return Penalty("none")
+        if self.penalty == "linf":
+            if self.alpha == "theory":
+                raise ValueError(
+                    "alpha='theory' is for penalty='l1' and 'l2'; penalty='linf' bounds each weight by alpha_max, "
+                    "for which the theory names no value. Set alpha_max, and leave alpha as it is."
+                )
+            self.strength_ = float(self.alpha_max)
+            return Penalty("linf", self.strength_)
+        if self.alpha == "theory":
+            self.strength_ = theory_alpha(self.penalty, complexity(), self.n_estimators)
+        else:
+            self.strength_ = float(self.alpha)
+        return Penalty(self.penalty, self.strength_)
+
+    def _complexity(self, binned: Binned, stumps: StumpDictionary, weights: F64, seed: int) -> float:
+        """Rademacher complexity of the stumps on the training rows."""
+        cells = _core.Cells(binned.codes, binned.bins.n_bins, n_threads(self.n_jobs))
+        found = rademacher_of_stumps(
+            stumps, cells, len(weights), sample_weight=weights, constant=self.fit_intercept, random_state=seed
+        )
+        return found.estimate
+
+    def _no_complexity(self) -> float:
+        raise ValueError(
+            f"alpha='theory' needs the complexity of the voters, which is known for stumps; dictionary="
+            f"{self.dictionary!r} has none. Set alpha to a number, or dictionary to 'stumps' or 'all_stumps'."
+        )
+
+    def _user_voter(self) -> Any:
+        """The user's classifier to clone."""
+        return CommitteeClassifier._member(self, "dictionary", self.dictionary)
+
+    def _state(self, voters: QuadVoters, watch: RiskWatch | None, count: float, n_rounds: int) -> dict[str, Any]:
+        """Fitted attributes as of now."""
+        kept = n_rounds if watch is None else watch.best
+        falls = np.zeros((kept, len(voters.runs)))
+        for k, run in enumerate(voters.runs):
+            some = run.falls[:kept]
+            falls[: len(some), k] = some
+        start = np.array([run.scale**2 for run in voters.runs])
+        members, weights, intercept = voters.committee(kept)
+        return {
+            "table_": self.table_,
+            "n_features_in_": self.n_features_in_,
+            "strength_": self.strength_,
+            "training_risks_": start.sum() - np.concatenate([[0.0], np.cumsum(falls.sum(axis=1))]),
+            "validation_risks_": None if watch is None else np.array(watch.risks[: kept + 1]),
+            **self._committee(members, weights, intercept, count),
+        }
+
+    def _warn(self, voters: QuadVoters) -> None:
+        """Say why no voter has any weight, or that a re-weighting ended before its optimum."""
+        missed = max(run.missed for run in voters.runs)
+        if missed > 0.0:
+            warnings.warn(
+                f"A re-weighting ended {missed:.2g} from its optimum (the distance of 0 to the subdifferential), which "
+                "voters that are nearly alike may do; its weights are the best found. Raise tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        if self.committee_.weights.any():
+            return
+        largest = max(run.largest / (run.scale or 1.0) for run in voters.runs)
+        why = "no voter goes with y at all"
+        if largest > 1e-12:
+            lower = "raise alpha_max" if self.penalty == "linf" else "lower alpha"
+            known = f"the largest correlation of a voter with y is {max(run.largest for run in voters.runs):.3g}"
+            why = f"{self.penalty} with strength {self.strength_:.3g} lets none in, where {known}; {lower}"
+        warnings.warn(f"The committee has no voter of any weight: {why}.", stacklevel=3)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        if hasattr(self.dictionary, "__sklearn_tags__"):
+            tags.input_tags.allow_nan = get_tags(self.dictionary).input_tags.allow_nan
+        return tags

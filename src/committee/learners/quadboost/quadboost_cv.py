@@ -1,0 +1,420 @@
+"""QuadBoost that chooses its own strength: all strengths of a penalty on shared folds, from one run per fold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.model_selection import check_cv
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from committee import _core
+from committee.data.binning import Binned
+from committee.data.parallel import N_JOBS, n_threads
+from committee.data.rows import Rows
+from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.fit_tasks import FitTasks
+from committee.learners.pools.dictionaries import DICTIONARY_CONSTRAINTS, stumps_binned
+from committee.learners.quadboost.quad_voters import Products
+from committee.learners.quadboost.quadboost import classes_committee, signs_of
+from committee.learners.quadboost.quadboost_path import follow, refuse_large, strengths
+from committee.objectives.programs.vote_penalty import Penalty
+from committee.vote.links.probability import elected
+from committee.voters.stump_dictionary import StumpDictionary
+
+F64 = NDArray[np.float64]
+
+
+class QuadBoostClassifierCV(CommitteeClassifier):
+    """QuadBoost on stumps that chooses its strength by cross-validation.
+
+    All strengths of the penalty are tried on the same folds. For each fold the products of the stumps are those of all
+    rows less those of the fold, and the strengths are solved one from the other; so the whole choice costs a few passes
+    over the rows. The strength of least error is then used on all rows.
+
+    Parameters
+    ----------
+    penalty : {"l1", "l2", "linf"} or None, default="l1"
+        As for `QuadBoostClassifier`; None chooses the number of rounds only.
+    alphas : array-like (S,), default=None
+        Strengths to try; for "linf" bounds alpha_max. None: `n_alphas` of them, as `quadboost_path` has it.
+    n_alphas : int, default=50
+        How many.
+    eps : float, default=3e-3
+        Ratio of the ends.
+    n_estimators : array-like (R,), int or None, default=None
+        Numbers of rounds to try with every strength. None: no rounds, but the optimum over all stumps (LASSO, ridge,
+        least squares in a box).
+    reweight : {"none", "chosen"}, default="none"
+        What a round does with a voter that is chosen again, as for `QuadBoostClassifier`, but "none" as in the paper:
+        where rounds are chosen they should count. Without `n_estimators` not used.
+    cv : int, splitter or iterable, default=5
+        Folds, stratified by class; each row must be held out once.
+    criterion : {"error", "risk"}, default="error"
+        What is least on the held-out rows: the error rate, as in the paper, or the quadratic risk summed over the
+        scores, which has fewer ties and makes better probabilities.
+    one_standard_error : bool, default=False
+        Of all strengths whose mean is within a standard error of the least take the strongest, and the fewest
+        rounds: smaller committees, a little more error.
+    n_thresholds : int, default=10
+        Most thresholds of a column, and categories told from the rest.
+    thresholds : {"quantile", "even"}, default="quantile"
+        Where they lie: the rows shared out evenly, or the range. They are those of all rows, which no label has a part
+        in.
+    fit_intercept : bool, default=True
+        The score starts at an intercept, which is not penalised.
+    tol : float, default=1e-4
+        The optima of "l1" and "linf" have a duality gap of at most ``tol`` of the target's mean square, on the folds
+        ten times that; rounds end when no voter can lower the penalised risk by more than ``tol**2`` of it.
+    categorical_features : "from_dtype", None, list or mask, default="from_dtype"
+        Which columns are categories; "from_dtype": text, categorical and boolean columns of a data frame.
+    n_jobs : int or None, default=None
+        Threads; the committee does not depend on it, bit for bit.
+
+    Attributes
+    ----------
+    committee_ : Committee
+        Fitted to all rows, heaviest voters first.
+    classes_ : array (n_classes,)
+    alpha_ : float
+        The strength chosen; 0 without a penalty.
+    alphas_ : float64 array (S,)
+        Those tried, strongest first.
+    n_estimators_ : int or None
+        The number of rounds chosen.
+    rounds_ : int64 array (R,) or None
+        Those tried.
+    cv_errors_ : float64 array (S, R or 1, folds)
+        Weighted error rates, or risks, on the held-out rows.
+    table_ : TableSchema
+        What the columns are.
+
+    Raises
+    ------
+    sklearn.utils._param_validation.InvalidParameterError
+        At `fit`, naming the parameter, its value and its range.
+
+    References
+    ----------
+    L. Fortier-Dubois, F. Laviolette, M. Marchand, L.-E. Robitaille, J.-F. Roy. Efficient learning of ensembles with
+    QuadBoost. Section 4 for the protocol. T. Hastie, R. Tibshirani, J. Friedman (2009). The Elements of Statistical
+    Learning, section 7.10, for the rule of one standard error.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from committee import QuadBoostClassifierCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = QuadBoostClassifierCV(one_standard_error=True).fit(X[::2], y[::2])
+    >>> model.score(X[1::2], y[1::2]) > 0.9
+    True
+    """
+
+    _stored_attributes: ClassVar[tuple[str, ...]] = (
+        "alpha_",
+        "alphas_",
+        "n_estimators_",
+        "rounds_",
+        "cv_errors_",
+    )
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "penalty": [StrOptions({"l1", "l2", "linf"}), None],
+        "alphas": ["array-like", None],
+        "n_alphas": [Interval(Integral, 1, None, closed="left")],
+        "eps": [Interval(Real, 0.0, 1.0, closed="neither")],
+        "n_estimators": ["array-like", Interval(Integral, 1, None, closed="left"), None],
+        "reweight": [StrOptions({"none", "chosen"})],
+        "cv": ["cv_object"],
+        "criterion": [StrOptions({"error", "risk"})],
+        "one_standard_error": ["boolean"],
+        "n_thresholds": DICTIONARY_CONSTRAINTS["n_thresholds"],
+        "thresholds": DICTIONARY_CONSTRAINTS["thresholds"],
+        "fit_intercept": ["boolean"],
+        "tol": [Interval(Real, 0.0, 1.0, closed="neither")],
+        "categorical_features": "no_validation",
+        "n_jobs": N_JOBS,
+    }
+
+    def __init__(
+        self,
+        penalty: Literal["l1", "l2", "linf"] | None = "l1",
+        *,
+        alphas: ArrayLike | None = None,
+        n_alphas: int = 50,
+        eps: float = 3e-3,
+        n_estimators: ArrayLike | int | None = None,
+        reweight: Literal["none", "chosen"] = "none",
+        cv: Any = 5,
+        criterion: Literal["error", "risk"] = "error",
+        one_standard_error: bool = False,
+        n_thresholds: int = 10,
+        thresholds: Literal["quantile", "even"] = "quantile",
+        fit_intercept: bool = True,
+        tol: float = 1e-4,
+        categorical_features: Any = "from_dtype",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.alphas = alphas
+        self.n_alphas = n_alphas
+        self.eps = eps
+        self.n_estimators = n_estimators
+        self.reweight = reweight
+        self.cv = cv
+        self.criterion = criterion
+        self.one_standard_error = one_standard_error
+        self.n_thresholds = n_thresholds
+        self.thresholds = thresholds
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.categorical_features = categorical_features
+        self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Choose on the folds, then fit on all rows.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Training rows; NaN is a value of its own.
+        y : array-like (n,)
+            Class labels.
+        sample_weight : array-like (n,), default=None
+            Row weights; 0 means absent, k means repeated k times.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If no stump parts the rows, there are too few rows of a class for the folds, a strength or number of
+            rounds is out of its range, or parameters contradict each other.
+        """
+        tasks = FitTasks(self, X, y, sample_weight, 1 + int(check_cv(self.cv).get_n_splits(X)))
+        rounds = self._rounds()
+        rows = self._rows(X, y, sample_weight)
+        folds = self._folds(rows, sample_weight)
+        tasks.begin()
+        threads = n_threads(self.n_jobs)
+        binned, dictionary = stumps_binned(
+            rows, self.table_, "stumps", self.n_thresholds, self.thresholds, max_bins=255, n_threads=threads
+        )
+        refuse_large(dictionary, self.n_thresholds)
+        sums = _FoldSums(binned, dictionary, rows, signs_of(rows.labels, len(self.classes_)), self.fit_intercept, folds)
+        whole = sums.without(None)
+        alphas = (
+            np.zeros(1)
+            if self.penalty is None
+            else strengths(self.penalty, whole.products, self.alphas, self.n_alphas, self.eps)
+        )
+        errors = np.empty((len(alphas), len(rounds) or 1, len(folds)))
+        for k in range(len(folds)):
+            ended = tasks.part("fold")
+            weights, start = self._solved(sums.without(k), alphas, rounds)
+            errors[:, :, k] = sums.losses(k, weights, start, self.criterion)
+            ended(lambda: {})
+        a, t = self._chosen(errors)
+        ended = tasks.part("all rows")
+        weights, start = self._solved(whole, alphas, rounds, only=(a, t))
+        voters, vote_weights = dictionary.elected(weights[0, 0], labels=len(self.classes_) == 2)
+        state = {
+            "table_": self.table_,
+            "n_features_in_": self.n_features_in_,
+            "alpha_": float(alphas[a]),
+            "alphas_": alphas,
+            "n_estimators_": rounds[t] if rounds else None,
+            "rounds_": np.array(rounds, dtype=np.int64) if rounds else None,
+            "cv_errors_": errors,
+            **classes_committee(
+                self.classes_,
+                voters,
+                vote_weights,
+                start[0, 0] if self.fit_intercept else None,
+                rows.count,
+                self.table_,
+            ),
+        }
+        for name, value in state.items():
+            setattr(self, name, value)
+        ended(lambda: state)
+        tasks.end(lambda: state)
+        return self
+
+    def _rounds(self) -> list[int]:
+        """Numbers of rounds to choose among, rising; none for the optimum over all stumps."""
+        if self.n_estimators is None:
+            if self.penalty is None:
+                raise ValueError(
+                    "penalty=None needs n_estimators: without a penalty the number of rounds is all there is to "
+                    "choose. Give n_estimators=[10, 30, 100, 300, 1000], or a penalty."
+                )
+            return []
+        given = np.unique(np.atleast_1d(np.asarray(self.n_estimators)))
+        if given.dtype.kind not in "iu" or not len(given) or given[0] < 1:
+            raise ValueError(f"n_estimators={self.n_estimators!r} must be whole numbers >= 1, at least one.")
+        return [int(t) for t in given]
+
+    def _folds(self, rows: Rows, sample_weight: ArrayLike | None) -> list[NDArray[np.intp]]:
+        """Held-out rows of each fold; every row is held out once."""
+        cv = check_cv(self.cv, rows.labels, classifier=True)
+        if self.cv is None or hasattr(self.cv, "split") or isinstance(self.cv, Integral):
+            held = [test for _, test in cv.split(rows.X, rows.labels)]
+        else:  # the user's own folds number all rows, and those without weight are gone
+            weights = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight)
+            number = np.where(weights > 0, np.cumsum(weights > 0) - 1, -1)
+            held = [number[test][number[test] >= 0] for _, test in cv.split(weights)]
+        if not np.array_equal(np.sort(np.concatenate(held)), np.arange(len(rows))):
+            raise ValueError(f"cv={type(self.cv).__name__} must hold out every row once; use a KFold of some kind.")
+        return [rows_held for rows_held in held if len(rows_held)]
+
+    def _solved(
+        self, part: _Part, alphas: F64, rounds: list[int], only: tuple[int, int] | None = None
+    ) -> tuple[F64, F64]:
+        """Weights (S, R, K, N) and intercepts (S, R, K) of all strengths and rounds, or of one pair of them."""
+        if only is not None:
+            strongest = only[0] if rounds else 0  # a path starts at its strong end
+            alphas, rounds = alphas[strongest : only[0] + 1], rounds[: only[1] + 1]
+        # errors on held-out rows do not need the digits that the last fit gets
+        tol = self.tol if only is not None else 10.0 * self.tol
+        products, K = part.products, len(part.products.b)
+        weights = np.zeros((len(alphas), len(rounds) or 1, K, products.gram.shape[0]))
+        for k in range(K):
+            b, square = products.b[k], float(products.square[k])
+            if not rounds:
+                assert self.penalty is not None
+                weights[:, 0, k], _ = follow(self.penalty, products.gram, b, square, part.groups, alphas, tol)
+                continue
+            for i, strength in enumerate(alphas.tolist()):
+                rule = Penalty("none") if self.penalty is None else Penalty(self.penalty, strength)
+                weights[i, :, k] = list(
+                    _stages(products.gram, b, square, rule, rounds, self.tol, as_new=self.reweight == "none")
+                )
+        if only is not None:
+            weights = weights[-1:, -1:]
+        start = part.start - weights @ part.mean if self.fit_intercept else np.zeros(weights.shape[:3])
+        return weights, start
+
+    def _chosen(self, errors: F64) -> tuple[int, int]:
+        """Position of the least mean error; the simplest committee within a standard error of it, if so wished.
+
+        Strengths are in order, strongest first, and rounds rise: of equally good ones the first is the simplest.
+        """
+        mean = errors.mean(axis=2)
+        best = np.unravel_index(int(mean.argmin()), mean.shape)
+        allowed = float(mean[best])
+        if self.one_standard_error:
+            allowed += float(errors[best].std(ddof=1) / np.sqrt(errors.shape[2])) if errors.shape[2] > 1 else 0.0
+        good = np.argwhere(mean <= allowed + 1e-12)
+        first = good[np.lexsort((good[:, 1], good[:, 0]))[0]]
+        return int(first[0]), int(first[1])
+
+
+def _stages(
+    gram: F64, b: F64, square: float, rule: Penalty, rounds: list[int], tol: float, *, as_new: bool
+) -> Iterator[F64]:
+    """Weights after each of these numbers of rounds."""
+    c, alpha, done = b.copy(), np.zeros(len(b)), 0
+    for n_rounds in rounds:
+        _core.greedy_rounds(gram, c, alpha, rule.name, rule.strength, as_new, n_rounds - done, (tol * tol) * square)
+        done = n_rounds
+        yield alpha.copy()
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """What all rows but those of one fold say.
+
+    Attributes
+    ----------
+    products : Products
+        Of the stumps and the targets.
+    mean : float64 array (N,)
+        Mean votes.
+    start : float64 array (K,)
+        Mean targets.
+    groups : int64 array
+        Stumps of each column.
+    """
+
+    products: Products
+    mean: F64
+    start: F64
+    groups: NDArray[np.int64]
+
+
+class _FoldSums:
+    """Sums over the cells, fold by fold: what is left without a fold is a subtraction.
+
+    The stumps are those of all rows; their thresholds know the columns' values but no label.
+    """
+
+    def __init__(
+        self,
+        binned: Binned,
+        dictionary: StumpDictionary,
+        rows: Rows,
+        y: F64,
+        intercept: bool,
+        folds: list[NDArray[np.intp]],
+    ) -> None:
+        self.dictionary, self.rows, self.y, self.intercept, self.folds = dictionary, rows, y, intercept, folds
+        codes: Any = binned.codes
+        self.cells = [_core.Cells(np.ascontiguousarray(codes[held]), binned.bins.n_bins, 1) for held in folds]
+        w = self.weights = [rows.weights[held] for held in folds]
+        self.total = np.array([weights.sum() for weights in w])
+        self.weight = np.stack([cells.sums(weights) for cells, weights in zip(self.cells, w, strict=True)])
+        self.target = np.stack(
+            [
+                np.stack([cells.sums(weights * of_class[held]) for of_class in y])
+                for cells, weights, held in zip(self.cells, w, folds, strict=True)
+            ]
+        )
+        self.start = np.stack([y[:, held] @ weights for weights, held in zip(w, folds, strict=True)])
+        # the largest of the sums by far: those of one fold are taken again when it is left out, and never kept
+        self.all_pairs = self.cells[0].pairs(w[0])
+        for cells, weights in zip(self.cells[1:], w[1:], strict=True):
+            self.all_pairs += cells.pairs(weights)
+
+    def without(self, fold: int | None) -> _Part:
+        """Products of the rows outside one fold; None: of all rows."""
+        kept = np.ones(len(self.folds), dtype=bool)
+        pairs = self.all_pairs
+        if fold is not None:
+            kept[fold] = False
+            pairs = pairs - self.cells[fold].pairs(self.weights[fold])
+        total = self.total[kept].sum()
+        of = self.dictionary.correlations
+        mean = of(self.weight[kept].sum(axis=0)) / total
+        gram = self.dictionary.gram(pairs / total, mean if self.intercept else None)
+        b, start = of(self.target[kept].sum(axis=0)) / total, self.start[kept].sum(axis=0) / total
+        square = np.ones(len(self.y))
+        if self.intercept:
+            b -= np.outer(start, mean)
+            square = np.maximum(square - start**2, 0.0)
+        return _Part(Products(gram, b, square), mean, start, self.dictionary.groups)
+
+    def losses(self, fold: int, weights: F64, start: F64, criterion: Literal["error", "risk"]) -> F64:
+        """Weighted error rates or risks (S, R) of committees (S, R, K, N) on the held-out rows of a fold."""
+        S, R, K, N = weights.shape
+        held = self.folds[fold]
+        truth, y, w = self.rows.labels[held], self.y[:, held].T, self.rows.weights[held]
+        losses = np.empty((S, R))
+        for i in range(S):
+            flat = np.ascontiguousarray(weights[i].reshape(R * K, N).T)
+            scores = self.cells[fold].scores(np.ascontiguousarray(self.dictionary.by_cell(flat)))
+            F = scores.reshape(len(held), R, K) + start[i]
+            for t in range(R):
+                if criterion == "error":
+                    loss = np.asarray(elected(F[:, t]) != truth, dtype=np.float64)
+                else:
+                    loss = ((y - F[:, t]) ** 2).sum(axis=1)
+                losses[i, t] = np.average(loss, weights=w)
+        return losses

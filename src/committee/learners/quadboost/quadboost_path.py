@@ -1,0 +1,333 @@
+"""The whole regularisation path of QuadBoost over a finite dictionary, from one warm-started run."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, Literal
+
+import numpy as np
+import scipy.linalg as la
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions, validate_params
+
+from committee import _core
+from committee.data.parallel import N_JOBS, n_threads
+from committee.learners.pools.dictionaries import DICTIONARY_CONSTRAINTS, stumps_binned
+from committee.learners.quadboost.quad_voters import Products, products_of
+from committee.learners.quadboost.quadboost import QuadBoostClassifier, QuadBoostRegressor
+from committee.objectives.programs.reweighting import reweight
+from committee.objectives.programs.vote_penalty import Penalty
+from committee.vote.committee import Committee
+from committee.vote.regression import RegressionCommittee
+from committee.voters.stump_dictionary import StumpDictionary
+
+F64 = NDArray[np.float64]
+PathPenalty = Literal["l1", "l2", "linf"]
+
+MOST_SWEEPS = 10_000
+"""Sweeps over all voters that one strength may take."""
+
+MOST_CELLS_OF_PATH = 8000
+"""Cells of a table up to which a path is followed: its products then take two matrices of 512 MB."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class QuadBoostPath:
+    """Committees of all strengths of one penalty, each at the optimum over the whole dictionary.
+
+    Attributes
+    ----------
+    penalty : {"l1", "l2", "linf"}
+        Norm that is held down.
+    alphas : float64 array (S,)
+        lambda, from the strongest to the weakest; for "linf" the bounds alpha_max, rising.
+    weights : float64 array (S, N)
+        Weights of the N stumps; a negative one is a vote of the complement.
+    intercepts : float64 array (S,)
+        Where the scores start.
+    risks : float64 array (S,)
+        Mean squared residual of the training rows, without the penalty.
+    gaps : float64 array (S,)
+        Duality gaps: the penalised risk is at most so much above the least possible.
+    n_voters : int array (S,)
+        Voters of any weight.
+    dictionary : StumpDictionary
+        What the voters are.
+    """
+
+    penalty: PathPenalty
+    alphas: F64
+    weights: F64
+    intercepts: F64
+    risks: F64
+    gaps: F64
+    n_voters: NDArray[np.intp]
+    dictionary: StumpDictionary
+    _learner: QuadBoostClassifier | QuadBoostRegressor
+    _count: float
+
+    def __repr__(self) -> str:
+        return f"QuadBoostPath({self.penalty}, {len(self.alphas)} strengths, {len(self.dictionary)} stumps)"
+
+    def committee(self, index: int) -> Committee | RegressionCommittee:
+        """The committee at one point of the path.
+
+        Parameters
+        ----------
+        index : int
+            Position in `alphas`; -1 is the weakest penalty.
+
+        Returns
+        -------
+        Committee or RegressionCommittee
+        """
+        index = range(len(self.alphas))[index]
+        labels = hasattr(self._learner, "classes_")
+        voters, weights = self.dictionary.elected(self.weights[index][None], labels=labels)
+        found = self._learner._committee(voters, weights, self.intercepts[index : index + 1], self._count)
+        committee: Committee | RegressionCommittee = found["committee_"]
+        return committee
+
+    def decision_function(self, X: Any) -> F64:
+        """Scores of all committees of the path, ``(n, S)``, from one pass over the rows."""
+        bins = self.dictionary.bins
+        codes = bins.encode(self._learner.table_.encode(X))
+        by_cell = np.ascontiguousarray(self.dictionary.by_cell(np.ascontiguousarray(self.weights.T)))
+        return _core.Cells(codes, bins.n_bins, 1).scores(by_cell) + self.intercepts
+
+
+@validate_params(  # type: ignore[untyped-decorator]
+    {
+        "penalty": [StrOptions({"l1", "l2", "linf"})],
+        "alphas": ["array-like", None],
+        "n_alphas": [Interval(Integral, 1, None, closed="left")],
+        "eps": [Interval(Real, 0.0, 1.0, closed="neither")],
+        "n_thresholds": DICTIONARY_CONSTRAINTS["n_thresholds"],
+        "thresholds": DICTIONARY_CONSTRAINTS["thresholds"],
+        "fit_intercept": ["boolean"],
+        "tol": [Interval(Real, 0.0, 1.0, closed="neither")],
+        "n_jobs": N_JOBS,
+    },
+    prefer_skip_nested_validation=False,
+)
+def quadboost_path(
+    X: Any,
+    y: ArrayLike,
+    *,
+    penalty: PathPenalty = "l1",
+    alphas: ArrayLike | None = None,
+    n_alphas: int = 100,
+    eps: float = 1e-3,
+    sample_weight: ArrayLike | None = None,
+    n_thresholds: int = 10,
+    thresholds: Literal["quantile", "even"] = "quantile",
+    fit_intercept: bool = True,
+    tol: float = 1e-4,
+    categorical_features: Any = "from_dtype",
+    n_jobs: int | None = None,
+) -> QuadBoostPath:
+    """Follow the committees of a finite dictionary as the penalty weakens.
+
+    At each strength the weights of all N stumps minimise the penalised risk of `QuadBoostClassifier`: LASSO, ridge, or
+    least squares in a box. The rows are looked at once, for the products of the stumps; then each strength starts
+    from the solution of the one before.
+
+    Parameters
+    ----------
+    X : table or array-like (n, p)
+        Training rows.
+    y : array-like (n,)
+        Labels of two classes, or numbers.
+    penalty : {"l1", "l2", "linf"}, default="l1"
+        Norm of the weights that is held down.
+    alphas : array-like (S,), default=None
+        Strengths to stop at (for "linf": the bounds alpha_max). None: `n_alphas` of them, evenly spaced by logarithm
+        from the largest |h'y|, at which "l1" leaves no voter, down to `eps` times that; for "linf" from
+        `eps` times the largest least-squares weight of a single voter up to that.
+    n_alphas : int, default=100
+        How many.
+    eps : float, default=1e-3
+        Ratio of the ends.
+    sample_weight : array-like (n,), default=None
+        Row weights; 0 means absent, k means repeated k times.
+    n_thresholds : int, default=10
+        Most thresholds of a column.
+    thresholds : {"quantile", "even"}, default="quantile"
+        Where they lie.
+    fit_intercept : bool, default=True
+        Scores start at an intercept that is no part of the penalty.
+    tol : float, default=1e-4
+        "l1", "linf": the duality gap of each solution is at most ``tol`` of the target's mean square. "l2" is solved
+        exactly.
+    categorical_features : "from_dtype", None, list or mask, default="from_dtype"
+        Which columns are categories.
+    n_jobs : int or None, default=None
+        Threads; the path does not depend on it.
+
+    Returns
+    -------
+    QuadBoostPath
+
+    Raises
+    ------
+    sklearn.utils._param_validation.InvalidParameterError
+        Naming the parameter, its value and its range.
+    ValueError
+        If y holds more than two classes, alphas holds a negative number, or the dictionary is too large for its
+        products to be kept.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from committee import quadboost_path
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> path = quadboost_path(X, y, n_alphas=5)
+    >>> path.n_voters[0], bool((path.n_voters[1:] > 0).all())
+    (np.int64(0), True)
+    """
+    learner: Any
+    settings: dict[str, Any] = {"fit_intercept": fit_intercept, "categorical_features": categorical_features}
+    values = np.asarray(y)
+    if len(np.unique(values)) <= 2:
+        learner = QuadBoostClassifier(penalty, **settings)
+    elif values.dtype.kind == "f":
+        learner = QuadBoostRegressor(penalty, **settings)
+    else:
+        raise ValueError(
+            f"y holds {len(np.unique(values))} values of type {values.dtype}; a path is for two classes or for "
+            "numbers. Give numbers as floats; for more classes QuadBoostClassifierCV chooses a strength."
+        )
+    rows = learner._rows(X, y, sample_weight)
+    threads = n_threads(n_jobs)
+    binned, dictionary = stumps_binned(
+        rows, learner.table_, "stumps", n_thresholds, thresholds, max_bins=255, n_threads=threads
+    )
+    refuse_large(dictionary, n_thresholds)
+    target = learner._target(rows)
+    products = products_of(binned, dictionary, target, threads)
+    b, square = products.b[0], float(products.square[0])
+    chosen = strengths(penalty, products, alphas, n_alphas, eps)
+    weights, gaps = follow(penalty, products.gram, b, square, dictionary.groups, chosen, tol)
+    c = b - weights @ products.gram
+    risks = square - weights @ b - (weights * c).sum(axis=1)
+    start = float(target.weights @ target.y[0])
+    intercepts = start - weights @ dictionary.mean if fit_intercept else np.zeros(len(chosen))
+    n_voters = (weights != 0.0).sum(axis=1)
+    return QuadBoostPath(penalty, chosen, weights, intercepts, risks, gaps, n_voters, dictionary, learner, rows.count)
+
+
+def refuse_large(dictionary: StumpDictionary, n_thresholds: int) -> None:
+    """Refuse a dictionary whose products would not fit.
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter.
+    """
+    C = int(dictionary.offset[-1])
+    if C > MOST_CELLS_OF_PATH:
+        raise ValueError(
+            f"n_thresholds={n_thresholds} makes {C} cells of the columns; all products of their stumps are kept for at "
+            f"most {MOST_CELLS_OF_PATH}. Lower n_thresholds, or drop columns."
+        )
+
+
+def strengths(penalty: PathPenalty, products: Products, alphas: ArrayLike | None, n_alphas: int, eps: float) -> F64:
+    """The strengths of a path, the strongest penalty first."""
+    if alphas is not None:
+        try:
+            values = np.asarray(alphas, dtype=np.float64)
+        except (TypeError, ValueError):
+            values = np.empty(0)
+        given = np.unique(values)
+        if values.ndim != 1 or not len(given) or not (given >= 0.0).all() or not np.isfinite(given).all():
+            raise ValueError(f"alphas={alphas!r} must be a list of finite numbers >= 0, at least one.")
+        if penalty == "linf" and given[0] == 0.0:
+            raise ValueError("alphas holds 0; as a bound on all weights it leaves no committee. Leave it out.")
+        if penalty == "l1" and given[0] == 0.0:
+            raise ValueError(
+                "alphas holds 0, where the LASSO is least squares and has no duality gap to stop by. Leave it out, or "
+                "use QuadBoostClassifier(penalty=None)."
+            )
+        return given if penalty == "linf" else given[::-1].copy()
+    eta = np.diag(products.gram)
+    b = np.abs(products.b)
+    if penalty == "linf":
+        most = float(np.divide(b, eta, out=np.zeros_like(b), where=eta > 1e-12).max(initial=0.0))
+        return np.geomspace(eps * most, most, n_alphas) if most > 0.0 else np.ones(n_alphas)
+    most = float(b.max(initial=0.0))
+    return np.geomspace(most, eps * most, n_alphas) if most > 0.0 else np.zeros(n_alphas)
+
+
+def follow(
+    penalty: PathPenalty, gram: F64, b: F64, square: float, start: NDArray[np.int64], alphas: F64, tol: float
+) -> tuple[F64, F64]:
+    """Weights (S, N) and duality gaps (S,) at all strengths, each found from the one before."""
+    weights, gaps = np.zeros((len(alphas), len(b))), np.zeros(len(alphas))
+    near = tol * np.sqrt(square)
+    if penalty == "l1":
+        return _lasso_path(gram, b, square, start, np.ascontiguousarray(alphas), tol * square)
+    if penalty == "l2":
+        # with fewer rows than stumps the rank is small: G = U'U with r rows of U, and the weights are U'a
+        upper, pivot, rank, _ = la.lapack.dpstrf(gram)
+        U = np.triu(upper)[:rank]
+        U[:, pivot - 1] = U.copy()
+        s, V = la.eigh(U @ U.T, check_finite=False)
+        spectral = V.T @ (U @ b)
+        for i, strength in enumerate(alphas.tolist()):
+            # directions in which no stump moves have s = 0 but for rounding, and then b has no part in them
+            scale = np.where(s > 1e-12 * s.max(initial=0.0), 1.0 / np.maximum(s * (s + strength), 1e-300), 0.0)
+            weights[i] = (V @ (scale * spectral)) @ U
+            gaps[i] = duality_gap(Penalty(penalty, strength), gram, b, square, weights[i])
+        return weights, gaps
+    alpha = np.zeros(len(b))
+    for i, strength in enumerate(alphas.tolist()):
+        rule = Penalty(penalty, strength)
+        for digit in range(8):  # how near to an optimum a gap needs the weights to be, it does not say beforehand
+            reweight(gram, b, alpha, rule, near * 0.1**digit)
+            gaps[i] = duality_gap(rule, gram, b, square, alpha)
+            if gaps[i] <= tol * square:
+                break
+        weights[i] = alpha
+    return weights, gaps
+
+
+def _lasso_path(
+    gram: F64, b: F64, square: float, start: NDArray[np.int64], alphas: F64, most_gap: float
+) -> tuple[F64, F64]:
+    """Sweeps over the coordinates, a column's stumps settled together, until the duality gap is small enough."""
+    weights, gaps = _core.lasso_path(gram, b, square, start, alphas, most_gap, MOST_SWEEPS)
+    if gaps.max() > most_gap:
+        warnings.warn(
+            f"The path ran out of its {MOST_SWEEPS} sweeps at alpha={alphas[gaps.argmax()]:.3g}, with a duality gap of "
+            f"{gaps.max():.2g} where tol asks for {most_gap:.2g}; the weights are the best found. Raise tol, or the "
+            "weakest alphas.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return weights, gaps
+
+
+def duality_gap(rule: Penalty, gram: F64, b: F64, square: float, alpha: F64) -> float:
+    """How much above the least penalised risk these weights can be, at most.
+
+    With c = b - G alpha the correlations with the residual r: "l1", the scaled residual s r, s = min(1, lambda /
+    max |c|), is feasible for the dual, whose value there is 2 s r'y - s^2 r'r; "linf", the linear lower bound of a
+    convex risk over the box, 2 sum_j (bound |c_j| - alpha_j c_j); "l2", |c - lambda alpha|^2 / lambda by strong
+    convexity.
+    """
+    c = b - gram @ alpha
+    if rule.name == "linf":
+        return float(max(0.0, 2.0 * (rule.strength * np.abs(c) - alpha * c).sum()))
+    if rule.name == "l2":
+        off = c - rule.strength * alpha
+        return float(off @ off / rule.strength) if rule.strength > 0.0 else float("nan")
+    ry = square - float(alpha @ b)
+    rr = ry - float(alpha @ c)
+    largest = float(np.abs(c).max(initial=0.0))
+    s = min(1.0, rule.strength / largest) if largest > 0.0 else 1.0
+    primal = rr + float(rule.cost(alpha).sum())
+    return max(0.0, primal - (2.0 * s * ry - s * s * rr))

@@ -1,0 +1,1 @@
+"""Ensembles that are trained already: new weights, fewer voters or nodes, certificates and bounds."""

@@ -1,0 +1,258 @@
+"""Every certificate that a fitted ensemble can have, in one table beside its test error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from committee.bounds.arguments import risk_of_failure
+from committee.bounds.binomial import binomial
+from committee.bounds.c_bound import c_bound_pac_bayes
+from committee.bounds.first_order import first_order
+from committee.bounds.held_out_errors import ROUNDING, held_out_errors
+from committee.bounds.result import Bound
+from committee.bounds.tandem import tandem
+from committee.bounds.unlabelled_margins import unlabelled_margins
+from committee.bounds.voter_losses import Rows, VoterLosses, Votes
+from committee.learners.base.estimator import CommitteeClassifier
+from committee.vote.committee import Committee
+
+CERTIFICATES: Mapping[str, Callable[..., Bound]] = MappingProxyType(
+    {
+        "test_set": held_out_errors,
+        "binomial": binomial,
+        "first_order": first_order,
+        "tandem": tandem,
+        "c_bound_separate": partial(c_bound_pac_bayes, form="separate"),
+        "c_bound": partial(c_bound_pac_bayes, form="joint"),
+    }
+)
+"""Bounds by name, each a function of losses and delta."""
+
+WHOLE_VOTE = ("test_set", "binomial")
+"""Those that need rows which none of the voters has seen."""
+
+UNLABELLED = "unlabelled_margins"
+"""The one that needs rows without labels too."""
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """Upper bounds on the error of a vote on new rows, all of which hold together.
+
+    Parameters
+    ----------
+    ensemble : str
+        What was asked.
+    on : {"holdout", "oob"}
+        Which rows it was asked on.
+    n_rows : int
+        How many.
+    delta : float
+        Probability with which any of the bounds may fail.
+    bounds : dict of str to Bound
+        By their names in `CERTIFICATES`, and "unlabelled_margins".
+    test_error : float or None
+        Error on rows whose labels the bounds know nothing of.
+    n_untouched : int, default=0
+        How many of the rows out of bag no voter has seen; "test_set" and "binomial" are by these alone.
+
+    Examples
+    --------
+    ``certificate["tandem"].value``, ``certificate.best.value``, ``print(certificate)``.
+    """
+
+    ensemble: str
+    on: Rows
+    n_rows: int
+    delta: float
+    bounds: dict[str, Bound]
+    test_error: float | None = None
+    n_untouched: int = 0
+
+    def __getitem__(self, name: str) -> Bound:
+        return self.bounds[name]
+
+    @property
+    def best(self) -> Bound:
+        """The smallest bound; as all hold together, it may be chosen after the event."""
+        return min(self.bounds.values(), key=lambda bound: bound.value)
+
+    @property
+    def vacuous(self) -> bool:
+        """True if no bound is below the error of guessing, 1 - 1 / K."""
+        return self.best.vacuous
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record a bound: ``bound``, ``value``, ``vacuous``, ``gap`` (value less test error), ``advice``."""
+        return [
+            {
+                "bound": bound.name,
+                "value": bound.value,
+                "vacuous": bound.vacuous,
+                "gap": None if self.test_error is None else bound.value - self.test_error,
+                "advice": bound.advice,
+            }
+            for bound in self.bounds.values()
+        ]
+
+    def __repr__(self) -> str:
+        return str(self)  # its inputs are the votes of all voters
+
+    def __str__(self) -> str:
+        rows = {"holdout": "held-out rows", "oob": "rows, out of bag"}[self.on]
+        untouched = f", {self.n_untouched} of which no voter has drawn" if self.n_untouched else ""
+        lines = [
+            f"{self.ensemble}: error on new rows, by {self.n_rows} {rows}{untouched}",
+            f"all bounds together hold with probability {1.0 - self.delta:g}"
+            + ("" if self.test_error is None else f"; test error {self.test_error:.4f}"),
+        ]
+        width = max(len(bound.name) for bound in self.bounds.values())
+        for row in self.rows():
+            gap = "" if row["gap"] is None else f"{row['gap']:+8.4f}"
+            lines.append(
+                f"  {row['bound']:{width}s}  {row['value']:7.4f}{gap}  {'vacuous' if row['vacuous'] else '':7s}  "
+                f"{row['advice']}"
+            )
+        return "\n".join(lines)
+
+
+def certify(
+    ensemble: Any,
+    X: Any,
+    y: ArrayLike,
+    delta: float = 0.05,
+    on: Rows = "holdout",
+    X_test: Any = None,
+    y_test: ArrayLike | None = None,
+    *,
+    bounds: tuple[str, ...] | None = None,
+    votes: Votes = "own",
+    sample_weight: ArrayLike | None = None,
+    X_unlabelled: Any = None,
+    n_threads: int = 1,
+) -> Certificate:
+    """Bounds on the error of a fitted ensemble on new rows, with every constant, beside its test error.
+
+    The ensemble's absolute weights are the posterior, equal weights the prior. Delta is shared out evenly among the
+    bounds asked for, so that the smallest may be believed.
+
+    Parameters
+    ----------
+    ensemble : fitted classifier or Committee
+        Any that `Committee.from_estimator` takes. It is not changed.
+    X : table or array-like (n, p)
+        ``on="holdout"``: rows that had no part in training. ``on="oob"``: all the rows that it was fitted on, in their
+        order. Rows count once each, whatever weight they were fitted with. **Training rows as held-out rows give
+        numbers that mean nothing**, and cannot be told apart here.
+    y : array-like (n,)
+        Their labels.
+    delta : float, default=0.05
+        Probability with which any of the bounds may fail.
+    on : {"holdout", "oob"}, default="holdout"
+        "oob": each voter, and each pair of voters, is judged by the rows that its draws left out. For voters trained on
+        draws: `RandomForestClassifier` and `SubaggingClassifier` (of a whole ``random_state``, ``oob_score=True``),
+        `SBPMTClassifier`, scikit-learn's forests and bagging. Rows that no voter has drawn, such as the `reserve` of a
+        `RandomForestClassifier`, count for every voter and every pair, and judge the whole vote too.
+    X_test, y_test : table or array-like and array-like, default=None
+        Rows for the test error, if it is to stand beside the bounds.
+    bounds : tuple of str, default=None
+        Names out of "test_set", "binomial" (both by held-out rows, or those out of bag that no voter has drawn),
+        "first_order", "tandem", "c_bound_separate", "c_bound", "unlabelled_margins" (with `X_unlabelled`); None: all
+        that the rows can give. "test_set" is for an ensemble whose weights, too, were fixed before these rows were
+        seen; leave it out for one re-weighted on them.
+    votes : {"own", "labels"}, default="own"
+        "own": the ensemble's vote as it is. "labels": of voters that give scores, the vote in which each names one
+        class; the test error is then of this vote too.
+    sample_weight : array-like (n,), default=None
+        ``on="oob"``: the weights that the ensemble was fitted with; rows of weight 0 are left out.
+    X_unlabelled : table or array-like, default=None
+        Rows without labels that had no part in training; they may be `X_test`. With ``votes="own"``.
+    n_threads : int, default=1
+        Ceiling on the number of threads.
+
+    Returns
+    -------
+    Certificate
+
+    Raises
+    ------
+    TypeError
+        If `ensemble` is no classifier whose voters are known.
+    ValueError
+        If an argument is out of its range, a bound is unknown or not for these rows, only one of X_test and y_test is
+        given, `y` holds a label that the ensemble does not know, or ``on="oob"`` and its draws are not known to be of
+        these rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import train_test_split
+    >>> from committee import RandomForestClassifier
+    >>> from committee.bounds import certify
+    >>> X, X_test, y, y_test = train_test_split(*load_breast_cancer(return_X_y=True), random_state=0)
+    >>> forest = RandomForestClassifier(max_samples=0.3, oob_score=True, random_state=0).fit(X, y)
+    >>> certificate = certify(forest, X, y, on="oob", X_test=X_test, y_test=y_test)
+    >>> certificate.test_error < certificate.best.value < 0.4
+    True
+    """
+    delta = risk_of_failure(delta)
+    if (X_test is None) != (y_test is None):
+        raise ValueError("X_test and y_test go together; one of them is missing.")
+    known = (*CERTIFICATES, UNLABELLED)
+    if isinstance(bounds, str):
+        raise ValueError(f"bounds={bounds!r} is one name; give a tuple of them: ({bounds!r},).")
+    for name in bounds or ():
+        if name not in known:
+            raise ValueError(f"bounds holds {name!r}; known are {', '.join(known)}.")
+    if bounds is not None and not bounds:
+        raise ValueError(f"bounds is empty; give some of {', '.join(known)}, or None for all.")
+    if X_unlabelled is not None and votes != "own":
+        raise ValueError(f"X_unlabelled is given with votes={votes!r}; it is for votes='own' alone.")
+    losses = VoterLosses.of(ensemble, X, y, on=on, votes=votes, sample_weight=sample_weight, n_threads=n_threads)
+    possible = _possible(losses, X_unlabelled is not None)
+    asked = possible if bounds is None else tuple(bounds)
+    for name in asked:
+        if name not in possible:
+            needs = "X_unlabelled" if name == UNLABELLED else "on='holdout', or rows that no voter has drawn (reserve)"
+            raise ValueError(f"bounds holds {name!r}, which needs {needs}; there are {', '.join(possible)}.")
+    test_error = None
+    if X_test is not None and y_test is not None:
+        test_error = _error(ensemble, X_test, y_test, votes, n_threads)
+    share = delta / len(asked)
+    found = {}
+    for name in asked:
+        if name == UNLABELLED:
+            found[name] = unlabelled_margins(losses, _leads(ensemble, X_unlabelled, n_threads), share)
+        else:
+            found[name] = CERTIFICATES[name](losses.of_untouched() if name in WHOLE_VOTE else losses, delta=share)
+    n_untouched = 0 if losses.untouched is None else int(losses.untouched.sum())
+    return Certificate(type(ensemble).__name__, on, losses.n_rows, delta, found, test_error, n_untouched)
+
+
+def _possible(losses: VoterLosses, unlabelled: bool) -> tuple[str, ...]:
+    """Bounds that the rows can give."""
+    whole = losses.unseen is None or (losses.untouched is not None and bool(losses.untouched.any()))
+    names = tuple(name for name in CERTIFICATES if whole or name not in WHOLE_VOTE)
+    return (*names, UNLABELLED) if unlabelled else names
+
+
+def _leads(ensemble: Any, X: Any, n_threads: int) -> NDArray[np.float64]:
+    """How far the elected class of each row is ahead of the second, as a share of all weight."""
+    committee = ensemble if isinstance(ensemble, Committee) else Committee.from_estimator(ensemble)
+    named = ensemble._named(X) if isinstance(ensemble, CommitteeClassifier) else X
+    return committee.margins(named, committee.predict(named, n_threads=n_threads), n_threads=n_threads)
+
+
+def _error(ensemble: Any, X: Any, y: ArrayLike, votes: Votes, n_threads: int) -> float:
+    """Share of wrong rows: of an ensemble's predictions, or of the vote of its voters' labels, ties being wrong."""
+    if votes == "labels":
+        losses = VoterLosses.of(ensemble, X, y, votes=votes, n_threads=n_threads)
+        return float((losses.gibbs() >= 0.5 - ROUNDING).mean())
+    return float((np.asarray(ensemble.predict(X)) != np.asarray(y)).mean())

@@ -1,0 +1,413 @@
+"""The bounds of a fitted classifier, from what it has kept of its training."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import exp, log
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+
+from committee.bounds.arguments import number, risk_of_failure
+from committee.bounds.base_class import ln_tree_class, splits_of_bins, splits_of_rows
+from committee.bounds.boosting_vc import boosting_vc, model_tree_vc_dimension
+from committee.bounds.margin_product import exponential_loss, margin_product
+from committee.bounds.overlap import overlap, unpacked
+from committee.bounds.result import Bound
+from committee.bounds.subagging import majority, subagging
+from committee.bounds.voting import voting, voting_certified
+from committee.data.binning import Bins
+from committee.learners.adaboost.adaboost import AdaBoostClassifier
+from committee.learners.bagging.sbpmt import SBPMTClassifier
+from committee.learners.bagging.subagging import SubaggingClassifier
+from committee.learners.trees.tree import TreeVoter
+
+F64 = NDArray[np.float64]
+
+
+def for_sbpmt(
+    model: SBPMTClassifier,
+    X: Any,
+    y: ArrayLike,
+    delta: float = 0.05,
+    *,
+    theta: float = 0.0,
+    vc_dimension: float | None = None,
+) -> dict[str, Bound]:
+    """Every bound that applies to a fitted SBPMT.
+
+    - ``"margins"``: share of a committee's training rows with margin <= theta, mean over the committees. Theorem 5
+      for two classes and ``emphasis="samme"``, else the exponential-loss product. The term ``observed`` is the
+      share itself.
+    - ``"boosting"``, two classes only: Theorem 4, error of a committee on new rows by its training error. All M
+      hold together with probability 1 - delta; the value is their mean.
+    - ``"probit_risk"``, two classes only: Theorem 6, the same by the risk of the leaves. With ``emphasis="half"``,
+      and for a committee with a tree of risk ln(2) / 2 or more, the exponential-loss product of risk / ln 2
+      takes the place of exp(-2 sum gamma_t^2), or 1 if that is less.
+    - ``"majority"``, hard votes only: error of the whole vote by the committees' mean error, estimated out of bag.
+    - ``"subagging"``, hard votes only: Theorem 3 with the exact A, B, C of the draws; p_sub at each row is estimated
+      by the share of wrong votes among the committees that did not see it.
+
+    The last two rest on an estimate and are no guarantees; their remarks say so.
+
+    Parameters
+    ----------
+    model : SBPMTClassifier
+        Fitted, without row weights other than 0 and 1 (the theorems count rows).
+    X : table or array-like (n, p)
+        The rows that it was fitted on.
+    y : array-like (n,)
+        Their labels.
+    delta : float, default=0.05
+        Theorems 4 and 6 fail with at most this probability.
+    theta : float, default=0.0
+        Margin of ``"margins"``, in [-1, 1].
+    vc_dimension : float, default=None
+        VC-dimension of the trees; None: `model_tree_vc_dimension` of the largest tree that the parameters allow.
+
+    Returns
+    -------
+    dict of str to Bound
+
+    Raises
+    ------
+    ValueError
+        If X has not as many rows as were fitted, y holds a label that the model does not know, or a number is
+        out of its range.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from committee import SBPMTClassifier
+    >>> from committee.bounds import for_sbpmt
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = SBPMTClassifier(n_leaf_steps=5, max_depth=2, random_state=0).fit(X, y)
+    >>> bounds = for_sbpmt(model, X, y)
+    >>> bounds["margins"].terms["observed"] <= bounds["margins"].value
+    True
+    >>> bounds["boosting"].vacuous
+    True
+    """
+    theta, delta = number("theta", theta, -1.0, 1.0), risk_of_failure(delta)
+    encoded, labels = _training_rows(model, X, y)
+    drawn = unpacked(model.draws_)[:, : len(labels)]
+    margins = _committee_margins(model, encoded, labels)
+    found = {"margins": _margins(model, margins, drawn, theta)}
+    if len(model.classes_) == 2:
+        d = _vc_dimension(model, int(drawn[0].sum())) if vc_dimension is None else vc_dimension
+        found |= _on_new_rows(model, margins, drawn, d, delta)
+    if model.voting == "hard":
+        found |= _of_the_vote(model, margins, drawn)
+    return found
+
+
+def for_adaboost(model: AdaBoostClassifier, theta: float = 0.0) -> Bound:
+    """Share of the training rows of a fitted AdaBoost with margin <= theta.
+
+    Discrete votes of two classes at full steps: Theorem 5. Other discrete votes: the exponential-loss product.
+    Confidence-rated and abstaining votes: exp(theta S) prod Z_t from ``normalisers_``, S half the total weight of
+    the votes (confidence-rated: the total, sum alpha_t spread_t); AdaBoost.MH, K > 2 classes:
+    (K / 2) exp(theta S / 2) prod Z_t, as a row that is wrong by -theta S has two classes' losses of
+    2 exp(-theta S / 2) or more together.
+
+    Parameters
+    ----------
+    model : AdaBoostClassifier
+        Fitted; the rows are those it was trained on, without those held out for early stopping, each counted
+        with its weight.
+    theta : float, default=0.0
+        Margin, in [-1, 1]; 0 bounds the training error.
+
+    Returns
+    -------
+    Bound
+
+    Raises
+    ------
+    ValueError
+        If theta is out of its range, or the votes abstain between more than two classes: their Z_t bound no
+        share of rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from committee import AdaBoostClassifier
+    >>> from committee.bounds import for_adaboost
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = AdaBoostClassifier(vote="confidence").fit(X, y)
+    >>> 1 - model.score(X, y) <= for_adaboost(model).value < 0.01
+    True
+    """
+    check_is_fitted(model)
+    theta = number("theta", theta, -1.0, 1.0)
+    alpha, K = model.committee_.weights, len(model.classes_)
+    errors = model.estimator_errors_
+    if model.vote == "discrete":
+        classical = K == 2 and model.learning_rate == 1.0 and errors.min() > 0.0 and errors.max() <= 0.5
+        return margin_product(errors, theta) if classical else exponential_loss(errors, alpha, theta)
+    if model.vote == "abstaining" and K > 2:
+        raise ValueError(
+            f"model has vote='abstaining' and {K} classes; the Z_t of such votes bound no share of rows. "
+            "Use vote='discrete' or 'confidence'."
+        )
+    total = float(np.abs(alpha) @ model.committee_.voters.spread)
+    total *= 1.0 if model.vote == "confidence" and K == 2 else 0.5
+    Z = model.normalisers_
+    product, factor, classes = float(Z.prod()), exp(theta * total), K / 2
+    return Bound(
+        name="exponential-loss product",
+        statement=f"share of training rows with margin <= {theta:g} is at most the value",
+        value=classes * product * factor,
+        terms={
+            "rounds": float(len(Z)),
+            "largest_normaliser": float(Z.max()),
+            "product_of_normalisers": product,
+            "margin_factor": factor,
+            "class_factor": classes,
+        },
+        advice="Voters of smaller Z, or more rounds." + (" A smaller theta." if theta > 0.0 else ""),
+        inputs={"normalisers": Z, "theta": theta},
+        remarks=(f"Theorem 5 does not apply to vote={model.vote!r}: it is for votes of one class each.",),
+    )
+
+
+def for_vote(
+    model: AdaBoostClassifier | SubaggingClassifier,
+    X: Any,
+    y: ArrayLike,
+    eta: float = 0.05,
+    *,
+    ln_size: float | None = None,
+) -> dict[str, Bound]:
+    """Voting bounds on the error of a fitted committee on new rows, by its margins.
+
+    - ``"lectures"``: `voting` with C = 1, |B| the number of trees that the bins and the limits of growth allow. Not a
+      certificate.
+    - ``"certified"``: `voting_certified`. A threshold lies between the values of two training rows, and is counted
+      by them: ``rows_per_voter`` is two for every split of a tree.
+
+    For stumps of two classes |B| is twice the number of thresholds, and two constants.
+
+    Parameters
+    ----------
+    model : AdaBoostClassifier or SubaggingClassifier
+        Fitted; votes of one class each, or none. How rows were weighted, drawn or held out in training does not
+        matter: the bounds hold for all committees at once.
+    X : table or array-like (n, p)
+        All the rows that it was fitted on, each counted once.
+    y : array-like (n,)
+        Their labels.
+    eta : float, default=0.05
+        Each bound fails with at most this probability.
+    ln_size : float, default=None
+        ln|B| where it is known better, for voters that were fixed before the rows were seen (``rows_per_voter`` is
+        then 0); needed where the voters are not native trees of limited growth.
+
+    Returns
+    -------
+    dict of str to Bound
+
+    Raises
+    ------
+    ValueError
+        If votes are scores, |B| is unknown, or a number is out of its range.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from committee import AdaBoostClassifier
+    >>> from committee.bounds import for_vote
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> bound = for_vote(AdaBoostClassifier().fit(X, y), X, y)["certified"]
+    >>> bound.vacuous, f"{bound.terms['rows_to_be_useful']:.0e} rows would bring it down to 1/2"
+    (True, '4e+04 rows would bring it down to 1/2')
+    """
+    check_is_fitted(model)
+    committee = model.committee_
+    if committee.voters.kind != "label":
+        raise ValueError(
+            f"the voters of {type(model).__name__} give scores, of which there are infinitely many: the voting bound "
+            "is for votes of one class each. Use vote='discrete' or 'abstaining', or voting='hard'."
+        )
+    named = model._named(X)
+    margins = committee.margins(named, y)
+    rows, K = 0, len(model.classes_)
+    by_bins = by_rows = ln_size
+    if by_bins is None or by_rows is None:
+        by_bins, by_rows, rows = _size_of_class(model, model.table_.encode(named))
+    return {
+        "lectures": voting(margins, by_bins, eta),
+        "certified": voting_certified(margins, by_rows, eta, n_classes=K, rows_per_voter=rows),
+    }
+
+
+def _size_of_class(model: AdaBoostClassifier | SubaggingClassifier, X: F64) -> tuple[float, float, int]:
+    """ln|B| by the bins and by pairs of rows, and how many rows describe a tree."""
+    if isinstance(model, SubaggingClassifier):
+        tree = TreeVoter() if model.estimator is None else model.estimator
+        native, outputs = type(tree) is TreeVoter, len(model.classes_)
+    else:
+        tree, native = model, model.voter is None
+        outputs = len(model.classes_) + (model.vote == "abstaining")
+    if not native or (tree.max_depth is None and tree.max_leaf_nodes is None):
+        voters = "trees of unlimited growth" if native else "classifiers that the library does not know"
+        raise ValueError(
+            f"|B| is unknown: the voters are {voters}. Give its logarithm as ln_size, or set max_depth or "
+            "max_leaf_nodes of native trees."
+        )
+    leaves = max(1, len(X) // tree.min_samples_leaf)
+    if tree.max_depth is not None:
+        leaves = min(leaves, 2 ** min(tree.max_depth, 60))
+    if tree.max_leaf_nodes is not None:
+        leaves = min(leaves, tree.max_leaf_nodes)
+    bins = Bins.learn(X, None, model.table_.n_categories, tree.max_bins)
+    by_bins = splits_of_bins(bins, np.asarray(np.isnan(X).any(axis=0)))
+    by_rows = splits_of_rows(len(X), model.table_.n_categories)
+    return ln_tree_class(by_bins, leaves, outputs), ln_tree_class(by_rows, leaves, outputs), 2 * (leaves - 1)
+
+
+def _training_rows(model: SBPMTClassifier, X: Any, y: ArrayLike) -> tuple[F64, NDArray[np.int64]]:
+    """The encoded rows and their class numbers, those of zero weight among them."""
+    check_is_fitted(model)
+    encoded: F64 = model.table_.encode(model._named(X))
+    target = column_or_1d(y)
+    check_consistent_length(encoded, target)
+    n = len(target)
+    if -(-n // 8) != model.draws_.shape[1] or n < model.n_samples_fit_:
+        raise ValueError(
+            f"X has {n} rows, but model was fitted on {model.n_samples_fit_} (not counting those of zero weight); "
+            "give the rows that it was fitted on."
+        )
+    unknown = ~np.isin(target, model.classes_)
+    if unknown.any():
+        raise ValueError(f"y holds {target[unknown][0]!r}, which is not one of the model's {model.classes_.tolist()}.")
+    return encoded, np.searchsorted(model.classes_, target)
+
+
+def _committee_margins(model: SBPMTClassifier, encoded: F64, labels: NDArray[np.int64]) -> F64:
+    """Margin of every row in every committee, ``(M, n)``; one committee at a time, as shares are K times larger."""
+    voters: Any = model.committee_.voters
+    margins = np.empty((len(voters), len(labels)))
+    rows = np.arange(len(labels))
+    for m in range(len(voters)):
+        share = voters[m].shares(encoded)[:, 0]
+        own = share[rows, labels]
+        share[rows, labels] = -np.inf
+        margins[m] = own - share.max(axis=1)
+    return margins
+
+
+def _trees(model: SBPMTClassifier) -> list[tuple[F64, F64, F64]]:
+    """Errors, risks and alpha of each committee's trees."""
+    voters: Any = model.committee_.voters
+    cut = voters.start[1:-1]
+    each = [np.split(values, cut) for values in (model.errors_, model.risks_, voters.alpha)]
+    return list(zip(*each, strict=True))
+
+
+def _is_classical(model: SBPMTClassifier) -> bool:
+    return model.emphasis == "samme" and len(model.classes_) == 2
+
+
+def _margins(model: SBPMTClassifier, margins: F64, drawn: NDArray[np.bool_], theta: float) -> Bound:
+    classical = _is_classical(model)
+    each = []
+    for errors, _, alpha in _trees(model):
+        # a perfect tree is alone in its committee, and every margin 1, whatever its weight
+        exact = errors[0] == 0.0 or (classical and errors.max() <= 0.5)
+        each.append(margin_product(errors, theta) if exact else exponential_loss(errors, alpha, theta))
+    observed = [float((m[d] <= theta).mean()) for m, d in zip(margins, drawn, strict=True)]
+    remark = (
+        f"Theorem 5 does not apply to {len(model.classes_)} classes with emphasis={model.emphasis!r}: it is for two, "
+    )
+    remark += "and AdaBoost's own weights. The product of the exponential loss holds for any."
+    values = [bound.value for bound in each]
+    return Bound(
+        name="Theorem 5, margin product" if classical else "exponential-loss product",
+        statement=f"mean over committees of the share of their training rows with margin <= {theta:g} is at most "
+        "the value",
+        value=float(np.mean(values)),
+        terms={
+            "observed": float(np.mean(observed)),
+            "smallest": min(values),
+            "largest": max(values),
+            "rounds": float(np.mean([bound.terms["rounds"] for bound in each])),
+        },
+        advice="Trees of smaller weighted error: more steps in the leaves, deeper trees."
+        + (" More rounds." if model.n_boosting_rounds < 50 else "")
+        + (" emphasis='samme', whose steps make each factor as small as it can be." if not classical else ""),
+        inputs={"theta": theta, "emphasis": model.emphasis, "n_classes": len(model.classes_)},
+        remarks=() if classical else (remark,),
+    )
+
+
+def _on_new_rows(
+    model: SBPMTClassifier, margins: F64, drawn: NDArray[np.bool_], vc_dimension: float, delta: float
+) -> dict[str, Bound]:
+    """Theorems 4 and 6; a committee that stopped early is one of T trees, some of weight zero."""
+    M, m = len(drawn), int(drawn[0].sum())
+    classical = _is_classical(model)
+    training_error = float(np.mean([(row[d] <= 0.0).mean() for row, d in zip(margins, drawn, strict=True)]))
+    by_risk = []
+    for _, risks, alpha in _trees(model):
+        edge = 0.5 - risks / log(2.0)
+        if classical and edge.min() > 0.0:
+            by_risk.append(exp(-2.0 * float(edge @ edge)))
+        else:
+            by_risk.append(min(1.0, exponential_loss(np.minimum(risks / log(2.0), 1.0), alpha).value))
+    statement = (
+        f"mean over the {M} committees of their error on new rows is at most the value, with probability "
+        f"{1.0 - delta:g} over the training rows"
+    )
+    rounds = model.n_boosting_rounds
+    boosting = boosting_vc(training_error, m, rounds, vc_dimension, delta / M)
+    probit = boosting_vc(float(np.mean(by_risk)), m, rounds, vc_dimension, delta / M)
+    other = (
+        f"Theorem 6 does not apply to emphasis={model.emphasis!r}: it is for AdaBoost's own weights. The product of "
+        "the exponential loss, with risk / ln 2 for the error, takes the place of exp(-2 sum gamma_t^2)."
+    )
+    return {
+        "boosting": replace(boosting, statement=statement),
+        "probit_risk": replace(
+            probit,
+            name="Theorem 6, probit risk" if classical else "probit-risk product",
+            statement=statement,
+            terms={"largest_risk": float(model.risks_.max()), **probit.terms},
+            advice="More steps in the leaves, which lower the risk. " + probit.advice,
+            remarks=() if classical else (other,),
+        ),
+    }
+
+
+def _of_the_vote(model: SBPMTClassifier, margins: F64, drawn: NDArray[np.bool_]) -> dict[str, Bound]:
+    """Theorem 3 and the plain majority bound, p_sub estimated from the rows that a committee did not see."""
+    unseen = ~drawn
+    if model.n_samples_fit_ < drawn.shape[1]:
+        unseen &= drawn.any(axis=0)  # a row in no draw is taken for one of zero weight
+    asked = unseen.sum(axis=0)
+    if not asked.any():
+        return {}
+    wrong = ((margins <= 0.0) & unseen).sum(axis=0)[asked > 0] / asked[asked > 0]
+    estimated = (
+        "p_sub is estimated by the votes of the committees that did not see a row "
+        f"({asked[asked > 0].mean():.1f} in the mean), all of one sample: an estimate, not a guarantee.",
+    )
+    vote = subagging(wrong, overlap(drawn, model.n_samples_fit_))
+    plain = majority(float(wrong.mean()), len(drawn))
+    return {
+        "majority": replace(plain, remarks=estimated),
+        "subagging": replace(vote, remarks=estimated + vote.remarks),
+    }
+
+
+def _vc_dimension(model: SBPMTClassifier, n_drawn: int) -> float:
+    """Of the largest tree that the parameters allow on a draw."""
+    limits = [max(1, n_drawn // model.min_samples_leaf)]
+    if model.max_depth is not None:
+        limits.append(2 ** min(model.max_depth, 60))
+    if model.max_leaf_nodes is not None:
+        limits.append(model.max_leaf_nodes)
+    members: Any = model.committee_.voters
+    return model_tree_vc_dimension(min(limits), len(members.members.design), model.table_.n_categories)

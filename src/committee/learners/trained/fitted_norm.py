@@ -1,0 +1,228 @@
+"""The bounds of a fitted QuadBoost or LPBoost: by a norm of its weights, and by its margins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+
+from committee import _core
+from committee.bounds.arguments import risk_of_failure
+from committee.bounds.base_class import ln_tree_class
+from committee.bounds.ensemble_norm import ensemble_margin, ensemble_norm
+from committee.bounds.rademacher import massart
+from committee.bounds.result import Bound
+from committee.data.binning import Binned, Bins
+from committee.learners.margin_boosting.lpboost import LPBoostClassifier
+from committee.learners.quadboost.quadboost import QuadBoostClassifier
+from committee.learners.quadboost.quadboost_cv import QuadBoostClassifierCV
+from committee.objectives.complexity import Complexity, rademacher_of_stumps
+from committee.vote.committee import Committee
+from committee.voters.stump_dictionary import StumpDictionary
+
+F64 = NDArray[np.float64]
+Learner: TypeAlias = QuadBoostClassifier | QuadBoostClassifierCV | LPBoostClassifier
+
+MOST_VALUES = 65_535
+"""Distinct values of a column that its bins tell apart."""
+
+ROWS_ASKED = 256
+"""Rows at a time that voters are asked about, to see which class they speak of."""
+
+SHARE_OF_SIGNS = 0.1
+"""Of the risk of failure, what goes to the estimate from random signs; it enters by its logarithm."""
+
+
+def for_quadboost(
+    model: Learner,
+    X: Any,
+    y: ArrayLike,
+    delta: float = 0.05,
+    *,
+    p: float | None = None,
+    complexity: float | Complexity | None = None,
+    random_state: int | None = 0,
+) -> dict[str, Bound]:
+    """Bounds on the error of a fitted QuadBoost or LPBoost on new rows, by its voters' empirical Rademacher complexity.
+
+    - ``"norm"``: `ensemble_norm`, Theorem 1 for the norm of the model's own penalty, or another.
+    - ``"margin"``: `ensemble_margin`, the sharpest that the theorem's proof gives.
+
+    The theorem is for voters that were fixed before the rows were seen, and thresholds are not. So the class that is
+    counted is every stump on a column, wherever its threshold and whatever it votes on missing values, and the
+    constants: all that a dictionary could have held. Its complexity is estimated from random signs with an exact
+    search for the best stump. Of trees it is Massart's bound, from how many trees of limited growth differ on
+    these rows.
+
+    Parameters
+    ----------
+    model : QuadBoostClassifier, QuadBoostClassifierCV or LPBoostClassifier
+        Fitted. How rows were weighted or held out in training does not matter: the bounds hold for all votes at
+        once. With more than two classes the values are sums over the classes, each against the rest.
+    X : table or array-like (n, p)
+        All the rows that it was fitted on, each counted once.
+    y : array-like (n,)
+        Their labels.
+    delta : float, default=0.05
+        Each bound fails with at most this probability.
+    p : float, default=None
+        Norm of the weights in Theorem 1. None: that of the penalty, 1 where it has no norm. It may be any, whatever the
+        model was trained with; 1 is mostly the best, above all with an intercept.
+    complexity : float or Complexity, default=None
+        Where it is known better, as for a dictionary that was fixed beforehand; needed for voters that the library
+        does not know, and for trees of unlimited growth. An intercept is a constant voter, and belongs to the class.
+    random_state : int or None, default=0
+        Seed of the random signs.
+
+    Returns
+    -------
+    dict of str to Bound
+
+    Raises
+    ------
+    ValueError
+        If the complexity is unknown, or an argument is out of its range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee import QuadBoostClassifier
+    >>> from committee.bounds import for_quadboost
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(5000, 2))
+    >>> y = X[:, 0] > 0.0
+    >>> model = QuadBoostClassifier("l1", alpha=0.1, reweight="chosen").fit(X, y)
+    >>> for name, bound in for_quadboost(model, X, y).items():
+    ...     print(f"{name:6s} {bound}")
+    norm   Theorem 1, L1 norm: 0.4535
+    margin margins and complexity: 0.1976
+    """
+    if not isinstance(model, Learner):
+        raise TypeError(
+            f"model is of type {type(model).__name__}; these bounds are for QuadBoostClassifier, QuadBoostClassifierCV "
+            "and LPBoostClassifier. For another vote give its margins to ensemble_margin."
+        )
+    check_is_fitted(model)
+    delta = risk_of_failure(delta)
+    named = model._named(X)
+    target = column_or_1d(y)
+    check_consistent_length(named, target)
+    remarks: tuple[str, ...] = ()
+    if complexity is None:
+        complexity, what = _complexity(model, model.table_.encode(named), delta * SHARE_OF_SIGNS, random_state)
+        remarks = (what,)
+    of_signs = complexity.delta if isinstance(complexity, Complexity) else 0.0
+    if of_signs >= delta:
+        raise ValueError(
+            f"complexity fails with probability {of_signs:g}, and delta is {delta:g}: give a larger delta, or estimate "
+            "the complexity with a smaller one."
+        )
+    votes = _votes(model.committee_, named, target)
+    p = {None: 1.0, "l1": 1.0, "l2": 2.0, "linf": inf}[getattr(model, "penalty", "l1")] if p is None else p
+    each = (delta - of_signs) / len(votes)
+    by_norm = [ensemble_norm(yF, alpha, complexity, each, p=p) for yF, alpha in votes]
+    by_margin = [ensemble_margin(_margins(yF, alpha), complexity, each) for yF, alpha in votes]
+    return {
+        "norm": _together(by_norm, delta, remarks),
+        "margin": _together(by_margin, delta, remarks),
+    }
+
+
+def _votes(committee: Committee, X: Any, y: NDArray[Any]) -> list[tuple[F64, F64]]:
+    """Of each question - the second class or the first; of more classes, each or the rest - y F of all rows, and alpha.
+
+    A constant counts as a voter.
+    """
+    labels, F = committee._class_index(y), committee.decision_function(X)
+    weights, intercept = np.asarray(committee.weights), committee.intercept
+    K = len(committee.classes)
+    if K == 2:
+        constant = () if intercept is None else (intercept[-1] - (intercept[0] if len(intercept) == 2 else 0.0),)
+        return [(np.where(labels == 1, F, -F), np.append(weights, constant))]
+    asked, data = np.zeros((len(weights), K), dtype=bool), committee._prepare(X)
+    for first in range(0, len(labels), ROWS_ASKED):  # a voter that refuses a row does not show what it votes on
+        if asked.any(axis=1).all():
+            break
+        asked |= (committee.voters.votes(data[first : first + ROWS_ASKED], 1) != 0).any(axis=0)
+    found = []
+    for k in range(K):
+        constant = () if intercept is None and asked[:, k].any() else (0.0 if intercept is None else intercept[k],)
+        found.append((np.where(labels == k, F[:, k], -F[:, k]), np.append(weights[asked[:, k]], constant)))
+    return found
+
+
+def _margins(signed_scores: F64, weights: F64) -> F64:
+    """Normalised, and 0 where no voter has any weight."""
+    total = np.abs(weights).sum()
+    return np.clip(signed_scores / total, -1.0, 1.0) if total > 0.0 else np.zeros(len(signed_scores))
+
+
+def _together(bounds: list[Bound], delta: float, remarks: tuple[str, ...]) -> Bound:
+    """A row is right if every question about it is answered right: the bounds of several are added up."""
+    first = bounds[0]
+    statement = f"error on new rows is at most the value, with probability {1.0 - delta:g} over the training rows"
+    if len(bounds) == 1:
+        return replace(first, statement=statement, remarks=remarks + first.remarks)
+    added = {name: sum(bound.terms[name] for bound in bounds) for name in ("loss", "complexity", "confidence")}
+    return Bound(
+        name=f"{first.name}, {len(bounds)} classes",
+        statement=statement,
+        value=sum(bound.value for bound in bounds),
+        terms={
+            **added,
+            "largest": max(bound.value for bound in bounds),
+            "rademacher": first.terms["rademacher"],
+        },
+        advice=max(bounds, key=float).advice,
+        inputs={"bounds": tuple(bounds)},
+        remarks=(*remarks, *first.remarks, "The sum over the classes, each against the rest."),
+    )
+
+
+def _complexity(model: Learner, X: F64, delta: float, random_state: int | None) -> tuple[float | Complexity, str]:
+    """Of all voters that the model could have found, on these rows, and what they are."""
+    n, values = len(X), [len(np.unique(column[~np.isnan(column)])) for column in X.T]
+    which = _dictionary(model)
+    if which in ("stumps", "all_stumps") and max(values) <= MOST_VALUES:
+        bins = Bins.learn(X, None, model.table_.n_categories, MOST_VALUES)
+        every = Binned(bins, bins.encode(X))
+        # the stumps of categories are for one against the others, or for any subset, as the dictionary's are
+        dictionary = StumpDictionary.of(every, np.ones(n), subsets=which == "all_stumps")
+        cells = _core.Cells(every.codes, bins.n_bins, 1)
+        found = rademacher_of_stumps(dictionary, cells, n, constant=True, delta=delta, random_state=random_state)
+        return found, f"The class: the constants, and the {len(dictionary)} listed stumps that part these rows."
+    ln_size = ln_tree_class(_splits(X, model.table_.n_categories, values), _leaves(model, n), 2)
+    return massart(ln_size, n), f"The class: e^{ln_size:.0f} votes that such trees can have on these rows, by Massart."
+
+
+def _dictionary(model: Learner) -> Any:
+    """What the voters were chosen from."""
+    return "stumps" if isinstance(model, QuadBoostClassifierCV) else model.dictionary
+
+
+def _splits(X: F64, n_categories: NDArray[np.int32], n_values: list[int]) -> int:
+    """Ways to part these rows at a node; missing values go either way, or are told apart, or refused."""
+    total = 0
+    for column, k, values in zip(X.T, n_categories.tolist(), n_values, strict=True):
+        gaps = bool(np.isnan(column).any())
+        total += 2 ** (k + gaps - 1) - 1 if k else max(values - 1, 0) * (3 if gaps else 1) + gaps
+    return int(total)
+
+
+def _leaves(model: Learner, n: int) -> int:
+    """Most leaves of a voter."""
+    if isinstance(model, QuadBoostClassifierCV) or model.dictionary in ("stumps", "all_stumps"):
+        return 2
+    if model.dictionary != "trees" or (model.max_depth is None and model.max_leaf_nodes is None):
+        unlimited = "trees of unlimited growth" if model.dictionary == "trees" else "classifiers of unknown make"
+        raise ValueError(
+            f"the complexity of the voters is unknown: they are {unlimited}. Give it as complexity, or set max_depth "
+            "or max_leaf_nodes of dictionary='trees'."
+        )
+    by_depth = 2 ** min(60 if model.max_depth is None else model.max_depth, 60)
+    by_number = by_depth if model.max_leaf_nodes is None else model.max_leaf_nodes
+    return int(max(1, min(by_depth, by_number, n // model.min_samples_leaf)))

@@ -1,0 +1,144 @@
+"""What every model is that is made from an ensemble trained already, which stays as it is."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import get_tags
+from sklearn.utils.validation import _check_feature_names
+
+from committee.data.frames import TableSchema
+from committee.learners.base.estimator import CommitteeClassifier
+from committee.vote.committee import Committee
+from committee.vote.regression import RegressionCommittee
+from committee.voters.estimators import EstimatorVoters
+
+F64 = NDArray[np.float64]
+
+
+class TrainedEnsembleClassifier(MetaEstimatorMixin, CommitteeClassifier):  # type: ignore[misc]
+    """Base of classifiers whose first parameter is a trained `ensemble`: frozen, neither trained nor changed.
+
+    `clone` keeps the ensemble as it is, and its own parameters cannot be set through this object.
+    """
+
+    _trained_parameters: ClassVar[tuple[str, ...]] = ("ensemble",)
+    ensemble: Any
+    on: Any  # which rows fit was given: those that the ensemble was trained on, or others
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters; the frozen ensemble's own are not among them."""
+        params: dict[str, Any] = super().get_params(deep=False)
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; not those of the frozen ensemble.
+
+        Raises
+        ------
+        ValueError
+            If a name is none of this object's parameters.
+        """
+        inner = [name for name in params if "__" in name]
+        if inner:
+            raise ValueError(
+                f"{inner[0]}: parameters of a trained ensemble cannot be set here; train another one and give it as "
+                "ensemble."
+            )
+        super().set_params(**params)
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        params = self.get_params()
+        ensemble = params.pop("ensemble")  # trained, and never changed: one for all
+        return type(self)(ensemble, **{name: clone(value, safe=False) for name, value in params.items()})
+
+    def _trained(self) -> Any:
+        """The ensemble, out of a ``FrozenEstimator`` if it is in one."""
+        return self.ensemble.estimator if isinstance(self.ensemble, FrozenEstimator) else self.ensemble
+
+    def _take_columns(self, ensemble: Any, committee: Committee, X: Any) -> TableSchema | None:
+        """Set the ensemble's columns; those that it has no names for have the names of the rows."""
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        table = committee.table
+        width: Any = getattr(ensemble, "n_features_in_", committee.voters.n_features)
+        names = getattr(ensemble, "feature_names_in_", None) if table is None else table.names
+        if width is not None:
+            self.n_features_in_ = width
+        if names is None:
+            _check_feature_names(self, X, reset=True)
+            names = getattr(self, "feature_names_in_", None)
+        else:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        known: TableSchema | None = None
+        if table is not None or not isinstance(committee.voters, EstimatorVoters):  # else each voter reads the rows
+            categories = (None,) * width if table is None else table.categories
+            known = TableSchema(None if names is None else tuple(map(str, names)), categories)
+        self.table_: Any = known
+        return known
+
+    def _named(self, X: Any) -> Any:
+        return X if self.table_ is None else super()._named(X)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "committee_")
+
+
+def trained_committee(ensemble: Any) -> Committee:
+    """The committee of an ensemble that votes for two classes or more.
+
+    Raises
+    ------
+    NotFittedError
+        If it is not fitted.
+    TypeError
+        If it is no classifier, or of a kind that is not known.
+    ValueError
+        If it knows one class only.
+    """
+    if isinstance(ensemble, RegressionCommittee):
+        raise TypeError(f"ensemble is {ensemble!r}, which predicts numbers; margins are of votes for classes.")
+    committee = ensemble if isinstance(ensemble, Committee) else Committee.from_estimator(ensemble)
+    if committee.n_classes < 2:
+        raise ValueError("ensemble knows one class only; margins need at least 2.")
+    return committee
+
+
+def refuse_missing(ensemble: Any, committee: Committee, X: Any) -> None:
+    """Refuse missing values that the ensemble refuses, though its voters by themselves know a way for them.
+
+    Raises
+    ------
+    ValueError
+        If there are any.
+    """
+    # a committee, and another library's bare booster, take what their voters take
+    if not hasattr(ensemble, "__sklearn_tags__") or get_tags(ensemble).input_tags.allow_nan:
+        return
+    data = committee._prepare(X)
+    if isinstance(data, np.ndarray) and data.dtype == np.float64 and np.isnan(data).any():
+        raise ValueError(
+            f"X has missing values (NaN), which {type(ensemble).__name__} does not take; fill them in, or leave these "
+            "rows out."
+        )
+
+
+def row_weights(sample_weight: ArrayLike, n: int) -> F64:
+    """Weights of n rows, checked.
+
+    Raises
+    ------
+    ValueError
+        If they are not one number a row, finite, not negative and not all zero.
+    """
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weights.shape}; X has {n} rows, which need one each.")
+    if not np.isfinite(weights).all() or (weights < 0.0).any() or not weights.any():
+        raise ValueError("sample_weight must be finite, not negative, and not zero for every row.")
+    return weights

@@ -1,0 +1,297 @@
+"""Which training rows the voters of a bagged ensemble have not seen, and whether that can be believed."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import column_or_1d
+
+from committee.data.labels import class_numbers
+from committee.learners.bagging.draws import draw
+from committee.learners.bagging.forest_trees import RowDraw
+from committee.learners.bagging.random_forest import RandomForestClassifier
+from committee.learners.bagging.reserve import reserved
+from committee.learners.bagging.subagging import SubaggingClassifier
+from committee.learners.trained.trained_ensemble import TrainedEnsembleClassifier
+from committee.vote.committee import Committee
+from committee.vote.signed_votes import SignedVotes
+
+Mask = NDArray[np.bool_]
+
+REMEMBERED = 1e-6
+"""By how much an out-of-bag share may differ from the one that the fit remembers."""
+
+OTHER_ROWS = (
+    "X and y are not the rows that the RandomForestClassifier was trained on: other rows were left out. Give the "
+    "training rows, in the same order, with their weights."
+)
+
+
+def unseen_rows(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Mask:
+    """Which voters did not see which of their training rows.
+
+    Ensembles that keep their draws are asked: ``SBPMTClassifier``, and scikit-learn's forests and bagging, by their
+    ``estimators_samples_``. Those of ``RandomForestClassifier`` and ``SubaggingClassifier`` are drawn again from
+    ``random_state``, which has to be a whole number.
+
+    Parameters
+    ----------
+    ensemble : fitted classifier
+        Trained on the rows that are asked about, in the same order.
+    n_voters : int
+        Number of its voters T.
+    y : array-like (n,)
+        The labels that it was trained on.
+    sample_weight : array-like (n,), default=None
+        The weights that it was trained with.
+
+    Returns
+    -------
+    bool array (n, T)
+
+    Raises
+    ------
+    ValueError
+        If the ensemble does not know its draws, if they cannot be made again, if they are of another number of rows, or
+        if they leave no row out.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from committee.learners.trained.unseen_rows import unseen_rows
+    >>> X, y = load_iris(return_X_y=True)
+    >>> out = unseen_rows(RandomForestClassifier(50, random_state=0).fit(X, y), 50, y)
+    >>> out.shape, bool(0.3 < out.mean() < 0.45)
+    ((150, 50), True)
+    """
+    if isinstance(ensemble, TrainedEnsembleClassifier):
+        return _of_kept_voters(ensemble, n_voters, y, sample_weight)
+    labels = column_or_1d(y)
+    kind = type(ensemble).__name__
+    if isinstance(ensemble, RandomForestClassifier):
+        out = _of_forest(ensemble, n_voters, labels, sample_weight)
+    elif isinstance(ensemble, SubaggingClassifier):
+        out = _of_subagging(ensemble, n_voters, labels, sample_weight)
+    else:
+        out = _of_samples(ensemble, kind, n_voters, len(labels))
+        out &= _counted(labels, sample_weight)[:, None]
+    if not out.any():
+        raise ValueError(
+            f"on='oob' needs rows that voters did not see, but every voter of the {kind} saw them all; train it with "
+            "bootstrap or on a share of the rows, or use held-out rows instead."
+        )
+    return out
+
+
+def _of_kept_voters(
+    model: TrainedEnsembleClassifier, n_voters: int, y: ArrayLike, sample_weight: ArrayLike | None
+) -> Mask:
+    """Those that a model has kept of a trained ensemble's voters have seen what they had seen there."""
+    trained, kept = model._trained(), np.asarray(getattr(model, "voters_", ()), dtype=np.intp)
+    if trained is getattr(model, "committee_", None) or isinstance(trained, Committee) or len(kept) != n_voters:
+        raise ValueError(
+            f"on='oob' needs an ensemble that knows which rows each voter was trained on; this "
+            f"{type(model).__name__} has forgotten its own. Give the ensemble that it was made from, or held-out rows."
+        )
+    return unseen_rows(trained, Committee.from_estimator(trained).n_voters, y, sample_weight)[:, kept]
+
+
+def _of_samples(ensemble: Any, kind: str, n_voters: int, n: int) -> Mask:
+    samples = getattr(ensemble, "estimators_samples_", None)
+    if samples is None or len(samples) != n_voters:
+        raise ValueError(
+            f"on='oob' needs an ensemble that knows which rows each voter was trained on; {kind} does not. Use "
+            "held-out rows instead."
+        )
+    fitted_on = getattr(ensemble, "_n_samples", None)
+    if fitted_on not in (None, n) or any(len(drawn) and int(np.max(drawn)) >= n for drawn in samples):
+        raise ValueError(
+            f"X has {n} rows; the {kind} was trained on {fitted_on or 'more'}. on='oob' needs the training rows, in "
+            "the same order; others can only be held-out rows."
+        )
+    out = np.ones((n, n_voters), dtype=bool)
+    for t, drawn in enumerate(samples):
+        out[drawn, t] = False
+    return out
+
+
+def _seed(ensemble: Any) -> int:
+    seed = ensemble.random_state
+    if not isinstance(seed, Integral):
+        raise ValueError(
+            f"on='oob' has to draw the rows of the {type(ensemble).__name__} again, but its random_state is {seed!r}; "
+            "train it with a whole number, or use held-out rows instead."
+        )
+    return int(seed)
+
+
+def _of_forest(
+    forest: RandomForestClassifier, n_voters: int, labels: NDArray[Any], sample_weight: ArrayLike | None
+) -> Mask:
+    counted = _counted(labels, sample_weight)
+    most = forest.max_estimators if forest.n_estimators == "oob" else forest.n_estimators
+    random = check_random_state(_seed(forest))
+    out = np.zeros((len(labels), n_voters), dtype=bool)
+    if forest.reserve > 0.0:
+        reserve = np.flatnonzero(counted)[reserved(int(counted.sum()), forest.reserve, random)]
+        if not np.array_equal(reserve, getattr(forest, "reserved_rows_", ())):
+            raise ValueError(OTHER_ROWS)
+        out[reserve], counted[reserve] = True, False
+    seeds = random.randint(2**31 - 1, size=most)
+    drawing = RowDraw.of(int(counted.sum()), forest.max_samples, forest.bootstrap)
+    for t in range(n_voters):
+        out[counted, t] = drawing.times(int(seeds[t])) == 0
+    judged = getattr(forest, "oob_decision_function_", None)
+    if judged is not None and not (
+        len(judged) == len(labels) and np.array_equal(np.isfinite(judged[:, 0]), out.any(axis=1))
+    ):
+        raise ValueError(OTHER_ROWS)
+    return out
+
+
+def untouched_rows(ensemble: Any, unseen: Mask) -> Mask:
+    """Rows that had no part in a bagged ensemble at all: no voter has drawn them, and none was chosen by them.
+
+    To the vote as a whole they are what held-out rows are. A forest has them by its `reserve`; few voters, or small
+    draws, may happen to leave some. As draws do not look at the rows, what is left is a sample like any other. Rows by
+    whose out-of-bag votes the number of trees was chosen do not count, nor any by which a trained ensemble has got new
+    weights.
+
+    Parameters
+    ----------
+    ensemble : fitted classifier
+        Which `unseen_rows` knows.
+    unseen : bool array (n, T)
+        What it says.
+
+    Returns
+    -------
+    bool array (n,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from committee import RandomForestClassifier
+    >>> from committee.learners.trained.unseen_rows import unseen_rows, untouched_rows
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(50, reserve=0.2, random_state=0).fit(X, y)
+    >>> int(untouched_rows(forest, unseen_rows(forest, 50, y)).sum())
+    30
+    """
+    if isinstance(ensemble, TrainedEnsembleClassifier):
+        if ensemble.on != "validation":
+            return np.zeros(len(unseen), dtype=bool)  # weights were found by them
+        return untouched_rows(ensemble._trained(), unseen)
+    rows: Mask = np.asarray(unseen.all(axis=1))
+    if isinstance(ensemble, RandomForestClassifier) and ensemble.n_estimators == "oob":
+        reserve = np.zeros(len(rows), dtype=bool)
+        reserve[getattr(ensemble, "reserved_rows_", [])] = True
+        rows &= reserve
+    return rows
+
+
+def _of_subagging(
+    model: SubaggingClassifier, n_voters: int, labels: NDArray[Any], sample_weight: ArrayLike | None
+) -> Mask:
+    counted = _counted(labels, sample_weight)
+    classes, numbers = class_numbers(labels[counted])
+    random = check_random_state(_seed(model))
+    out = np.zeros((len(labels), n_voters), dtype=bool)
+    for t in range(n_voters):
+        counts = draw(numbers.astype(np.uint16), len(classes), model.max_samples, model.bootstrap, random)
+        out[counted, t] = counts == 0
+    return out
+
+
+def refuse_weighted_draws(ensemble: Any) -> None:
+    """Refuse an ensemble that drew heavy rows more often: those that a voter has not seen are then light ones.
+
+    Its voters' errors on them say nothing of new rows, of which as many are heavy as of the training rows. scikit-learn
+    draws so from version 1.9 on, by ``sample_weight`` and in forests by ``class_weight``.
+
+    Parameters
+    ----------
+    ensemble : fitted classifier
+        Which `unseen_rows` knows.
+
+    Raises
+    ------
+    ValueError
+        If rows that it may have drawn had different weights.
+
+    Examples
+    --------
+    ``refuse_weighted_draws(RandomForestClassifier().fit(X, y))`` passes in silence.
+    """
+    weight = getattr(ensemble, "_sample_weight", None)
+    if weight is None or not (np.asarray(weight) > 0).any():
+        return
+    drawn = np.asarray(weight)[np.asarray(weight) > 0]
+    if drawn.max() > drawn.min() * (1.0 + 1e-12):
+        raise ValueError(
+            f"{type(ensemble).__name__} drew rows of greater weight more often (sample_weight or class_weight), so "
+            "that those out of bag are not like new rows; use held-out rows instead, or train it without weights."
+        )
+
+
+def _counted(labels: NDArray[Any], sample_weight: ArrayLike | None) -> Mask:
+    """Rows that the learner counted: those of no weight were left out before it drew."""
+    return np.ones(len(labels), dtype=bool) if sample_weight is None else np.asarray(sample_weight) > 0
+
+
+def check_against_memory(ensemble: Any, committee: Committee, signed: SignedVotes, unseen: Mask) -> None:
+    """Refuse rows, or draws, whose out-of-bag vote is not the one that the ensemble remembers from its fit.
+
+    Parameters
+    ----------
+    ensemble : fitted classifier
+        With ``oob_decision_function_``; an ensemble that keeps its draws may do without, and is not checked then.
+    committee : Committee
+        Its voters.
+    signed : SignedVotes
+        Their votes on the rows that are said to be those of the fit.
+    unseen : bool array (n, T)
+        The rows that each has not seen.
+
+    Raises
+    ------
+    ValueError
+        If one row's vote differs, or draws that are made again cannot be checked.
+
+    Examples
+    --------
+    ``check_against_memory(forest, forest.committee_, SignedVotes.of(forest.committee_, X, y), unseen)`` passes in
+    silence.
+    """
+    remembered = getattr(ensemble, "oob_decision_function_", None)
+    if remembered is None and isinstance(ensemble, RandomForestClassifier | SubaggingClassifier):
+        raise ValueError(
+            f"{type(ensemble).__name__} remembers no out-of-bag vote, by which draws that are made again could be "
+            "checked; fit it with oob_score=True, or use held-out rows instead."
+        )
+    if remembered is None:
+        return
+    wrong = (
+        "X and y must be all the rows that ensemble was fitted on, in their order and of weight above zero, and its "
+    )
+    wrong += "parameters as they were then."
+    if len(remembered) != signed.n_rows:
+        raise ValueError(f"X has {signed.n_rows} rows, but ensemble remembers {len(remembered)}; {wrong}")
+    asked = unseen.sum(axis=1)[signed.row]
+    spread = committee.voters.spread
+    own = signed.own_class[signed.row]
+    with np.errstate(invalid="ignore"):
+        # a line at a time of memory: the matrix may be of bytes
+        lead = np.einsum("it,it,t->i", unseen[signed.row], signed.matrix, spread) / asked
+    expected = remembered[signed.row, own] - remembered[signed.row, signed.rival]
+    # rows that all voters have seen are remembered as NaN, or by scikit-learn's forests as no votes at all
+    nobody = np.isnan(lead) & ~remembered[signed.row].any(axis=1, where=np.isfinite(remembered[signed.row]))
+    differ = ~(np.isclose(lead, expected, rtol=0.0, atol=REMEMBERED) | nobody)
+    if differ.any():
+        at = int(signed.row[differ.argmax()])
+        raise ValueError(f"The out-of-bag vote on row {at} is not the one that ensemble remembers; {wrong}")

@@ -1,0 +1,1 @@
+"""Learners of a single tree, and of boosted linear scores."""

@@ -1,0 +1,260 @@
+"""Newton boosting of scores on the whole table, one line or one stump at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee import _core
+from committee.data.binning import Bins
+from committee.data.design import Design
+from committee.data.frames import TableSchema
+from committee.data.rows import Rows
+from committee.learners.trees.probit_model_tree import SCORE_CAP
+from committee.voters.forest import Forest
+from committee.voters.growing import GrowthLimits, grower, leaf_means, plant
+from committee.voters.linear_scores import LinearScores
+from committee.voters.model_forest import LinkName
+from committee.voters.training_record import TrainingRecord
+
+F64 = NDArray[np.float64]
+
+MAX_HALVINGS = 30
+"""A step that overshoots is halved this often before boosting gives up."""
+ROUNDING = 1e-14
+"""A change of the risk below this share of it is rounding: boosting has converged."""
+
+
+@dataclass(frozen=True)
+class NewtonBoost:
+    """How a score is boosted."""
+
+    n_classes: int
+    link: LinkName
+    n_steps: int
+    by_likelihood: bool
+    tol: float
+    max_bins: int
+    threads: int
+
+    @property
+    def n_outputs(self) -> int:
+        """Scores of a row: one for two classes (positive: the second), otherwise one per class."""
+        return 1 if self.n_classes == 2 else self.n_classes
+
+    def signs(self, labels: NDArray[np.uint16]) -> F64:
+        """+1 where a row is of the output's class, -1 elsewhere, ``(n, O)``."""
+        positive = np.array([1]) if self.n_classes == 2 else np.arange(self.n_classes)
+        return np.where(labels[:, None] == positive, 1.0, -1.0)
+
+    def risk_of(self, f: F64, sign: F64, v: F64) -> float:
+        """Mean loss of one output's scores ``(n,)`` under row weights v."""
+        return float(v @ _core.newton_terms(self.link, sign * f)[2] / v.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Boosted:
+    """A boosted score and how it came about.
+
+    Parameters
+    ----------
+    voters : LinearScores or Forest
+        One linear score, or the stumps in the order of their steps and outputs.
+    path : int32 array (O, B)
+        What every step chose: a design column (lines) or a column of the table (stumps); -1: a constant, -2: no
+        step was taken.
+    risk : float64 array (O, B + 1)
+        Mean training loss before and after every step.
+    """
+
+    voters: LinearScores | Forest
+    path: NDArray[np.int32]
+    risk: F64
+
+
+@dataclass
+class Watch:
+    """Early stopping: the risk on held-out rows after every step."""
+
+    boost: NewtonBoost
+    rows: Rows
+    patience: int
+
+    def __post_init__(self) -> None:
+        self.risks: list[float] = []
+        self.signs = self.boost.signs(self.rows.labels)
+        self.F = np.zeros_like(self.signs)
+
+    def after(self, vote: F64) -> bool:
+        """Add a step's votes ``(n, O)``; True when there has been no improvement for long enough."""
+        self.F += vote
+        outputs = zip(self.F.T, self.signs.T, strict=True)
+        self.risks.append(sum(self.boost.risk_of(f, sign, self.rows.weights) for f, sign in outputs))
+        return len(self.risks) - self.best >= self.patience
+
+    @property
+    def best(self) -> int:
+        """Steps up to the first of least risk."""
+        return int(np.argmin(self.risks)) + 1
+
+
+# -- lines --------------------------------------------------------------------------------------------------
+
+
+def boost_lines(boost: NewtonBoost, rows: Rows, table: TableSchema, watch: Watch | None) -> Boosted:
+    """Component-wise: every step adds the line of one design column; the sum is one linear score.
+
+    With a watch the steps are taken, seen again one by one, and taken anew up to the best one.
+    """
+    design = Design.learn(rows.X, rows.weights, table.n_categories)
+    D = np.ascontiguousarray(design.matrix(rows.X))
+    boosted = _lines(boost, rows, design, D)
+    if watch is None:
+        return boosted
+    D_watch = design.matrix(watch.rows.X)
+    for column, intercept, slope in _line_steps(boost, rows, D, boosted):
+        if watch.after(intercept + slope * np.where(column < 0, 0.0, D_watch[:, column])):
+            break
+    return _lines(replace(boost, n_steps=watch.best), rows, design, D)
+
+
+def _lines(boost: NewtonBoost, rows: Rows, design: Design, D: F64) -> Boosted:
+    n = len(rows.labels)
+    everyone, cap = np.arange(n, dtype=np.int32), SCORE_CAP[boost.link]
+    intercept, coefficient, _, path, risk = _core.linear_boost(
+        D, everyone, np.array([0, n]), rows.labels, rows.weights, boost.n_outputs, boost.link, boost.n_steps,
+        boost.tol, cap, boost.by_likelihood, True, boost.threads,
+    )  # fmt: skip
+    class_weight: F64 = np.bincount(rows.labels, rows.weights, boost.n_classes).astype(np.float64)
+    taken = max(1, int((path[0] > -2).sum(axis=1).max()))
+    path, risk = path[0, :, :taken].copy(), risk[0, :, : taken + 1].copy()
+    first = D[0]  # means are taken about it, so that a column far from 0 loses no digits
+    centre = first + np.average(D - first, axis=0, weights=rows.weights)
+    record = TrainingRecord(rows.weights.sum(keepdims=True), centre[None], _risk_fall(path, risk, design)[None])
+    voters = LinearScores.everywhere(design, intercept[0], coefficient[0], boost.link, cap, class_weight, n, record)
+    return Boosted(voters, path, risk)
+
+
+def _risk_fall(path: NDArray[np.int32], risk: F64, design: Design) -> F64:
+    """By how much the steps on each column of the table lowered the risk, ``(p,)``."""
+    chosen = path >= 0
+    fall = (risk[:, :-1] - risk[:, 1:])[chosen]
+    return np.bincount(design.source[path[chosen]], fall, len(design.fill)).astype(np.float64)
+
+
+def _line_steps(
+    boost: NewtonBoost, rows: Rows, D: F64, boosted: Boosted
+) -> Iterator[tuple[NDArray[np.int32], F64, F64]]:
+    """Design column, intercept and slope of every step of every output, ``(O,)`` each.
+
+    The kernel keeps the sum of its steps alone; their columns determine the rest.
+    """
+    v, signs = rows.weights, boost.signs(rows.labels)
+    F = np.zeros_like(signs)
+    for step in range(boosted.path.shape[1]):
+        column = boosted.path[:, step]
+        intercept, slope = np.zeros((2, boost.n_outputs))
+        for k in np.flatnonzero(column > -2).tolist():
+            x = D[:, column[k]] if column[k] >= 0 else np.zeros(len(D))
+            gradient, curvature, _ = _core.newton_terms(boost.link, signs[:, k] * F[:, k])
+            w, response = v * curvature, signs[:, k] * gradient / curvature
+            centre, level = np.average(x, weights=w), np.average(response, weights=w)
+            spread = w @ (x - centre) ** 2
+            b = w @ ((x - centre) * response) / spread if spread > 0 else 0.0
+            line, _, share = shortened(boost, F[:, k], level + b * (x - centre), signs[:, k], v, boosted.risk[k, step])
+            F[:, k] = line
+            intercept[k], slope[k] = share * (level - b * centre), share * b
+        yield column, intercept, slope
+
+
+def shortened(boost: NewtonBoost, f: F64, step: F64, sign: F64, v: F64, risk: float) -> tuple[F64, float, float]:
+    """Scores f after a step, their mean risk, and the share of the step that was taken.
+
+    A full Newton step may overshoot where curvatures have all but vanished: it is halved until the risk falls.
+    """
+    share = 1.0
+    for _ in range(MAX_HALVINGS + 1):
+        after = f + share * step
+        mean = boost.risk_of(after, sign, v)
+        if mean <= risk * (1.0 + ROUNDING):
+            break
+        share *= 0.5
+    return after, mean, share
+
+
+# -- stumps -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Stump:
+    """A regression stump of one output: what each node adds to the score, and the column it looks at."""
+
+    output: int
+    tree: _core.GrownTree
+    value: F64
+    column: int
+
+
+class StumpScore:
+    """The boosted score of one output, as it grows."""
+
+    def __init__(self, boost: NewtonBoost, growing: _core.Grower, rows: Rows, output: int) -> None:
+        self.boost, self.growing, self.output = boost, growing, output
+        self.sign, self.v = boost.signs(rows.labels)[:, output], rows.weights / rows.weights.sum()
+        self.f = np.zeros(len(self.v))
+        self.risks = [boost.risk_of(self.f, self.sign, self.v)]
+        self.ended = False
+
+    def step(self) -> Stump:
+        """The next stump; one that adds nothing, as any later one would, if the risk falls no more."""
+        gradient, curvature, _ = _core.newton_terms(self.boost.link, self.sign * self.f)
+        w, z = self.v * curvature, self.sign * gradient / curvature
+        tree = self.growing.grow_targets(z, w, None, 0)
+        leaf = tree.leaf_of_row
+        value = leaf_means(leaf, len(tree.feature), w, z)
+        tree.forget_rows()
+        f, risk, share = shortened(self.boost, self.f, value[leaf], self.sign, self.v, self.risks[-1])
+        fall = self.risks[-1] - risk
+        if fall <= ROUNDING * risk or fall < self.boost.tol or np.abs(f).max() > SCORE_CAP[self.boost.link]:
+            self.ended = True
+            return Stump(self.output, tree, np.zeros_like(value), -2)
+        self.f = f
+        self.risks.append(risk)
+        return Stump(self.output, tree, share * value, int(tree.feature[0]))
+
+
+def boost_stumps(boost: NewtonBoost, rows: Rows, table: TableSchema, watch: Watch | None) -> Boosted:
+    """Every step adds a regression stump of the working response to each score; missing values learn their side."""
+    binned = rows.binned(table, boost.max_bins, boost.threads)
+    growing = grower(binned, "squared_error", boost.n_classes, GrowthLimits(max_depth=1), boost.threads)
+    scores = [StumpScore(boost, growing, rows, k) for k in range(boost.n_outputs)]
+    rounds: list[list[Stump]] = []
+    for _ in range(boost.n_steps):
+        stumps = [score.step() for score in scores if not score.ended]
+        # a committee needs a voter, even one that adds nothing
+        stumps = [stump for stump in stumps if stump.column > -2 or not rounds]
+        if not stumps:
+            break
+        rounds.append(stumps)
+        if watch is not None and watch.after(_planted(stumps, binned.bins, boost).tally(watch.rows.X)):
+            break
+    rounds = rounds if watch is None else rounds[: watch.best]
+    path = np.full((boost.n_outputs, len(rounds)), -2, dtype=np.int32)
+    risk = np.empty((boost.n_outputs, len(rounds) + 1))
+    for b, stumps in enumerate(rounds):
+        for stump in stumps:
+            path[stump.output, b] = stump.column
+    for k, score in enumerate(scores):
+        risk[k] = [score.risks[min(b, len(score.risks) - 1)] for b in range(len(rounds) + 1)]
+    return Boosted(_planted([stump for stumps in rounds for stump in stumps], binned.bins, boost), path, risk)
+
+
+def _planted(stumps: list[Stump], bins: Bins, boost: NewtonBoost) -> Forest:
+    """The stumps as voters; each adds to the score of its own output alone."""
+    value = [stump.value[:, None] * (np.arange(boost.n_outputs) == stump.output) for stump in stumps]
+    forest = plant([stump.tree for stump in stumps], bins, boost.n_classes, value=value)
+    # a regression tree's sums are its weight and its weighted response
+    return replace(forest, weight=np.concatenate([stump.tree.sums[:, 0] for stump in stumps]))

@@ -1,0 +1,154 @@
+"""A stump that may refuse: each side votes for a class or abstains."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+
+from committee._core import GrownTree
+from committee.data.parallel import N_JOBS, n_threads
+from committee.learners.base.estimator import CommitteeClassifier
+from committee.vote.committee import Committee
+from committee.vote.links.probability import Share
+from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits, grower, heaviest_class, plant
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+
+def refusal_z(right: float, wrong: float, n_classes: int) -> float:
+    """Z of voting with shares P right and N wrong, the rest abstaining.
+
+    Z = 1 - P - N + K P^(1/K) (N / (K - 1))^((K - 1)/K) when (K - 1) P > N, else 1; with K = 2 it is
+    1 - (sqrt P - sqrt N)^2. It is the least over alpha of 1 - P - N + P exp(-alpha) + N exp(alpha / (K - 1)).
+    """
+    K = n_classes
+    if (K - 1) * right <= wrong:
+        return 1.0
+    return float(1.0 - right - wrong + K * right ** (1 / K) * (wrong / (K - 1)) ** ((K - 1) / K))
+
+
+def best_abstention(tree: GrownTree) -> NDArray[np.int32]:
+    """What the nodes of a grown stump vote: each leaf its heaviest class or -1, by the least Z."""
+    leaves = np.flatnonzero(tree.feature < 0)
+    W = tree.sums[leaves] / tree.sums[leaves].sum()
+    heaviest, right = heaviest_class(W), W.max(axis=1)
+    wrong = W.sum(axis=1) - right
+    every = np.ones(len(leaves), dtype=bool)
+    choices = [every, *np.eye(len(leaves), dtype=bool)] if len(leaves) > 1 else [every]
+    Z = [refusal_z(right[v].sum(), wrong[v].sum(), W.shape[1]) for v in choices]
+    voting = next(v for v, z in zip(choices, Z, strict=True) if z <= min(Z) + 1e-12)  # the first, but for rounding
+    label = np.full(len(tree.feature), -1, dtype=np.int32)
+    label[leaves[voting]] = heaviest[voting]
+    return label
+
+
+class AbstainingStump(CommitteeClassifier):
+    """One split whose sides vote for a class or abstain, h in {-1, 0, +1}.
+
+    The best stump has the least
+
+        Z = A + K P^(1/K) (N / (K - 1))^((K - 1)/K),
+
+    with P, N, A the shares of weight voted right, voted wrong and refused; for two classes
+    Z = 1 - (sqrt P - sqrt N)^2. As a voter it is strongest where it is silent about what it does not know.
+    `vote` tells refusals apart; `predict` gives a refused row the first class, and `predict_proba` gives it
+    the same probability for every class.
+
+    Parameters
+    ----------
+    min_samples_leaf : int, default=1
+        Fewest training rows on a side.
+    min_weight_leaf : float, default=0.0
+        Least share of the total weight on a side.
+    max_bins : int, default=255
+        Most distinct thresholds tried per column.
+    categorical_features : "from_dtype", None, list or mask, default="from_dtype"
+        Which columns are categories; "from_dtype": text, categorical and boolean columns of a data frame.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Attributes
+    ----------
+    committee_ : Committee
+        A committee of one.
+    classes_ : array (n_classes,)
+    table_ : TableSchema
+
+    References
+    ----------
+    R. Schapire, Y. Singer (1999). Improved boosting algorithms using confidence-rated predictions. Machine
+    Learning 37. The form for many classes is derived in docs/theory.md#abstaining-votes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from committee import AbstainingStump
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> stump = AbstainingStump().fit(X, y)
+    >>> sorted(set(stump.vote(X).tolist()))
+    [-1, 1]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **{name: GROWTH_CONSTRAINTS[name] for name in ("min_samples_leaf", "min_weight_leaf", "max_bins")},
+        "categorical_features": "no_validation",
+        "n_jobs": N_JOBS,
+    }
+
+    def __init__(
+        self,
+        *,
+        min_samples_leaf: int = 1,
+        min_weight_leaf: float = 0.0,
+        max_bins: int = 255,
+        categorical_features: Any = "from_dtype",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_leaf = min_weight_leaf
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Find the stump of least Z.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Training rows; NaN is a value of its own.
+        y : array-like (n,)
+            Class labels.
+        sample_weight : array-like (n,), default=None
+            Row weights; 0 means absent, k means repeated k times.
+
+        Returns
+        -------
+        self
+        """
+        context = self._init_callback_context()
+        rows = self._rows(X, y, sample_weight)
+        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        threads = n_threads(self.n_jobs)
+        binned = rows.binned(self.table_, self.max_bins, threads)
+        limits = GrowthLimits(1, None, self.min_samples_leaf, self.min_weight_leaf)
+        growing = grower(binned, "abstaining", len(self.classes_), limits, threads)
+        tree = growing.grow_classes(rows.labels, rows.weights, None, 0)
+        voters = plant([tree], binned.bins, len(self.classes_), label=[best_abstention(tree)])
+        self.committee_ = Committee(voters, np.ones(1), self.classes_, Share(), self.table_)
+        context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
+        return self
+
+    def vote(self, X: Any) -> NDArray[Any]:
+        """h(x), ``(n,)``: two classes -1, 0 (refused) or +1; more classes the class number, -1 refused."""
+        return self.committee_.votes(self._named(X), n_threads=n_threads(self.n_jobs))[:, 0]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # a voter that is silent on most rows is meant to be
+        return tags

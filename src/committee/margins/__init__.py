@@ -1,1 +1,0 @@
-"""Margins of a vote: weights that make them large."""

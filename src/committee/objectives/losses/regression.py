@@ -1,0 +1,488 @@
+"""Losses of numbers: squared, absolute, quantiles, Huber, and those of counts and amounts with a log link."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from itertools import pairwise
+from math import inf
+from typing import ClassVar
+
+import numpy as np
+
+from committee.objectives.losses.base import (
+    Interval,
+    KernelName,
+    Loss,
+    NativeLoss,
+    Numbers,
+    Targets,
+    checked_number,
+    exp_with_tangent,
+    weighted,
+)
+from committee.vote.links.mean import Identity, Log, MeanLink, Ordered
+
+
+@dataclass(frozen=True)
+class Squared(NativeLoss):
+    """L = (y - F)^2 / 2, whose best constant is the mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.objectives.losses import Squared
+    >>> Squared().best_constant(np.array([1.0, 2.0, 6.0])).tolist()
+    [3.0]
+    """
+
+    name: ClassVar[str] = "squared_error"
+    constant_hessian: ClassVar[bool] = True
+
+    @property
+    def link(self) -> MeanLink:
+        """The score is the mean."""
+        return Identity()
+
+    def kernel(self, F: Numbers) -> KernelName:
+        """One score a row."""
+        return "squared"
+
+    def value(self, y: Targets, F: Numbers) -> Numbers:
+        """Half the square of the residual."""
+        return 0.5 * np.square(np.asarray(y, dtype=np.float64) - F)
+
+    def best_constant(self, y: Targets, w: Numbers | None = None, n_scores: int | None = None) -> Numbers:
+        """The weighted mean."""
+        return np.array([np.average(np.asarray(y, dtype=np.float64), weights=w)])
+
+
+@dataclass(frozen=True)
+class Quantile(Loss):
+    """L = (q - [y < F]) (y - F), the pinball loss, whose best constant is the q-quantile [1]_.
+
+    It is made of two lines, so it has no curvature; the hessian is 1, a step of gradient descent, and the leaves
+    of a tree get their quantile afterwards (`leaf_constant`). Where a whole interval is best, its middle is taken.
+
+    Parameters
+    ----------
+    quantile : float, default=0.5
+        The share q of targets below the prediction; 0 < q < 1.
+
+    Raises
+    ------
+    ValueError
+        If `quantile` is not between 0 and 1.
+
+    References
+    ----------
+    .. [1] R. Koenker, G. Bassett (1978). Regression quantiles. Econometrica 46(1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.objectives.losses import Quantile
+    >>> Quantile(0.8).best_constant(np.arange(11.0)).tolist()
+    [8.0]
+    """
+
+    name: ClassVar[str] = "quantile"
+    hessian_is_true: ClassVar[bool] = False
+    constant_hessian: ClassVar[bool] = True
+    quantile: float = 0.5
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "quantile", checked_number("quantile", self.quantile, Interval(0.0, 1.0)))
+
+    @property
+    def link(self) -> MeanLink:
+        """The score is the quantile."""
+        return Identity()
+
+    def value(self, y: Targets, F: Numbers) -> Numbers:
+        """The residual times q, or times q - 1 where it is negative."""
+        return _pinball(np.asarray(y - F), self.quantile)
+
+    def gradient_hessian(self, y: Targets, F: Numbers, w: Numbers | None = None) -> tuple[Numbers, Numbers]:
+        """[y < F] - q, and 1; where y = F the gradient is 0, one of the slopes there."""
+        return weighted(_pinball_slope(np.asarray(y - F), self.quantile), np.ones_like(F), w)
+
+    def best_constant(self, y: Targets, w: Numbers | None = None, n_scores: int | None = None) -> Numbers:
+        """The weighted quantile."""
+        return np.array([weighted_quantile(np.asarray(y, dtype=np.float64), w, self.quantile)])
+
+    def leaf_constant(self, residual: Numbers, w: Numbers | None, output: int = 0) -> float | None:
+        """The weighted quantile of the residuals."""
+        return weighted_quantile(residual, w, self.quantile)
+
+
+@dataclass(frozen=True)
+class Absolute(Loss):
+    """L = |y - F|, whose best constant is the median: twice the loss of the quantile 1/2, and treated as that.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.objectives.losses import Absolute
+    >>> Absolute().best_constant(np.array([0.0, 1.0, 100.0])).tolist()
+    [1.0]
+    """
+
+    name: ClassVar[str] = "absolute_error"
+    hessian_is_true: ClassVar[bool] = False
+    constant_hessian: ClassVar[bool] = True
+
+    @property
+    def link(self) -> MeanLink:
+        """The score is the median."""
+        return Identity()
+
+    def value(self, y: Targets, F: Numbers) -> Numbers:
+        """The size of the residual."""
+        return np.asarray(np.abs(y - F))
+
+    def gradient_hessian(self, y: Targets, F: Numbers, w: Numbers | None = None) -> tuple[Numbers, Numbers]:
+        """The sign of F - y, and 1."""
+        return weighted(np.sign(F - y), np.ones_like(F), w)
+
+    def best_constant(self, y: Targets, w: Numbers | None = None, n_scores: int | None = None) -> Numbers:
+        """The weighted median."""
+        return np.array([weighted_quantile(np.asarray(y, dtype=np.float64), w, 0.5)])
+
+    def leaf_constant(self, residual: Numbers, w: Numbers | None, output: int = 0) -> float | None:
+        """The weighted median of the residuals."""
+        return weighted_quantile(residual, w, 0.5)
+
+
+@dataclass(frozen=True)
+class Quantiles(Loss):
+    """Several quantiles at once, a score for each: the sum of their pinball losses.
+
+    The link puts the scores of a row in order, so that the quantiles predicted do not cross.
+
+    Parameters
+    ----------
+    quantiles : sequence of float, default=(0.1, 0.5, 0.9)
+        At least two, increasing, between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If `quantiles` are not increasing or not between 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.objectives.losses import Quantiles
+    >>> Quantiles((0.2, 0.8)).best_constant(np.arange(11.0)).tolist()
+    [2.0, 8.0]
+    """
+
+    name: ClassVar[str] = "quantiles"
+    hessian_is_true: ClassVar[bool] = False
+    constant_hessian: ClassVar[bool] = True
+    quantiles: tuple[float, ...] = (0.1, 0.5, 0.9)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.quantiles, str) or not np.iterable(self.quantiles):
+            raise ValueError(f"quantiles is {self.quantiles!r}; it must be a sequence of numbers.")
+        levels = tuple(checked_number(f"quantiles[{k}]", q, Interval(0.0, 1.0)) for k, q in enumerate(self.quantiles))
+        if len(levels) < 2 or any(a >= b for a, b in pairwise(levels)):
+            raise ValueError(f"quantiles is {levels}; it must hold two or more numbers, increasing.")
+        object.__setattr__(self, "quantiles", levels)
+
+    @property
+    def link(self) -> MeanLink:
+        """The scores are the quantiles, once in order."""
+        return Ordered()
+
+    def n_scores(self, n_classes: int | None = None) -> int:
+        """One for each quantile."""
+        return len(self.quantiles)
+
+    def value(self, y: Targets, F: Numbers) -> Numbers:
+        """The sum over the quantiles."""
+        return np.asarray(_pinball(np.asarray(y - F), self._levels()).sum(axis=0))
+
+    def gradient_hessian(self, y: Targets, F: Numbers, w: Numbers | None = None) -> tuple[Numbers, Numbers]:
+        """[y < F_k] - q_k, and 1."""
+        return weighted(_pinball_slope(np.asarray(y - F), self._levels()), np.ones_like(F), w)
+
+    def best_constant(self, y: Targets, w: Numbers | None = None, n_scores: int | None = None) -> Numbers:
+        """The weighted quantiles."""
+        target = np.asarray(y, dtype=np.float64)
+        return np.array([weighted_quantile(target, w, q) for q in self.quantiles])
+
+    def leaf_constant(self, residual: Numbers, w: Numbers | None, output: int = 0) -> float | None:
+        """The weighted quantile of the residuals of one of the scores."""
+        return weighted_quantile(residual, w, self.quantiles[output])
+
+    def _levels(self) -> Numbers:
+        return np.array(self.quantiles)[:, None]
+
+
+@dataclass(frozen=True)
+class Huber(Loss):
+    """L = r^2/2 for residuals r = y - F up to delta, and delta (|r| - delta/2) beyond: far targets pull no harder [1]_.
+
+    The hessian is 1 everywhere, also where the loss is a line: an upper bound, with which a step never overshoots.
+
+    Parameters
+    ----------
+    delta : float, default=1.0
+        Where the line begins, in units of the target; above zero.
+
+    Raises
+    ------
+    ValueError
+        If `delta` is not finite and above zero.
+
+    References
+    ----------
+    .. [1] P. Huber (1964). Robust estimation of a location parameter. Annals of Mathematical Statistics 35(1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.objectives.losses import Huber
+    >>> Huber(delta=1.0).best_constant(np.array([0.0, 1.0, 100.0])).round(6).tolist()
+    [1.0]
+    """
+
+    name: ClassVar[str] = "huber"
+    hessian_is_true: ClassVar[bool] = False
+    constant_hessian: ClassVar[bool] = True
+    delta: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "delta", checked_number("delta", self.delta, Interval(0.0, inf)))
+
+    @property
+    def link(self) -> MeanLink:
+        """The score is the location."""
+        return Identity()
+
+    def value(self, y: Targets, F: Numbers) -> Numbers:
+        """A parabola between two lines."""
+        size = np.abs(y - F)
+        return np.where(size <= self.delta, 0.5 * size * size, self.delta * (size - 0.5 * self.delta))
+
+    def gradient_hessian(self, y: Targets, F: Numbers, w: Numbers | None = None) -> tuple[Numbers, Numbers]:
+        """F - y within +-delta, and 1."""
+        return weighted(np.clip(F - y, -self.delta, self.delta), np.ones_like(F), w)
+
+    def best_constant(self, y: Targets, w: Numbers | None = None, n_scores: int | None = None) -> Numbers:
+        """Huber's location; where a whole interval is best, its middle."""
+        target = np.asarray(y, dtype=np.float64)
+        return np.array([huber_location(target, np.ones(len(y)) if w is None else w, self.delta)])
+
+
+class _LogLinked(Loss):
+    """Losses of a mean exp(F) > 0, whose best constant is the logarithm of the mean target."""
+
+    target_interval: ClassVar[Interval] = Interval(0.0, inf, closed="low")
+    mean_interval: ClassVar[Interval] = Interval(0.0, inf)
+
+    @property
+    def link(self) -> MeanLink:
+        """The score is the logarithm of the mean."""
+        return Log()
+
+    def best_constant(self, y: Targets, w: Numbers | None = None, n_scores: int | None = None) -> Numbers:
+        """The logarithm of the weighted mean; -36 where that is zero, a mean of 2e-16."""
+        mean = float(np.average(np.asarray(y, dtype=np.float64), weights=w))
+        return Log().score(np.array([mean if mean > 0.0 else np.finfo(np.float64).eps]))
+
+    def value(self, y: Targets, F: Numbers) -> Numbers:
+        """The loss, beyond exponents of 500 continued by its tangent."""
+        return self._value(np.asarray(y, dtype=np.float64), F)
+
+    def gradient_hessian(self, y: Targets, F: Numbers, w: Numbers | None = None) -> tuple[Numbers, Numbers]:
+        """Its derivatives by F."""
+        return weighted(*self._derivatives(np.asarray(y, dtype=np.float64), F), w)
+
+    @abstractmethod
+    def _value(self, y: Numbers, F: Numbers) -> Numbers: ...
+
+    @abstractmethod
+    def _derivatives(self, y: Numbers, F: Numbers) -> tuple[Numbers, Numbers]: ...
+
+
+@dataclass(frozen=True)
+class Poisson(_LogLinked):
+    """L = exp(F) - y F: counts y >= 0 with mean exp(F); half the Poisson deviance but for a constant.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.objectives.losses import Poisson
+    >>> loss = Poisson()
+    >>> loss.link.mean(loss.best_constant(np.array([0.0, 1.0, 5.0]))).round(6).tolist()
+    [2.0]
+    """
+
+    name: ClassVar[str] = "poisson"
+
+    def _value(self, y: Numbers, F: Numbers) -> Numbers:
+        return exp_with_tangent(F)[0] - y * F
+
+    def _derivatives(self, y: Numbers, F: Numbers) -> tuple[Numbers, Numbers]:
+        mean = exp_with_tangent(F)[1]
+        return mean - y, mean
+
+
+@dataclass(frozen=True)
+class Gamma(_LogLinked):
+    """L = y exp(-F) + F: amounts y > 0 with mean exp(F) and errors in proportion to it; half the Gamma deviance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.objectives.losses import Gamma
+    >>> Gamma().check_target(np.array([1.0, 0.0]))
+    Traceback (most recent call last):
+    ...
+    ValueError: y[1] is 0.0; the gamma loss needs targets in (0, inf). Leave such rows out or choose another loss.
+    """
+
+    name: ClassVar[str] = "gamma"
+    target_interval: ClassVar[Interval] = Interval(0.0, inf)
+
+    def _value(self, y: Numbers, F: Numbers) -> Numbers:
+        return y * exp_with_tangent(-F)[0] + F
+
+    def _derivatives(self, y: Numbers, F: Numbers) -> tuple[Numbers, Numbers]:
+        ratio = y * exp_with_tangent(-F)[1]
+        return 1.0 - ratio, ratio
+
+
+@dataclass(frozen=True)
+class Tweedie(_LogLinked):
+    """L = -y exp((1-p) F)/(1-p) + exp((2-p) F)/(2-p): amounts y >= 0 that may be exactly zero [1]_.
+
+    Half the deviance, but for a constant, of a sum of Poisson many Gamma amounts with mean m = exp(F) and variance
+    in proportion to m^p: between Poisson (p = 1) and Gamma (p = 2), which have losses of their own.
+
+    Parameters
+    ----------
+    power : float, default=1.5
+        p, with 1 < p < 2. Near 1, many small amounts; near 2, few large ones.
+
+    Raises
+    ------
+    ValueError
+        If `power` is not between 1 and 2.
+
+    References
+    ----------
+    .. [1] B. Jorgensen (1987). Exponential dispersion models. Journal of the Royal Statistical Society B 49(2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.objectives.losses import Tweedie
+    >>> Tweedie(power=1.5).value(np.array([0.0, 1.0]), np.zeros(2)).tolist()
+    [2.0, 4.0]
+    """
+
+    name: ClassVar[str] = "tweedie"
+    power: float = 1.5
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "power", checked_number("power", self.power, Interval(1.0, 2.0)))
+
+    def _value(self, y: Numbers, F: Numbers) -> Numbers:
+        a, b = self.power - 1.0, 2.0 - self.power
+        return y / a * exp_with_tangent(-a * F)[0] + exp_with_tangent(b * F)[0] / b
+
+    def _derivatives(self, y: Numbers, F: Numbers) -> tuple[Numbers, Numbers]:
+        a, b = self.power - 1.0, 2.0 - self.power
+        low, high = y * exp_with_tangent(-a * F)[1], exp_with_tangent(b * F)[1]
+        return high - low, a * low + b * high
+
+
+def weighted_quantile(values: Numbers, w: Numbers | None, quantile: float) -> float:
+    """A number that minimises the weighted pinball loss; the middle where a whole interval does.
+
+    Parameters
+    ----------
+    values : float64 array (n,)
+        Numbers, n >= 1.
+    w : float64 array (n,) or None
+        Their weights, >= 0 and not all zero; None means 1.
+    quantile : float
+        Share of the weight that is to be below.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.objectives.losses.regression import weighted_quantile
+    >>> weighted_quantile(np.array([3.0, 1.0, 2.0, 4.0]), None, 0.5)
+    2.5
+    """
+    if w is None:
+        w = np.ones(len(values))
+    kept = np.flatnonzero(w > 0.0)
+    order = kept[np.argsort(values[kept], kind="stable")]
+    below = np.cumsum(w[order])
+    # sums of weights that should be equal to the share may miss it by a rounding
+    share, rounding = quantile * below[-1], 1e-12 * below[-1]
+    first = int(np.searchsorted(below, share - rounding))
+    last = min(int(np.searchsorted(below, share + rounding, side="right")), len(order) - 1)
+    low, high = float(values[order[first]]), float(values[order[last]])
+    return low + 0.5 * (high - low)
+
+
+def huber_location(y: Numbers, w: Numbers, delta: float) -> float:
+    """The zero of sum_i w_i clip(c - y_i, -delta, delta), found exactly.
+
+    The sum is made of lines that meet at y_i +- delta and never falls, so one pass over these ends finds the line
+    that passes zero, and with it the targets within delta of the answer.
+
+    Parameters
+    ----------
+    y, w : float64 array (n,)
+        Targets, and weights >= 0 that are not all zero.
+    delta : float
+        Above zero.
+
+    Returns
+    -------
+    float
+        The middle, if the sum is zero on an interval.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.objectives.losses.regression import huber_location
+    >>> huber_location(np.array([0.0, 1.0, 2.0, 50.0]), np.ones(4), 1.0)
+    1.5
+    """
+    kept = w > 0.0
+    y, w = y[kept], w[kept]
+    ends = np.concatenate([y - delta, y + delta])
+    order = np.argsort(ends, kind="stable")
+    ends, steepness = ends[order], np.cumsum(np.concatenate([w, -w])[order])
+    pull = delta * w.sum()
+    sums = np.append(0.0, np.cumsum(np.maximum(steepness[:-1], 0.0) * np.diff(ends))) - pull
+    below = int(np.searchsorted(sums, -1e-12 * pull)) - 1  # the last end before the zero, the first one after it
+    above = int(np.searchsorted(sums, 1e-12 * pull, side="right"))
+    if above - below > 1:  # there are ends at which the sum is zero
+        below, above = below + 1, above - 1
+    middle = 0.5 * (ends[below] + ends[above])
+    within = np.abs(y - middle) < delta
+    if not within.any():
+        return float(middle)
+    far = w * np.where(within, 0.0, np.sign(y - middle))
+    return float((w[within] @ y[within] + delta * far.sum()) / w[within].sum())
+
+
+def _pinball(residual: Numbers, quantile: float | Numbers) -> Numbers:
+    return np.maximum(quantile * residual, (quantile - 1.0) * residual)
+
+
+def _pinball_slope(residual: Numbers, quantile: float | Numbers) -> Numbers:
+    """The derivative by the score."""
+    return np.where(residual > 0.0, -quantile, np.where(residual < 0.0, 1.0 - quantile, 0.0))

@@ -1,0 +1,108 @@
+"""The range of the margins squeezed: the low ones raised, the high ones free to fall to the mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.objectives.margins.margin_maximum import quantile
+from committee.objectives.margins.margins_of_rows import sum_of_margins
+from committee.objectives.margins.objective import Objective, Reweighting, check_share
+from committee.objectives.programs.lines import Lines
+from committee.objectives.programs.rows_as_needed import InfeasibleError, Side, rows_as_needed
+
+F64 = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Range(Objective):
+    """Maximise the mean margin with all low margins raised to a quantile.
+
+    With the ensemble's margins m_i, their mean and their quantile theta of order xi,
+
+        max  sum_i m_i(w)   s.t.  m_i(w) >= theta where m_i <= mean,  m_i(w) >= mean where m_i > mean,
+
+    w on the simplex: W. Martinez, J. B. Gray, On the current state of research in explaining ensemble performance using
+    margins, Algorithm 4 (SM1). The document's weights sum to one. With more than two classes a row's margin is the
+    least of its lines.
+
+    Parameters
+    ----------
+    xi : float, default=0.05
+        Share of the rows, by weight, in (0, 1]. If it is too large there are no such weights.
+    tol : float, default=1e-8
+        By how much a line may be missed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.objectives.programs.lines import Lines
+    >>> from committee.objectives.margins.margin_range import Range
+    >>> S = np.where(np.random.default_rng(0).random((40, 30)) < 0.7, 1, -1).astype(np.int8)
+    >>> lines = Lines.of_matrix(S)
+    >>> found = Range(0.2).solve(lines)
+    >>> lines.margins(lines.own).min().round(3), lines.margins(found.weights).min().round(3)
+    (np.float64(-0.067), np.float64(0.2))
+    """
+
+    name: ClassVar[str] = "range"
+    xi: float = 0.05
+    tol: float = 1e-8
+
+    def __post_init__(self) -> None:
+        check_share("xi", self.xi)
+        if not self.tol > 0.0:
+            raise ValueError(f"tol={self.tol!r} must be positive; HiGHS itself is exact to 1e-9.")
+
+    def value(self, lines: Lines, weights: F64) -> float:
+        """Weighted mean of the margins."""
+        if lines.lines_of_row > 1:
+            return float(lines.row_weight @ lines.margins(weights))
+        return float(lines.mean_votes() @ weights)
+
+    def solve(self, lines: Lines) -> Reweighting:
+        """The best weights.
+
+        Raises
+        ------
+        ValueError
+            If no weights raise the margins that far; it names the largest `xi` for which some do.
+        """
+        margins = lines.margins(lines.own)
+        mean = float(lines.row_weight @ margins)
+        theta = quantile(margins, lines.row_weight, self.xi)
+        low = margins <= mean
+        bound = np.where(low, theta, mean)
+        try:
+            if lines.lines_of_row > 1:
+                found = sum_of_margins(lines, lines.row_weight, bound, self.tol)
+            else:
+                found = rows_as_needed(lines, lines.mean_votes(), [Side(bound)], tol=self.tol)
+        except InfeasibleError as error:
+            largest = self._largest(lines, margins, mean, low)
+            raise ValueError(
+                f"xi={self.xi} asks for margins of at least {theta:.4g} that no weights give; the largest xi for which "
+                f"some do is {largest:.4g}."
+            ) from error
+        gap = max(0.0, found.bound - found.value)
+        before = self.value(lines, lines.own)
+        return Reweighting(found.weights, found.value, before, found.status, found.n_rows_used, found.rounds, gap)
+
+    def _largest(self, lines: Lines, margins: F64, mean: float, low: NDArray[np.bool_]) -> float:
+        """The largest feasible xi: the share of rows up to the highest level that the low margins can be raised to.
+
+        One more program finds that level, max z s.t. (S w)_i >= z where m_i <= mean; a quantile is within reach if and
+        only if it is no higher. Rounded down to four digits, so that what a message says is feasible.
+        """
+        low_lines = lines.of_rows(low)
+        sides = [
+            Side(np.where(low_lines, 0.0, -np.inf), level=-1),
+            Side(np.where(low_lines, -np.inf, mean)),
+        ]
+        level = rows_as_needed(lines, np.zeros(lines.n_voters), sides, cost_of_z=1.0, tol=self.tol).z
+        share = float(lines.row_weight[margins <= level + 1e-10].sum())  # the same margins, but for rounding
+        digits = 10.0 ** (3 - np.floor(np.log10(share))) if share > 0.0 else 1.0
+        return float(np.floor(share * digits + 1e-6) / digits)

@@ -1,0 +1,95 @@
+"""What an objective of the margins is: a number that weights have, and the weights for which it is best."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from numbers import Real
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.named import Named
+from committee.objectives.programs.lines import Lines
+
+F64 = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Reweighting:
+    """Weights that an objective chose, and how they were found.
+
+    Parameters
+    ----------
+    weights : float64 array (T,)
+        They sum to one; not negative but in the free form of the variance.
+    value : float
+        The objective at `weights`.
+    before : float
+        The objective at the ensemble's own weights.
+    status : str
+        What the solver said, such as "Optimal".
+    n_rows_used : int
+        Lines that the program held in the end; all others are satisfied without having been in it.
+    rounds : int
+        Programs that were solved, each with more lines than the last.
+    gap : float
+        By how much `value` can fall short of the best, where the solver proves a bound; NaN where none does.
+    """
+
+    weights: F64
+    value: float
+    before: float
+    status: str
+    n_rows_used: int
+    rounds: int = 1
+    gap: float = float("nan")
+
+
+class Objective(Named, ABC):
+    """A program over the weights w of fixed voters, w >= 0 and sum w = 1; one small class each.
+
+    Its parameters are checked when it is made, and `solve` does not change the lines.
+    """
+
+    name: ClassVar[str]
+    maximises: ClassVar[bool] = True
+    """Larger values are better."""
+    on_unseen_rows: ClassVar[bool] = False
+    """It means nothing on rows that the voters were trained on."""
+
+    @abstractmethod
+    def value(self, lines: Lines, weights: F64) -> float:
+        """The objective at any weights, ``(T,)``."""
+
+    @abstractmethod
+    def solve(self, lines: Lines) -> Reweighting:
+        """The best weights.
+
+        Raises
+        ------
+        ValueError
+            If no weights satisfy the objective's constraints.
+        RuntimeError
+            If the solver fails.
+        """
+
+
+def check_share(name: str, value: float) -> None:
+    """Refuse what is no share of rows, in (0, 1]."""
+    if not (is_number(value) and 0.0 < value <= 1.0):
+        raise ValueError(f"{name}={value!r} is not in (0, 1]; it is a share of the rows.")
+
+
+def is_number(value: object) -> bool:
+    """A finite number."""
+    return isinstance(value, Real) and math.isfinite(value)
+
+
+def on_the_simplex(weights: F64) -> F64:
+    """A solver's weights without what is there by rounding alone: not negative, sum to one."""
+    weights = np.where(weights > 1e-11, weights, 0.0)
+    settled: F64 = weights / weights.sum()
+    return settled

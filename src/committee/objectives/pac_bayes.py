@@ -1,0 +1,141 @@
+"""What the PAC-Bayes bounds share: how far a mean loss, each part of it counted on rows of its own, can be off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, log
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+F64 = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Complexity:
+    """How far the mean of estimated losses can be from the mean of the true ones.
+
+    With probability 1 - delta, for all posteriors q at once,
+
+        kl(sum_h q_h L^_h, sum_h q_h L_h) <= c,    c = (KL(q' || pi) + sum_h q'_h ln xi(n_h) + ln(1 / delta)) / n,
+
+    where L^_h is the mean of n_h independent losses in [0, 1], xi(n) = 2 sqrt n, 1 / n = sum_h q_h / n_h (the harmonic
+    mean) and q'_h = n q_h / n_h. If all n_h are n, it is the bound of Seeger and Maurer; else it is that with n_h
+    weighed, where the least n_h has been usual.
+
+    Parameters
+    ----------
+    c : float
+        What kl is at most.
+    rows : float
+        n.
+    divergence : float
+        KL(q' || pi).
+    unknown : float
+        Share of q on losses of which there is no row. They are left out of both sums, and are to be taken for 1.
+
+    References
+    ----------
+    M. Seeger (2002). PAC-Bayesian generalisation error bounds for Gaussian process classification. JMLR 3. A. Maurer
+    (2004). A note on the PAC-Bayesian theorem. arXiv:cs/0411099. S. S. Lorenzen, C. Igel, Y. Seldin (2019). On
+    PAC-Bayesian bounds for random forests. Machine Learning 108, for losses counted out of bag.
+
+    Examples
+    --------
+    >>> from committee.objectives.pac_bayes import Complexity
+    >>> Complexity.of([0.5, 0.5], [100, 100], ln_prior=0.6931, delta=0.05).rows
+    100.0
+    """
+
+    c: float
+    rows: float
+    divergence: float
+    unknown: float
+
+    @classmethod
+    def of(
+        cls, posterior: ArrayLike, n_rows: ArrayLike, ln_prior: float, delta: float, *, three_outcomes: bool = False
+    ) -> Complexity:
+        """Of a posterior over H losses.
+
+        Parameters
+        ----------
+        posterior : array-like (H,)
+            q, not negative, summing to one.
+        n_rows : array-like (H,)
+            n_h.
+        ln_prior : float
+            Minus the logarithm of what the prior gives each of them.
+        delta : float
+            Probability with which it may fail.
+        three_outcomes : bool, default=False
+            For shares of three outcomes instead of two: xi(n) = 2 sqrt n + n.
+        """
+        q, n = np.ravel(posterior), np.ravel(n_rows)
+        used = (q > 0.0) & (n > 0.0)
+        if not used.any():
+            return cls(inf, 0.0, 0.0, 1.0)
+        unknown = float(q[(q > 0.0) & ~used].sum())
+        q, n = q[used] / q[used].sum(), n[used]
+        rows = 1.0 / float((q / n).sum())
+        tilted = rows * q / n
+        divergence = max(0.0, float(tilted @ np.log(tilted)) + ln_prior)  # rounding may take it below 0
+        xi = 2.0 * np.sqrt(n) + (n if three_outcomes else 0.0)
+        return cls((divergence + float(tilted @ np.log(xi)) - log(delta)) / rows, rows, divergence, unknown)
+
+    def above(self, mean: float) -> float:
+        """The most that the true mean can be."""
+        if self.rows == 0.0:
+            return 1.0
+        return (1.0 - self.unknown) * float(kl_inverse(mean, self.c)) + self.unknown
+
+    def below(self, mean: float) -> float:
+        """The least that the true mean can be."""
+        return 0.0 if self.rows == 0.0 else (1.0 - self.unknown) * float(kl_below(mean, self.c))
+
+
+def kl_inverse(q: ArrayLike, c: ArrayLike) -> F64:
+    """The largest p with q ln(q / p) + (1 - q) ln((1 - q) / (1 - p)) <= c, element by element; NaN stays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.objectives.pac_bayes import kl_inverse
+    >>> bool(np.isclose(kl_inverse(0.0, 0.1), 1 - np.exp(-0.1)))
+    True
+    """
+    q, c = np.broadcast_arrays(np.asarray(q, dtype=np.float64), np.asarray(c, dtype=np.float64))
+    low, high = q.copy(), np.ones(q.shape)
+    entropy = -_x_ln_y(q, q) - _x_ln_y(1.0 - q, 1.0 - q)
+    for _ in range(60):  # halves an interval of at most 1
+        p = 0.5 * (low + high)
+        inside = -entropy - _x_ln_y(q, p) - _x_ln_y(1.0 - q, 1.0 - p) <= c
+        low, high = np.where(inside, p, low), np.where(inside, high, p)
+    # the upper end, so that rounding is on the safe side
+    return np.asarray(np.where(np.isnan(q + c), np.nan, high))
+
+
+def kl_below(q: ArrayLike, c: ArrayLike) -> F64:
+    """The smallest p with q ln(q / p) + (1 - q) ln((1 - q) / (1 - p)) <= c, element by element.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.objectives.pac_bayes import kl_below
+    >>> bool(np.isclose(kl_below(1.0, 0.1), np.exp(-0.1)))
+    True
+    """
+    return 1.0 - kl_inverse(1.0 - np.asarray(q, dtype=np.float64), c)
+
+
+def mean_over(posterior: F64, n_rows: F64, values: F64) -> float:
+    """sum_h q_h L^_h over the losses of which there is a row; 0 without any."""
+    known = np.where(n_rows > 0.0, posterior, 0.0)
+    total = float(known.sum())
+    return float((known * np.where(known > 0.0, values, 0.0)).sum()) / total if total > 0.0 else 0.0
+
+
+def _x_ln_y(x: F64, y: F64) -> F64:
+    """x ln y, 0 where x is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(x == 0.0, 0.0, x * np.log(y)))

@@ -1,0 +1,1 @@
+"""Linear and quadratic programs, and penalised least squares."""

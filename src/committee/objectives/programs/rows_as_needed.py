@@ -1,0 +1,260 @@
+"""Linear programs over the weights of voters: few columns, very many lines, of which few are ever tight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.objectives.margins.objective import on_the_simplex
+from committee.objectives.programs.lines import Lines
+
+F64 = NDArray[np.float64]
+
+FIRST, BATCH = 4, 2
+"""Lines for each voter in the first program, and most that each round adds.
+
+A program of fewer lines than four times its weights is solved whole. A batch much smaller than twice the weights makes
+more rounds, a larger one fills the program with lines that are never tight.
+"""
+
+SOLVER_TOLERANCE = 1e-9
+"""By how much HiGHS may miss a line."""
+
+
+class InfeasibleError(ValueError):
+    """No weights satisfy all lines."""
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One constraint for each line: ``sign * (S w) + level * z >= sign * bound``; z is a number the program is free in.
+
+    Parameters
+    ----------
+    bound : float64 array (r,)
+        What each line is held against; -inf (or, with a sign of -1, inf) asks nothing of it.
+    sign : int, default=1
+        1: the line may not fall below its bound; -1: not rise above.
+    level : int, default=0
+        Coefficient of z.
+    """
+
+    bound: F64
+    sign: int = 1
+    level: int = 0
+
+    def missing(self, lines: F64, z: float) -> F64:
+        """By how much every line misses its bound; negative where it does not."""
+        short: F64 = self.sign * (self.bound - lines) - self.level * z
+        return short
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """An optimum of `rows_as_needed`; the names are those of `Reweighting`.
+
+    ``bound`` is what no weights exceed that satisfy all lines: it follows from the dual solution by arithmetic, and
+    does not rely on the solver. ``missed`` is the most by which a line misses its bound.
+    """
+
+    weights: F64
+    z: float
+    value: float
+    bound: float
+    missed: float
+    status: str
+    n_rows_used: int
+    rounds: int
+
+
+def rows_as_needed(
+    lines: Lines,
+    cost: F64,
+    sides: list[Side],
+    *,
+    cost_of_z: float = 0.0,
+    tol: float = 1e-8,
+    enough: float | None = None,
+) -> Found:
+    """Maximise ``cost @ w + cost_of_z * z`` over the simplex, all sides' lines satisfied.
+
+    The program starts with the lines that the ensemble's own weights leave shortest. It is solved, all lines are looked
+    at, and those that are missed most are added to the living program, which goes on from its last basis; until none
+    is missed by more than `tol`. The optimum is that of the whole program, as a relaxation's solution that satisfies
+    all of it.
+
+    Parameters
+    ----------
+    lines : Lines
+        S.
+    cost : float64 array (T,)
+        c.
+    sides : list of Side
+        Constraints, one for each line and side.
+    cost_of_z : float, default=0.0
+        Where it is 0 there is no z.
+    tol : float, default=1e-8
+        By how much a line may be missed.
+    enough : float, default=None
+        Stop when the bound is down to this: the caller knows weights that reach it, and needs no others.
+
+    Returns
+    -------
+    Found
+
+    Raises
+    ------
+    InfeasibleError
+        If some lines contradict each other.
+    RuntimeError
+        If HiGHS reports anything else than an optimum.
+
+    Examples
+    --------
+    The largest mean margin for which no row falls below 0, of two voters:
+
+    >>> import numpy as np
+    >>> from committee.objectives.programs.lines import Lines
+    >>> from committee.objectives.programs.rows_as_needed import Side, rows_as_needed
+    >>> lines = Lines.of_matrix(np.array([[1, 1], [1, -1], [1, -1], [-1, 1]], dtype=np.int8))
+    >>> found = rows_as_needed(lines, lines.mean_votes(), [Side(np.zeros(4))])
+    >>> found.weights.round(6).tolist(), round(found.value, 6)
+    ([0.5, 0.5], 0.25)
+    """
+    T, n_sides = lines.n_voters, len(sides)
+    program = _Program(cost, cost_of_z)
+    own = lines.values(lines.own)
+    missed = np.stack([side.missing(own, 0.0) for side in sides])
+    asked = np.isfinite(missed)
+    waiting = asked.copy()
+    # of every side some, as without any line of a side z may have no bound
+    new = np.concatenate(
+        [_worst(missed[s], side.sign * own, FIRST * T // n_sides) * n_sides + s for s, side in enumerate(sides)]
+    )
+    rounds = 0
+    while True:
+        for s, side in enumerate(sides):
+            which = new[new % n_sides == s] // n_sides
+            if len(which):
+                program.add(lines.taken(which), side, side.bound[which])
+        waiting.T.flat[new] = False
+        raw, z, status = program.solve()
+        rounds += 1
+        weights = on_the_simplex(raw)
+        at = lines.values(weights)
+        missed = np.stack([side.missing(at, z) for side in sides])
+        bound = program.bound()
+        done = enough is not None and bound <= enough
+        worst = float(missed[asked].max(initial=-np.inf))
+        missed[~waiting] = -np.inf
+        if done or not (missed > tol).any():
+            break
+        new = _worst(np.where(missed > tol, missed, -np.inf).T.ravel(), None, BATCH * T)
+    value = float(cost @ weights) + cost_of_z * z
+    return Found(weights, z, value, bound, worst, status, len(program), rounds)
+
+
+def _worst(missed: F64, then: F64 | None, most: int) -> NDArray[np.intp]:
+    """Places of what is missed most, ties by `then`, least first; -inf is not asked for."""
+    found = np.flatnonzero(missed > -np.inf)
+    if len(found) <= most:
+        return found
+    if then is None:
+        return np.sort(found[np.argpartition(-missed[found], most - 1)[:most]])
+    order = np.lexsort((then[found], -missed[found]))
+    return np.sort(found[order[:most]])
+
+
+class _Program:
+    """The program as it is in HiGHS, with the lines it has so far."""
+
+    def __init__(self, cost: F64, cost_of_z: float) -> None:
+        import highspy
+
+        self.cost, self.cost_of_z = cost, cost_of_z
+        self._rows: list[F64] = []
+        self._levels: list[F64] = []
+        self._bounds: list[F64] = []
+        self._duals: F64 = np.empty(0)
+        self._infinity = float(highspy.kHighsInf)
+        T = len(cost)
+        highs = highspy.Highs()  # type: ignore[no-untyped-call]
+        for name, value in (
+            ("output_flag", False),
+            ("parallel", "off"),
+            ("solver", "simplex"),
+            ("primal_feasibility_tolerance", SOLVER_TOLERANCE),
+            ("dual_feasibility_tolerance", SOLVER_TOLERANCE),
+        ):
+            highs.setOptionValue(name, value)
+        lower, upper = np.zeros(T + 1), np.ones(T + 1)
+        free = self._infinity if cost_of_z else 0.0
+        lower[T], upper[T] = -free, free
+        none = np.empty(0, dtype=np.int32)
+        start = np.zeros(T + 1, dtype=np.int32)
+        highs.addCols(T + 1, -np.append(cost, cost_of_z), lower, upper, 0, start, none, np.empty(0))
+        highs.addRow(1.0, 1.0, T, np.arange(T, dtype=np.int32), np.ones(T))
+        self._highs: Any = highs
+
+    def __len__(self) -> int:
+        return sum(map(len, self._bounds))
+
+    def add(self, rows: F64, side: Side, bound: F64) -> None:
+        k, T = rows.shape
+        signed = np.append(side.sign * rows, np.full((k, 1), float(side.level)), axis=1)
+        self._rows.append(signed[:, :T])
+        self._levels.append(signed[:, T])
+        self._bounds.append(side.sign * bound)
+        line, column = np.nonzero(signed)
+        start = np.searchsorted(line, np.arange(k))
+        self._highs.addRows(
+            k,
+            side.sign * bound,
+            np.full(k, self._infinity),
+            len(column),
+            start.astype(np.int32),
+            column.astype(np.int32),
+            signed[line, column],
+        )
+
+    def solve(self) -> tuple[F64, float, str]:
+        import highspy
+
+        status = highspy.HighsModelStatus
+        for attempt in range(2):
+            self._highs.run()
+            said = self._highs.getModelStatus()
+            if said == status.kOptimal:
+                solution = self._highs.getSolution()
+                columns = np.array(solution.col_value)
+                self._duals = np.maximum(0.0, np.array(solution.row_dual[1:]))
+                return columns[:-1], float(columns[-1]), self._highs.modelStatusToString(said)
+            if attempt == 0:  # a basis that went bad in many updates: once more, from nothing
+                self._highs.clearSolver()
+        said_so = self._highs.modelStatusToString(said)
+        if said in (status.kInfeasible, status.kUnboundedOrInfeasible):
+            raise InfeasibleError(f"No weights satisfy all {len(self)} lines of the program (HiGHS: {said_so!r}).")
+        raise RuntimeError(
+            f"HiGHS reports the program of {len(self)} lines and {len(self.cost)} weights as {said_so!r}. "
+            "Look for votes or row weights of very different size."
+        )
+
+    def bound(self) -> float:
+        """The Lagrangian at the duals y >= 0: max_t (c + A'y)_t - y'b, with z's own coefficient brought to zero."""
+        y = self._duals
+        if self.cost_of_z:
+            pull = float(np.concatenate(self._levels) @ y)
+            if not pull * self.cost_of_z < 0.0:
+                return float("inf")
+            y = y * (-self.cost_of_z / pull)
+        reduced, used = self.cost.copy(), 0.0
+        at = 0
+        for rows, bound in zip(self._rows, self._bounds, strict=True):
+            some = y[at : at + len(bound)]
+            reduced += some @ rows
+            used += float(some @ bound)
+            at += len(bound)
+        return float(reduced.max()) - used

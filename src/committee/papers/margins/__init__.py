@@ -1,0 +1,1 @@
+"""The experiments on margins of Martinez and Gray."""

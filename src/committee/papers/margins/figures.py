@@ -1,0 +1,221 @@
+"""Martinez and Gray's Figures 1 to 6, drawn from an ensemble of ours on the first split; and what goes with what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from committee.objectives.margins.margin_maximum import Percentile, Rank, Uniform
+from committee.objectives.margins.margin_range import Range
+from committee.objectives.margins.margin_variance import Variance
+from committee.objectives.margins.objective import Objective
+from committee.objectives.programs.lines import Lines
+from committee.papers.margins.cells import (
+    ADABOOST,
+    DEEP_FOREST,
+    ENSEMBLES,
+    FOREST,
+    MAXIMISE,
+    OBJECTIVES,
+    measured,
+    solved,
+    trained,
+)
+from committee.papers.margins.report import fixed
+from committee.papers.margins.results import ERROR, MEAN, VARIANCE, Results
+from committee.papers.sbpmt.figures import plain, save
+from committee.papers.shared.folds import Fold, NamedTable
+from committee.report.tables import Grid
+from committee.vote.signed_votes import SignedVotes
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+STAGES = (50, 200, 500)
+STAGED_DATA = "splice"
+"""Figure 1: AdaBoost's curves after so many trees."""
+
+TREES = 300
+"""Of the ensembles of Figures 2 to 6."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One of Figures 2 to 6: margins before and after.
+
+    Attributes
+    ----------
+    number : int
+    name : str
+        Of the picture's file.
+    data : str
+        Table, by its name in the catalogue.
+    ensemble : {"forest", "AdaBoost", "deep forest"}
+    objective : Objective
+    label : str
+        What its weights are called in the picture.
+    marked : float or None
+        Share of the rows, those of least margin, that are marked.
+    document : dict of str to float
+        The document's numbers for its own split.
+    """
+
+    number: int
+    name: str
+    data: str
+    ensemble: str
+    objective: Objective
+    label: str
+    marked: float | None
+    document: dict[str, float]
+
+
+_FIGURE_2 = {"error": 0.0828, "error after": 0.0690, "mean gain": 0.0888, "least gain": 0.0133}
+_FIGURE_5 = {"least after": 0.6467, "less variance": 0.0012, "less range": 0.1733}
+_FIGURE_6 = {"less variance": 0.0153, "less range": 0.4249}
+
+CHANGES = (
+    Change(2, "figure2", "sonar", FOREST, Uniform(), "UWS", None, _FIGURE_2),
+    Change(2, "figure2-deep", "sonar", DEEP_FOREST, Uniform(), "UWS", None, _FIGURE_2),
+    Change(3, "figure3", "sonar", FOREST, Rank(k=5.0), "EWS, k = 5", None, {}),
+    Change(4, "figure4", "sonar", FOREST, Percentile(xi=0.10), "PWS, xi = 0.10", 0.10, {}),
+    Change(5, "figure5", "sonar", FOREST, Range(xi=0.20), "SM1, xi = 0.20", 0.20, _FIGURE_5),
+    Change(5, "figure5-deep", "sonar", DEEP_FOREST, Range(xi=0.20), "SM1, xi = 0.20", 0.20, _FIGURE_5),
+    Change(6, "figure6", "ionosphere", ADABOOST, Variance(form="free"), "SM2", None, _FIGURE_6),
+    Change(6, "figure6-simplex", "ionosphere", ADABOOST, Variance(form="simplex"), "SM2, w >= 0", None, {}),
+)
+"""The document's as it describes them; with the forest that its numbers look like; and Figure 6 without the negative
+weights that the document allows."""
+
+NUMBERS = (1, *dict.fromkeys(change.number for change in CHANGES))
+DATA: dict[int, str] = {1: STAGED_DATA, **{change.number: change.data for change in CHANGES}}
+"""The table that each figure needs."""
+
+_COLUMNS = ("error", "error after", "mean gain", "least gain", "least after", "less variance", "less range")
+
+
+def write(numbers: tuple[int, ...], read: Mapping[str, NamedTable], seed: int, out: Path) -> list[Grid]:
+    """Draw figures on the first split of their tables.
+
+    Parameters
+    ----------
+    numbers : tuple of int
+        Out of `NUMBERS`.
+    read : mapping of str to NamedTable
+        The tables that they need, by name.
+    seed : int
+        Of the splits.
+    out : Path
+        Folder for ``figure1.png`` and so on.
+
+    Returns
+    -------
+    list of Grid
+        The numbers of Figures 2 to 6, beside the document's; none if none of them is drawn.
+    """
+    folds = {name: Fold(table, 0, seed) for name, table in read.items()}
+    if 1 in numbers:
+        save(stages(folds[STAGED_DATA]), out / "figure1.png")
+    rows = []
+    for change in CHANGES:
+        if change.number in numbers:
+            picture, found = drawn(change, folds[change.data])
+            save(picture, out / f"{change.name}.png")
+            rows.append(
+                (
+                    f"{change.number}: {change.data}, {change.ensemble}, {change.label}",
+                    *(
+                        fixed(found[column])
+                        + (f" ({change.document[column]:.4f})" if column in change.document else "")
+                        for column in _COLUMNS
+                    ),
+                )
+            )
+    title = f"Figures 2 to 6: {TREES} trees on one split (the document's, on its own)"
+    return [Grid(title, ("figure", *_COLUMNS), tuple(rows), "l" + "r" * len(_COLUMNS))] if rows else []
+
+
+def stages(fold: Fold) -> Figure:
+    """Figure 1: cumulative margin curves of the first trees of AdaBoost, fewer and more of them."""
+    from committee.report.displays.margin import MarginDisplay
+
+    committee = trained(fold, ADABOOST, STAGES[-1])
+    rounds = [t for t in STAGES if t < committee.n_voters] + [committee.n_voters]
+    display = MarginDisplay.from_stages(committee, fold.rows[0], fold.positive[0], rounds=rounds)
+    return display.figure_
+
+
+def drawn(change: Change, fold: Fold) -> tuple[Figure, dict[str, float]]:
+    """One of Figures 2 to 6, and its numbers; SM1 without a solution takes the largest xi that has one.
+
+    Margins beyond 1, as negative weights may make them, are drawn at 1.
+    """
+    from committee.report.displays.margin_change import MarginChangeDisplay
+
+    committee = trained(fold, change.ensemble, TREES)
+    train, test = (SignedVotes.of(committee, X, y) for X, y in zip(fold.rows, fold.positive, strict=True))
+    lines = Lines.of(train)
+    weights, _, objective = solved(change.objective, lines)
+    before, after = lines.margins(lines.own), lines.margins(weights)
+    label, marked = change.label, change.marked
+    if isinstance(objective, Range):
+        label, marked = f"SM1, xi = {objective.xi:.2g}", objective.xi
+    picture = MarginChangeDisplay(
+        before,
+        np.clip(after, -1.0, 1.0),
+        names=(change.ensemble, label),
+        highlighted=marked,
+        highlighted_name=None if marked is None else f"lowest {100.0 * marked:.2g}% before",
+    ).plot()
+    own, new = (measured(margins, w, test, fold.positive[1]) for margins, w in ((before, lines.own), (after, weights)))
+    return picture.figure_, {
+        "error": own["wrong"] / test.n_rows,
+        "error after": new["wrong"] / test.n_rows,
+        "mean gain": new["mean"] - own["mean"],
+        "least gain": float((after - before).min()),
+        "least after": new["minimum"],
+        "less variance": own["variance"] - new["variance"],
+        "less range": own["range"] - new["range"],
+    }
+
+
+def together(results: Results) -> Figure:
+    """What goes with what: change of the test error by change of mean and variance, a point per table and objective."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    figure = Figure(figsize=(8.6, 3.1 * len(ENSEMBLES)), layout="constrained")
+    panels = figure.subplots(len(ENSEMBLES), 2, sharey="row")
+    styles: dict[str, dict[str, Any]] = {
+        "UWS, EWS, PWS": {"color": "#0072B2", "marker": "o"},
+        "SM1": {"color": "#D55E00", "marker": "s"},
+        "SM2": {"color": "#009E73", "marker": "D"},
+        "SM2, w >= 0": {"color": "#CC79A7", "marker": "^"},
+    }
+    for row, ensemble in zip(panels, ENSEMBLES, strict=True):
+        for ax, what in zip(row, (MEAN, VARIANCE), strict=True):
+            for said, style in styles.items():
+                objectives = MAXIMISE if said not in OBJECTIVES else (said,)
+                points = [
+                    (
+                        results.change(name, ensemble, objective, what),
+                        100.0 * results.change(name, ensemble, objective, ERROR),
+                    )
+                    for name in results.names
+                    for objective in objectives
+                ]
+                ax.plot(*zip(*points, strict=True), linestyle="", markersize=4, alpha=0.7, label=said, **style)
+            ax.axhline(0.0, color="#999999", linewidth=0.8, zorder=0)
+            ax.axvline(0.0, color="#999999", linewidth=0.8, zorder=0)
+            ax.set_title(ensemble, loc="left", fontsize="medium")
+            ax.xaxis.set_major_locator(MaxNLocator(5))
+            plain(ax)
+        row[0].set_ylabel("change of the test error, points")
+    panels[-1, 0].set_xlabel("change of the mean margin")
+    panels[-1, 1].set_xlabel("change of the variance of the margins")
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper left", ncols=4, frameon=False)
+    return figure

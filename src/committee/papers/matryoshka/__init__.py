@@ -1,0 +1,1 @@
+"""Matryoshki: the theory's figures and experiments."""

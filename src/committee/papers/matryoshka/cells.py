@@ -1,0 +1,253 @@
+"""One cell of the rebuilt comparison of nested trees: a setting, fitted on a split of a table and measured."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.papers.matryoshka.plan import REFERENCE, Setting
+from committee.papers.shared.folds import Fold
+from committee.papers.shared.journal import Cell
+
+if TYPE_CHECKING:
+    from committee.voters.vote_graph import VoteGraph
+
+F64: TypeAlias = NDArray[np.float64]
+
+EXPECTED, LIKELY, MAJORITY = "expected", "likely_path", "majority"
+WALKS = (EXPECTED, LIKELY, MAJORITY)
+"""What a committee may go by: E[H], H along the likelier answers, the sign of most paths."""
+
+RARE = 0.001
+"""Voters that a row meets with less probability than this add little to its E[H]."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One setting on one split of one table; with or without what needs sampled paths."""
+
+    fold: Fold
+    setting: Setting
+    n_paths: int
+    with_paths: bool
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What its cell is found by."""
+        return self.fold.table.name, self.fold.repeat, *self.setting.key
+
+
+def run_cell(task: Task) -> Cell:
+    """Fit on the training rows and measure, on one thread.
+
+    Parameters
+    ----------
+    task : Task
+
+    Returns
+    -------
+    dict
+        Beside what was run, the seconds of the fit, and what `measured` says.
+    """
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    fold, setting = task.fold, task.setting
+    model = setting.make(fold.seed + fold.repeat).set_params(categorical_features=fold.categorical)
+    with threadpool_limits(1):
+        X, y = fold.rows[0], fold.positive[0]
+        start = time.perf_counter()
+        model.fit(X, y)
+        seconds = time.perf_counter() - start
+        if setting.method == REFERENCE:
+            found = _of_reference(model, fold)
+        else:
+            found = measured(model, fold, task.n_paths if task.with_paths else None)
+    return {
+        "table": fold.table.name,
+        "digest": fold.table.digest,
+        "repeat": fold.repeat,
+        "method": setting.method,
+        "asked": setting.voters,
+        "softness": setting.softness,
+        "n_draws": setting.n_draws,
+        "estimate": setting.estimate,
+        "training_rows": len(y),
+        "test_rows": len(fold.positive[1]),
+        "fit_seconds": round(seconds, 5),
+        **found,
+    }
+
+
+def measured(model: Any, fold: Fold, n_paths: int | None) -> dict[str, Any]:
+    """What a fitted learner of probabilistic voters is worth.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        Of labels False and True.
+    fold : Fold
+        The split that it was fitted on.
+    n_paths : int or None
+        Paths sampled of each row where they are too many to add up; None: what needs them is not measured.
+
+    Returns
+    -------
+    dict
+        ``bound``, as the learner has it, and ``true_bound``, of its graph with known probabilities; ``train_error`` and
+        ``path_error``, the expected errors of one sampled path on training and test rows (None without paths);
+        ``right`` and ``log_loss`` by walk, without paths no majority of them (``right`` are bits of the test rows as
+        hexadecimal digits); ``met`` and ``steps``, the voters that a test row meets on a sampled and on the likeliest
+        path, and ``needed``, those that it meets on a path in a thousand; ``draws``, the mean number; and the `course`
+        of the bound.
+    """
+    from committee.vote.committee import Committee
+
+    (X_train, X_test), (y_train, y_test) = fold.rows, fold.positive
+    graph = model.graph_
+    on_likely = replace(graph, walk=LIKELY)
+    likely = Committee(on_likely, np.ones(len(graph)), model.classes_, model.committee_.link, model.table_)
+    encoded = model.table_.encode(X_test)
+    right, log_loss = {}, {}
+    for walk, committee in ((EXPECTED, model.committee_), (LIKELY, likely)):
+        P = committee.predict_proba(X_test)[:, 1]
+        right[walk] = packed((P > 0.5) == y_test)
+        log_loss[walk] = mean_log_loss(P, y_test, 0.0)
+    train_error = path_error = None
+    if n_paths is not None:
+        model.set_params(n_paths=n_paths)
+        on_train, P = model.vote_probability(X_train)[0], model.vote_probability(X_test)[0]
+        train_error = float(np.abs(y_train - on_train).mean())
+        path_error = float(np.abs(y_test - P).mean())
+        right[MAJORITY] = packed((P > 0.5) == y_test)
+        log_loss[MAJORITY] = mean_log_loss(P, y_test, 0.25 / len(y_train))
+    return {
+        "voters": len(graph),
+        "bound": model.bound_,
+        "true_bound": exponential_loss(graph, model.table_.encode(X_train), y_train),
+        "train_error": train_error,
+        "path_error": path_error,
+        "right": right,
+        "log_loss": log_loss,
+        "met": float(model.cost(X_test).mean()),
+        "steps": float(on_likely.cost(encoded).mean()),
+        "needed": float((graph.reach(encoded) >= RARE).sum(axis=1).mean()),
+        "draws": float(model.n_draws_.mean()),
+        **course(model.bounds_, model.edges_),
+    }
+
+
+def _of_reference(model: Any, fold: Fold) -> dict[str, Any]:
+    """The same of AdaBoost on ordinary stumps, of which every row takes the one path there is."""
+    (X_train, X_test), (y_train, y_test) = fold.rows, fold.positive
+    P = model.predict_proba(X_test)[:, 1]
+    right, voters = (P > 0.5) == y_test, len(model.normalisers_)
+    bounds = np.cumprod(model.normalisers_)
+    margins = np.where(y_train, 1.0, -1.0) * model.decision_function(X_train)
+    return {
+        "voters": voters,
+        "bound": float(bounds[-1]),
+        "true_bound": float(np.exp(-margins).mean()),
+        "train_error": float((model.predict(X_train) != y_train).mean()),
+        "path_error": float(1.0 - right.mean()),
+        "right": {EXPECTED: packed(right)},
+        "log_loss": {EXPECTED: mean_log_loss(P, y_test, 0.0)},
+        "met": float(voters),
+        "steps": float(voters),
+        "needed": float(voters),
+        "draws": 0.0,
+        **course(bounds, 0.5 - model.estimator_errors_),
+    }
+
+
+def exponential_loss(graph: VoteGraph, X: F64, positive: NDArray[np.bool_]) -> float:
+    r"""Mean of E exp(-H(x_i) y_i) over rows, by one pass forward through the graph of one score.
+
+    With w_t(i) the sum of p exp(-H y_i) over all ways to node t, :math:`w_{next} \mathrel{+}= w_t q \exp(\mp v y_i)`;
+    what leaves the graph adds up to the mean. On the training rows this is the bound C, if the learner knew q.
+
+    Parameters
+    ----------
+    graph : VoteGraph
+        Of two classes.
+    X : float64 array (n, p)
+        Encoded rows.
+    positive : bool array (n,)
+        Rows of class +.
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    E. Grossmann, A theory of probabilistic boosting, decision trees and matryoshki, eq. 7.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.papers.matryoshka.cells import exponential_loss
+    >>> from committee.voters.soft_stumps import SoftStumps
+    >>> from committee.voters.vote_graph import VoteGraph
+    >>> stump = SoftStumps.of([(0, 0.0, 0.0, True, 0.5, None)], n_features=1)
+    >>> graph = VoteGraph(stump, np.array([[-1, -1]], np.int32), np.array([[1.0, -1.0]]), np.array([0, 1]), 2)
+    >>> loss = exponential_loss(graph, np.array([[-2.0], [3.0]]), np.array([True, True]))
+    >>> round(loss, 12) == round(float(np.cosh(1.0)), 12)
+    True
+    """
+    q = np.ascontiguousarray(graph.voters.probabilities(X).T)
+    y = np.where(positive, 1.0, -1.0)
+    weight = np.zeros((len(graph.next), len(X)))
+    weight[0] = 1.0
+    left = np.zeros(len(X))
+    for t, (following, votes) in enumerate(zip(graph.next.tolist(), graph.vote.tolist(), strict=True)):
+        for onward, vote, chance in zip(following, votes, (q[t], 1.0 - q[t]), strict=True):
+            here = left if onward < 0 else weight[onward]
+            here += weight[t] * chance * np.exp(-vote * y)
+    return float(left.mean())
+
+
+def course(bounds: F64, edges: F64) -> dict[str, Any]:
+    """How training went: ``bounds`` after 1, 2, 4, ... voters, the median of ``edges`` among those since, and others.
+
+    Parameters
+    ----------
+    bounds, edges : float64 arrays (T,)
+        After and of each voter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.papers.matryoshka.cells import course
+    >>> found = course(np.array([0.9, 0.8, 0.7, 0.6]), np.array([0.3, 0.2, 0.1, 0.0]))
+    >>> found["bounds"], found["edges"], found["edge_median"]
+    ([0.9, 0.8, 0.6], [0.3, 0.2, 0.05], 0.15)
+    """
+    ends = [2**k for k in range(len(bounds).bit_length())]
+    medians = [float(np.median(edges[end // 2 : end])) for end in ends]
+    return {
+        "bounds": [round(float(bounds[end - 1]), 6) for end in ends],
+        "edges": [round(median, 6) for median in medians],
+        "edge_first": round(float(edges[0]), 6),
+        "edge_median": round(float(np.median(edges)), 6),
+        "edge_least": round(float(edges.min()), 6),
+    }
+
+
+def mean_log_loss(P: F64, positive: NDArray[np.bool_], floor: float) -> float:
+    """Mean of -ln of the probability given to the class that a row has, which is taken to be at least `floor`."""
+    given = np.where(positive, P, 1.0 - P)
+    return float(-np.log(np.maximum(given, max(floor, np.finfo(np.float64).eps))).mean())
+
+
+def packed(right: NDArray[np.bool_]) -> str:
+    """Bits as hexadecimal digits."""
+    return np.packbits(right).tobytes().hex()
+
+
+def unpacked(digits: str, count: int) -> NDArray[np.bool_]:
+    """The first `count` bits of hexadecimal digits."""
+    return np.unpackbits(np.frombuffer(bytes.fromhex(digits), dtype=np.uint8), count=count).astype(bool)

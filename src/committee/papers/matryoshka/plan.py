@@ -1,0 +1,151 @@
+"""What the rebuilt comparison of nested trees runs: tables, learners, and the settings that each is fitted with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log2
+from typing import Any, TypeAlias
+
+ADABOOST, TREE, BINARY, GREEDY = "AdaBoost", "boosting tree", "2-matryoshka", "greedy matryoshka"
+REFERENCE = "hard AdaBoost"
+PROBABILISTIC = (ADABOOST, TREE, BINARY, GREEDY)
+"""The document's algorithms, of voters that answer at random."""
+METHODS = (*PROBABILISTIC, REFERENCE)
+"""Those, and confidence-rated AdaBoost on ordinary stumps."""
+
+SOFTNESS = 0.25
+"""Of the stumps where it is not what is varied."""
+
+NAMES = (
+    "sonar", "ionosphere", "horse_colic", "diabetes_early", "credit", "transfusion", "pima", "fourclass", "tic_tac_toe",
+    "german", "banknote", "spambase",
+)  # fmt: skip
+"""Twelve tables of two classes and of 208 to 4,601 rows; five have categories, two of them missing values too."""
+QUICK_NAMES = ("sonar", "transfusion")
+
+TEST_SHARE = 0.3
+
+Draws: TypeAlias = int | str | None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A learner and the parameters that are varied.
+
+    Attributes
+    ----------
+    method : str
+        Out of `METHODS`.
+    voters : int
+        T: the most voters there may be.
+    softness : float
+        Of the stumps, in standard deviations of their column.
+    n_draws : int, "first_rise" or None
+        Answers that probabilities are estimated from; None: they are known.
+    estimate : {"map", "ml"}
+        How.
+    """
+
+    method: str
+    voters: int
+    softness: float = SOFTNESS
+    n_draws: Draws = None
+    estimate: str = "map"
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells it from others, as a journal keeps it."""
+        return self.method, self.voters, self.softness, self.n_draws, self.estimate
+
+    def fits(self, rows: int) -> bool:
+        """Whether so many training rows can serve it: a 2-matryoshka wants no more voters than rows."""
+        return self.method != BINARY or self.voters <= rows
+
+    def make(self, seed: int) -> Any:
+        """The unfitted classifier, on one thread.
+
+        Parameters
+        ----------
+        seed : int
+            Of the draws.
+
+        Examples
+        --------
+        >>> from committee.papers.matryoshka.plan import BINARY, Setting
+        >>> model = Setting(BINARY, 64).make(0)
+        >>> model.levels, model.softness
+        (6, 0.25)
+        """
+        from committee import (
+            AdaBoostClassifier,
+            BoostingTreeClassifier,
+            MatryoshkaClassifier,
+            ProbabilisticAdaBoostClassifier,
+        )
+
+        if self.method == REFERENCE:
+            return AdaBoostClassifier(self.voters, vote="confidence", random_state=seed, n_jobs=1)
+        options: dict[str, Any] = {
+            "softness": self.softness,
+            "n_draws": self.n_draws,
+            "estimate": self.estimate,
+            "random_state": seed,
+            "n_jobs": 1,
+        }
+        if self.method == ADABOOST:
+            return ProbabilisticAdaBoostClassifier(self.voters, **options)
+        if self.method == TREE:
+            return BoostingTreeClassifier(self.voters, **options)
+        if self.method == GREEDY:
+            return MatryoshkaClassifier("greedy", max_voters=self.voters, **options)
+        return MatryoshkaClassifier(levels=round(log2(self.voters)), **options)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is run.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Numbers of voters T that all methods are compared at; powers of two.
+    base : int
+        T where something else is varied, one of them.
+    softness : tuple of float
+        Softnesses tried with the probabilistic methods.
+    draws : tuple of int or "first_rise"
+        Answers that probabilities are estimated from.
+    drawn : tuple of str
+        Methods that this is tried with.
+    n_paths : int
+        Paths sampled of each row where those of a graph are too many to add up.
+    """
+
+    sizes: tuple[int, ...]
+    base: int
+    softness: tuple[float, ...]
+    draws: tuple[int | str, ...]
+    drawn: tuple[str, ...]
+    n_paths: int
+
+    def by_size(self) -> list[Setting]:
+        """All methods at each number of voters."""
+        return [Setting(method, T, 0.0 if method == REFERENCE else SOFTNESS) for T in self.sizes for method in METHODS]
+
+    def by_softness(self) -> list[Setting]:
+        """The probabilistic methods with each softness."""
+        return [Setting(method, self.base, s) for method in PROBABILISTIC for s in self.softness]
+
+    def by_draws(self) -> list[Setting]:
+        """Known probabilities, and each way of estimating them."""
+        ways: list[tuple[Draws, str]] = [(None, "map"), *((R, how) for how in ("map", "ml") for R in self.draws)]
+        return [Setting(method, self.base, SOFTNESS, R, how) for method in self.drawn for R, how in ways]
+
+    def settings(self) -> list[Setting]:
+        """All of them, each once."""
+        return list(dict.fromkeys([*self.by_size(), *self.by_softness(), *self.by_draws()]))
+
+
+FULL = Plan((16, 64, 256), 64, (0.0, 0.1, 0.25, 0.5, 1.0), (1, 4, 16, 64, "first_rise"), (ADABOOST, TREE, BINARY), 200)
+QUICK = Plan((4, 8), 8, (0.0, 0.25), (2, "first_rise"), (ADABOOST, TREE, BINARY), 50)
+MOST_QUICK_REPEATS = 2

@@ -1,0 +1,1 @@
+"""QuadBoost's Tables 1 and 2."""

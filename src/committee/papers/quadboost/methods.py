@@ -1,0 +1,301 @@
+"""The six methods of the QuadBoost document, each with its grid and how it is searched on given folds."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.papers.quadboost.tables import ADABOOST, L1, L2, LINF, LPBOOST, STUMPS_PER_COLUMN, VANILLA
+from committee.report.crossvalidation import Split
+
+F64: TypeAlias = NDArray[np.float64]
+Params: TypeAlias = dict[str, float | int]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much of the document's search is run.
+
+    Attributes
+    ----------
+    values : int
+        Values of each hyperparameter, evenly spaced in the logarithm; the document has 10.
+    folds : int
+        Folds of the choice; the document has 5.
+    max_rounds : int
+        Rounds of AdaBoost above it are not tried; those of QuadBoost all are.
+    """
+
+    values: int
+    folds: int
+    max_rounds: int
+
+    def grid(self, low: float, high: float) -> list[float]:
+        """The values from 10^low to 10^high."""
+        return [float(value) for value in np.logspace(low, high, self.values)]
+
+    def rounds(self, low: float, high: float) -> list[int]:
+        """The same as whole numbers."""
+        return sorted({round(value) for value in self.grid(low, high)})
+
+    def affordable(self, low: float, high: float) -> list[int]:
+        """Those of them that are no larger than `max_rounds`, or that one alone if all are larger."""
+        return [value for value in self.rounds(low, high) if value <= self.max_rounds] or [self.max_rounds]
+
+
+_MOST_ROUNDS = 100_000
+"""Of the L1 version, which otherwise stops by itself: the end of the other versions' grids."""
+_TOL = 1e-6
+"""Rounds end where none lowers the penalised risk by more than 1e-12: with L1 no |mu - M| exceeds lambda by 1e-6. So it
+is T that ends the others, unless there is nothing left to fit."""
+
+FULL = Plan(10, 5, 10_000)
+QUICK = Plan(3, 2, 100)
+
+
+class Method(Protocol):
+    """A learner and its grid.
+
+    Attributes
+    ----------
+    quadratic : bool
+        Whether its scores are made to be near -1 and +1, so that their quadratic risk means something.
+    """
+
+    @property
+    def quadratic(self) -> bool:
+        """Whether scores estimate the label."""
+
+    def choose(self, X: F64, y: NDArray[np.int64], folds: Sequence[Split], plan: Plan) -> tuple[Params, float]:
+        """The hyperparameters of least error over the folds, and that error."""
+
+    def fit(self, X: F64, y: NDArray[np.int64], params: Params) -> Any:
+        """A fitted classifier with these hyperparameters."""
+
+
+@dataclass(frozen=True)
+class QuadBoost:
+    """QuadBoost as section 3 of the document has it: one run per fold and strength gives all numbers of rounds.
+
+    Attributes
+    ----------
+    penalty : {"l1", "l2", "linf"} or None
+    alphas : (float, float) or None
+        Decimal logarithms of the least and the largest lambda (alpha_max of "linf").
+    rounds : (float, float) or None
+        The same of the numbers of rounds; None: until no voter has |mu - M| > lambda.
+    reweight : {"none", "chosen"}, default="none"
+        A voter that is chosen again is one voter more, as all of the document's section 3 takes each to be new, or has
+        its weight set anew, as its section 3.1 allows.
+    """
+
+    penalty: Literal["l1", "l2", "linf"] | None
+    alphas: tuple[float, float] | None
+    rounds: tuple[float, float] | None
+    reweight: Literal["none", "chosen"] = "none"
+    quadratic: bool = True
+
+    def choose(self, X: F64, y: NDArray[np.int64], folds: Sequence[Split], plan: Plan) -> tuple[Params, float]:
+        """See `Method`."""
+        from committee.learners.quadboost.quadboost_cv import QuadBoostClassifierCV
+
+        model = QuadBoostClassifierCV(
+            self.penalty,
+            alphas=None if self.alphas is None else plan.grid(*self.alphas),
+            n_estimators=_MOST_ROUNDS if self.rounds is None else plan.rounds(*self.rounds),
+            cv=folds,
+            one_standard_error=False,
+            **self._as_in_the_document(),
+        ).fit(X, y)
+        params: Params = {}
+        if self.alphas is not None:
+            params["alpha"] = float(model.alpha_)
+        if self.rounds is not None:
+            params["rounds"] = int(model.n_estimators_)
+        return params, float(model.cv_errors_.mean(axis=2).min())
+
+    def fit(self, X: F64, y: NDArray[np.int64], params: Params) -> Any:
+        """See `Method`."""
+        from committee.learners.quadboost.quadboost import QuadBoostClassifier
+
+        options = self._as_in_the_document()
+        if "alpha" in params:
+            options["alpha_max" if self.penalty == "linf" else "alpha"] = params["alpha"]
+        return QuadBoostClassifier(self.penalty, n_estimators=int(params.get("rounds", _MOST_ROUNDS)), **options).fit(
+            X, y
+        )
+
+    def _as_in_the_document(self) -> dict[str, Any]:
+        """What choice and fit have in common: its stumps, its rounds, and no intercept, which it does not have."""
+        return {
+            "n_thresholds": STUMPS_PER_COLUMN,
+            "reweight": self.reweight,
+            "fit_intercept": False,
+            "tol": _TOL,
+            "n_jobs": 1,
+        }
+
+
+@dataclass(frozen=True)
+class LPBoost:
+    r"""LPBoost with the document's penalty C.
+
+    The document does not say which program its C belongs to. Taken is the one whose L1 norm it speaks of,
+
+    .. math:: \min_{\alpha \ge 0,\ \xi \ge 0} \|\alpha\|_1 + C \sum_i \xi_i, \quad y_i H_i \alpha \ge 1 - \xi_i.
+
+    Ours is :math:`V(D) = \max \rho - D \sum_i \xi_i` with :math:`y_i H_i \alpha \ge \rho - \xi_i`,
+    :math:`\|\alpha\|_1 = 1` and :math:`D = 1 / (\nu n)`. Dividing a solution of the first by its norm gives one of the
+    second where
+
+    .. math:: C\, V(D) = D.
+
+    V is convex and falls, so that Newton's steps for D, from 1/n upwards, never pass the root; a few are enough.
+
+    Attributes
+    ----------
+    penalties : (float, float)
+        Decimal logarithms of the least and the largest C.
+    learner : callable or None
+        Makes an unfitted classifier given ``nu``; None: `LPBoostClassifier`.
+    """
+
+    penalties: tuple[float, float]
+    learner: Callable[..., Any] | None = None
+    quadratic: bool = False
+
+    def choose(self, X: F64, y: NDArray[np.int64], folds: Sequence[Split], plan: Plan) -> tuple[Params, float]:
+        """See `Method`."""
+        penalties = plan.grid(*self.penalties)
+        wrong = np.zeros(len(penalties))
+        for train, test in folds:
+            models = self.path(X[train], y[train], penalties)
+            wrong += [(model.predict(X[test]) != y[test]).sum() for _, model in models]
+        best = int(wrong.argmin())
+        [(nu, _)] = self.path(X, y, penalties[best : best + 1])
+        return {"C": penalties[best], "nu": nu}, float(wrong[best] / sum(len(test) for _, test in folds))
+
+    def fit(self, X: F64, y: NDArray[np.int64], params: Params) -> Any:
+        """See `Method`."""
+        return self._fitted(X, y, params["nu"])
+
+    def path(self, X: F64, y: NDArray[np.int64], penalties: Sequence[float]) -> list[tuple[float, Any]]:
+        """Each penalty's nu and fitted model; nu = 1 where C is less than any nu stands for, 1/n where it is more.
+
+        Parameters
+        ----------
+        X, y : arrays
+            Training rows.
+        penalties : sequence of float
+            C, ascending.
+
+        Returns
+        -------
+        list of (float, classifier)
+        """
+        n = len(y)
+        D, model = 1.0 / n, self._fitted(X, y, 1.0)
+        found = []
+        for penalty in penalties:
+            for _ in range(_MOST_STEPS):
+                value, slack = worth(model.committee_.margins(X, y), D)
+                if (1.0 - _CLOSE) * penalty * value <= D or D == 1.0:
+                    break
+                D = min((value + D * slack) / (slack + 1.0 / penalty), 1.0)
+                model = self._fitted(X, y, min(1.0, 1.0 / (D * n)))
+            found.append((min(1.0, 1.0 / (D * n)), model))
+        return found
+
+    def _fitted(self, X: F64, y: NDArray[np.int64], nu: float) -> Any:
+        from committee.learners.margin_boosting.lpboost import LPBoostClassifier
+
+        make = self.learner or partial(LPBoostClassifier, n_thresholds=STUMPS_PER_COLUMN, n_jobs=1)
+        with warnings.catch_warnings():
+            # the larger C, the nearer is the soft margin to 0 where the classes cannot be parted
+            warnings.filterwarnings("ignore", message="nu=.* is too small for these rows")
+            return make(nu=nu).fit(X, y)
+
+
+_CLOSE = 0.02
+"""C is met within 2 %; its values are a factor of 4.6 apart."""
+_MOST_STEPS = 50
+
+
+def worth(margins: F64, D: float) -> tuple[float, float]:
+    r""":math:`\max_\rho \rho - D \sum_i \max(0, \rho - m_i)`: what a vote with these margins is worth at D.
+
+    Parameters
+    ----------
+    margins : float64 array (n,)
+        Of a vote whose weights sum to one.
+    D : float
+        At least 1/n.
+
+    Returns
+    -------
+    value, slack : float
+        The maximum, and the sum in it: minus the slope of the value in D.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.papers.quadboost.methods import worth
+    >>> value, slack = worth(np.array([0.5, -0.1, 0.3]), 0.5)  # rho = 0.3
+    >>> round(value, 12), round(slack, 12)
+    (0.1, 0.4)
+    """
+    m = np.sort(margins)
+    slack = np.arange(m.size) * m - np.append(0.0, np.cumsum(m)[:-1])
+    best = int(np.argmax(m - D * slack))
+    return float(m[best] - D * slack[best]), float(slack[best])
+
+
+@dataclass(frozen=True)
+class AdaBoost:
+    """AdaBoost on the same stumps: one run per fold, of the most rounds, is read off after each number of rounds.
+
+    Attributes
+    ----------
+    rounds : (float, float)
+        Decimal logarithms of the least and the largest number of rounds.
+    """
+
+    rounds: tuple[float, float]
+    quadratic: bool = False
+
+    def choose(self, X: F64, y: NDArray[np.int64], folds: Sequence[Split], plan: Plan) -> tuple[Params, float]:
+        """See `Method`."""
+        rounds = plan.affordable(*self.rounds)
+        wrong = np.zeros(len(rounds))
+        for train, test in folds:
+            committee = self.fit(X[train], y[train], {"rounds": rounds[-1]}).committee_
+            votes = committee.votes(X[test])
+            for k, T in enumerate(rounds):
+                # a run that ended by itself stays what it was
+                score = votes[:, :T] @ committee.weights[:T]
+                wrong[k] += (np.where(score > 0.0, 1, -1) != y[test]).sum()
+        best = int(wrong.argmin())
+        return {"rounds": rounds[best]}, float(wrong[best] / sum(len(test) for _, test in folds))
+
+    def fit(self, X: F64, y: NDArray[np.int64], params: Params) -> Any:
+        """See `Method`."""
+        from committee.learners.adaboost.adaboost import AdaBoostClassifier
+
+        return AdaBoostClassifier(int(params["rounds"]), n_jobs=1).fit(X, y)
+
+
+LEARNERS: dict[str, Method] = {
+    L1: QuadBoost("l1", (-4, 0), None),
+    L2: QuadBoost("l2", (0, 3), (1, 5)),
+    LINF: QuadBoost("linf", (-4, -1), (0, 5)),
+    VANILLA: QuadBoost(None, None, (0, 3)),
+    LPBOOST: LPBoost((-3, 3)),
+    ADABOOST: AdaBoost((2, 6)),
+}
+"""The document's methods with its grids, in the order of its Table 1."""

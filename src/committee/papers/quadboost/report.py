@@ -1,0 +1,263 @@
+"""The rebuilt QuadBoost comparison as tables: to print, as CSV and as Markdown."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from committee.papers.quadboost.results import (
+    PAIRS,
+    Duel,
+    TableResult,
+    document_errors,
+    duel,
+    mean_errors,
+    ranks_of_splits,
+)
+from committee.papers.quadboost.tables import ADABOOST, L1, L2, LINF, LPBOOST, METHODS, VANILLA, published_comparison
+from committee.report.across_tables import SignTest
+from committee.report.statistics import average_ranks
+from committee.report.tables import Grid
+
+LEVEL = 0.05
+CLAIMS = ((L2, VANILLA), (LINF, VANILLA), (L2, L1), (VANILLA, ADABOOST), (L1, LPBOOST))
+"""What the document says of pairs: the first three are its significant ones, the last two its wins in Table 1."""
+
+_SHORT = {L1: "L1", L2: "L2", LINF: "Linf", VANILLA: "vanilla", LPBOOST: "LPBoost", ADABOOST: "AdaBoost"}
+
+
+def grids(results: Sequence[TableResult]) -> list[Grid]:
+    """All tables, in the order of the page."""
+    of = (error_grid, rank_grid, pair_grid, claim_grid, choice_grid, seconds_grid)
+    return [grid(results) for grid in of]
+
+
+def error_grid(results: Sequence[TableResult]) -> Grid:
+    """Table 1: our test errors, the document's in brackets, with means last."""
+    body = []
+    for result in results:
+        row = result.published
+        cells = [_beside(result.error(method), row.error[method]) for method in METHODS]
+        body.append((row.title, f"{row.training_rows}", f"{row.test_rows:,}", *cells))
+    ours, theirs = mean_errors(results).mean(axis=0), document_errors(results).mean(axis=0)
+    body.append((f"mean of {len(results)}", "", "", *map(_beside, ours, theirs)))
+    repeats = len(next(iter(results[0].right.values())))
+    title = f"Table 1: test error in percent, mean of {repeats} split(s) (the document's one split in brackets)"
+    return Grid(
+        title, ("table", "train", "test", *(_SHORT[m] for m in METHODS)), tuple(body), "lrr" + "r" * len(METHODS)
+    )
+
+
+def _beside(ours: float, theirs: float) -> str:
+    return f"{100 * ours:.1f} ({100 * theirs:.1f})"
+
+
+def rank_grid(results: Sequence[TableResult]) -> Grid:
+    """Average ranks: of the mean errors, of single splits, and of the document's errors; best first."""
+    ours = average_ranks(mean_errors(results), higher_is_better=False)
+    single = ranks_of_splits(results)
+    theirs = average_ranks(document_errors(results), higher_is_better=False)
+    error = mean_errors(results).mean(axis=0)
+    body = []
+    for k in np.argsort(ours, kind="stable").tolist():
+        risks = [result.mean(METHODS[k], "risk") for result in results]
+        voters = [result.mean(METHODS[k], "voters") or 0.0 for result in results]
+        body.append(
+            (
+                METHODS[k],
+                f"{ours[k]:.2f}",
+                f"{single[:, k].mean():.2f}",
+                f"{single[:, k].min():.2f} - {single[:, k].max():.2f}",
+                f"{theirs[k]:.2f}",
+                f"{100 * error[k]:.2f}",
+                "-" if None in risks else f"{np.mean([risk for risk in risks if risk is not None]):.3f}",
+                f"{np.median(voters):,.0f}",
+            )
+        )
+    columns = ("method", "rank", "one split", "from - to", "document", "error", "risk", "voters")
+    title = (
+        f"Average ranks over {len(results)} tables: of mean errors, of one split (mean, least and largest), of the"
+        " document's errors; test error in percent, quadratic test risk, median number of voters"
+    )
+    return Grid(title, columns, tuple(body), "lrrrrrrr")
+
+
+def pair_grid(results: Sequence[TableResult]) -> Grid:
+    """Table 2: every two methods, ours and the document's."""
+    document = published_comparison()
+    body = []
+    for a, b in PAIRS:
+        found = duel(results, a, b)
+        like = duel(results, a, b, "tables like these").ours.probability
+        starred = {(a, b), (b, a)} & set(document.significant)
+        body.append(
+            (
+                f"{_SHORT[a]} - {_SHORT[b]}",
+                f"{found.ours.probability:.2f}",
+                f"{found.splits.min():.2f} - {found.splits.max():.2f}",
+                f"{like:.2f}",
+                _signs(found.signs),
+                f"{document.better[a, b]:.2f}{'*' if starred else ''}",
+                _signs(found.document_signs),
+            )
+        )
+    columns = ("A - B", "P(A better)", "one split", "like these", "signs, p", "document", "its signs, p")
+    title = (
+        "Table 2: probability that A is better than B, by the Poisson-binomial test; wins-losses-ties of A and the p"
+        f" of the sign test, starred at {LEVEL:g}; the document's, and the signs of its Table 1"
+    )
+    return Grid(title, columns, tuple(body), "l" + "r" * 6)
+
+
+def _signs(signs: SignTest) -> str:
+    star = "*" if signs.pvalue <= LEVEL else ""
+    return f"{signs.wins}-{signs.losses}-{signs.ties}, {signs.pvalue:.3f}{star}"
+
+
+def claim_grid(results: Sequence[TableResult]) -> Grid:
+    """What the document says of pairs of methods, and whether it holds here."""
+    body = []
+    for a, b in CLAIMS:
+        found = duel(results, a, b)
+        body.append(
+            (
+                f"{_SHORT[a]} beats {_SHORT[b]}",
+                verdict(found),
+                f"{found.ours.probability:.2f}",
+                f"{found.signs.pvalue:.3f}",
+                f"{100 * found.less:+.2f}",
+                f"{100 * found.document_less:+.2f}",
+            )
+        )
+    columns = ("the document's finding", "here", "P(better)", "sign p", "error less", "document's")
+    title = "Findings: error of the first less that of the second in points, mean over the tables"
+    return Grid(title, columns, tuple(body), "llrrrr")
+
+
+def verdict(found: Duel) -> str:
+    """In words: by the sign test at 0.05, else by the Poisson-binomial probability."""
+    signs = found.signs
+    if signs.pvalue <= LEVEL:
+        return "holds" if signs.wins > signs.losses else "the reverse holds"
+    probability = found.ours.probability
+    if probability >= 1.0 - LEVEL:
+        return "likely, signs not significant"
+    if probability <= LEVEL:
+        return "the reverse is likely"
+    return "not to be told"
+
+
+def choice_grid(results: Sequence[TableResult]) -> Grid:
+    """What cross-validation chose, over all tables and splits: a tenth, half and nine tenths of the choices."""
+    body = []
+    for method in METHODS:
+        params = [cell["params"] for result in results for cell in result.cells[method]]
+        strengths = [found.get("alpha", found.get("C")) for found in params]
+        rounds = [found.get("rounds") for found in params]
+        body.append((method, *_spread(strengths, "{:.3g}"), *_spread(rounds, "{:,.0f}")))
+    columns = ("method", "strength 10 %", "50 %", "90 %", "rounds 10 %", "50 %", "90 %")
+    title = "Choices over tables and splits: lambda of L1 and L2, alpha_max of Linf, C of LPBoost; rounds"
+    return Grid(title, columns, tuple(body), "lrrrrrr")
+
+
+def _spread(values: Sequence[float | None], form: str) -> list[str]:
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return ["-"] * 3
+    # values of the grid, none between two of them
+    return [form.format(value) for value in np.quantile(known, (0.1, 0.5, 0.9), method="inverted_cdf")]
+
+
+def seconds_grid(results: Sequence[TableResult]) -> Grid:
+    """Running times: means over tables and splits of one run of everything."""
+    document = published_comparison().seconds
+    choose = {m: float(np.mean([result.mean(m, "choose_seconds") or 0.0 for result in results])) for m in METHODS}
+    fit = {m: float(np.mean([result.mean(m, "fit_seconds") or 0.0 for result in results])) for m in METHODS}
+    body = tuple(
+        (
+            method,
+            f"{choose[method]:.3f}",
+            f"{choose[method] / max(choose[VANILLA], 1e-9):.1f}",
+            f"{1000 * fit[method]:.2f}",
+            f"{fit[method] / max(fit[VANILLA], 1e-9):.1f}",
+            f"{document[method]:.3f}",
+            f"{document[method] / document[VANILLA]:.1f}",
+        )
+        for method in METHODS
+    )
+    columns = ("method", "choice s", "x vanilla", "fit ms", "x vanilla", "document s", "x vanilla")
+    title = "Running times, mean over the tables: the whole choice by cross-validation, one fit; the document's"
+    return Grid(title, columns, body, "lrrrrrr")
+
+
+def markdown(grid: Grid) -> str:
+    """A grid as a Markdown table, without its title.
+
+    Examples
+    --------
+    >>> from committee.papers.quadboost.report import markdown
+    >>> from committee.report.tables import Grid
+    >>> print(markdown(Grid("", ("a", "b"), (("x", "1"),), "lr")))
+    | a | b |
+    |---|--:|
+    | x | 1 |
+    """
+    sides = ["---" if side == "l" else "--:" for side in grid.justify]
+    lines = [list(grid.columns), *map(list, grid.rows)]
+    text = ["| " + " | ".join(line) + " |" for line in lines]
+    return "\n".join([text[0], "|" + "|".join(sides) + "|", *text[1:]])
+
+
+def write(results: Sequence[TableResult], out: Path) -> None:
+    """Write ``table1.csv`` (a line per table, method and split), ``table2.csv`` (a line per pair) and ``tables.md``."""
+    _write_lines([line for result in results for line in _cell_lines(result)], out / "table1.csv")
+    _write_lines([_pair_line(results, a, b) for a, b in PAIRS], out / "table2.csv")
+    text = "\n\n".join(f"{grid.title}.\n\n{markdown(grid)}" for grid in grids(results))
+    (out / "tables.md").write_text(text + "\n", "utf-8")
+
+
+def _cell_lines(result: TableResult) -> Iterator[dict[str, object]]:
+    row = result.published
+    for method in METHODS:
+        for cell, error in zip(result.cells[method], result.errors(method), strict=True):
+            yield {
+                "table": row.title,
+                "name": row.name,
+                "method": method,
+                "repeat": cell["repeat"],
+                "test_rows": row.test_rows,
+                "error": f"{error:.6f}",
+                "document_error": row.error[method],
+                "risk": "" if cell["risk"] is None else f"{cell['risk']:.6f}",
+                "cv_error": f"{cell['cv_error']:.6f}",
+                "voters": cell["voters"],
+                "choose_seconds": cell["choose_seconds"],
+                "fit_seconds": cell["fit_seconds"],
+                **{name: cell["params"].get(name, "") for name in ("alpha", "rounds", "C", "nu")},
+            }
+
+
+def _pair_line(results: Sequence[TableResult], a: str, b: str) -> dict[str, object]:
+    found = duel(results, a, b)
+    like = duel(results, a, b, "tables like these").ours.probability
+    line: dict[str, object] = {
+        "a": a,
+        "b": b,
+        "a_better": f"{found.ours.probability:.6f}",
+        "a_better_like_these": f"{like:.6f}",
+        "document_a_better": published_comparison().better[a, b],
+    }
+    for prefix, signs in (("", found.signs), ("document_", found.document_signs)):
+        line |= {f"{prefix}wins": signs.wins, f"{prefix}losses": signs.losses, f"{prefix}ties": signs.ties}
+        line[f"{prefix}sign_p"] = f"{signs.pvalue:.6f}"
+    return line
+
+
+def _write_lines(lines: Sequence[dict[str, object]], path: Path) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(lines)

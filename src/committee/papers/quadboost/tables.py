@@ -1,0 +1,253 @@
+"""The QuadBoost document's numbers, and its 25 tables as two classes of rows, split and prepared as it says."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.names import listing
+from committee.papers.shared.tables import DATA_VARIABLE, SourceTable, load_source_table
+from committee.report.crossvalidation import Rows, Split
+
+F64: TypeAlias = NDArray[np.float64]
+
+L1, L2, LINF, VANILLA = "QuadBoost-L1", "QuadBoost-L2", "QuadBoost-Linf", "QuadBoost"
+LPBOOST, ADABOOST = "LPBoost", "AdaBoost"
+METHODS = (L1, L2, LINF, VANILLA, LPBOOST, ADABOOST)
+"""The columns of the document's Table 1, in its order."""
+
+MOST_TRAINING_ROWS = 500
+STUMPS_PER_COLUMN = 10
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """A table of the document: which one it is, how it becomes two classes, and the errors that are reported on it.
+
+    Attributes
+    ----------
+    title, name : str
+        As the document calls it; as the catalogue does.
+    rows : int
+        Rows that are used.
+    positive : tuple of str
+        Labels of the class +1; the document does not say them.
+    keep : tuple of str or None
+        Labels of the rows that are used; None: all.
+    error : dict of str to float
+        Its Table 1: share of the test rows that each of `METHODS` predicts wrong.
+    """
+
+    title: str
+    name: str
+    rows: int
+    positive: tuple[str, ...]
+    keep: tuple[str, ...] | None
+    error: dict[str, float]
+
+    @property
+    def training_rows(self) -> int:
+        """Half of the rows, the odd one too, and no more than 500."""
+        return min(MOST_TRAINING_ROWS, -(-self.rows // 2))
+
+    @property
+    def test_rows(self) -> int:
+        """All other rows: with these counts every error of the document is a whole number of rows."""
+        return self.rows - self.training_rows
+
+    def wrong(self, method: str) -> int:
+        """Test rows that the document's error stands for."""
+        return round(self.error[method] * self.test_rows)
+
+
+@dataclass(frozen=True)
+class PublishedComparison:
+    """The document's other numbers.
+
+    Attributes
+    ----------
+    seconds : dict of str to float
+        Last line of its Table 1: mean running time of each method.
+    better : dict of (str, str) to float
+        Its Table 2: Poisson-binomial probability that the first method is better than the second.
+    significant : tuple of (str, str)
+        Its starred pairs, the better one first: significant by the sign test at 0.05.
+    """
+
+    seconds: dict[str, float]
+    better: dict[tuple[str, str], float]
+    significant: tuple[tuple[str, str], ...]
+
+
+def published() -> list[PublishedTable]:
+    """The document's Table 1, in its order.
+
+    Examples
+    --------
+    >>> from committee.papers.quadboost.tables import published
+    >>> table = published()[-1]
+    >>> table.title, table.test_rows, table.wrong("QuadBoost")
+    ('zoo', 50, 2)
+    """
+    return [
+        PublishedTable(
+            row["title"],
+            row["name"],
+            row["rows"],
+            tuple(row["positive"]),
+            tuple(row["keep"]) if "keep" in row else None,
+            row["error"],
+        )
+        for row in _document()["tables"]
+    ]
+
+
+def published_comparison() -> PublishedComparison:
+    """The document's running times and its Table 2."""
+    document = _document()
+    found = document["better"]
+    better = {
+        (a, b): float(probability)
+        for a, row in zip(found["methods"], found["probability"], strict=True)
+        for b, probability in zip(found["methods"], row, strict=True)
+        if a != b
+    }
+    return PublishedComparison(document["mean_seconds"], better, tuple((a, b) for a, b in found["significant"]))
+
+
+def _document() -> dict[str, Any]:
+    text = (files("committee.papers.quadboost") / "tables.json").read_text("utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class BinaryTable:
+    """A table as numbers, with two classes.
+
+    Attributes
+    ----------
+    published : PublishedTable
+    X : float64 array (n, p)
+        Numbers as they are, categories as codes, NaN where missing.
+    categorical : bool array (p,)
+        Which columns are codes.
+    y : int64 array (n,)
+        +1 and -1.
+    """
+
+    published: PublishedTable
+    X: F64
+    categorical: NDArray[np.bool_]
+    y: NDArray[np.int64]
+
+    @property
+    def digest(self) -> str:
+        """A few digits that differ where tables differ."""
+        return hashlib.sha256(self.X.tobytes() + self.y.tobytes()).hexdigest()[:16]
+
+
+def read_binary(table: PublishedTable, folder: Path | None) -> BinaryTable:
+    """Read a table, and make two classes of it.
+
+    Parameters
+    ----------
+    table : PublishedTable
+    folder : Path or None
+        Folder of tables with a catalogue.json.
+
+    Returns
+    -------
+    BinaryTable
+
+    Raises
+    ------
+    ValueError
+        If there is no folder, it lacks the table, or the table has other labels or another number of rows.
+    """
+    if folder is None:
+        raise ValueError(f"the tables of this document are read from a folder; give one with --data or {DATA_VARIABLE}")
+    found = load_source_table(SourceTable(table.name, table.rows), folder)
+    labels = found.labels.classes[found.labels.codes]
+    unknown = sorted({*table.positive, *(table.keep or ())} - set(labels.tolist()))
+    if unknown:
+        raise ValueError(
+            f"table {table.name!r} has no row labelled {listing(unknown)}; give another folder with --data"
+        )
+    used = np.isin(labels, table.keep) if table.keep else np.ones(len(labels), dtype=bool)
+    if (n := int(used.sum())) != table.rows:
+        raise ValueError(
+            f"table {table.name!r} has {n} rows to be used, but the document's has {table.rows}; give another folder"
+            " with --data"
+        )
+    schema, X = found.encoded()
+    y = np.where(np.isin(labels[used], table.positive), 1, -1)
+    return BinaryTable(table, np.ascontiguousarray(X[used]), schema.categorical, y)
+
+
+def draw_split(table: PublishedTable, seed: int, repeat: int) -> Split:
+    """Training and test rows, drawn at random: half of them, at most 500, and the rest."""
+    order = np.random.default_rng([seed, repeat]).permutation(table.rows).astype(np.intp)
+    return np.sort(order[: table.training_rows]), np.sort(order[table.training_rows :])
+
+
+def prepared(table: BinaryTable, train: Rows) -> F64:
+    r"""All rows as the columns that stumps are to cut, by what the training rows say.
+
+    A column of numbers goes through :math:`\tanh((x - \bar x) / s)`, with mean and standard deviation of the training
+    rows, and becomes the number of thresholds below it: ten, evenly spaced between the least and the largest value of
+    the training rows on that scale. That fixes the same ten stumps for every method. Of a column of categories each
+    one that occurs in the training rows, "missing" among them, becomes a column of zeros and ones; two categories
+    are one column. A missing number stays NaN, and a stump learns its side. Columns that are constant on the training
+    rows are left out.
+
+    Parameters
+    ----------
+    table : BinaryTable
+    train : array of int
+        Training rows; nothing is learned from others.
+
+    Returns
+    -------
+    float64 array (n, q)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.papers.quadboost.tables import BinaryTable, prepared, published
+    >>> X = np.array([[0.0, 0], [1, 1], [2, 1], [9, 0]])
+    >>> table = BinaryTable(published()[0], X, np.array([False, True]), np.array([1, 1, -1, -1]))
+    >>> prepared(table, np.arange(3)).tolist()
+    [[0.0, 1.0], [5.0, 0.0], [10.0, 0.0], [10.0, 1.0]]
+    """
+    columns = []
+    for x, categorical in zip(table.X.T, table.categorical, strict=True):
+        columns += _indicators(x, train) if categorical else _steps(x, train)
+    if not columns:
+        raise ValueError(f"every column of table {table.published.name!r} is constant on the training rows")
+    return np.column_stack(columns)
+
+
+def _steps(x: F64, train: Rows) -> list[F64]:
+    known = x[train][~np.isnan(x[train])]
+    spread = float(known.std()) if known.size and np.ptp(known) > 0.0 else 0.0
+    if spread == 0.0:
+        return []
+    z = np.tanh((x - known.mean()) / spread)
+    inside = z[train][~np.isnan(z[train])]
+    low, high = float(inside.min()), float(inside.max())
+    thresholds = low + (high - low) * np.arange(1, STUMPS_PER_COLUMN + 1) / (STUMPS_PER_COLUMN + 1)
+    return [np.where(np.isnan(z), np.nan, np.searchsorted(thresholds, z).astype(np.float64))]
+
+
+def _indicators(x: F64, train: Rows) -> list[F64]:
+    codes = np.where(np.isnan(x), -1.0, x)
+    found = np.unique(codes[train])
+    return [(codes == code).astype(np.float64) for code in (found if found.size > 2 else found[:-1])]

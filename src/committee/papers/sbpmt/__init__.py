@@ -1,0 +1,1 @@
+"""SBPMT: its Table 2 and figures."""

@@ -1,0 +1,1 @@
+"""Shared by the papers: tables, folds, cells kept over interruptions, Markdown."""

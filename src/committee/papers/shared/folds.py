@@ -1,0 +1,152 @@
+"""Tables of two classes for the rebuilt comparison of nested trees: read, split and made numbers."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.frames import TableSchema
+from committee.papers.matryoshka.plan import TEST_SHARE
+from committee.papers.shared.tables import DATA_VARIABLE, SourceTable, load_source_table
+from committee.report.crossvalidation import Split, Table
+
+F64: TypeAlias = NDArray[np.float64]
+Bools: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class NamedTable:
+    """A table of two classes; the second one is +.
+
+    Attributes
+    ----------
+    name : str
+    table : Table
+    """
+
+    name: str
+    table: Table
+
+    @property
+    def positive(self) -> Bools:
+        """Which rows are of the second class, ``(n,)``."""
+        return np.asarray(self.table.labels.codes == 1)
+
+    @cached_property
+    def digest(self) -> str:
+        """A few digits that differ where tables differ."""
+        _, X = self.table.encoded()
+        return hashlib.sha256(X.tobytes() + self.positive.tobytes()).hexdigest()[:16]
+
+
+def read_named(name: str, folder: Path | None) -> NamedTable:
+    """Read a table from the folder.
+
+    Parameters
+    ----------
+    name : str
+        In the catalogue.
+    folder : Path or None
+        Folder of tables with a catalogue.json.
+
+    Raises
+    ------
+    ValueError
+        If there is no folder, or the table is not in it or has not two classes.
+    """
+    if folder is None:
+        raise ValueError(
+            f"the tables of this comparison are read from a folder; give one with --data or {DATA_VARIABLE}"
+        )
+    table = load_source_table(SourceTable(name, 0), folder)
+    if len(table.labels.classes) != 2:
+        raise ValueError(
+            f"table {name!r} has {len(table.labels.classes)} classes, but two are compared here; name others with"
+            " --tables"
+        )
+    return NamedTable(name, table)
+
+
+def draw_stratified(codes: NDArray[np.intp], seed: int, repeat: int) -> Split:
+    """Training and test rows, drawn at random: 30 % of each class, rounded, for testing.
+
+    Parameters
+    ----------
+    codes : intp array (n,)
+        Class of each row.
+    seed, repeat : int
+        Every repeat has a split of its own, however many there are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.papers.shared.folds import draw_stratified
+    >>> train, test = draw_stratified(np.array([0] * 10 + [1] * 20), 0, 0)
+    >>> len(train), len(test), int((test < 10).sum())
+    (21, 9, 3)
+    """
+    random = np.random.default_rng([seed, repeat])
+    tested = np.zeros(len(codes), dtype=bool)
+    for code in np.unique(codes).tolist():
+        own = random.permutation(np.flatnonzero(codes == code))
+        tested[own[: round(TEST_SHARE * len(own))]] = True
+    return np.flatnonzero(~tested), np.flatnonzero(tested)
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """A table, split: numbers as they are, categories as the codes that the training rows give them.
+
+    Parameters
+    ----------
+    table : NamedTable
+    repeat, seed : int
+        Which split.
+
+    Attributes
+    ----------
+    split : (rows, rows)
+        For training and for testing.
+    rows : float64 arrays (n, p)
+        Training rows and test rows; NaN where missing, or a category that no training row has.
+    positive : bool arrays (n,)
+        Which of each are +.
+    categorical : bool array (p,)
+        Which columns are codes.
+    """
+
+    table: NamedTable
+    repeat: int
+    seed: int
+
+    @cached_property
+    def split(self) -> Split:
+        """Training and test rows."""
+        return draw_stratified(self.table.table.labels.codes, self.seed, self.repeat)
+
+    @cached_property
+    def _schema(self) -> TableSchema:
+        return TableSchema.learn(self.table.table.rows(self.split[0]))
+
+    @cached_property
+    def rows(self) -> tuple[F64, F64]:
+        """Matrices of both."""
+        train, test = (self._schema.encode(self.table.table.rows(rows)) for rows in self.split)
+        return train, test
+
+    @property
+    def positive(self) -> tuple[Bools, Bools]:
+        """Classes of both."""
+        train, test = (self.table.positive[rows] for rows in self.split)
+        return train, test
+
+    @property
+    def categorical(self) -> Bools:
+        """As learners take it."""
+        return self._schema.categorical

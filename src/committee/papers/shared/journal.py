@@ -1,0 +1,101 @@
+"""A file of finished cells, so that a long run that breaks off goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, TypeAlias
+
+Cell: TypeAlias = dict[str, Any]
+"""What was measured in one cell, as JSON can hold it."""
+
+
+class Journal:
+    """Finished cells of one run, a line of JSON each, below a first line that says what run they belong to.
+
+    Every line is on the disk before `append` returns. A last line that an interruption cut short is dropped.
+
+    Parameters
+    ----------
+    path : Path
+        The file; it and its folder are made if they are not there.
+    run : dict
+        What the cells depend on: settings, seed, version. JSON values only. Cells are never added to those of
+        another run.
+
+    Attributes
+    ----------
+    cells : list of dict
+        All finished cells, oldest first.
+
+    Raises
+    ------
+    ValueError
+        If the file holds the cells of another run (named with the settings that differ), or is no such file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from committee.papers.shared.journal import Journal
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "cells.jsonl"
+    >>> with Journal(path, {"seed": 0}) as journal:
+    ...     journal.append({"table": "iris", "fold": 0, "accuracy": 1.0})
+    >>> with Journal(path, {"seed": 0}) as journal:
+    ...     journal.cells
+    [{'table': 'iris', 'fold': 0, 'accuracy': 1.0}]
+    """
+
+    def __init__(self, path: Path, run: dict[str, Any]) -> None:
+        self.path = path
+        self.run = run
+        self.cells: list[Cell] = []
+        path.parent.mkdir(parents=True, exist_ok=True)
+        kept = self._read(path.read_bytes()) if path.exists() else 0
+        self._file = path.open("r+b" if path.exists() else "xb")
+        self._file.truncate(kept)
+        self._file.seek(kept)
+        if kept == 0:
+            self._write({"run": run})
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def append(self, cell: Cell) -> None:
+        """Add a finished cell, and see it onto the disk."""
+        self._write(cell)
+        self.cells.append(cell)
+
+    def _write(self, values: dict[str, Any]) -> None:
+        self._file.write(json.dumps(values, allow_nan=False).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def _read(self, content: bytes) -> int:
+        """Take over the cells of the file; the number of its bytes that are whole lines."""
+        *lines, _ = content.split(b"\n")
+        for number, line in enumerate(lines, start=1):
+            try:
+                values = json.loads(line)
+            except ValueError:
+                values = None
+            if not isinstance(values, dict) or (number == 1 and not isinstance(values.get("run"), dict)):
+                raise ValueError(f"line {number} of {self.path} is no finished cell; move the file away or mend it")
+            if number == 1:
+                self._same_run(values["run"])
+            else:
+                self.cells.append(values)
+        return sum(len(line) + 1 for line in lines)
+
+    def _same_run(self, found: dict[str, Any]) -> None:
+        here = json.loads(json.dumps(self.run))
+        other = [name for name in {**found, **here} if found.get(name) != here.get(name)]
+        if other:
+            name = other[0]
+            raise ValueError(
+                f"{self.path} holds the cells of another run, with {name}={found.get(name)!r} instead of"
+                f" {here.get(name)!r}; give another folder with --out, or remove that file to begin anew"
+            )

@@ -1,0 +1,195 @@
+"""The tables that the source papers tried their methods on: from a folder, or from OpenML."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from committee.data.names import listing
+from committee.report.crossvalidation import Labels, Table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+DATA_VARIABLE = "COMMITTEE_DATA"
+"""Environment variable that names the folder of tables where ``--data`` does not."""
+
+CATALOGUE = "catalogue.json"
+"""In that folder: for every table its name, file, and which columns are categorical."""
+
+
+@dataclass(frozen=True)
+class SourceTable:
+    """A public table and where it is found.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the catalogue.
+    rows : int
+        How many it has; a download with other rows is refused.
+    openml : tuple of str and int, or None
+        Name and version at OpenML; None where no copy there is known to be the same table.
+    """
+
+    name: str
+    rows: int
+    openml: tuple[str, int] | None = None
+
+
+SOURCE_TABLES: dict[str, SourceTable] = {
+    table.name: table
+    for table in (
+        SourceTable("iris", 150, ("iris", 1)),
+        SourceTable("glass", 214, ("glass", 1)),
+        SourceTable("ionosphere", 351, ("ionosphere", 1)),
+        SourceTable("diabetes_early", 520),
+        SourceTable("wdbc", 569, ("wdbc", 1)),
+        SourceTable("balance_scale", 625, ("balance-scale", 1)),
+        SourceTable("australian", 690, ("Australian", 4)),
+        SourceTable("pima", 768, ("diabetes", 1)),
+        SourceTable("vehicle", 846, ("vehicle", 1)),
+        SourceTable("raisin", 900),
+        SourceTable("tic_tac_toe", 958, ("tic-tac-toe", 1)),
+        SourceTable("german", 1000, ("credit-g", 1)),
+        SourceTable("biodeg", 1055, ("qsar-biodeg", 1)),
+        SourceTable("bhp", 1075),
+        SourceTable("messidor", 1151),
+        SourceTable("banknote", 1372, ("banknote-authentication", 1)),
+        SourceTable("cmc", 1473, ("cmc", 1)),
+        SourceTable("obesity", 2111),
+        SourceTable("segment", 2310, ("segment", 1)),
+        SourceTable("waveform_noise", 5000, ("waveform-5000", 1)),
+        SourceTable("pendigits", 10992, ("pendigits", 1)),
+        SourceTable("letter", 20000, ("letter", 1)),
+    )
+}
+
+
+def data_folder(given: Path | None) -> Path | None:
+    """The folder of tables: the one given, else that of the environment variable, else none."""
+    if given is None and os.environ.get(DATA_VARIABLE):
+        given = Path(os.environ[DATA_VARIABLE])
+    if given is not None and not (given / CATALOGUE).is_file():
+        raise ValueError(
+            f"the folder of tables {str(given)!r} holds no {CATALOGUE}; give another with --data or"
+            f" {DATA_VARIABLE}, or neither to get tables from OpenML"
+        )
+    return given
+
+
+def check_known_at_openml(names: Sequence[str]) -> None:
+    """Refuse, before the first download, tables of which no copy at OpenML is known.
+
+    Parameters
+    ----------
+    names : sequence of str
+        In `SOURCE_TABLES`.
+
+    Raises
+    ------
+    ValueError
+        Naming all of them, and the others as what can be asked for.
+    """
+    without = [name for name in names if SOURCE_TABLES[name].openml is None]
+    if without:
+        others = [name for name in names if name not in without]
+        remedy = f"leave them out with --tables {','.join(others)}" if others else "name other tables with --tables"
+        raise ValueError(
+            f"no copy at OpenML is known of {listing(without)}; {remedy}, or give a folder that has them with --data or"
+            f" {DATA_VARIABLE}"
+        )
+
+
+def load_source_table(source: SourceTable, folder: Path | None) -> Table:
+    """Read a table from the folder, or download it.
+
+    Parameters
+    ----------
+    source : SourceTable
+        Which one.
+    folder : Path or None
+        Folder with a catalogue.json, a list of objects with ``name``, ``file`` and ``categorical`` (the columns
+        to read as text; the label, last, is the column ``target``). None downloads the table from OpenML
+        through scikit-learn, which keeps a copy of it.
+
+    Returns
+    -------
+    Table
+        Frame and labels; the labels are text.
+
+    Raises
+    ------
+    ValueError
+        If the catalogue does not name the table, or OpenML is not known to have it or has one of another size.
+
+    Examples
+    --------
+    >>> import json, pathlib, tempfile
+    >>> from committee.papers.shared.tables import SourceTable, load_source_table
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "t.csv").write_text("size,code,target\\n1.5,1,a\\n2.5,2,b\\n")
+    >>> entry = {"name": "t", "file": "t.csv", "categorical": ["code"]}
+    >>> _ = (folder / "catalogue.json").write_text(json.dumps([entry]))
+    >>> load_source_table(SourceTable("t", 2), folder).frame.rows()
+    [(1.5, '1'), (2.5, '2')]
+    """
+    frame = _from_openml(source) if folder is None else _from_folder(source, folder)
+    return Table(frame.drop("target"), Labels.read(frame["target"]))
+
+
+def _from_folder(source: SourceTable, folder: Path) -> pl.DataFrame:
+    from committee.data.names import hint_of_names
+    from committee.data.read import read_table
+
+    try:
+        entries = {entry["name"]: entry for entry in json.loads((folder / CATALOGUE).read_text("utf-8"))}
+        entry = entries.get(source.name)
+        file, categorical = ("", []) if entry is None else (str(entry["file"]), list(entry["categorical"]))
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"{folder / CATALOGUE} must be a list of objects with name, file, categorical") from error
+    if entry is None:
+        raise ValueError(
+            f"{folder / CATALOGUE} does not name the table {source.name!r}; {hint_of_names(source.name, list(entries))}"
+        )
+    return read_table(folder / file, categorical=[*categorical, "target"])
+
+
+def _from_openml(source: SourceTable) -> pl.DataFrame:
+    """Through scikit-learn, as arrays: that needs no pandas, and names the categories."""
+    import polars as pl
+    from sklearn.datasets import fetch_openml
+
+    if source.openml is None:
+        raise ValueError(
+            f"no copy of the table {source.name!r} is known at OpenML; give a folder that has it with --data or"
+            f" {DATA_VARIABLE}"
+        )
+    name, version = source.openml
+    bunch = fetch_openml(name=name, version=version, as_frame=False, parser="liac-arff")
+    labels = np.asarray(bunch.target).astype(str)
+    columns = {
+        str(feature): _decoded(bunch.data[:, j], bunch.categories.get(feature))
+        for j, feature in enumerate(bunch.feature_names)
+    }
+    frame = pl.DataFrame(columns).with_columns(pl.Series("target", labels))
+    if frame.height != source.rows:
+        raise ValueError(
+            f"{name!r} version {version} at OpenML has {frame.height} rows, but {source.name!r} should have"
+            f" {source.rows}: it is another table now; give a folder with --data"
+        )
+    return frame
+
+
+def _decoded(values: Any, categories: list[Any] | None) -> list[Any]:
+    """A column as it was: numbers, or the categories that its codes stand for; None where missing."""
+    if categories is None:
+        return [None if value != value else value for value in np.asarray(values, dtype=np.float64).tolist()]
+    codes = np.asarray(values, dtype=np.float64).tolist()
+    return [None if code != code else str(categories[int(code)]) for code in codes]

@@ -1,0 +1,436 @@
+"""Every model on the same stratified folds, with the statistics that say which differences mean something."""
+
+from __future__ import annotations
+
+import platform
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.report.crossvalidation import (
+    METRICS,
+    Candidate,
+    Cell,
+    Labels,
+    Metric,
+    Table,
+    run_cells,
+    stratified_folds,
+)
+from committee.report.statistics import average_ranks, corrected_paired_t_test, holm
+
+__all__ = [
+    "AgainstBest",
+    "Comparison",
+    "ModelResult",
+    "TableSummary",
+    "candidates",
+    "compare",
+    "default_models",
+]
+
+RankBy: TypeAlias = Literal["accuracy", "log_loss"]
+Progress: TypeAlias = Callable[[int, int, str], None]
+
+SCHEMA = "committee.report.comparison/1"
+"""Name and version of the layout that `Comparison.to_json` writes."""
+
+LEVEL = 0.05
+"""Level of the tests: the accepted chance of any false alarm among a comparison's differences."""
+
+BUILDING_BLOCKS = frozenset({"abstaining_stump"})
+"""Models that are members of a committee rather than rivals of one; compared only when named."""
+
+
+@dataclass(frozen=True)
+class TableSummary:
+    """What the models were compared on: size, kinds of column, missing cells, rows of each class."""
+
+    name: str
+    target: str
+    rows: int
+    columns: int
+    categorical: int
+    missing_cells: int
+    classes: dict[str, int]
+
+
+@dataclass(frozen=True)
+class AgainstBest:
+    """Paired test of one model against the best: positive ``difference`` means worse by that much."""
+
+    difference: float
+    standard_error: float
+    pvalue: float
+    adjusted_pvalue: float
+
+    @property
+    def significant(self) -> bool:
+        """Whether the difference stands at level 0.05 after Holm's correction."""
+        return self.adjusted_pvalue <= LEVEL
+
+
+@dataclass(frozen=True, eq=False)
+class ModelResult:
+    """One model's cells, its place and its test against the best.
+
+    Attributes
+    ----------
+    name : str
+        Name in the comparison.
+    own : bool
+        Whether it is a learner of this library.
+    cells : tuple of Cell
+        One per fold, in the order of the folds.
+    place : int or None
+        1 for the best mean; None when the model failed in a fold.
+    average_rank : float or None
+        Mean over folds of its rank within the fold; ties share the mean of their ranks.
+    against_best : AgainstBest or None
+        None for the best model itself and for one that failed.
+    error : str or None
+        The first error, with its fold; such a model has no place.
+    warnings : tuple of str
+        Distinct warnings it raised while it learned and predicted.
+    margin_quantiles : tuple of float or None
+        101 evenly spaced quantiles of the training margins, averaged over folds.
+    """
+
+    name: str
+    own: bool
+    cells: tuple[Cell, ...]
+    place: int | None = None
+    average_rank: float | None = None
+    against_best: AgainstBest | None = None
+    error: str | None = None
+    warnings: tuple[str, ...] = ()
+    margin_quantiles: tuple[float, ...] | None = None
+
+    def values(self, metric: Metric) -> NDArray[np.float64]:
+        """Values of a metric in the folds that have it, ``(at most n_folds,)``."""
+        found = [getattr(cell, metric) for cell in self.cells]
+        return np.array([value for value in found if value is not None], dtype=np.float64)
+
+    def mean(self, metric: Metric) -> float | None:
+        """Mean over folds; None where the model has no such figure."""
+        values = self.values(metric)
+        return float(values.mean()) if values.size else None
+
+    def sd(self, metric: Metric) -> float | None:
+        """Standard deviation over folds (n - 1); None with fewer than two values."""
+        values = self.values(metric)
+        return float(values.std(ddof=1)) if values.size > 1 else None
+
+    def median(self, metric: Metric) -> float | None:
+        """Median over folds: the figure quoted for times, which a busy machine disturbs now and then."""
+        values = self.values(metric)
+        return float(np.median(values)) if values.size else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Summaries and every fold's figures as plain values."""
+        summary = {m: {"mean": self.mean(m), "sd": self.sd(m), "median": self.median(m)} for m in METRICS}
+        test = self.against_best
+        return {
+            "name": self.name,
+            "own": self.own,
+            "place": self.place,
+            "average_rank": self.average_rank,
+            "against_best": None if test is None else asdict(test) | {"significant": test.significant},
+            "error": self.error,
+            "warnings": list(self.warnings),
+            "summary": summary,
+            "folds": [{m: getattr(cell, m) for m in METRICS} | {"error": cell.error} for cell in self.cells],
+            "margin_quantiles": None if self.margin_quantiles is None else list(self.margin_quantiles),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Outcome of `compare`: the models in the order of their places, failed ones last.
+
+    Attributes
+    ----------
+    table : TableSummary
+        What was compared on.
+    models : tuple of ModelResult
+        Best first.
+    folds, repeats, seed, jobs : int
+        The settings.
+    rank_by : {"accuracy", "log_loss"}
+        What the places and the tests are about.
+    versions : dict of str to str
+        Versions of Python and of the libraries whose models took part.
+    notes : tuple of str
+        What the reader should know about the table or the run.
+    """
+
+    table: TableSummary
+    models: tuple[ModelResult, ...]
+    folds: int
+    repeats: int
+    seed: int
+    jobs: int
+    rank_by: RankBy
+    versions: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ranked(self) -> tuple[ModelResult, ...]:
+        """Models that did not fail, best first."""
+        return tuple(model for model in self.models if model.place is not None)
+
+    @property
+    def failed(self) -> tuple[ModelResult, ...]:
+        """Models that failed in a fold."""
+        return tuple(model for model in self.models if model.place is None)
+
+    def __getitem__(self, name: str) -> ModelResult:
+        for model in self.models:
+            if model.name == name:
+                return model
+        raise KeyError(name)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as plain values: what ``json.dumps(..., allow_nan=False)`` takes."""
+        return {
+            "schema": SCHEMA,
+            "table": asdict(self.table),
+            "settings": {
+                "folds": self.folds,
+                "repeats": self.repeats,
+                "seed": self.seed,
+                "jobs": self.jobs,
+                "rank_by": self.rank_by,
+                "level": LEVEL,
+            },
+            "versions": self.versions,
+            "notes": list(self.notes),
+            "models": [model.to_json() for model in self.models],
+        }
+
+
+def default_models() -> list[str]:
+    """Names compared when none are given: this library's learners, then the peers that are installed."""
+    from committee import MODELS
+    from committee.report.peers import installed_peers
+
+    return [name for name in MODELS if name not in BUILDING_BLOCKS] + installed_peers()
+
+
+def candidates(models: Iterable[str] | Mapping[str, Any] | None) -> list[Candidate]:
+    """Turn names, or a mapping from names to estimators, into the candidates of a comparison.
+
+    Raises
+    ------
+    ValueError
+        No model, an unknown name (close ones are listed), a name given twice, or a peer that is not
+        installed.
+    """
+    from committee import MODELS
+    from committee.data.names import hint_of_names
+    from committee.report.peers import PEERS
+
+    if isinstance(models, Mapping):
+        found = [Candidate(name, estimator) for name, estimator in models.items()]
+    else:
+        found = [Candidate(name) for name in (default_models() if models is None else models)]
+    if not found:
+        raise ValueError("models is empty: name at least one model to compare")
+    names = [candidate.name for candidate in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"model {name!r} is named {names.count(name)} times; name it once")
+    for candidate in found:
+        name = candidate.name
+        if candidate.estimator is not None or name in MODELS:
+            continue
+        if name not in PEERS:
+            raise ValueError(f"there is no model {name!r}; {hint_of_names(name, [*MODELS, *PEERS])}")
+        if not PEERS[name].installed:
+            raise ValueError(f"model {name!r} needs the package {PEERS[name].module!r}, which is not installed")
+    return found
+
+
+def compare(
+    frame: Any,
+    y: Any,
+    models: Iterable[str] | Mapping[str, Any] | None = None,
+    *,
+    folds: int = 10,
+    repeats: int = 1,
+    seed: int = 0,
+    jobs: int = 1,
+    rank_by: RankBy = "accuracy",
+    name: str = "table",
+    target: str | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    r"""Compare classifiers on one table: every model on the same stratified folds.
+
+    Every model learns on one thread, from the table to the fitted model. Learners of this library take the
+    frame; all others take the matrix of a `committee.data.frames.TableSchema` learned on the training rows of
+    the fold. So categories seen only in test rows are missing values for everyone, and encoding the table is
+    in everyone's time.
+
+    Parameters
+    ----------
+    frame : DataFrame or array-like of shape (n_samples, n_features)
+        polars, pandas or Arrow table, or a NumPy array.
+    y : Series or array-like of shape (n_samples,)
+        Labels, none missing.
+    models : iterable of str, mapping of str to estimator, or None, default=None
+        Names of `committee.MODELS` and `committee.report.peers.PEERS`, or unfitted classifiers by the name to show.
+        An estimator that has a ``random_state`` of None gets ``seed``. None takes `default_models`.
+    folds : int, default=10
+        Stratified folds; 10 is the field's custom.
+    repeats : int, default=1
+        How often the folds are drawn anew.
+    seed : int, default=0
+        For the folds and every model.
+    jobs : int, default=1
+        Processes. Only times depend on it: more than one let the models disturb each other.
+    rank_by : {"accuracy", "log_loss"}, default="accuracy"
+        What places and tests are about.
+    name : str, default="table"
+        What to call the table.
+    target : str, default=None
+        What to call the labels; the name of ``y`` by default.
+    progress : callable ``(done, total, model)``, default=None
+        Called after every cell (a model on a fold).
+
+    Returns
+    -------
+    Comparison
+        A model that raises in a fold is reported as failed; the others go on.
+
+    Raises
+    ------
+    ValueError
+        Labels missing, fewer than two classes, a class of one row, a numeric target with more than 50
+        distinct values, folds more than any class has rows, unknown models, or settings out of range.
+
+    Warns
+    -----
+    UserWarning
+        A class has fewer rows than ``folds``: some folds test without it.
+
+    Notes
+    -----
+    Each model is tested against the best with the corrected resampled t-test
+    (`committee.report.statistics.corrected_paired_t_test`, test/train ratio :math:`1/(k-1)`), and the p-values are
+    adjusted by Holm's rule. The best is chosen on the same folds, so its lead is a little flattered.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from committee.report.comparison import compare
+    >>> X, y = load_iris(return_X_y=True)
+    >>> result = compare(X, y, {"bayes": GaussianNB(), "stump": DecisionTreeClassifier(max_depth=1)}, folds=5)
+    >>> [(model.name, round(model.mean("accuracy"), 3)) for model in result.models]
+    [('bayes', 0.96), ('stump', 0.667)]
+    >>> result["stump"].against_best.significant
+    True
+    """
+    from committee.data.frames import is_frame
+
+    _check_settings(folds=folds, repeats=repeats, jobs=jobs, rank_by=rank_by)
+    chosen = candidates(models)
+    labels = Labels.read(y, target)
+    table = Table(frame if is_frame(frame) else np.asarray(frame), labels)
+    notes = labels.check_folds(folds)
+    for note in notes:
+        warnings.warn(note, UserWarning, stacklevel=2)
+    splits = stratified_folds(labels.codes, folds, repeats, seed)
+    grid = run_cells(table, chosen, splits, seed=seed, jobs=jobs, progress=progress)
+    results = [_collect(candidate, cells) for candidate, cells in zip(chosen, grid, strict=True)]
+    return Comparison(
+        table=_summarise(table, name),
+        models=tuple(_place(results, rank_by, test_train_ratio=1.0 / (folds - 1))),
+        folds=folds,
+        repeats=repeats,
+        seed=seed,
+        jobs=jobs,
+        rank_by=rank_by,
+        versions=_versions(chosen),
+        notes=tuple(notes),
+    )
+
+
+def _check_settings(*, folds: int, repeats: int, jobs: int, rank_by: str) -> None:
+    for parameter, value, least in (("folds", folds, 2), ("repeats", repeats, 1), ("jobs", jobs, 1)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ValueError(f"{parameter} must be an integer of at least {least}; got {value!r}")
+    if rank_by not in ("accuracy", "log_loss"):
+        raise ValueError(f"rank_by must be 'accuracy' or 'log_loss'; got {rank_by!r}")
+
+
+def _summarise(table: Table, name: str) -> TableSummary:
+    schema, matrix = table.encoded()
+    counts = np.bincount(table.labels.codes, minlength=table.labels.classes.size)
+    return TableSummary(
+        name=name,
+        target=table.labels.name,
+        rows=matrix.shape[0],
+        columns=matrix.shape[1],
+        categorical=int(np.count_nonzero(schema.categorical)),
+        missing_cells=int(np.count_nonzero(np.isnan(matrix))),
+        classes={str(c): int(k) for c, k in zip(table.labels.classes, counts, strict=True)},
+    )
+
+
+def _collect(candidate: Candidate, cells: list[Cell]) -> ModelResult:
+    failures = [f"fold {i + 1}: {cell.error}" for i, cell in enumerate(cells) if cell.error is not None]
+    raised = dict.fromkeys(text for cell in cells for text in cell.warnings)
+    curves = [cell.margin_quantiles for cell in cells if cell.margin_quantiles is not None]
+    return ModelResult(
+        name=candidate.name,
+        own=candidate.own,
+        cells=tuple(cells),
+        error=failures[0] if failures else None,
+        warnings=tuple(raised),
+        margin_quantiles=tuple(np.mean(curves, axis=0).tolist()) if curves else None,
+    )
+
+
+def _place(results: list[ModelResult], rank_by: RankBy, test_train_ratio: float) -> list[ModelResult]:
+    """Order the models by their mean, and test each against the best."""
+    from dataclasses import replace
+
+    # A model without probabilities has no log loss: it keeps its figures but takes no place by log loss.
+    able = [r for r in results if r.error is None and r.values(rank_by).size == len(r.cells)]
+    rest = [r for r in results if r not in able]
+    if not able:
+        return rest
+    sign = -1.0 if rank_by == "accuracy" else 1.0
+    scores = np.column_stack([sign * r.values(rank_by) for r in able])
+    ranks = average_ranks(scores, higher_is_better=False)
+    # Rounding: two models that are right equally often must differ by zero, not by 1e-17.
+    order = np.lexsort((ranks, np.round(scores.mean(axis=0), 12)))
+    worse = np.round(scores - scores[:, order[:1]], 12)
+    tests = [corrected_paired_t_test(worse[:, j], test_train_ratio) for j in order[1:]]
+    adjusted = holm([test.pvalue for test in tests])
+    against: list[AgainstBest | None] = [None]
+    for test, p in zip(tests, adjusted, strict=True):
+        against.append(AgainstBest(test.difference, test.standard_error, test.pvalue, float(p)))
+    return [
+        replace(able[j], place=i + 1, average_rank=float(ranks[j]), against_best=against[i])
+        for i, j in enumerate(order)
+    ] + rest
+
+
+def _versions(chosen: list[Candidate]) -> dict[str, str]:
+    packages = ["committee", "numpy", "scikit-learn"]
+    packages += sorted({candidate.package for candidate in chosen} - set(packages))
+    found = {"python": platform.python_version()}
+    for package in packages:
+        with suppress(PackageNotFoundError):  # a class of the user's own comes from no distribution
+            found[package] = version(package)
+    return found

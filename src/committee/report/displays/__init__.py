@@ -1,0 +1,1 @@
+"""Pictures: one scikit-learn style Display per file."""

@@ -1,0 +1,121 @@
+"""What a voter that answers at random asks, in a few words for a picture."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.frames import TableSchema
+from committee.voters.oracles import OracleVoters
+from committee.voters.soft_stumps import SoftStumps
+
+_MOST_NAMED = 22
+"""Letters of a column's name."""
+
+_MOST_LISTED, _LEAST_LISTED = 14, 8
+"""Letters of listed categories; one is always listed, and cut to the lesser where missing values are listed too."""
+
+_GAPS = "missing"
+
+
+def voter_words(voters: SoftStumps | OracleVoters, t: int, table: TableSchema) -> str:
+    """When a voter is likely to say +: the condition of a stump, the class of a user's classifier.
+
+    Parameters
+    ----------
+    voters : SoftStumps or OracleVoters
+        Of a graph.
+    t : int
+        Which of them.
+    table : TableSchema
+        Columns and categories that the voters see.
+
+    Returns
+    -------
+    str
+        ``x > c ± s`` stands for q(x) = Phi((x - c) / s).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.data.frames import TableSchema
+    >>> from committee.report.displays.voter_words import voter_words
+    >>> from committee.voters.soft_stumps import SoftStumps
+    >>> table = TableSchema(("width", "colour"), (None, ("blue", "green", "grey", "red")))
+    >>> words = np.array([0b1011], np.uint32)
+    >>> stumps = SoftStumps.of([(0, 1.6, 0.2, True, 0.5, None), (1, 0.0, 0.0, True, 1.0, words)], n_features=2)
+    >>> voter_words(stumps, 0, table), voter_words(stumps, 1, table)
+    ('width > 1.6 ± 0.2', 'colour ≠ grey or missing')
+    """
+    if isinstance(voters, OracleVoters):
+        return type(voters.voters[t]).__name__
+    j, gaps_are_plus = int(voters.feature[t]), float(voters.missing[t]) == 1.0
+    name = _cut(table.column(j), _MOST_NAMED)
+    c = float(voters.threshold[t])
+    words = voters.category_bits[int(voters.category_offset[t]) : int(voters.category_offset[t + 1])]
+    if len(words):
+        return _categories(name, words, [str(word) for word in table.categories[j] or ()], gaps_are_plus)
+    if np.isinf(c):
+        says = (c < 0.0) == bool(voters.ascending[t])  # alike of all numbers
+        if says == gaps_are_plus:
+            return "always +" if says else "always −"  # noqa: RUF001
+        return f"{name} {_GAPS}" if gaps_are_plus else f"{name} not {_GAPS}"
+    s = float(voters.softness[t])
+    told = f"{name} {'>' if voters.ascending[t] else '<='} {_number(c)}" + (f" ± {_number(s, 2)}" if s else "")
+    return f"{told} or {_GAPS}" if gaps_are_plus else told
+
+
+def in_two_lines(words: str, letters: int) -> list[str]:
+    """At most two lines of at most so many letters; the second begins with the comparison, where there is one.
+
+    Parameters
+    ----------
+    words : str
+        As `voter_words` gives them.
+    letters : int
+        Letters of a line.
+
+    Examples
+    --------
+    >>> from committee.report.displays.voter_words import in_two_lines
+    >>> in_two_lines("mean concave points > 0.05 ± 0.01", 20)
+    ['mean concave points', '> 0.05 ± 0.01']
+    """
+    if len(words) <= letters:
+        return [words]
+    lines = re.split(r" (?=(?:[<>=≠]|<=|in) )", words, maxsplit=1)
+    if len(lines) == 1:
+        lines = textwrap.wrap(words, letters)
+    return [_cut(line if i == 0 else " ".join(lines[1:]), letters) for i, line in enumerate(lines[:2])]
+
+
+def _categories(name: str, words: NDArray[np.uint32], known: list[str], gaps: bool) -> str:
+    """The categories of +, or the others where they are one, as many as there is room for."""
+    end = f" or {_GAPS}" if gaps else ""
+    bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")[: len(known)]
+    inside = [word for word, bit in zip(known, bits, strict=False) if bit]
+    outside = [word for word in known if word not in inside]
+    if len(inside) == 1:
+        return f"{name} = {_cut(inside[0], _MOST_LISTED)}{end}"
+    if len(outside) == 1:
+        return f"{name} ≠ {_cut(outside[0], _MOST_LISTED)}{end}"
+    last = [_GAPS] if gaps else []
+    listed, room = 0, _MOST_LISTED - len(", ".join(["", *last]))
+    while listed < len(inside) and (listed == 0 or len(inside[listed]) + 2 <= room):
+        room -= len(inside[listed]) + 2
+        listed += 1
+    more = [f"+{len(inside) - listed}"] if listed < len(inside) else []
+    most = _MOST_LISTED if not gaps else _LEAST_LISTED
+    return f"{name} in {{{', '.join([_cut(word, most) for word in inside[:listed]] + more + last)}}}"
+
+
+def _number(value: float, digits: int = 4) -> str:
+    """So many digits, but neither exponents nor fractions where the whole part has as many."""
+    return f"{value:.0f}" if 10.0 ** (digits - 1) <= abs(value) < 1e6 else f"{value:.{digits}g}"
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"

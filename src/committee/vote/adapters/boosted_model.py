@@ -1,0 +1,67 @@
+"""What a model of boosted trees from another library says, whichever library it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.frames import TableSchema
+from committee.vote.adapters.linked_trees import LinkedTrees
+from committee.voters.forest import Forest
+from committee.voters.rounds import Rounds
+
+F64 = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedModel:
+    """Trees with leaf scores, the scores they add to, and where these start.
+
+    Parameters
+    ----------
+    trees : LinkedTrees
+        All trees that count.
+    score : intp array (T,)
+        The score that each tree adds to; as many trees for one as for another.
+    intercept : float64 array (D,)
+        Where the scores start. D = 1: the log-odds of the second of two classes (over `sigmoid`); else one score for
+        each class.
+    table : TableSchema
+        The columns.
+    one_vs_rest : bool, default=False
+        The scores answer "this class or another", each its own question.
+    sigmoid : float, default=1.0
+        What a score is multiplied by before it is a log-odds.
+    averaged : bool, default=False
+        The scores are means over the rounds, not sums.
+
+    Examples
+    --------
+    ``xgboost_model(booster).voters`` are the trees of a booster of XGBoost.
+    """
+
+    trees: LinkedTrees
+    score: Index
+    intercept: F64
+    table: TableSchema
+    one_vs_rest: bool = False
+    sigmoid: float = 1.0
+    averaged: bool = False
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes K."""
+        return max(2, len(self.intercept))
+
+    @property
+    def voters(self) -> Forest | Rounds:
+        """A voter for each tree; with several scores one for each round, which has a tree for every score."""
+        D = len(self.intercept)
+        # the t-th trees of all scores are a round, in whatever order they are stored
+        rounds = np.argsort(self.score, kind="stable").reshape(D, -1).T
+        trees = replace(self.trees, root=self.trees.root[rounds.ravel()])
+        forest = trees.forest(n_classes=2 if D == 1 else 1, n_categories=self.table.n_categories)
+        return forest if D == 1 else Rounds(forest, D)

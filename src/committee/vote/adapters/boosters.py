@@ -1,0 +1,123 @@
+"""Committees of the trees that XGBoost and LightGBM boosted, which are read as data: neither is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from committee.vote.adapters.boosted_model import BoostedModel
+from committee.vote.adapters.lightgbm_model import lightgbm_model
+from committee.vote.adapters.xgboost_model import xgboost_model
+from committee.vote.committee import Committee
+from committee.vote.links.probability import Link, Logistic, Softmax
+
+
+def is_booster(estimator: Any) -> bool:
+    """Whether an object, or a class that it inherits from, is of XGBoost or LightGBM; told by the name of its module.
+
+    Examples
+    --------
+    >>> from committee.vote.adapters.boosters import is_booster
+    >>> is_booster(3)
+    False
+    """
+    return _package(estimator) is not None
+
+
+def committee_of_booster(estimator: Any) -> Committee:
+    """The committee of a fitted booster's trees; see `Committee.from_estimator`.
+
+    Each tree is a voter with a leaf score and weight 1 (1/T where the scores are means); with several scores, each
+    round is, as in our own gradient boosting. Scores are sums in float64, where XGBoost adds in float32.
+
+    Parameters
+    ----------
+    estimator : XGBClassifier, LGBMClassifier, or the Booster of either
+        Fitted on classes. A bare booster's classes are 0, ..., K - 1.
+
+    Returns
+    -------
+    Committee
+        An intercept has the starting scores. Probabilities are the original's, but for LightGBM's one-vs-rest
+        ("multiclassova"), which here sum to one.
+
+    Raises
+    ------
+    NotFittedError
+        If `estimator` is not fitted.
+    TypeError
+        If it is no classifier.
+    ValueError
+        If it is not of trees with one number in a leaf, or has an objective of other things than classes; naming the
+        setting.
+
+    Examples
+    --------
+    ``committee_of_booster(XGBClassifier().fit(X, y))``
+    """
+    package = _package(estimator)
+    model, classes = BOOSTERS[str(package)](estimator)
+    classes = np.arange(model.n_classes) if classes is None else classes
+    if len(classes) != model.n_classes:
+        raise ValueError(
+            f"estimator knows {len(classes)} classes, and its trees are for {model.n_classes}; train it on as many."
+        )
+    voters = model.voters
+    weights = np.full(len(voters), 1.0 / len(voters) if model.averaged else 1.0)
+    intercept = model.intercept if model.intercept.any() else None
+    return Committee(voters, weights, classes, _link(model), model.table, intercept)
+
+
+def _link(model: BoostedModel) -> Link:
+    if len(model.intercept) > 1 and model.one_vs_rest:
+        return Logistic(scale=model.sigmoid)
+    return Softmax(scale=model.sigmoid if len(model.intercept) == 1 else 1.0)
+
+
+Read = tuple[BoostedModel, NDArray[Any] | None]
+
+
+def _xgboost(estimator: Any) -> Read:
+    kind = _kind(estimator, "XGBClassifier")
+    if kind == "Booster":
+        return xgboost_model(estimator.save_raw("json")), None
+    check_is_fitted(estimator)
+    missing = estimator.missing
+    if missing is not None and not np.isnan(missing):
+        raise ValueError(
+            f"estimator has missing={missing!r}; here NaN alone is missing. Put NaN where {missing!r} is, and give "
+            "estimator.get_booster()."
+        )
+    booster = estimator.get_booster()
+    best = booster.attr("best_iteration")  # what early stopping left, and all that the classifier predicts with
+    return xgboost_model(booster.save_raw("json"), None if best is None else int(best) + 1), estimator.classes_
+
+
+def _lightgbm(estimator: Any) -> Read:
+    if _kind(estimator, "LGBMClassifier") == "Booster":
+        return lightgbm_model(estimator.model_to_string()), None
+    check_is_fitted(estimator)
+    return lightgbm_model(estimator.booster_.model_to_string()), estimator.classes_
+
+
+BOOSTERS: dict[str, Callable[[Any], Read]] = {"xgboost": _xgboost, "lightgbm": _lightgbm}
+"""How each library's boosters are read, by the name of its package."""
+
+
+def _package(estimator: Any) -> str | None:
+    packages = (base.__module__.partition(".")[0] for base in type(estimator).__mro__)
+    return next((name for name in packages if name in BOOSTERS), None)
+
+
+def _kind(estimator: Any, classifier: str) -> str:
+    names = {base.__name__ for base in type(estimator).__mro__}
+    found = next((name for name in (classifier, "Booster") if name in names), None)
+    if found is None:
+        raise TypeError(
+            f"estimator is a {type(estimator).__name__}; of its library, {classifier} and Booster are read."
+        )
+    return found

@@ -1,0 +1,194 @@
+"""The committees inside other ensembles: one function per kind, and what they have in common."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_regressor
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    RandomForestClassifier,
+    VotingClassifier,
+)
+from sklearn.utils.validation import check_is_fitted
+
+from committee.data.frames import TableSchema
+from committee.vote.adapters.boosters import committee_of_booster, is_booster
+from committee.vote.adapters.sklearn_trees import are_trees, forest_of_trees
+from committee.vote.committee import Committee
+from committee.vote.links.probability import Link, Share, Softmax
+from committee.voters.estimators import EstimatorVoters
+
+
+@dataclass(frozen=True)
+class _Members:
+    """What an ensemble says about its vote."""
+
+    estimators: Sequence[Any]
+    labels: NDArray[Any]
+    """What the members call the classes, in the ensemble's order."""
+    weights: NDArray[np.float64]
+    link: Link
+    soft: bool
+    features: Sequence[NDArray[np.intp]] | None = None
+    as_array: bool = True
+
+
+def committee_of(estimator: Any) -> Committee:
+    """The committee inside a fitted classifier; see `Committee.from_estimator`.
+
+    Scores are sums with the ensemble's own weights, added in its own order, and mean shares are compared
+    after the division, as in the originals: so even ties between classes are decided alike. (An original that
+    adds in threads, in any order, may differ from itself there.) scikit-learn's AdaBoost is the exception:
+    its scores have -1/(K-1) where a tally has 0, and rounding may part what is a tie here.
+
+    Parameters
+    ----------
+    estimator : fitted classifier
+        One of `ADAPTERS`, of `committee.vote.adapters.boosters`, or a learner of this library.
+
+    Returns
+    -------
+    Committee
+        Class shares are kept as K columns, also for two classes.
+
+    Raises
+    ------
+    NotFittedError
+        If `estimator` is not fitted.
+    TypeError
+        If it is no classifier, or of a kind without an adapter.
+    ValueError
+        If it predicts several outputs, or its weights are negative.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import ExtraTreesClassifier
+    >>> from committee.vote.adapters.scikit_learn import committee_of
+    >>> X, y = load_iris(return_X_y=True)
+    >>> committee_of(ExtraTreesClassifier(n_estimators=5).fit(X, y)).n_voters
+    5
+    """
+    if not isinstance(estimator, type) and is_booster(estimator):
+        return committee_of_booster(estimator)
+    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+        raise TypeError(f"estimator is {estimator!r}; it must be a fitted classifier.")
+    if is_regressor(estimator):
+        raise TypeError(f"estimator is the regressor {estimator!r}; only classifiers cast votes for classes.")
+    adapter = next((found for kind, found in ADAPTERS.items() if isinstance(estimator, kind)), None)
+    if adapter is None:
+        return _own(estimator)
+    check_is_fitted(estimator)
+    n_outputs = getattr(estimator, "n_outputs_", 1)
+    if n_outputs != 1:
+        raise ValueError(
+            f"estimator predicts {n_outputs} outputs; a committee votes on one. Fit one ensemble per output."
+        )
+    return _assemble(estimator, adapter(estimator))
+
+
+def _own(estimator: Any) -> Committee:
+    """A learner of this library, or nothing that is known."""
+    if type(estimator).__module__.partition(".")[0] == "committee":
+        check_is_fitted(estimator)
+    committee = getattr(estimator, "committee_", None)
+    if not isinstance(committee, Committee):
+        known = ", ".join(kind.__name__ for kind in ADAPTERS)
+        raise TypeError(
+            f"estimator is a {type(estimator).__name__}, for which there is no adapter. Known are {known}, "
+            "XGBClassifier, LGBMClassifier and this library's learners; any fitted classifiers can vote as "
+            "EstimatorVoters."
+        )
+    return committee
+
+
+def _assemble(estimator: Any, members: _Members) -> Committee:
+    names = getattr(estimator, "feature_names_in_", None)
+    names = None if names is None else tuple(map(str, names))
+    # a vote of pipelines over text has no columns to count
+    n_features: int | None = getattr(estimator, "n_features_in_", None)
+    classes = estimator.classes_
+    if n_features is not None and are_trees(members.estimators):
+        forest = forest_of_trees(
+            members.estimators,
+            n_features=n_features,
+            classes=members.labels,
+            soft=members.soft,
+            features=members.features,
+        )
+        table = TableSchema(names, (None,) * n_features)
+        return Committee(forest, members.weights, classes, members.link, table)
+    voters = EstimatorVoters(
+        members.estimators,
+        members.labels,
+        soft=members.soft,
+        features=members.features,
+        as_array=members.as_array,
+        names=names,
+        n_features=n_features,
+    )
+    return Committee(voters, members.weights, classes, members.link)
+
+
+def _forest(estimator: RandomForestClassifier | ExtraTreesClassifier) -> _Members:
+    """Mean of the trees' class shares. The weights are 1, not 1/T: sums of unrounded shares."""
+    trees = estimator.estimators_
+    return _Members(trees, np.arange(len(estimator.classes_)), np.ones(len(trees)), Share(), soft=True)
+
+
+def _bagging(estimator: BaggingClassifier) -> _Members:
+    """Mean of the members' probabilities, or their majority where they have none."""
+    members, p = estimator.estimators_, estimator.n_features_in_
+    features = [np.asarray(subset) for subset in estimator.estimators_features_]
+    whole = all(np.array_equal(subset, np.arange(p)) for subset in features)
+    soft = [hasattr(member, "predict_proba") for member in members]
+    if any(soft) and not all(soft):
+        raise ValueError("estimator mixes members with and without predict_proba; they cannot vote alike.")
+    return _Members(
+        members,
+        np.arange(len(estimator.classes_)),
+        np.ones(len(members)),
+        Share(),
+        soft=all(soft),
+        features=None if whole else features,
+    )
+
+
+def _adaboost(estimator: AdaBoostClassifier) -> _Members:
+    """SAMME: weighted hard votes; p = softmax(F' / (K - 1)) of F'_k = mean vote with -1/(K-1) for "not k".
+
+    In terms of the tally F over the total weight W, F'_k = (K F_k / W - 1) / (K - 1), so that p is the
+    softmax of K / (K - 1)^2 times F / W.
+    """
+    K, members = len(estimator.classes_), estimator.estimators_
+    link = Softmax(scale=K / max(1, K - 1) ** 2, normalized=True)
+    # room is made for all rounds, of which fewer may have been needed
+    return _Members(members, estimator.classes_, estimator.estimator_weights_[: len(members)], link, soft=False)
+
+
+def _voting(estimator: VotingClassifier) -> _Members:
+    """Weighted hard votes or mean probabilities of members that were fitted on encoded labels."""
+    members = estimator.estimators_
+    weights = np.ones(len(members))
+    if estimator.weights is not None:
+        pairs = zip(estimator.estimators, estimator.weights, strict=True)
+        counted = [weight for (_, member), weight in pairs if not isinstance(member, str)]  # not "drop"
+        weights = np.asarray(counted, dtype=np.float64)
+    labels = np.arange(len(estimator.classes_))
+    # members get what the caller passes: a data frame stays one
+    return _Members(members, labels, weights, Share(), soft=estimator.voting == "soft", as_array=False)
+
+
+ADAPTERS: dict[type, Callable[[Any], _Members]] = {
+    RandomForestClassifier: _forest,
+    ExtraTreesClassifier: _forest,
+    BaggingClassifier: _bagging,
+    AdaBoostClassifier: _adaboost,
+    VotingClassifier: _voting,
+}
+"""How each kind of ensemble votes; a further one is one more function and one more line."""

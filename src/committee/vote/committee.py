@@ -1,0 +1,485 @@
+"""The vote: voters, their weights, and everything that follows from the two."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import column_or_1d
+
+from committee.vote.links.probability import Link, Share, elected
+from committee.vote.weighted_votes import Scores, WeightedVotes
+from committee.voters.protocol import VoterIndex, Voters
+
+if TYPE_CHECKING:
+    from committee.data.frames import TableSchema
+
+_BLOCK = 1 << 22
+"""Votes held at a time while they are brought into their final form."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Committee(WeightedVotes):
+    """T voters h_t with weights w_t, and the vote they cast.
+
+    The score is the weighted sum of the votes,
+
+        F(x) = F_0 + sum_t w_t h_t(x),
+
+    with F_0 = 0 where there is no intercept.
+
+    A label voter names one class (a one in that class's column of the tally, zeros elsewhere) or abstains
+    (zeros); a score voter gives a number per class, or one signed number for two classes. The (first) largest
+    score elects its class. With two classes F is signed, second minus first, and F > 0 elects the second.
+
+    A committee is immutable and knows nothing of how it was trained: everything that can be asked about a
+    vote - margins, probabilities, pruning, new weights - works alike for every learner whose ``committee_``
+    this is, and for other libraries' ensembles through `from_estimator`.
+
+    Parameters
+    ----------
+    voters : Voters
+        T voters: a `Forest`, `Rounds` or `EstimatorVoters`.
+    weights : array-like (T,)
+        Weight of each voter, finite. Negative ones are allowed except with the share link. If all are zero,
+        F is zero everywhere: the first class is elected, all probabilities are equal and all margins zero.
+    classes : array-like (K,)
+        The labels that the voters' class indices stand for; all different.
+    link : Link
+        From scores to probabilities: `Softmax`, `Logistic`, `Probit` or `Share`. Whatever the link, the elected
+        class has the (first) largest probability. `Share` compares means, so scores of the same mean are tied.
+    table : TableSchema, default=None
+        How a user's table becomes the voters' matrix. None: a `Forest` takes numeric arrays, coded as in
+        training, and `EstimatorVoters` take whatever their members take.
+    intercept : array-like (D,), default=None
+        F_0, one finite number per column of the tally: one per class, or one alone for two classes. In margins it
+        counts as a voter of weight 1 that says the same of every row. None: no such voter.
+
+    Raises
+    ------
+    ValueError
+        If there is no voter, the weights are not T finite numbers, the classes are not different or not as
+        many as the voters know, the intercept is not D finite numbers or the link is one that averages votes, or the
+        share link meets negative weights or leaves that are no shares.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from committee.vote.committee import Committee
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(n_estimators=20, random_state=0).fit(X, y)
+    >>> committee = Committee.from_estimator(forest)
+    >>> committee
+    Committee(20 voters, 3 classes, share link)
+    >>> bool((committee.predict(X) == forest.predict(X)).all())
+    True
+    """
+
+    voters: Voters
+    weights: NDArray[np.float64]
+    classes: NDArray[Any]
+    link: Link
+    table: "TableSchema | None" = None
+    intercept: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        self._check_parts()
+        classes = np.array(self.classes)
+        if classes.ndim != 1 or not len(classes) or len(set(classes.tolist())) < len(classes):
+            raise ValueError(f"classes is {classes!r}; it must be a vector of different labels.")
+        if self.voters.n_classes != len(classes):
+            raise ValueError(
+                f"classes has {len(classes)} labels; the voters choose from {self.voters.n_classes} classes."
+            )
+        classes.flags.writeable = False
+        object.__setattr__(self, "classes", classes)
+        self.link.check_votes(self.voters, self.weights)
+        if self.intercept is not None and (isinstance(self.link, Share) or getattr(self.link, "normalized", False)):
+            raise ValueError(
+                f"intercept is no vote to average, as {self.link} does; use another link, or no intercept."
+            )
+
+    @classmethod
+    def from_estimator(cls, estimator: Any) -> "Committee":
+        """The committee inside a fitted classifier, which stays as it is.
+
+        Parameters
+        ----------
+        estimator : fitted classifier
+            scikit-learn's ``RandomForestClassifier``, ``ExtraTreesClassifier``, ``BaggingClassifier``,
+            ``AdaBoostClassifier`` or ``VotingClassifier``, XGBoost's ``XGBClassifier``, LightGBM's
+            ``LGBMClassifier`` or either's ``Booster``, or any learner of this library. Ensembles whose members
+            are all decision trees become native ones: a `Forest`, or `Rounds` of several scores.
+
+        Returns
+        -------
+        Committee
+            With the predictions of the original, and its probabilities (scikit-learn's hard
+            ``VotingClassifier`` has none; the committee gives vote shares). Boosters add in float32 what is
+            added in float64 here.
+
+        Raises
+        ------
+        NotFittedError
+            If `estimator` is not fitted.
+        TypeError
+            If it is no classifier, or none of the above.
+        ValueError
+            If it predicts several outputs, or is a booster of anything but trees that vote for classes.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sklearn.ensemble import AdaBoostClassifier
+        >>> from committee.vote.committee import Committee
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> committee = Committee.from_estimator(AdaBoostClassifier(n_estimators=10).fit(X, y))
+        >>> committee.n_voters, committee.n_nodes
+        (10, 30)
+        """
+        from committee.vote.adapters.scikit_learn import committee_of  # it imports this module
+
+        return committee_of(estimator)
+
+    # -- size ---------------------------------------------------------------------------------------------
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes K."""
+        return len(self.classes)
+
+    def __repr__(self) -> str:
+        return f"Committee({self.n_voters} voters, {self.n_classes} classes, {self.link.name} link)"
+
+    # -- the vote -----------------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any, *, n_threads: int = 1) -> Scores:
+        """Scores F(x) = F_0 + sum_t w_t h_t(x).
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows to vote on.
+        n_threads : int, default=1
+            Ceiling on the number of threads; the result does not depend on it.
+
+        Returns
+        -------
+        float64 array
+            Two classes: ``(n,)``, positive for the second class. Otherwise ``(n, K)``.
+
+        Raises
+        ------
+        ValueError
+            If `X` does not have the columns that the voters were trained on.
+
+        Examples
+        --------
+        ``committee.decision_function(X)`` is ``committee.votes(X) @ committee.weights`` for two classes, and the
+        intercept if there is one.
+        """
+        return self._signed(self._tally(self._prepare(X), n_threads))
+
+    def predict(self, X: Any, *, n_threads: int = 1) -> NDArray[Any]:
+        """Elected class of each row: the largest score, the first one on ties.
+
+        Parameters
+        ----------
+        X, n_threads
+            As for `decision_function`, which also says what is raised.
+
+        Returns
+        -------
+        array (n,)
+            Labels out of `classes`.
+
+        Examples
+        --------
+        ``(committee.predict(X) == y).mean()`` is the accuracy.
+        """
+        return self._elect(self.decision_function(X, n_threads=n_threads))
+
+    def predict_proba(self, X: Any, *, n_threads: int = 1) -> Scores:
+        """Class probabilities, by the committee's link.
+
+        Parameters
+        ----------
+        X, n_threads
+            As for `decision_function`, which also says what is raised.
+
+        Returns
+        -------
+        float64 array (n, K)
+            Rows sum to one. The first largest entry of a row is the class that `predict` gives.
+
+        Examples
+        --------
+        ``committee.predict_proba(X).max(axis=1)`` is how sure the committee is.
+        """
+        tally = self._tally(self._prepare(X), n_threads)
+        return self._probability(tally, self._total(self.weights))
+
+    def votes(self, X: Any, *, n_threads: int = 1) -> NDArray[np.int8] | NDArray[np.int16] | Scores:
+        """The vote matrix H: what each voter says about each row; the intercept is none of them.
+
+        Parameters
+        ----------
+        X, n_threads
+            As for `decision_function`, which also says what is raised.
+
+        Returns
+        -------
+        array
+            Two classes: ``(n, T)``, int8 in {-1, 0, +1} for label voters (0 abstains), signed float64 for
+            score voters (second class minus first), so that F = F_0 + H w. More classes: int16 ``(n, T)`` class
+            indices (-1 abstains) for label voters, float64 ``(n, T, K)`` for score voters.
+
+        Examples
+        --------
+        ``(committee.votes(X) == 0).mean(axis=0)`` is how often each voter abstains (two classes).
+        """
+        data = self._prepare(X)
+        if self.n_classes != 2:
+            return self.voters.votes(data, n_threads)
+        # the first voter tells the number of rows; the next blocks are as large as memory should allow
+        first = _sign_votes(self.voters[:1].votes(data, n_threads))
+        H = np.empty((len(first), self.n_voters), dtype=first.dtype)
+        H[:, :1] = first
+        step = max(1, _BLOCK // max(1, len(first)))
+        for start in range(1, self.n_voters, step):
+            block = self.voters[start : start + step].votes(data, n_threads)
+            H[:, start : start + step] = _sign_votes(block)
+        return H
+
+    def margins(self, X: Any, y: ArrayLike, *, n_threads: int = 1) -> Scores:
+        """Normalised margin of each row: how clearly the vote is right (positive) or wrong (negative).
+
+        With y = +1 for the second of two classes and -1 for the first,
+
+            m_i = y_i F(x_i) / sum_t |w_t| s_t,
+
+        and with more classes m_i = (F_y - max_{k != y} F_k) / sum_t |w_t| s_t [1]_. The spread s_t is 1 for a
+        label voter, and for a score voter the most that one of its votes can favour a class over another; an
+        abstaining voter counts in the sum, and so does an intercept, as a voter of weight 1: by its own spread,
+        |F_0| or max_k F_0k - min_k F_0k. Outside ties a row is right if and only if its margin is positive.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows to vote on.
+        y : array-like (n,)
+            Their true labels, all out of `classes`.
+        n_threads : int, default=1
+            Ceiling on the number of threads; the result does not depend on it.
+
+        Returns
+        -------
+        float64 array (n,)
+            Within [-1, 1]; 0 if no voter has any weight or spread.
+
+        Raises
+        ------
+        ValueError
+            If `X` does not have the columns that the voters were trained on, `y` has another number of rows
+            or labels that the committee does not know.
+
+        References
+        ----------
+        .. [1] R. Schapire, Y. Freund, P. Bartlett, W. S. Lee (1998). Boosting the margin: a new explanation
+           for the effectiveness of voting methods. Annals of Statistics 26(5).
+
+        Examples
+        --------
+        ``np.mean(committee.margins(X, y) <= 0.1)`` is the share of rows with a margin of at most 0.1.
+        """
+        truth = self._class_index(y)
+        F = self._signed(self._tally(self._prepare(X), n_threads))
+        if len(F) != len(truth):
+            raise ValueError(f"y has {len(truth)} labels; X has {len(F)} rows.")
+        if F.ndim == 1:
+            ahead = np.where(truth == 1, F, -F)
+        elif self.n_classes == 1:
+            ahead = F[:, 0]
+        else:
+            ahead = lead(F, truth)
+        total = float(np.abs(self.weights) @ self.voters.spread) + self._intercept_spread
+        # F and the total are sums in different orders, so their quotient may pass 1 by a rounding
+        return np.clip(ahead / total, -1.0, 1.0) if total > 0 else np.zeros(len(ahead))
+
+    # -- one voter after the other ------------------------------------------------------------------------
+
+    def staged_decision_function(self, X: Any, *, n_threads: int = 1) -> Iterator[Scores]:
+        """Scores of the first 1, 2, ..., T voters; each voter is asked once.
+
+        Parameters
+        ----------
+        X, n_threads
+            As for `decision_function`, which also says what is raised.
+
+        Yields
+        ------
+        float64 array
+            As `decision_function`; the last one is its result.
+
+        Examples
+        --------
+        ``list(committee.staged_decision_function(X))[-1]`` is ``committee.decision_function(X)``.
+        """
+        return (self._signed(tally) for tally, _ in self._stages(self._prepare(X), n_threads))
+
+    def staged_predict(self, X: Any, *, n_threads: int = 1) -> Iterator[NDArray[Any]]:
+        """Classes elected by the first 1, 2, ..., T voters; each voter is asked once.
+
+        Parameters
+        ----------
+        X, n_threads
+            As for `decision_function`, which also says what is raised.
+
+        Yields
+        ------
+        array (n,)
+            As `predict`; the last one is its result.
+
+        Examples
+        --------
+        ``[(p == y).mean() for p in committee.staged_predict(X)]`` is the accuracy as voters are added.
+        """
+        return map(self._elect, self.staged_decision_function(X, n_threads=n_threads))
+
+    def staged_predict_proba(self, X: Any, *, n_threads: int = 1) -> Iterator[Scores]:
+        """Class probabilities by the first 1, 2, ..., T voters; each voter is asked once.
+
+        Parameters
+        ----------
+        X, n_threads
+            As for `decision_function`, which also says what is raised.
+
+        Yields
+        ------
+        float64 array (n, K)
+            As `predict_proba`; the last one is its result.
+
+        Examples
+        --------
+        ``[log_loss(y, p) for p in committee.staged_predict_proba(X)]`` is the log loss as voters are added.
+        """
+        return (self._probability(*stage) for stage in self._stages(self._prepare(X), n_threads))
+
+    # -- another vote of the same voters ------------------------------------------------------------------
+
+    def select(self, indices: VoterIndex, weights: ArrayLike | None = None, *, link: Link | None = None) -> "Committee":
+        """A committee of some of the voters, or of all with other weights; the intercept stays.
+
+        Parameters
+        ----------
+        indices : int, slice, index array or mask (T,)
+            The voters to keep, in this order.
+        weights : array-like, default=None
+            Their weights; None keeps the present ones.
+        link : Link, default=None
+            Another link, as when new weights are negative and the present link is `Share`; None keeps it.
+
+        Returns
+        -------
+        Committee
+
+        Raises
+        ------
+        ValueError
+            If no voter is left, or `weights` is not one per voter kept.
+
+        Examples
+        --------
+        ``committee.select(slice(10))`` are the first ten voters;
+        ``committee.select(slice(None), new_weights)`` is the same committee re-weighted.
+        """
+        chosen = self._chosen(indices)
+        return Committee(
+            self.voters[chosen],
+            self.weights[chosen] if weights is None else np.asarray(weights, dtype=np.float64),
+            self.classes,
+            self.link if link is None else link,
+            self.table,
+            self.intercept,
+        )
+
+    # -- the steps ----------------------------------------------------------------------------------------
+
+    def _settle(self, tally: Scores, total: float) -> Scores:
+        return self.link.settle(tally, total) if self.voters.kind == "score" else tally
+
+    @property
+    def _intercept_spread(self) -> float:
+        """The most that the intercept can change a margin."""
+        if self.intercept is None:
+            return 0.0
+        return float(abs(self.intercept[0]) if len(self.intercept) == 1 else np.ptp(self.intercept))
+
+    def _signed(self, tally: Scores) -> Scores:
+        """F of a tally: signed for two classes."""
+        if self.n_classes != 2:
+            return tally
+        signed: Scores = tally[:, 0] if tally.shape[1] == 1 else tally[:, 1] - tally[:, 0]
+        return signed
+
+    def _elect(self, F: Scores) -> NDArray[Any]:
+        return self.classes[elected(F) if self.n_classes > 1 else np.zeros(len(F), dtype=np.intp)]
+
+    def _probability(self, tally: Scores, total: float) -> Scores:
+        if self.n_classes == 1:  # a single column would be read as the signed score of two classes
+            return np.ones((len(tally), 1))
+        return self.link.probability(tally, total if self.voters.kind == "score" else None)
+
+    def _class_index(self, y: ArrayLike) -> NDArray[np.intp]:
+        try:
+            distinct, inverse = np.unique(column_or_1d(y), return_inverse=True)
+        except TypeError as error:  # labels of types that cannot be compared
+            raise ValueError(f"y mixes labels of different types ({error}); use one type.") from error
+        place = {label: k for k, label in enumerate(self.classes.tolist())}
+        index = np.array([place.get(label, -1) for label in distinct.tolist()], dtype=np.intp)
+        if unknown := [label for label in distinct.tolist() if label not in place]:
+            raise ValueError(
+                f"y has labels that the committee does not know: {unknown[:5]}; its classes are "
+                f"{self.classes.tolist()}."
+            )
+        return index[inverse]
+
+
+def lead(F: Scores, truth: NDArray[np.intp]) -> Scores:
+    """How far the right class is ahead of the best other one.
+
+    Parameters
+    ----------
+    F : float64 array (n, K)
+        Scores, of two classes at least.
+    truth : intp array (n,)
+        Class numbers.
+
+    Returns
+    -------
+    float64 array (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.vote.committee import lead
+    >>> lead(np.array([[3.0, 1.0, 2.0]]), np.array([0])).tolist()
+    [1.0]
+    """
+    rows = np.arange(len(F))
+    rivals = F.copy()
+    rivals[rows, truth] = -np.inf
+    ahead: Scores = F[rows, truth] - rivals.max(axis=1)
+    return ahead
+
+
+def _sign_votes(H: NDArray[Any]) -> NDArray[np.int8] | Scores:
+    """Votes between two classes as signed numbers, positive for the second."""
+    if H.ndim == 3:
+        signed: Scores = H[:, :, 0] if H.shape[2] == 1 else H[:, :, 1] - H[:, :, 0]
+        return signed
+    # class 0, class 1, and at the end what index -1 finds: no vote
+    labels: NDArray[np.int8] = np.array([-1, 1, 0], dtype=np.int8)[H]
+    return labels

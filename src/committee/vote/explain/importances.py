@@ -1,0 +1,162 @@
+"""How much each feature did for a model tree: its share of the fall of the training risk.
+
+The risk of a tree is the mean over its training rows, in the weights it was trained with, of the link's loss
+-ln P(y | score), summed over the outputs. A node without a model can do no better than a constant score, whose risk is
+the entropy h of its class shares (for each output: h(p) = -p ln p - (1 - p) ln(1 - p), p the share of its class). So
+
+    h(root) - risk(tree) = sum over splits [h(node) - h(children)]  +  sum over leaves [h(leaf) - risk(leaf)]
+
+in which every term, with its node's weight, is a number of nats, none of them negative once a leaf's boosting is
+better than the best constant. A split's term belongs to the feature it splits on. A leaf's term is divided as the
+variance of its linear score F = a + sum_c b_c d_c is: column c accounts for b_c Cov(d_c, F), and these add up to
+Var(F). A feature whose sum comes out below zero, which only cancels others, counts as zero.
+
+Everything needed for it is known while the tree is fitted; it costs one pass over the rows of the leaves.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr
+
+from committee.data.design import Design
+from committee.voters.model_forest import ModelForest
+from committee.voters.training_record import LeafRows
+
+if TYPE_CHECKING:
+    from committee._core import GrownTree
+
+F64 = NDArray[np.float64]
+
+
+def class_entropy(sums: F64, n_outputs: int) -> F64:
+    """Least risk of a constant score at nodes with these class weights, for every output: ``(nodes, O)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.vote.explain.importances import class_entropy
+    >>> class_entropy(np.array([[1.0, 1.0], [3.0, 0.0]]), 1).round(4)
+    array([[0.6931],
+           [0.    ]])
+    """
+    share = sums / sums.sum(axis=1, keepdims=True)
+    if n_outputs == 1:
+        share = share[:, 1:2]
+    h: F64 = entr(share) + entr(1.0 - share)
+    return h
+
+
+def split_falls(tree: GrownTree, n_features: int, n_outputs: int) -> F64:
+    """Fall of the risk by the splits on each feature, ``(p,)``; the root's weight is 1."""
+    weight = tree.sums.sum(axis=1)
+    h = weight / weight[0] * class_entropy(tree.sums, n_outputs).sum(axis=1)
+    split = np.flatnonzero(tree.feature >= 0)
+    left = tree.left[split]
+    # rounding may leave a split that gains nothing below zero
+    fall = np.maximum(h[split] - h[left] - h[left + 1], 0.0)
+    by_feature: F64 = np.bincount(tree.feature[split], weights=fall, minlength=n_features).astype(np.float64)
+    return by_feature
+
+
+def leaf_falls(leaves: LeafRows, w: F64, scores: F64, coefficient: F64, fall: F64) -> F64:
+    """Divide what the leaves' linear scores gained among their design columns.
+
+    Parameters
+    ----------
+    leaves : LeafRows
+        Training rows by leaf.
+    w : float64 array (m,)
+        Their weights.
+    scores : float64 array (m, O)
+        Their scores.
+    coefficient : float64 array (L, O, q)
+    fall : float64 array (L, O)
+        Entropy less risk of every leaf and output.
+
+    Returns
+    -------
+    float64 array (q,)
+    """
+    mean = leaves.sums(w[:, None] * scores) / leaves.sums(w)[:, None]
+    apart = w[:, None] * (scores - leaves.spread_out(mean))
+    part = np.empty_like(coefficient)
+    for leaf, (begin, end) in enumerate(zip(leaves.start[:-1].tolist(), leaves.start[1:].tolist(), strict=True)):
+        # einsum sums in the same order whatever the threads, which BLAS does not promise
+        np.einsum("io,iq->oq", apart[begin:end], leaves.D[begin:end], out=part[leaf])
+    part *= coefficient
+    variance = part.sum(axis=2)
+    worth = np.divide(fall, variance, out=np.zeros_like(fall), where=variance > 0.0)
+    earned: F64 = np.einsum("lo,loq->q", worth, part)
+    return earned
+
+
+def risk_falls(
+    tree: GrownTree, design: Design, leaves: LeafRows, w: F64, scores: F64, coefficient: F64, risk: F64
+) -> F64:
+    """Fall of a tree's mean training risk by feature, in nats.
+
+    Parameters
+    ----------
+    tree : GrownTree
+        As grown; its `sums` are class weights.
+    design : Design
+        How design columns belong to features.
+    leaves : LeafRows
+        Training rows by leaf, leaves by node number.
+    w, scores : float64 arrays (m,), (m, O)
+        Weights that the tree was grown and boosted with, and scores, of these rows.
+    coefficient : float64 array (L, O, q)
+        Of the leaves' scores.
+    risk : float64 array (L, O)
+        Mean risk of the leaves after boosting.
+
+    Returns
+    -------
+    float64 array (p,)
+    """
+    sums, n_outputs, p = tree.sums[tree.feature < 0], risk.shape[1], len(design.fill)
+    weight = sums.sum(axis=1, keepdims=True) / tree.sums[0].sum()
+    # boosting that was stopped before it beat the best constant has gained nothing
+    fall = weight * np.maximum(class_entropy(sums, n_outputs) - risk, 0.0)
+    earned = leaf_falls(leaves, w, scores, coefficient, fall)
+    return split_falls(tree, p, n_outputs) + np.bincount(design.source, weights=earned, minlength=p)
+
+
+def feature_importances(voters: ModelForest, weights: F64) -> F64:
+    """Share of each feature in the fall of the trees' training risk.
+
+    Parameters
+    ----------
+    voters : ModelForest
+        With its training record.
+    weights : float64 array (T,)
+        How much each voter counts (its absolute value is used).
+
+    Returns
+    -------
+    float64 array (p,)
+        Sums to one; all zeros when nothing lowered the risk.
+
+    Raises
+    ------
+    AttributeError
+        If the voters have no training record; `hasattr` is then false, as scikit-learn expects.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from committee import ProbitModelTreeClassifier
+    >>> tree = ProbitModelTreeClassifier().fit(*load_iris(return_X_y=True))
+    >>> tree.feature_importances_.argmax() in (2, 3)  # the petals
+    True
+    """
+    if voters.record is None:
+        raise AttributeError("feature_importances_ needs the record of the training rows, which these trees lack.")
+    fall = voters.record.risk_fall
+    earned: F64 = np.maximum(np.repeat(np.abs(weights), voters.trees_per_voter) @ fall, 0.0)
+    total = earned.sum()
+    return earned / total if total > 0.0 else np.zeros(len(earned))

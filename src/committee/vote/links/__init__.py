@@ -1,0 +1,1 @@
+"""Links: from scores to probabilities, and to numbers."""

@@ -1,0 +1,440 @@
+"""The margins of a vote as a distribution: where they lie, and what its single voters have to do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from committee.vote.committee import Committee, lead
+from committee.vote.votes_in_turn import VotesInTurn
+
+F64 = NDArray[np.float64]
+
+_SHOWN_QUANTILES = (0.05, 0.25, 0.5, 0.75)
+_SHOWN_THETAS = (0.0, 0.1, 0.25, 0.5)
+_ROUNDING = 1e-12
+"""By how much a sum of row weights may fall short of the share that it is."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MarginDistribution:
+    """Margins of a vote on some rows, and how its voters do on their own.
+
+    A row's margin m_i is that of `Committee.margins`: how far the vote for its class is ahead of that for the strongest
+    other class, in [-1, 1]. With row weights p_i that sum to one,
+
+        nu(theta) = sum_i p_i [m_i <= theta]
+
+    is the cumulative curve, and mean, variance and second moment are those of this distribution.
+
+    The Gibbs quantities speak of voters that are drawn by their weight, rho_t = |w_t| s_t / sum_u |w_u| s_u with s_t
+    the spread. Voter t alone has a margin s_it on row i, in units of its spread: for a label voter +1 right, -1 wrong,
+    0 where it abstains. It errs to the degree l_it = (1 - s_it) / 2. With g_i = sum_t rho_t s_it and
+    W_i = sum_t rho_t l_it = (1 - g_i) / 2,
+
+        Gibbs risk    = sum_i p_i W_i                 a drawn voter errs,
+        joint error   = sum_i p_i W_i^2               two drawn voters both err,
+        disagreement  = sum_i p_i 2 W_i (1 - W_i)     just one of the two does,
+
+    so that Gibbs risk = joint error + disagreement / 2 [1]_ [2]_. For **two classes** g_i = m_i, hence
+
+        mean = 1 - 2 Gibbs risk,    second moment = 1 - 2 disagreement.
+
+    For **more classes** g_i <= m_i, as those who are wrong need not agree: mean >= 1 - 2 Gibbs risk. Two voters that
+    name two different wrong classes do not disagree here: both err. For any number of classes error <= 2 Gibbs risk
+    and error <= 4 joint error, as a row that the vote gets wrong has W_i >= 1/2.
+
+    Parameters
+    ----------
+    margins : array-like (n,)
+        m_i, in [-1, 1].
+    row_weight : array-like (n,), default=None
+        Weights of the rows, not negative; kept summing to one. Rows of weight 0 are left out. None: all the same.
+    voter_margins : array-like (n,), default=None
+        g_i, the mean margin of the voters on their own. None: not known, and neither are the Gibbs quantities.
+    wrong : bool array-like (n,), default=None
+        Rows that the vote gets wrong: it settles what a margin of 0, a tie, is. None: those of margin 0 or less.
+    rows : array-like of int (n,), default=None
+        Numbers of the rows, where some have been left out. None: 0, 1, 2, ...
+
+    Raises
+    ------
+    ValueError
+        If there is no row, a number is out of its range, or there is not one for each row.
+
+    References
+    ----------
+    .. [1] P. Germain, A. Lacasse, F. Laviolette, M. Marchand, J.-F. Roy (2015). Risk bounds for the majority vote:
+       from a PAC-Bayesian analysis to a learning algorithm. Journal of Machine Learning Research 16. (Two classes.)
+    .. [2] A. Masegosa, S. Lorenzen, C. Igel, Y. Seldin (2020). Second order PAC-Bayesian bounds for the weighted
+       majority vote. NeurIPS 33. (Its tandem loss is the joint error, for any number of classes.)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from committee import AdaBoostClassifier
+    >>> from committee.vote.margin_distribution import MarginDistribution
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> margins = MarginDistribution.of(AdaBoostClassifier(50).fit(X, y), X, y)
+    >>> abs(margins.mean - (1 - 2 * margins.gibbs_risk)) < 1e-12
+    True
+    >>> margins.error <= margins.nu(0.0) <= margins.nu(0.1)
+    True
+    """
+
+    margins: F64
+    row_weight: F64 = None  # type: ignore[assignment]
+    voter_margins: F64 | None = None
+    wrong: NDArray[np.bool_] = None  # type: ignore[assignment]
+    rows: NDArray[np.intp] = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        m = _within_one("margins", self.margins)
+        n = len(m)
+        weight = _row_weight(self.row_weight, n)
+        alone = None if self.voter_margins is None else _within_one("voter_margins", self.voter_margins)
+        wrong = m <= 0.0 if self.wrong is None else np.asarray(self.wrong, dtype=bool)
+        rows = np.arange(n) if self.rows is None else np.asarray(self.rows, dtype=np.intp)
+        for name, given in (("voter_margins", alone), ("wrong", wrong), ("rows", rows)):
+            if given is not None and given.shape != (n,):
+                raise ValueError(f"{name} has shape {given.shape}; there are {n} margins, give one for each.")
+        counts = weight > 0.0
+        kept: dict[str, NDArray[Any] | None] = {
+            "margins": m[counts],
+            "row_weight": weight[counts] / weight.sum(),
+            "voter_margins": None if alone is None else alone[counts],
+            "wrong": wrong[counts],
+            "rows": rows[counts],
+        }
+        for name, values in kept.items():
+            if values is not None:
+                values.flags.writeable = False
+            object.__setattr__(self, name, values)
+
+    # --- where they come from ----------------------------------------------------------------------------------------
+
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        asked: ArrayLike | None = None,
+        n_threads: int = 1,
+    ) -> MarginDistribution:
+        """Margins of a vote on rows whose classes are known.
+
+        Parameters
+        ----------
+        model : fitted classifier or Committee
+            A learner of this library, or what `Committee.from_estimator` takes.
+        X : table or array-like (n, p)
+            The rows, as the classifier takes them.
+        y : array-like (n,)
+            Their classes.
+        sample_weight : array-like (n,), default=None
+            Their weights; None counts all the same.
+        asked : bool array-like (n, T), default=None
+            Which voters are asked about which rows, as those that have not seen them: m_i and g_i are over these alone.
+            Rows that nobody is asked about are left out. None: all voters about all rows.
+        n_threads : int, default=1
+            Ceiling on the number of threads.
+
+        Returns
+        -------
+        MarginDistribution
+            A vote of more than two classes asks its voters one by one for g_i, which takes longer than its margins.
+
+        Raises
+        ------
+        TypeError
+            If `model` is no classifier whose voters are known.
+        NotFittedError
+            If it is not fitted.
+        ValueError
+            If `y`, `sample_weight` or `asked` do not fit the rows, or `y` holds a class that the vote does not know.
+        """
+        committee = model if isinstance(model, Committee) else Committee.from_estimator(model)
+        named = model._named(X) if hasattr(model, "_named") else X  # a learner here checks names, and lists
+        truth = committee._class_index(y)
+        weight = _row_weight(sample_weight, len(truth))
+        if asked is not None:
+            mask = np.asarray(asked)
+            if mask.dtype != np.bool_ or mask.shape != (len(truth), committee.n_voters):
+                raise ValueError(
+                    f"asked is a {mask.dtype} array of shape {mask.shape}; give a boolean one of {len(truth)} rows and "
+                    f"{committee.n_voters} voters."
+                )
+            if not (mask.any(axis=1) & (weight > 0.0)).any():
+                raise ValueError("asked holds no True in a row that has weight: no voter is asked about any row.")
+            vote = VotesInTurn.of(committee, named, truth, mask, n_threads)
+            margins, wrong = vote.margins, vote.elected != truth
+            return cls(margins, weight * mask.any(axis=1), vote.voter_margins, wrong)
+        margins = committee.margins(named, y, n_threads=n_threads)
+        alone = margins
+        if committee.n_classes > 2:
+            alone = VotesInTurn.of(committee, named, truth, None, n_threads).voter_margins
+        wrong = margins < 0.0
+        if (margins == 0.0).any():  # the vote knows whom a tie elects
+            wrong = committee._class_index(committee.predict(named, n_threads=n_threads)) != truth
+        return cls(margins, weight, alone, wrong)
+
+    @classmethod
+    def out_of_bag(cls, model: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> MarginDistribution:
+        """Margins on the training rows, each voted on by those voters alone that were not trained on it.
+
+        The vote is the one that the classifier remembers from its fit, ``oob_decision_function_``: shares, without
+        weights. Rows that all voters have seen are left out; `rows` are the numbers of the others.
+
+        Parameters
+        ----------
+        model : fitted classifier
+            With ``oob_decision_function_``: forests, `SubaggingClassifier`, `SBPMTClassifier`, and scikit-learn's
+            forests and bagging, if they were given ``oob_score=True``.
+        y : array-like (n,)
+            The labels that it was trained on, in the same order.
+        sample_weight : array-like (n,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        MarginDistribution
+            Of more than two classes without Gibbs quantities, which shares do not tell; `of` with ``asked`` tells them.
+
+        Raises
+        ------
+        ValueError
+            If the classifier remembers no such vote, or `y` are not the labels that it was trained on.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from committee import RandomForestClassifier
+        >>> from committee.vote.margin_distribution import MarginDistribution
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> forest = RandomForestClassifier(oob_score=True, random_state=0).fit(X, y)
+        >>> margins = MarginDistribution.out_of_bag(forest, y)
+        >>> abs(margins.error - (1 - forest.oob_score_)) < 1e-12
+        True
+        """
+        kind = type(model).__name__
+        share = getattr(model, "oob_decision_function_", None)
+        if share is None:
+            raise ValueError(
+                f"model is a {kind} that remembers no out-of-bag vote; fit it with oob_score=True where it has that "
+                "parameter, or take rows that it was not trained on: MarginDistribution.of(model, X, y)."
+            )
+        labels = np.asarray(y)
+        if labels.shape != share.shape[:1]:
+            raise ValueError(f"y has shape {labels.shape}; the {kind} was trained on {len(share)} rows.")
+        classes = np.asarray(model.classes_)
+        truth = np.argmax(labels[:, None] == classes, axis=1)
+        if (classes[truth] != labels).any():
+            unknown = labels[classes[truth] != labels][0]
+            raise ValueError(f"y holds {unknown!r}, which is no class of the {kind}: {classes.tolist()}.")
+        judged = np.isfinite(share).all(axis=1) & share.any(axis=1)
+        if not judged.any():
+            raise ValueError(
+                f"Every voter of the {kind} saw all rows; fit it with bootstrap, or on a share of the rows."
+            )
+        weight = np.where(judged, _row_weight(sample_weight, len(labels)), 0.0)
+        votes = np.where(judged[:, None], share, 0.0)
+        margins = np.clip(lead(votes, truth), -1.0, 1.0)
+        return cls(margins, weight, margins if len(classes) == 2 else None, np.argmax(votes, axis=1) != truth)
+
+    # --- the margins of the vote -------------------------------------------------------------------------------------
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that count."""
+        return len(self.margins)
+
+    @property
+    def mean(self) -> float:
+        """Mean margin."""
+        return float(self.row_weight @ self.margins)
+
+    @property
+    def minimum(self) -> float:
+        """Smallest margin."""
+        return float(self.margins.min())
+
+    @property
+    def second_moment(self) -> float:
+        """Mean square of the margins."""
+        return float(self.row_weight @ self.margins**2)
+
+    @property
+    def variance(self) -> float:
+        """Mean squared distance from the mean."""
+        return float(self.row_weight @ (self.margins - self.mean) ** 2)
+
+    @property
+    def error(self) -> float:
+        """Share of the rows that the vote gets wrong."""
+        return float(self.row_weight @ self.wrong)
+
+    @overload
+    def nu(self, theta: float) -> float: ...
+    @overload
+    def nu(self, theta: NDArray[Any] | list[float]) -> F64: ...
+    def nu(self, theta: Any) -> Any:
+        """Share of the rows whose margin is theta or less.
+
+        Parameters
+        ----------
+        theta : float or array-like
+
+        Returns
+        -------
+        float or float64 array
+            As `theta`.
+
+        Examples
+        --------
+        >>> MarginDistribution([-0.5, 0.1, 0.1, 1.0]).nu([-1.0, 0.1, 1.0]).tolist()
+        [0.0, 0.75, 1.0]
+        """
+        values, share = self.curve()
+        below = np.searchsorted(values, np.asarray(theta, dtype=np.float64), side="right")
+        found = np.concatenate([[0.0], share])[below]
+        return float(found) if np.ndim(theta) == 0 else found
+
+    @overload
+    def quantile(self, q: float) -> float: ...
+    @overload
+    def quantile(self, q: NDArray[Any] | list[float]) -> F64: ...
+    def quantile(self, q: Any) -> Any:
+        """Smallest margin theta with nu(theta) >= q, a margin of some row.
+
+        Parameters
+        ----------
+        q : float or array-like
+            Shares of the rows, in [0, 1].
+
+        Returns
+        -------
+        float or float64 array
+            As `q`.
+
+        Raises
+        ------
+        ValueError
+            If `q` is outside [0, 1].
+
+        Examples
+        --------
+        >>> margins = MarginDistribution([-0.5, 0.1, 0.2, 1.0])
+        >>> margins.quantile(0.5), margins.quantile(0.51)
+        (0.1, 0.2)
+        """
+        shares = np.asarray(q, dtype=np.float64)
+        if not ((shares >= 0.0) & (shares <= 1.0)).all():
+            raise ValueError(f"q is {q!r}; quantiles are for shares between 0 and 1.")
+        values, share = self.curve()
+        found = values[np.searchsorted(share, shares - _ROUNDING, side="left")]
+        return float(found) if np.ndim(q) == 0 else found
+
+    def curve(self) -> tuple[F64, F64]:
+        """The cumulative curve, where it steps.
+
+        Returns
+        -------
+        theta : float64 array (d,)
+            The distinct margins, rising.
+        share : float64 array (d,)
+            nu(theta); the last is 1.
+
+        Examples
+        --------
+        >>> [part.tolist() for part in MarginDistribution([0.5, 1.0, 0.5, -0.5]).curve()]
+        [[-0.5, 0.5, 1.0], [0.25, 0.75, 1.0]]
+        """
+        return self._curve
+
+    @cached_property
+    def _curve(self) -> tuple[F64, F64]:
+        order = np.argsort(self.margins, kind="stable")
+        values = self.margins[order]
+        share = np.cumsum(self.row_weight[order])
+        last = np.flatnonzero(np.append(values[1:] != values[:-1], True))
+        steps = np.minimum(share[last], 1.0)
+        steps[-1] = 1.0
+        return values[last], steps
+
+    # --- the voters on their own -------------------------------------------------------------------------------------
+
+    @property
+    def gibbs_risk(self) -> float:
+        """Mean error of a voter that is drawn by its weight."""
+        return float(self.row_weight @ self._gibbs)
+
+    @property
+    def joint_error(self) -> float:
+        """Share of the rows on which two drawn voters both err."""
+        return float(self.row_weight @ self._gibbs**2)
+
+    @property
+    def disagreement(self) -> float:
+        """Share of the rows on which just one of two drawn voters errs."""
+        return float(self.row_weight @ (2.0 * self._gibbs * (1.0 - self._gibbs)))
+
+    @property
+    def _gibbs(self) -> F64:
+        """W of every row."""
+        if self.voter_margins is None:
+            raise ValueError(
+                "The margins of the voters on their own are not known here; MarginDistribution.of(model, X, y) asks "
+                "for them, out of bag with asked=..., and margins of two classes are their own voter_margins."
+            )
+        return 0.5 * (1.0 - self.voter_margins)
+
+    # --- in words ----------------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        lines = [f"Margins of {self.n_rows:,} row{'s' * (self.n_rows != 1)}", *self._lines()]
+        return "\n".join(lines)
+
+    def _lines(self) -> Iterator[str]:
+        def row(name: str, *values: str) -> str:
+            return f"  {name:<19}" + "".join(f"{value:>9}" for value in values)
+
+        yield row("mean", f"{self.mean:.3f}")
+        yield row("standard deviation", f"{self.variance**0.5:.3f}")
+        yield row("smallest", f"{self.minimum:.3f}")
+        yield row("quantiles", *(f"{q:.0%}" for q in _SHOWN_QUANTILES))
+        yield row("", *(f"{self.quantile(q):.3f}" for q in _SHOWN_QUANTILES))
+        yield row("at or below", *(f"{theta:g}" for theta in _SHOWN_THETAS))
+        yield row("", *(f"{self.nu(theta):.1%}" for theta in _SHOWN_THETAS))
+        yield row("error of the vote", f"{self.error:.1%}")
+        if self.voter_margins is not None:
+            yield row("of a drawn voter", f"{self.gibbs_risk:.1%}") + "   (Gibbs risk)"
+            yield row("two drawn: one errs", f"{self.disagreement:.1%}") + "   (disagreement)"
+            yield row("two drawn: both", f"{self.joint_error:.1%}") + "   (joint error)"
+
+
+def _within_one(name: str, given: ArrayLike) -> F64:
+    values = np.array(given, dtype=np.float64)
+    if values.ndim != 1 or not values.size:
+        raise ValueError(f"{name} has shape {values.shape}; give a number for each row, of one row at least.")
+    bad = ~(np.abs(values) <= 1.0 + 1e-9)
+    if bad.any():
+        at = int(bad.argmax())
+        raise ValueError(f"{name}[{at}] is {values[at]}; margins are numbers in [-1, 1].")
+    return np.clip(values, -1.0, 1.0)
+
+
+def _row_weight(given: ArrayLike | None, n: int) -> F64:
+    weight = np.ones(n) if given is None else np.asarray(given, dtype=np.float64)
+    if weight.shape != (n,):
+        raise ValueError(f"The weights of the rows have shape {weight.shape}; there are {n} rows.")
+    if not np.isfinite(weight).all() or (weight < 0.0).any() or not weight.any():
+        raise ValueError("The weights of the rows must be finite and not negative, and one of them above zero.")
+    return weight

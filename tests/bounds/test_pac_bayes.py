@@ -1,0 +1,431 @@
+"""First order, tandem, C-bound, binomial, test set: equal to their definitions, monotone, and they hold."""
+
+from math import exp, log, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from committee.bounds import (
+    VoterLosses,
+    binomial,
+    c_bound_pac_bayes,
+    first_order,
+    held_out_errors,
+    tandem,
+    tandem_weights,
+)
+from committee.objectives.pac_bayes import Complexity, kl_below, kl_inverse
+from tests.oracles import certificates as oracle
+
+seeds = st.integers(0, 2**32 - 1)
+BOUNDS = {
+    "first order": first_order,
+    "tandem": tandem,
+    "C-bound, separate": lambda *a, **k: c_bound_pac_bayes(*a, form="separate", **k),
+    "C-bound, joint": c_bound_pac_bayes,
+    "binomial": binomial,
+}
+
+
+def random_losses(seed, n=60, T=5, *, oob=False, soft=False, error=0.2):
+    rng = np.random.default_rng(seed)
+    common = rng.random((n, 1)) < 0.5 * error
+    wrong = common | (rng.random((n, T)) < 0.7 * error)
+    least = np.where(wrong, -1, 1).astype(np.int8)
+    least[rng.random((n, T)) < 0.05] = 0
+    if soft:
+        least = least * rng.random((n, T))
+    unseen = rng.random((n, T)) < 0.6 if oob else None
+    return VoterLosses(least, unseen, rng.dirichlet(np.ones(T)))
+
+
+# --- losses ----------------------------------------------------------------------------------------------------------
+
+
+@given(seeds, st.booleans(), st.booleans())
+@settings(max_examples=25)
+def test_losses_are_those_of_loops_over_rows_and_pairs(seed, oob, soft):
+    losses = random_losses(seed, 12, 4, oob=oob, soft=soft)
+    naive = oracle.losses(losses.least.astype(float), losses.unseen)
+    for ours, theirs in zip(
+        (losses.risk, losses.rows, losses.tandem, losses.disagreement, losses.pair_rows), naive, strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, atol=1e-12)
+
+
+@given(seeds, st.booleans())
+def test_the_moments_of_the_gibbs_loss(seed, soft):
+    """E W = rho' r, E W^2 = rho' E rho, and r = e + d / 2."""
+    losses = random_losses(seed, soft=soft)
+    rho, W = losses.weights, losses.gibbs()
+    assert W.mean() == pytest.approx(rho @ losses.risk)
+    assert (W**2).mean() == pytest.approx(rho @ losses.tandem @ rho)
+    assert rho @ losses.risk == pytest.approx(rho @ (losses.tandem + losses.disagreement / 2) @ rho)
+
+
+# --- what is shared --------------------------------------------------------------------------------------------------
+
+
+@given(st.floats(0.0, 1.0), st.floats(1e-6, 5.0))
+def test_the_lower_inverse_of_kl_is_brentqs(q, c):
+    assert float(kl_below(q, c)) == pytest.approx(oracle.kl_below(q, c), abs=1e-9)
+    assert float(Complexity(c, 10.0, 0.0, 0.0).above(q)) == pytest.approx(oracle.kl_above(q, c), abs=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 13, 30, 80])
+def test_moments_of_kl_are_at_most_what_the_proofs_need(n):
+    """Maurer's 2 sqrt n, and 2 sqrt n + n of three outcomes, for all n."""
+    for p in (0.01, 0.2, 0.5):
+        assert oracle.moment_of_kl(n, (p, 1 - p)) <= 2 * sqrt(n) + 1e-9
+        assert oracle.moment_of_kl(n, (p, 0.7 * (1 - p), 0.3 * (1 - p))) <= 2 * sqrt(n) + n + 1e-9
+
+
+def test_complexity_of_equal_rows_is_seegers():
+    q = np.array([0.7, 0.2, 0.1])
+    divergence = float(q @ np.log(3 * q))
+    found = Complexity.of(q, [50, 50, 50], log(3), 0.05)
+    assert found.c == pytest.approx((divergence + log(2 * sqrt(50) / 0.05)) / 50)
+    assert found.divergence == pytest.approx(divergence) and found.rows == pytest.approx(50)
+
+
+@given(seeds)
+@settings(max_examples=25)
+def test_complexity_of_unequal_rows_follows_from_the_change_of_measure(seed):
+    """sum q_h kl_h <= c for the worst kl_h: those for which sum_h pi_h exp(n_h kl_h) / xi(n_h) = 1 / delta."""
+    rng = np.random.default_rng(seed)
+    H, delta = 6, 0.05
+    q, n = rng.dirichlet(np.ones(H)), rng.integers(5, 60, size=H).astype(float)
+    found = Complexity.of(q, n, log(H), delta)
+    share = rng.dirichlet(np.ones(H), size=200)
+    kl = np.log(np.maximum(share * H / delta * 2 * np.sqrt(n), 1e-300)) / n
+    assert (kl @ q).max() <= found.c + 1e-9
+    tilted = found.rows * q / n  # the share for which it is reached
+    kl = np.log(tilted * H / delta * 2 * np.sqrt(n)) / n
+    assert q @ kl == pytest.approx(found.c)
+
+
+def test_losses_without_a_row_are_taken_for_one():
+    losses = VoterLosses(np.ones((4, 2), dtype=np.int8), np.array([[1, 0]] * 4, dtype=bool), np.array([0.5, 0.5]))
+    found = Complexity.of(losses.weights, losses.rows, log(2), 0.05)
+    assert found.unknown == 0.5 and found.above(0.0) > 0.5 and found.below(1.0) <= 0.5
+    assert first_order(losses).value > 1.0 and tandem(losses).value > 3.0 and c_bound_pac_bayes(losses).value == 1.0
+    none = VoterLosses(losses.least, np.zeros((4, 2), dtype=bool), losses.weights)
+    assert first_order(none).value == 2.0 and tandem(none).value == 4.0
+    assert c_bound_pac_bayes(none, form="separate").value == 1.0
+    np.testing.assert_array_equal(tandem_weights(none), [0.5, 0.5])
+
+
+# --- the formulas ----------------------------------------------------------------------------------------------------
+
+
+@given(seeds, st.floats(0.01, 0.5), st.booleans())
+@settings(max_examples=25)
+def test_first_order_and_tandem_are_kl_bounds(seed, delta, soft):
+    losses = random_losses(seed, soft=soft)
+    rho = losses.weights
+    divergence = float(rho @ np.log(5 * rho))
+    one = oracle.seeger(float(rho @ losses.risk), divergence, 60, delta)
+    two = oracle.seeger(float(rho @ losses.tandem @ rho), 2 * divergence, 60, delta)
+    assert first_order(losses, delta=delta).value == pytest.approx(2 * one, abs=1e-8)
+    assert tandem(losses, delta=delta).value == pytest.approx(4 * two, abs=1e-8)
+    r = oracle.seeger(float(rho @ losses.risk), divergence, 60, delta / 2)
+    d = oracle.kl_below(float(rho @ losses.disagreement @ rho), (2 * divergence + log(4 * sqrt(60) / delta)) / 60)
+    separate = 1.0 if r >= 0.5 else max(0.0, 1 - (1 - 2 * r) ** 2 / (1 - 2 * d))
+    assert c_bound_pac_bayes(losses, delta=delta, form="separate").value == pytest.approx(separate, abs=1e-7)
+
+
+@pytest.mark.parametrize(("error", "n"), [(0.1, 300), (0.3, 1000), (0.05, 4000)])
+def test_the_joint_c_bound_is_the_worst_on_a_fine_grid(error, n):
+    losses = random_losses(0, n, error=error)
+    rho = losses.weights
+    e, d = float(rho @ losses.tandem @ rho), float(rho @ losses.disagreement @ rho)
+    bound = c_bound_pac_bayes(losses)
+    c = (2 * float(rho @ np.log(5 * rho)) + log((2 * sqrt(n) + n) / 0.05)) / n
+    assert bound.terms["complexity"] == pytest.approx(c)
+    worst = oracle.worst_c_bound(e, d, c)
+    assert worst - 1e-9 <= bound.value <= worst + 0.01 and bound.value < 1.0
+    x, y = bound.terms["worst_gibbs"] - bound.terms["worst_disagreement"] / 2, bound.terms["worst_disagreement"]
+    assert oracle.kl_outcomes((e, d, 1 - e - d), (x, y, 1 - x - y)) == pytest.approx(c, abs=1e-6)
+
+
+def test_voters_that_are_never_or_always_apart():
+    never = VoterLosses(np.where(np.arange(400)[:, None] < 20, -1, 1) * np.ones((1, 3)), None, np.full(3, 1 / 3))
+    assert c_bound_pac_bayes(never).terms["disagreement"] == 0.0 and c_bound_pac_bayes(never).value < 1.0
+    apart = VoterLosses(np.tile([1, -1], (400, 1)), None, np.full(2, 0.5))
+    assert c_bound_pac_bayes(apart).value == 1.0 and c_bound_pac_bayes(apart, form="separate").value == 1.0
+
+
+def test_the_binomial_bound_is_that_of_drawn_votes():
+    losses = random_losses(1, 200)
+    W, divergence = losses.gibbs(), float(losses.weights @ np.log(5 * losses.weights))
+    for N in (1, 5, 21):
+        bound = binomial(losses, n_drawn=N)
+        mean = oracle.drawn_vote(W, N)
+        assert bound.terms["tail"] == pytest.approx(mean)
+        assert bound.value == pytest.approx(2 * oracle.seeger(mean, N * divergence, 200, 0.05), abs=1e-8)
+    assert binomial(losses, n_drawn=1).value == pytest.approx(first_order(losses).value)
+    assert binomial(losses).value == pytest.approx(
+        min(binomial(losses, delta=0.05 / 10, n_drawn=N).value for N in (1, 3, 5, 11, 21, 51, 101, 201, 501, 1001))
+    )
+    with pytest.raises(ValueError, match="n_drawn is 4; give an odd number"):
+        binomial(losses, n_drawn=4)
+
+
+def test_the_test_set_bound_is_the_inverse_of_the_binomial_tail():
+    for wrong in (0, 7, 100):
+        losses = VoterLosses(np.where(np.arange(100)[:, None] < wrong, -1, 1), None, np.ones(1))
+        value = held_out_errors(losses).value
+        assert value == 1.0 if wrong == 100 else binom.cdf(wrong, 100, value) == pytest.approx(0.05)
+    assert held_out_errors(VoterLosses(np.ones((100, 1)), None, np.ones(1))).value == pytest.approx(
+        1 - 0.05 ** (1 / 100)
+    )
+    ties = VoterLosses(np.tile([1, -1, 0], (50, 1)), None, np.full(3, 1 / 3))
+    assert held_out_errors(ties).terms["wrong"] == 50
+
+
+def test_reference_values():
+    """1,000 rows, 20 voters that err on every twentieth row each, never two on the same."""
+    least = np.ones((1000, 20))
+    least[np.arange(1000), np.arange(1000) % 20] = -1
+    losses = VoterLosses(least, None, np.full(20, 0.05))
+    c = log(2 * sqrt(1000) / 0.05) / 1000
+    assert first_order(losses).value == pytest.approx(2 * oracle.kl_above(0.05, c), abs=1e-9)
+    assert first_order(losses).value == pytest.approx(0.160777, abs=1e-6)
+    assert tandem(losses).value == pytest.approx(4 * oracle.kl_above(0.0025, c), abs=1e-9)
+    assert held_out_errors(losses).value == pytest.approx(1 - 0.05 ** (1 / 1000))
+
+
+# --- what never rises ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+@given(seed=seeds, times=st.integers(2, 30), delta=st.floats(0.001, 0.3), factor=st.floats(1.0, 3.0))
+@settings(max_examples=25, deadline=None)
+def test_more_rows_and_a_larger_risk_of_failure_never_raise_them(name, seed, times, delta, factor):
+    bound, losses = BOUNDS[name], random_losses(seed)
+    value = bound(losses, delta=delta).value
+    more = VoterLosses(np.repeat(losses.least, times, axis=0), None, losses.weights)
+    assert bound(more, delta=delta).value <= value + 1e-7
+    assert bound(losses, delta=delta * factor).value <= value + 1e-7
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+@given(seed=seeds, soft=st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_they_are_never_below_the_share_of_wrong_rows(name, seed, soft):
+    losses = random_losses(seed, soft=soft, error=0.4)
+    assert BOUNDS[name](losses).value >= np.mean(losses.gibbs() >= 0.5) - 1e-9
+
+
+@given(seeds)
+@settings(max_examples=25, deadline=None)
+def test_a_prior_with_opposites_costs_ln_two_for_each_voter(seed):
+    losses = random_losses(seed)
+    turned = VoterLosses(losses.least, None, losses.weights, turned=True)
+    for bound in (first_order, tandem):
+        assert bound(turned).value > bound(losses).value
+    assert first_order(turned).terms["divergence"] == pytest.approx(first_order(losses).terms["divergence"] + log(2))
+
+
+# --- what they bound -------------------------------------------------------------------------------------------------
+
+KINDS, VOTERS, DRAWS = 24, 6, 1000
+
+
+def population(seed):
+    """Rows of 24 kinds, how likely each is, and what six voters say of each."""
+    rng = np.random.default_rng(seed)
+    least = np.where(rng.random((KINDS, 1)) < 0.15, -1, 1) * np.where(rng.random((KINDS, VOTERS)) < 0.2, -1, 1)
+    return rng, rng.dirichlet(np.ones(KINDS)), least
+
+
+def truth(rho, chance, least):
+    """Error of the vote, and the two means that the bounds are about."""
+    W = (1 - least @ rho) / 2
+    return chance @ (W >= 0.5), chance @ W, chance @ W**2
+
+
+class Draws:
+    """What each sample estimates and may be off by; the inverses of kl are then taken of all samples at once."""
+
+    def __init__(self, delta):
+        self.delta, self.each = delta, []
+
+    def add(self, losses, true):
+        rho, pairs = losses.weights, np.outer(losses.weights, losses.weights)
+        prior, two = losses.ln_prior, 2 * losses.ln_prior
+        r = (rho @ losses.risk, pairs.ravel() @ losses.tandem.ravel(), pairs.ravel() @ losses.disagreement.ravel())
+        c = [
+            Complexity.of(rho, losses.rows, prior, self.delta).c,
+            Complexity.of(rho, losses.rows, prior, self.delta / 2).c,
+            Complexity.of(pairs, losses.pair_rows, two, self.delta).c,
+            Complexity.of(pairs, losses.pair_rows, two, self.delta / 2).c,
+            Complexity.of(pairs, losses.pair_rows, two, self.delta, three_outcomes=True).c,
+        ]
+        self.each.append((*r, *c, *true))
+
+    def failed(self):
+        """How often each is below the truth: the vote's error, and the means that the bounds are about."""
+        r, e, d, c, c_half, c_pair, c_pair_half, c_three, error, gibbs, pair = np.array(self.each).T
+        most, both = kl_inverse(r, c), kl_inverse(e, c_pair)
+        worst, apart = np.minimum(kl_inverse(r, c_half), 0.5), kl_below(d, c_pair_half)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            separate = np.where(worst < 0.5, 1 - (1 - 2 * worst) ** 2 / (1 - 2 * apart), 1.0)
+            true = (pair, 2 * (gibbs - pair), 1 - 2 * gibbs + pair)
+            three = sum(np.where(q > 0, q * np.log(q / p), 0.0) for q, p in zip((e, d, 1 - e - d), true, strict=True))
+        self.values = {"first order": 2 * most, "tandem": 4 * both, "C-bound, separate": np.maximum(separate, 0.0)}
+        shares = {name: np.mean(error > value) for name, value in self.values.items()}
+        # the joint C-bound is the worst of all moments that are possible: it holds where the true ones are
+        assert np.isfinite(list(self.values.values())).all()
+        return shares | {
+            "Gibbs risk": np.mean(gibbs > most),
+            "tandem loss": np.mean(pair > both),
+            "three outcomes": np.mean(three > c_three),
+        }
+
+    def assert_same(self, some):
+        """The functions give what was taken all at once."""
+        for name, values in self.values.items():
+            for losses, value in zip(some, values, strict=False):
+                assert BOUNDS[name](losses, delta=self.delta).value == pytest.approx(value, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_bounds_on_held_out_rows_hold_for_weights_found_by_means_of_them(seed):
+    """1,000 samples of a known distribution; the weights lean to voters that did well on the sample."""
+    rng, chance, least = population(seed)
+    delta = 0.2
+    draws, some, fixed = Draws(delta), [], 0
+    for sample in rng.choice(KINDS, p=chance, size=(DRAWS, 50)):
+        uniform = VoterLosses(least[sample], None, np.full(VOTERS, 1 / VOTERS))
+        fixed += truth(uniform.weights, chance, least)[0] > held_out_errors(uniform, delta).value
+        rho = np.exp(-10 * uniform.risk)
+        losses = VoterLosses(uniform.least, None, rho / rho.sum())
+        draws.add(losses, truth(losses.weights, chance, least))
+        some.append(losses)
+    failed = draws.failed()
+    assert max(failed.values()) <= delta, failed
+    assert (
+        fixed <= delta * DRAWS * 1.15
+    )  # its share of failures is nearly delta itself, and 1,000 draws are off a little
+    draws.assert_same(some[:10])
+    for losses in some[:50]:
+        error = truth(losses.weights, chance, least)[0]
+        assert min(binomial(losses, delta=delta).value, c_bound_pac_bayes(losses, delta=delta).value) >= error
+
+
+def test_the_binomial_bound_holds():
+    rng, chance, least = population(0)
+    delta, N, n = 0.2, 5, 50
+    samples = rng.choice(KINDS, p=chance, size=(DRAWS, n))
+    risk = ((1 - least) / 2)[samples].mean(axis=1)
+    rho = np.exp(-5 * risk)
+    rho /= rho.sum(axis=1, keepdims=True)
+    W = np.clip(rho @ ((1 - least) / 2).T, 0.0, 1.0)  # of every kind of row, for every sample
+    b = binom.sf(N // 2, N, W)
+    true, error = b @ chance, (W >= 0.5) @ chance
+    tail = np.take_along_axis(b, samples, axis=1).mean(axis=1)
+    divergence = (rho * np.log(VOTERS * rho)).sum(axis=1)
+    most = kl_inverse(tail, (N * divergence + log(2 * sqrt(n) / delta)) / n)
+    assert np.mean(true > most) <= delta and np.mean(error > 2 * most) <= delta
+    for k in range(10):
+        losses = VoterLosses(least[samples[k]], None, rho[k])
+        assert binomial(losses, delta=delta, n_drawn=N).value == pytest.approx(2 * most[k], abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_bounds_out_of_bag_hold(seed):
+    """1,000 samples; each voter learns the commoner label of every kind of row in a bootstrap of its own."""
+    rng, chance, _ = population(seed)
+    positive = rng.beta(0.5, 0.5, size=KINDS)  # share of label +1 in each kind
+    n, delta = 100, 0.2
+    draws, some = Draws(delta), []
+    for _ in range(DRAWS):
+        kind = rng.choice(KINDS, p=chance, size=n)
+        y = np.where(rng.random(n) < positive[kind], 1, -1)
+        drawn = rng.integers(n, size=(VOTERS, n))
+        votes, unseen = np.zeros((KINDS, VOTERS)), np.ones((n, VOTERS), dtype=bool)
+        for t in range(VOTERS):
+            np.add.at(votes[:, t], kind[drawn[t]], y[drawn[t]])
+            unseen[drawn[t], t] = False
+        votes = np.where(votes > 0, 1, -1)
+        losses = VoterLosses(votes[kind] * y[:, None], unseen, np.full(VOTERS, 1 / VOTERS))
+        sides = [(positive, 1), (1 - positive, -1)]
+        draws.add(losses, np.sum([truth(losses.weights, chance * p, votes * sign) for p, sign in sides], axis=0))
+        some.append(losses)
+    failed = draws.failed()
+    assert max(failed.values()) <= delta, failed
+    draws.assert_same(some[:10])
+
+
+def test_training_rows_make_bounds_that_fail_and_rows_out_of_bag_do_not():
+    """Labels are coins, and voters know their bootstrap by heart: half of the new rows are wrong."""
+    rng, n, T, delta = np.random.default_rng(0), 100, 6, 0.2
+    failed = {"oob": 0, "training": 0}
+    for _ in range(200):
+        drawn = np.zeros((n, T), dtype=bool)
+        for t in range(T):
+            drawn[rng.integers(n, size=n), t] = True
+        least = np.where(drawn | (rng.random((n, T)) < 0.5), 1, -1)
+        for name, unseen in (("oob", ~drawn), ("training", None)):
+            losses = VoterLosses(least, unseen, np.full(T, 1 / T))
+            failed[name] += first_order(losses, delta=delta).terms["gibbs_bound"] < 0.5
+    assert failed["oob"] <= delta * 200 and failed["training"] > 0.9 * 200
+
+
+# --- weights ---------------------------------------------------------------------------------------------------------
+
+
+@given(seeds, st.booleans(), st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_tandem_weights_are_never_above_uniform_ones(seed, oob, soft):
+    losses = random_losses(seed, 150, 8, oob=oob, soft=soft, error=0.4)
+    rho = tandem_weights(losses)
+    assert rho.min() > 0.0 and rho.sum() == pytest.approx(1.0)
+    assert tandem(losses, rho).value <= tandem(losses, np.ones(8)).value
+
+
+def test_tandem_weights_are_those_of_a_search_over_the_simplex():
+    losses = random_losses(3, 2000, 3, error=0.3)
+    least = losses.least.copy()
+    least[:600, 2] = -1  # one voter is far worse
+    losses = VoterLosses(least, None, losses.weights)
+    grid = [np.array([a, b, 1 - a - b]) for a in np.linspace(0, 1, 21) for b in np.linspace(0, 1 - a, 21)]
+    best = min(tandem(losses, np.maximum(rho, 0.0)).value for rho in grid)
+    rho = tandem_weights(losses)
+    assert tandem(losses, rho).value <= best + 1e-3 and rho[2] < 0.2
+
+
+def test_tandem_weights_of_voters_alike_are_uniform():
+    losses = VoterLosses(np.where(np.arange(100)[:, None] < 20, -1, 1) * np.ones((1, 4)), None, np.full(4, 0.25))
+    np.testing.assert_allclose(tandem_weights(losses), 0.25)
+
+
+# --- what is refused -------------------------------------------------------------------------------------------------
+
+
+def test_what_is_refused():
+    losses, oob = random_losses(0), random_losses(0, oob=True)
+    for bound in BOUNDS.values():
+        for weights in ([1.0], np.zeros(5), -np.ones(5), [np.nan] * 5):
+            with pytest.raises(ValueError, match="weights must be 5 numbers, one for each voter"):
+                bound(losses, weights)
+        with pytest.raises(ValueError, match=r"delta is 1\.5, the probability that the bound fails"):
+            bound(losses, delta=1.5)
+    for bound in (binomial, held_out_errors):
+        with pytest.raises(ValueError, match="Rows out of bag have been seen by some of the voters"):
+            bound(oob)
+    with pytest.raises(ValueError, match="form is 'both'; it must be 'joint' or 'separate'"):
+        c_bound_pac_bayes(losses, form="both")
+    with pytest.raises(ValueError, match="delta is 0"):
+        tandem_weights(losses, delta=0)
+
+
+def test_weights_are_taken_up_to_a_factor():
+    losses = random_losses(0)
+    for bound in BOUNDS.values():
+        assert bound(losses, 7 * losses.weights).value == pytest.approx(bound(losses).value)
+    assert exp(losses.ln_prior) == pytest.approx(5)

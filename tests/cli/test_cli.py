@@ -1,0 +1,390 @@
+"""The command line: every command, every documented error, and as a real process."""
+
+import gzip
+import json
+import subprocess
+import sys
+import time
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from committee import GradientBoostingRegressor, load
+from committee.cli.main import app
+from committee.data.examples import load_example
+from committee.data.read import read_table, split_target
+from committee.report.displays.model_trees import ContributionDisplay
+
+COMMITTEE = [sys.executable, "-c", "from committee.cli.main import main; main()"]
+
+
+@pytest.fixture(autouse=True)
+def wide_screen(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("TERM", "dumb")
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A table with a category, gaps, an identifier and a category of digits."""
+    rng = np.random.default_rng(0)
+    n = 120
+    size, color = rng.normal(size=n), rng.choice(["red", "green", "blue"], size=n)
+    frame = pl.DataFrame(
+        {
+            "id": np.arange(1, n + 1),
+            "size": size.round(4),
+            "color": [None if i % 17 == 0 else c for i, c in enumerate(color)],
+            "code": rng.choice([1, 2, 3], size=n),
+            "label": np.where((size > 0) ^ (color == "red"), "yes", "no"),
+        }
+    )
+    path = tmp_path / "data.csv"
+    frame.write_csv(path)
+    return path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def succeed(*arguments):
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def fail(*arguments):
+    """One line on stderr, exit code 2, no traceback; returns the line."""
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    lines = [line for line in result.stderr.splitlines() if not line.startswith("note: ")]
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("error: ")
+    return lines[0]
+
+
+@pytest.fixture
+def model(table, tmp_path):
+    path = tmp_path / "model.safetensors"
+    succeed("fit", table, "-t", "label", "-p", "n_estimators=30", "--drop", "id", "--categorical", "code", "-o", path)
+    return path
+
+
+# --- compare ---------------------------------------------------------------------------------------------
+
+
+def test_compare_prints_both_tables_and_points_out_the_identifier(table):
+    result = succeed(
+        "compare", table, "--target", "label", "--models", "adaboost,scikit-learn:random_forest", "--folds", 3
+    )
+    out = result.stdout
+    assert out.startswith("data: 120 rows, 4 columns (3 numeric, 1 categorical), 2 classes of 'label'")
+    for word in ("accuracy", "log loss", "ROC AUC", "rank", "fit s", "µs/row", "voters", "nodes", "min margin"):
+        assert word in out
+    assert "scikit-learn:random_forest" in out
+    assert "has the highest mean accuracy" in out or "share the highest mean accuracy" in out
+    assert "note: column 'id' looks like an identifier" in result.stderr
+    assert "drop it with --drop id" in result.stderr
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_compare_fits_the_width(table, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    models = "adaboost,scikit-learn:hist_gradient_boosting"
+    out = succeed("compare", table, "--target", "label", "--models", models, "--folds", 3, "--drop", "id").stdout
+    assert max(map(len, out.splitlines())) <= width
+    assert "hist_gradient_boosting" in out  # never cut in two
+
+
+def test_compare_writes_report_and_json(table, tmp_path):
+    page, figures = tmp_path / "report.html", tmp_path / "figures.json"
+    result = succeed(
+        "compare", table, "--target", "label", "--models", "adaboost,tree", "--folds", 3, "--repeats", 2,
+        "--seed", 5, "--drop", "id", "--categorical", "code", "--report", page, "--json", figures,
+        "--rank-by", "log_loss",
+    )  # fmt: skip
+    document = json.loads(figures.read_text())
+    assert document["settings"] == {
+        "folds": 3, "repeats": 2, "seed": 5, "jobs": 1, "rank_by": "log_loss", "level": 0.05,
+    }  # fmt: skip
+    assert document["table"]["categorical"] == 2
+    assert len(document["models"][0]["folds"]) == 6
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    assert f"report written to {page}" in result.stderr.replace("\n", "")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["data.csv", "figures.json", "report.html"]
+
+
+def test_compare_example_and_default_models():
+    result = succeed("compare", "--example", "iris", "--folds", 2)
+    for name in ("adaboost", "subagging", "tree", "scikit-learn:random_forest"):
+        assert name in result.stdout
+    assert "abstaining_stump" not in result.stdout
+    assert "ROC AUC" not in result.stdout  # three classes
+
+
+def test_progress_lines_where_there_is_no_terminal():
+    options = ("compare", "--example", "iris", "--folds", 10, "--models", "adaboost")
+    assert "fits done" not in succeed(*options).stderr
+    lines = succeed(*options, "--progress").stderr.splitlines()
+    assert lines == [f"{i}/10 fits done" for i in range(1, 11)]
+
+
+def test_compare_notes_small_classes_and_failures(tmp_path):
+    frame = load_example("iris").with_row_index().filter(pl.col("index") < 104).drop("index")
+    path = tmp_path / "small.parquet"
+    frame.write_parquet(path)
+    result = succeed("compare", path, "--target", "target", "--models", "adaboost", "--folds", 5)
+    assert "note: column 'target' has classes with fewer rows than folds=5" in result.stderr
+
+
+def test_a_spoilt_column_of_numbers_is_pointed_out(tmp_path):
+    path = tmp_path / "spoilt.csv"
+    rows = [f"{i % 7 + i / 100:.2f},{'ab'[i % 2]}" for i in range(60)]
+    path.write_text("\n".join(["x,label", *rows[:-1], "?,a"]) + "\n")
+    result = succeed("compare", path, "--target", "label", "--models", "tree", "--folds", 2)
+    assert "column 'x' is read as text because 1 cell(s) are no numbers ('?')" in result.stderr
+
+
+def test_compare_errors(table, tmp_path):
+    assert "either DATA or --example" in fail("compare")
+    assert "either DATA or --example" in fail("compare", table, "--example", "iris")
+    assert "--target is missing" in fail("compare", table)
+    assert "'lable' is no column; did you mean 'label'?" in fail("compare", table, "-t", "lable")
+    assert "did you mean 'iris'?" in fail("compare", "--example", "irs")
+    assert "there is no model 'adabost'; did you mean 'adaboost' or 'quadboost' or 'mdboost'?" in fail(
+        "compare", table, "-t", "label", "--models", "adabost"
+    )
+    assert "there is no file" in fail("compare", tmp_path / "none.csv", "-t", "label")
+    assert "folds must be" in fail("compare", table, "-t", "label", "--folds", 1)
+    assert "drop names 'idd'" in fail("compare", table, "-t", "label", "--drop", "idd")
+    assert "--drop names 'nothing'" in fail("compare", "--example", "iris", "--drop", "nothing")
+    assert "there is no folder" in fail("compare", table, "-t", "label", "--report", tmp_path / "no" / "r.html")
+    assert "is a folder" in fail("compare", table, "-t", "label", "--json", tmp_path)
+    assert "distinct values" in fail("compare", table, "-t", "size")
+
+
+def test_compare_when_every_model_fails(table, monkeypatch):
+    import committee.report.crossvalidation
+
+    def refuse(*arguments):
+        raise RuntimeError("out of order")
+
+    monkeypatch.setattr(committee.report.crossvalidation, "_measure", refuse)
+    result = run("compare", table, "-t", "label", "--models", "tree", "--folds", 2)
+    assert result.exit_code == 2
+    assert "tree failed in fold 1: RuntimeError: out of order" in result.stdout
+    assert "every model failed" in result.stderr
+
+
+# --- fit -------------------------------------------------------------------------------------------------
+
+
+def test_fit_is_the_learner_fitted_in_python(table, model):
+    frame, y = split_target(read_table(table, categorical=["code"], drop=["id"]), "label")
+    loaded = load(model)
+    assert loaded.n_estimators == 30
+    assert loaded.random_state == 0
+    again = type(loaded)(n_estimators=30, random_state=0).fit(frame, y)
+    np.testing.assert_array_equal(loaded.predict_proba(frame), again.predict_proba(frame))
+
+
+def test_fit_reads_values_of_parameters(table, tmp_path):
+    path = tmp_path / "m.safetensors"
+    succeed(
+        "fit", table, "-t", "label", "-m", "subagging", "-o", path, "-p", "estimator=adaboost",
+        "-p", "estimator__n_estimators=4", "-p", "max_samples=0.5", "-p", "voting=soft", "-p", "random_state=7",
+        "-p", "oob_score=True",
+    )  # fmt: skip
+    loaded = load(path)
+    assert loaded.estimator.n_estimators == 4
+    assert (loaded.max_samples, loaded.voting, loaded.random_state, loaded.oob_score) == (0.5, "soft", 7, True)
+    assert "oob_score_" in succeed("inspect", path).stdout
+
+
+def test_fit_says_what_it_did(table, tmp_path):
+    result = succeed("fit", table, "-t", "label", "-o", tmp_path / "m.safetensors", "--drop", "id")
+    assert "adaboost: 50 voters with 150 nodes, learned from 120 rows x 3 columns" in result.stderr
+    assert "training margins: mean" in result.stderr
+    assert result.stdout == ""
+
+
+def test_fit_errors(table, tmp_path):
+    out = ("-o", tmp_path / "m.safetensors")
+    assert "did you mean 'n_estimators'?" in fail("fit", table, "-t", "label", "-p", "n_estimator=3", *out)
+    assert "must read NAME=VALUE" in fail("fit", table, "-t", "label", "-p", "n_estimators", *out)
+    assert "'n_estimators' parameter" in fail("fit", table, "-t", "label", "-p", "n_estimators=some", *out)
+    assert "'vote' parameter" in fail("fit", table, "-t", "label", "-p", "vote=loud", *out)
+    assert "there is no model 'forest'" in fail("fit", table, "-t", "label", "-m", "forest", *out)
+    assert "there is no folder" in fail("fit", table, "-t", "label", "-o", tmp_path / "no" / "m.safetensors")
+    assert not (tmp_path / "m.safetensors").exists()
+
+
+def test_debug_shows_the_traceback(table, tmp_path):
+    result = run("fit", table, "-t", "lable", "-o", tmp_path / "m.safetensors", "--debug")
+    assert isinstance(result.exception, ValueError)
+
+
+# --- predict ---------------------------------------------------------------------------------------------
+
+
+def test_predict_to_stdout_and_file(table, model, tmp_path):
+    new = tmp_path / "new.csv"
+    frame = pl.read_csv(table).drop("id", "label").select("code", "color", "size")  # another order
+    frame.write_csv(new)
+    loaded = load(model)
+    X = frame.select("size", "color", pl.col("code").cast(pl.String))
+    printed = succeed("predict", model, new).stdout.splitlines()
+    assert printed == ["prediction", *loaded.predict(X)]
+    for ending, read in (
+        ("csv", pl.read_csv),
+        ("csv.gz", lambda p: pl.read_csv(gzip.decompress(p.read_bytes()))),
+        ("parquet", pl.read_parquet),
+        ("feather", pl.read_ipc),
+    ):
+        path = tmp_path / f"out.{ending}"
+        succeed("predict", model, new, "-o", path, "--proba")
+        written = read(path)
+        assert written.columns == ["prediction", "probability:no", "probability:yes"]
+        assert written["prediction"].to_list() == loaded.predict(X).tolist()
+        np.testing.assert_allclose(written.drop("prediction").to_numpy(), loaded.predict_proba(X), rtol=1e-12)
+
+
+def test_predict_sets_the_labels_aside(table, model, tmp_path):
+    new = tmp_path / "new.csv"
+    pl.read_csv(table).drop("id").rename({"label": "answer"}).write_csv(new)
+    result = succeed("predict", model, new)
+    assert "column 'answer' holds classes of the model: taken for the labels and set aside" in result.stderr
+    assert len(result.stdout.splitlines()) == 121
+
+
+def test_predict_errors(table, model, tmp_path):
+    new = tmp_path / "new.csv"
+    frame = pl.read_csv(table)
+    frame.drop("color", "size", "id").write_csv(new)
+    assert "lacks the column(s) 'size', 'color'" in fail("predict", model, new)
+    frame.write_csv(new)
+    assert "'id', 'label' that the model does not know; leave them out with --drop id,label" in fail(
+        "predict", model, new
+    )
+    succeed("predict", model, new, "--drop", "id,label")
+    frame.drop("label").write_csv(new)
+    assert "'id'" in fail("predict", model, new)
+    frame.drop("id", "label").with_columns(size=pl.lit("big")).write_csv(new)
+    assert "'size' must hold numbers" in fail("predict", model, new)
+    assert "unknown ending" in fail("predict", model, new, "-o", tmp_path / "out.xlsx")
+    assert "No such file" in fail("predict", tmp_path / "none.safetensors", new)
+    assert "cannot be loaded" in fail("predict", table, new)
+    assert "there is no file" in fail("predict", model, tmp_path / "none.csv")
+
+
+def test_an_interrupted_write_leaves_the_old_file(table, model, tmp_path, monkeypatch):
+    out = tmp_path / "out.csv"
+    out.write_text("old")
+
+    def broken(self, path):
+        path.write_text("half")
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(pl.DataFrame, "write_csv", broken)
+    assert "No space left" in fail("predict", model, table, "--drop", "id,label", "-o", out)
+    assert out.read_text() == "old"
+    assert not list(tmp_path.glob(".*"))
+
+
+# --- inspect ---------------------------------------------------------------------------------------------
+
+
+def test_inspect(model, table):
+    out = succeed("inspect", model).stdout
+    for words in ("AdaBoostClassifier", "2: 'no', 'yes'", "1 numeric, 2 categorical", "n_estimators", "Heaviest of 30"):
+        assert words in out
+    assert f"{model.stat().st_size:,} bytes" in out
+    assert "size" in out
+    out = succeed("inspect", model, "--data", table, "--target", "label", "--drop", "id").stdout
+    frame, y = split_target(read_table(table, categorical=["code"], drop=["id"]), "label")
+    margins = load(model).committee_.margins(frame, y)
+    assert f"{margins.mean():.3f}" in out
+    assert f"{margins.min():.3f}" in out
+
+
+def test_inspect_every_learner(table, tmp_path):
+    for name in ("subagging", "tree", "abstaining_stump"):
+        path = tmp_path / f"{name}.safetensors"
+        succeed("fit", table, "-t", "label", "-m", name, "-o", path)
+        assert "Model" in succeed("inspect", path).stdout
+
+
+def test_inspect_errors(model, table):
+    assert "--data and --target go together" in fail("inspect", model, "--data", table)
+    assert "cannot be loaded" in fail("inspect", table)
+
+
+# --- as a process ----------------------------------------------------------------------------------------
+
+
+def test_models_of_numbers_are_read(tmp_path):
+    """`predict` and `inspect` take a regressor's file; what asks for classes is refused."""
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({"a": rng.normal(size=80), "b": rng.normal(size=80)})
+    y = frame["a"].to_numpy() * 2.0
+    rows, one, three, out = (tmp_path / name for name in ("rows.csv", "one.safetensors", "two.safetensors", "out.csv"))
+    frame.write_csv(rows)
+    number = GradientBoostingRegressor(n_estimators=5).fit(frame, y)
+    number.save(one)
+    GradientBoostingRegressor("quantile", 5, quantile=[0.25, 0.75]).fit(frame, y).save(three)
+    succeed("predict", one, rows, "-o", out)
+    assert pl.read_csv(out)["prediction"].to_list() == number.predict(frame).tolist()
+    succeed("predict", three, rows, "-o", out)
+    assert pl.read_csv(out).columns == ["prediction:0.25", "prediction:0.75"]
+    assert "a number" in succeed("inspect", one).output
+    assert "2 numbers" in succeed("inspect", three, "--report", tmp_path / "page.html").output
+    assert "leave out --proba" in fail("predict", one, rows, "--proba")
+    assert "no margins" in fail("inspect", one, "--data", rows, "--target", "a")
+    frame.with_columns(c=1.0).write_csv(rows)
+    assert "does not know" in fail("predict", one, rows)
+    drawn = ContributionDisplay.from_estimator(number, frame, 3)
+    assert drawn.contributions.sum() == pytest.approx(number.predict(frame)[3])
+
+
+def test_help_is_fast_and_needs_no_library():
+    code = (
+        "import sys\nfrom committee.cli.main import app\nfrom typer.testing import CliRunner\n"
+        "assert CliRunner().invoke(app, ['--help']).exit_code == 0\n"
+        "print(sorted({'numpy', 'polars', 'sklearn', 'matplotlib', 'scipy'} & set(sys.modules)))"
+    )
+    start = time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    assert time.perf_counter() - start < 5.0
+
+
+def test_as_a_process(table, tmp_path):
+    model = tmp_path / "m.safetensors"
+    arguments = ["fit", str(table), "-t", "label", "--drop", "id", "-o", str(model)]
+    done = subprocess.run([*COMMITTEE, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run([*COMMITTEE, "fit", str(table), "-t", "no", "-o", str(model)], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: target 'no' is no column")
+    assert len(done.stderr.splitlines()) == 1
+    assert "Traceback" not in done.stderr
+    done = subprocess.run([*COMMITTEE, "--version"], capture_output=True, text=True)
+    assert done.stdout.startswith("committee ")
+
+
+def test_a_closed_pipe_is_no_error(table, tmp_path, model):
+    big = tmp_path / "big.parquet"
+    pl.concat(
+        [pl.read_csv(table).drop("id", "label").with_columns(pl.col("code").cast(pl.String))] * 2000
+    ).write_parquet(big)
+    process = subprocess.Popen(
+        [*COMMITTEE, "predict", str(model), str(big), "--proba"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout.readline().startswith(b"prediction")
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(timeout=60) in (0, 1)

@@ -1,0 +1,240 @@
+"""Files made to deceive: the digest is right, the contents are not."""
+
+import copy
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from committee.data.frames import TableSchema
+from committee.files.store import ModelFileError, load, save
+from tests.stored_models import LEARNERS, Change, craft, refused, small_file, table
+
+
+def test_crafting_nothing_gives_the_model(tmp_path):
+    (tmp_path / "model").write_bytes(craft(small_file()[0], lambda document, arrays: None))
+    assert load(tmp_path / "model").predict_proba(table()[0]).tobytes() == small_file()[1].tobytes()
+
+
+def put(name: str, at: Any, to: Any) -> Change:
+    """One element of an array."""
+
+    def change(_: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        arrays[name][at] = to
+
+    return change
+
+
+def swap(name: str, make: Callable[[np.ndarray], np.ndarray]) -> Change:
+    """A whole array."""
+
+    def change(_: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        arrays[name] = make(arrays[name])
+
+    return change
+
+
+def tell(*path: Any, value: Any) -> Change:
+    """One value of the model's document."""
+
+    def change(document: dict[str, Any], _: dict[str, np.ndarray]) -> None:
+        place = document["model"]
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = value
+
+    return change
+
+
+def forget(*path: Any) -> Change:
+    def change(document: dict[str, Any], _: dict[str, np.ndarray]) -> None:
+        place = document["model"]
+        for step in path[:-1]:
+            place = place[step]
+        del place[path[-1]]
+
+    return change
+
+
+def lose(name: str) -> Change:
+    return lambda document, arrays: arrays.__delitem__(name)
+
+
+def gain(name: str) -> Change:
+    return lambda document, arrays: arrays.__setitem__(name, np.zeros(1))
+
+
+def as_numeric(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Categorical splits where the table knows no categories."""
+    document["model"]["table"]["categories"] = [None, None, None]
+
+
+def fewer_categories(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Category bits for 40 categories where the table knows 3."""
+    document["model"]["table"]["categories"][2] = ["p0", "p1", "p2"]
+
+
+def nested(depth: int) -> Change:
+    """Learners as parameters of learners."""
+
+    def change(document: dict[str, Any], _: dict[str, np.ndarray]) -> None:
+        inner: dict[str, Any] = {"class": "TreeVoter", "params": {}}
+        for _level in range(depth):
+            inner = {"class": "AdaBoostClassifier", "params": {"voter": {"learner": inner}}}
+        document["model"]["params"]["voter"] = {"learner": inner}
+
+    return change
+
+
+MALICIOUS: list[tuple[Change, str]] = [
+    (put("voters.left", 0, 2**31 - 1), "left is beyond the end of its tree"),
+    (put("voters.left", 0, 0), "left is not after its parent"),
+    (put("voters.left", 0, -5), "left is not after its parent"),
+    (put("voters.feature", 0, 3), "feature is not within -1 and 2"),
+    (put("voters.feature", 0, -7), "feature is not within"),
+    (put("voters.offset", 1, 2**62), "offset goes from"),
+    (put("voters.offset", -1, 1), "offset"),
+    (put("voters.offset", 0, 1), "offset starts at 1"),
+    (put("voters.category_offset", -1, 2**62), "category_offset ends at"),
+    (put("voters.category_offset", 1, -1), "category_offset goes from"),
+    (put("voters.threshold", 0, np.nan), "threshold is neither finite"),
+    (put("voters.missing_left", 0, 200), "missing_left is neither 0 nor 1"),
+    (put("voters.label", -1, 77), "label is not within -1 and 2"),
+    (put("voters.weight", 0, np.nan), "weight is not a finite number"),
+    (put("voters.gain", 0, np.inf), "gain is not finite"),
+    (put("voters.count", 0, -1), "count is negative"),
+    (put("weights", 0, np.nan), "weights are not 2 finite float64 numbers"),
+    (swap("weights", lambda w: w[:1]), "weights are not 2 finite float64 numbers"),
+    (swap("weights", lambda w: w.astype(np.float32)), "weights are not 2 finite float64 numbers"),
+    (swap("voters.left", lambda a: a.astype(np.int64)), "left is int64; it must be an array of int32"),
+    (swap("voters.left", lambda a: a[:-1]), "left is for"),
+    (swap("voters.threshold", lambda a: a[:, None]), "threshold must be a C-contiguous vector"),
+    (swap("voters.offset", lambda a: a[:0]), "offset must have one more element"),
+    (swap("voters.offset", lambda a: a[:1]), "offset ends at"),
+    (lose("voters.left"), "array 'voters.left' is absent"),
+    (lose("weights"), "array 'weights' is absent"),
+    (gain("voters.value"), "array 'voters.value' belongs to nothing"),
+    (tell("class", value="os.system"), "class is 'os.system'; known are"),
+    (tell("class", value="__init__"), "class is '__init__'"),
+    (tell("class", value=3), "'class' is a int"),
+    (tell("params", "n_estimators", value=-1), "n_estimators"),
+    (tell("params", "n_estimators", value={"list": [1]}), "n_estimators"),
+    (tell("params", "n_estimators", value={"eval": "1"}), "stands for no value"),
+    (tell("params", "__class__", value=1), "has no parameter '__class__'"),
+    (tell("params", "voter", value={"learner": {"class": "Popen", "params": {}}}), "class is 'Popen'"),
+    (nested(50), "nested more than"),
+    (tell("n_features", value=2), "not 2 different names"),
+    (tell("n_features", value=0), "n_features is 0"),
+    (tell("n_features", value=True), "'n_features' is a bool"),
+    (tell("n_features", value=10**300), "n_features is 1000"),
+    (tell("feature_names", "values", value=["a", "b"]), "not 3 different names"),
+    (tell("feature_names", "values", value=["a", "b", "c"]), "not the names of the table"),
+    (tell("feature_names", "values", value=["a", "b", 1]), "not text"),
+    (tell("classes", "values", value=[0, 1]), "voters are for 3 classes; there are 2"),
+    (tell("classes", "values", value=[0, 1, 1]), "not sorted and unique"),
+    (tell("classes", "values", value=[2, 1, 0]), "not sorted and unique"),
+    (tell("classes", "values", value=[]), "classes are none"),
+    (tell("classes", "values", value=["a", "b", "c"]), "an array of int64 holds 'a'"),
+    (tell("classes", value={"dtype": "object", "values": [1, "a", None]}), "of several types"),
+    (tell("classes", value={"dtype": "float64", "values": [0.0, 1.0, {"float": "inf"}]}), "not finite"),
+    (tell("table", value={}), "table schema"),
+    (tell("table", "categories", value=[None]), "names"),
+    (tell("table", "categories", 1, value=["r", "r"]), "distinct"),
+    (as_numeric, "does not suit that column's type"),
+    (fewer_categories, "a split on place does not suit that column's type"),
+    (tell("link", value={"name": "eval"}), "link"),
+    (tell("link", value=7), "'link' is a int"),
+    (tell("voters", "kind", value="pickle"), "voters are of kind 'pickle'"),
+    (tell("voters", "n_classes", value=2), "label is not within|classes"),
+    (tell("voters", "n_classes", value=10**9), "n_classes is 1000000000"),
+    (tell("voters", "n_features", value=7), "voters are for 7 columns"),
+    (tell("voters", "n_features", value=2**29), "n_features is"),
+    (tell("voters", "vote", value="value"), "array 'voters.value' is absent"),
+    (tell("voters", "vote", value="weight"), "vote is 'weight'"),
+    (tell("voters", value=[]), "'voters' is a list"),
+    (tell("attributes", "predict", value=1), "stores no attribute 'predict'"),
+    (tell("attributes", "__class__", value=1), "stores no attribute '__class__'"),
+    (forget("class"), "'class' is absent"),
+    (forget("params"), "'params' is absent"),
+    (forget("voters"), "'voters' is absent"),
+    (forget("voters", "kind"), "'kind' is absent"),
+    (forget("attributes"), "'attributes' is absent"),
+    (forget("table"), "'table' is absent"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), MALICIOUS)
+def test_crafted_files_are_refused(tmp_path, change, message):
+    refused(tmp_path / "model", craft(small_file()[0], change), message)
+
+
+def test_crafted_members_are_refused(tmp_path):
+    X, y = table()
+    path = tmp_path / "model"
+    save(LEARNERS["nested"]().fit(X, y), path)
+    content = path.read_bytes()
+    refused(path, craft(content, put("voters.1.voters.0.voters.left", 0, 999)), "left is beyond the end")
+    refused(path, craft(content, put("voters.1.weights", 0, np.inf)), r"voters\.1\.weights are not")
+    refused(path, craft(content, tell("voters", "members", value=[])), "estimators is empty")
+    refused(path, craft(content, tell("voters", "members", 0, value=None)), "is no object")
+    refused(path, craft(content, tell("voters", "soft", value=1)), "'soft' is a int")
+    refused(path, craft(content, tell("voters", "classes", "values", value=[7, 8, 9])), "knows classes that")
+    refused(path, craft(content, forget("voters", "members", 1)), "weights are not 1 finite")
+
+    def deeper(document: dict[str, Any], _: dict[str, np.ndarray]) -> None:
+        for _level in range(20):
+            inner = copy.deepcopy(document["model"])
+            document["model"]["voters"]["members"] = [inner]
+
+    refused(path, craft(content, deeper), r"nested more than|absent")
+
+
+def places(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every place inside a JSON document."""
+    inner = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    return [path] * bool(path) + [place for key, value in inner for place in places(value, (*path, key))]
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 5) | st.just(10**30) | st.floats(allow_nan=False) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=4,
+)
+
+
+@settings(
+    max_examples=6 * settings.default.max_examples,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data())
+def test_random_documents_and_arrays(tmp_path, data):
+    """With a digest that fits: refused, or a model that answers."""
+
+    def change(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        if data.draw(st.booleans()):
+            path = data.draw(st.sampled_from(places(document["model"])))
+            (forget(*path) if data.draw(st.booleans()) else tell(*path, value=data.draw(JSON_VALUES)))(document, arrays)
+            return
+        name = data.draw(st.sampled_from(sorted(name for name in arrays if arrays[name].size)))
+        view = arrays[name].reshape(-1).view(np.uint8)
+        for _ in range(data.draw(st.integers(1, 3))):
+            view[data.draw(st.integers(0, len(view) - 1))] = data.draw(st.integers(0, 255))
+
+    path = tmp_path / "model"
+    path.write_bytes(craft(small_file()[0], change))
+    try:
+        loaded = load(path)
+    except ModelFileError as error:
+        assert str(path) in str(error)
+    else:
+        X = table()[0]
+        if loaded.table_ == TableSchema.learn(X):
+            assert loaded.predict_proba(X).shape == (len(X), len(loaded.classes_))
+        elif loaded.table_ is not None:
+            # other categories or names: this table may be refused, but nothing worse
+            with suppress(ValueError, TypeError):
+                loaded.predict_proba(X)

@@ -1,0 +1,300 @@
+"""Saving and loading: the same model comes back, and nothing else does."""
+
+import os
+import stat
+import sys
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.tree import DecisionTreeClassifier
+
+import committee
+from committee.files.store import ModelFileError, load, save
+from committee.learners.adaboost.adaboost import AdaBoostClassifier
+from committee.learners.bagging.subagging import SubaggingClassifier
+from tests.stored_models import BINARY, LEARNERS, boosted, craft, matrix, refused, small_file, table
+
+
+def cases() -> list[Any]:
+    listed = [(name, make, data) for name, make in LEARNERS.items() for data in (table, matrix)]
+    listed += [(name, make, matrix) for name, make in BINARY.items()]
+    return [pytest.param(make, data, id=f"{name}-{data.__name__}") for name, make, data in listed]
+
+
+# -- there and back -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("make", "data"), cases())
+def test_the_loaded_model_is_the_saved_one(make, data, tmp_path):
+    X, y = data()
+    model = make().fit(X, y)
+    model.save(tmp_path / "model")
+    loaded = committee.load(tmp_path / "model")
+    assert type(loaded) is type(model)
+    assert repr(loaded.get_params(deep=True)) == repr(model.get_params(deep=True))
+    assert loaded.n_features_in_ == model.n_features_in_
+    assert loaded.table_ == model.table_
+    assert loaded.classes_.tolist() == model.classes_.tolist()
+    assert loaded.classes_.dtype == model.classes_.dtype
+    assert getattr(loaded, "feature_names_in_", np.array([])).tolist() == (list(X.columns) if data is table else [])
+    for name in model._stored_attributes:
+        assert hasattr(loaded, name) == hasattr(model, name)
+        np.testing.assert_array_equal(getattr(loaded, name, 0), getattr(model, name, 0))
+    for ask in ("predict", "predict_proba", "decision_function"):
+        if hasattr(model, ask):
+            assert getattr(loaded, ask)(X).tobytes() == getattr(model, ask)(X).tobytes()
+    assert loaded.committee_.margins(X, y).tobytes() == model.committee_.margins(X, y).tobytes()
+    assert loaded.committee_.link == model.committee_.link
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array(["nö", "yes"]),
+        np.array(["no", "yes"], dtype=object),
+        np.array([3, 70_000]),
+        np.array([-1, 1], dtype=np.int8),
+        np.array([False, True]),
+        np.array([0.0, 2.0]),
+        np.array([0.0, 2.0], dtype=np.float32),
+    ],
+    ids=lambda labels: str(labels.dtype),
+)
+def test_classes_keep_their_type(labels, tmp_path):
+    X, y = matrix()
+    model = boosted().fit(X, labels[(y == "yes").astype(int)])
+    save(model, tmp_path / "model")
+    loaded = load(str(tmp_path / "model"))
+    assert loaded.classes_.dtype == model.classes_.dtype
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert [type(label) for label in loaded.predict(X).tolist()] == [type(c) for c in model.predict(X).tolist()]
+
+
+# -- what cannot be saved -----------------------------------------------------------------------------------
+
+
+def test_a_random_generator_is_stored_as_none(tmp_path):
+    X, y = matrix()
+    model = boosted(random_state=np.random.RandomState(0)).fit(X, y)
+    save(model, tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert loaded.random_state is None
+    assert loaded.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
+
+
+@pytest.mark.filterwarnings("ignore:.*:sklearn.exceptions.DataConversionWarning")
+def test_foreign_voters_are_named_with_a_remedy(tmp_path):
+    X, y = matrix()
+    model = SubaggingClassifier(DecisionTreeClassifier(max_depth=1), n_estimators=2).fit(X, y)
+    with pytest.raises(TypeError, match=r"DecisionTreeClassifier cannot be saved.*skops.*joblib"):
+        save(model, tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+class Mine(AdaBoostClassifier):
+    """A subclass that a loading program would not have."""
+
+
+def test_subclasses_and_strangers_are_refused(tmp_path):
+    X, y = matrix()
+    for model in (Mine(n_estimators=1).fit(X, y), DecisionTreeClassifier().fit(X, y)):
+        with pytest.raises(TypeError, match=f"{type(model).__name__} cannot be saved"):
+            save(model, tmp_path / "model")
+
+
+def test_only_fitted_models_are_saved(tmp_path):
+    with pytest.raises(NotFittedError):
+        save(boosted(), tmp_path / "model")
+
+
+def test_parameters_spoilt_after_fitting(tmp_path):
+    X, y = matrix()
+    model = boosted().fit(X, y)
+    with pytest.raises(ValueError, match="n_estimators"):
+        save(model.set_params(n_estimators=-1), tmp_path / "model")
+    with pytest.raises(TypeError, match=r"n_estimators is a .*Fraction, which a model file cannot hold"):
+        save(model.set_params(n_estimators=Fraction(3)), tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+# -- writing ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def model() -> BaseEstimator:
+    X, y = matrix()
+    return boosted(n_estimators=2).fit(X, y)
+
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
+
+
+@posix
+def test_permissions(model, tmp_path):
+    path = tmp_path / "model"
+    before = os.umask(0o027)
+    try:
+        save(model, path)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o640
+        path.chmod(0o600)
+        save(model, path)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    finally:
+        os.umask(before)
+
+
+@posix
+def test_a_link_stays_a_link(model, tmp_path):
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to("real")
+    save(model, tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    load(tmp_path / "real")
+
+
+@pytest.mark.parametrize("failing", ["os.fsync", "pathlib.Path.replace"])
+def test_a_failure_leaves_the_old_file_and_nothing_else(model, tmp_path, monkeypatch, failing):
+    def fail(*_: object) -> None:
+        raise OSError("no space left on device")
+
+    path = tmp_path / "model"
+    path.write_text("old")
+    monkeypatch.setattr(failing, fail)
+    with pytest.raises(OSError, match="no space left"):
+        save(model, path)
+    assert [file.name for file in tmp_path.iterdir()] == ["model"]
+    assert path.read_text() == "old"
+
+
+def test_where_no_model_can_go(model, tmp_path):
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        save(model, tmp_path / "nowhere" / "model")
+    with pytest.raises(ValueError, match="not a regular file"):
+        save(model, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_write_protected_file_is_not_replaced(model, tmp_path, monkeypatch):
+    path = tmp_path / "model"
+    path.write_text("old")
+    monkeypatch.setattr("os.access", lambda *_: False)  # root may write anything, so the mode alone shows nothing
+    with pytest.raises(PermissionError, match="write-protected"):
+        save(model, path)
+    assert path.read_text() == "old"
+
+
+# -- files that are no models -------------------------------------------------------------------------------
+
+
+def with_metadata(metadata: dict[str, str] | None) -> bytes:
+    return safetensors.numpy.save({"a": np.zeros(3)}, metadata)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", r"too short \(0 bytes\)"),
+        (b"abc", "too short"),
+        (b"PK\x03\x04 a zip archive, or so it begins", "no safetensors file, or cut off"),
+        (b"\xff" * 100, "no safetensors file, or cut off"),
+        ((10**8 + 1).to_bytes(8, "little") + b" " * 20, "claim a header of 100,000,001"),
+        ((2).to_bytes(8, "little") + b"[]", "header is no JSON object"),
+        ((4).to_bytes(8, "little") + b"{{{{", "header is no JSON"),
+        ((4).to_bytes(8, "little") + b"\xff\xff\xff\xff", "decode"),
+        ((60_000).to_bytes(8, "little") + b"[" * 60_000, "recursion"),
+        (with_metadata(None), "no model that committee saved"),
+        (with_metadata({"made_by": "someone"}), "no model that committee saved"),
+        (with_metadata({"committee": "{}"}), "not those that committee writes"),
+        (with_metadata({"committee": "{}", "digest": "", "more": ""}), "not those that committee writes"),
+        (with_metadata({"committee": "{", "digest": ""}), "document is no JSON"),
+        (with_metadata({"committee": '{"format": NaN}', "digest": ""}), "NaN is no JSON"),
+        (with_metadata({"committee": "{}", "digest": ""}), "'format' is absent"),
+        (
+            with_metadata({"committee": '{"format": "lightgbm"}', "digest": ""}),
+            "no model that committee saved",
+        ),
+        (
+            with_metadata({"committee": '{"format": "committee", "schema_version": 1}', "digest": ""}),
+            "digest",
+        ),
+    ],
+)
+def test_foreign_files(tmp_path, content, message):
+    refused(tmp_path / "model", content, message)
+
+
+def test_things_that_are_no_files(tmp_path):
+    refused(tmp_path, None, "not a regular file")
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "nothing")
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe")  # opening it would wait for a writer
+        refused(tmp_path / "pipe", None, "not a regular file")
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        (2, r"made by a newer committee \(9\.9, file schema 2\).*Upgrade"),
+        (0, "schema_version is 0"),
+        ("1", "must be int"),
+    ],
+)
+def test_other_schema_versions(tmp_path, version, message):
+    def change(document: dict[str, Any], _: dict[str, np.ndarray]) -> None:
+        document |= {"schema_version": version, "package_version": "9.9"}
+
+    refused(tmp_path / "model", craft(small_file()[0], change), message)
+
+
+def test_truncated_anywhere(tmp_path):
+    content = small_file()[0]
+    for end in [*range(0, len(content), 97), len(content) - 1]:
+        refused(tmp_path / "model", content[:end], "cannot be loaded")
+
+
+@settings(
+    max_examples=6 * settings.default.max_examples,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data())
+def test_random_damage(tmp_path, data):
+    """Any damage is noticed, unless it is none (a blank more in the header's padding)."""
+    content, expected = bytearray(small_file()[0]), small_file()[1]
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(content) - 1))
+        match data.draw(st.sampled_from(["flip", "set", "cut", "insert"])):
+            case "flip":
+                content[at] ^= 1 << data.draw(st.integers(0, 7))
+            case "set":
+                content[at] = data.draw(st.integers(0, 255))
+            case "cut":
+                del content[at : at + data.draw(st.integers(1, 40))]
+            case "insert":
+                content[at:at] = data.draw(st.binary(min_size=1, max_size=20))
+    path = tmp_path / "model"
+    path.write_bytes(content)
+    try:
+        loaded = load(path)
+    except ModelFileError as error:
+        assert str(path) in str(error)
+    else:
+        assert loaded.predict_proba(table()[0]).tobytes() == expected.tobytes()
+
+
+def test_every_flipped_byte_of_the_arrays_is_noticed(tmp_path):
+    content = bytearray(small_file()[0])
+    start = 8 + int.from_bytes(content[:8], "little")
+    for at in range(start, len(content), 5):
+        content[at] ^= 0x10
+        refused(tmp_path / "model", bytes(content), "do not match their digest")
+        content[at] ^= 0x10

@@ -1,0 +1,287 @@
+"""Files of regressors, of rounds, of intercepts and of losses."""
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator
+
+import committee
+from committee import Committee, RegressionCommittee, TreeRegressor, TreeVoter
+from committee.files.learner import describe, rebuild
+from committee.files.store import ModelFileError, save
+from committee.objectives.losses import LOSSES, Huber, Loss, Quantiles, Squared
+from committee.vote.links.mean import Average, Ordered
+from committee.vote.links.probability import Softmax
+from committee.voters.forest import Forest
+from committee.voters.rounds import Rounds
+from tests.stored_models import Change, boosted, craft, matrix, refused, table
+from tests.test_crafted_files import JSON_VALUES, forget, gain, lose, places, put, swap, tell
+
+
+def numbers() -> np.ndarray:
+    return np.random.default_rng(3).normal(size=120) + table()[1]
+
+
+def tree(**params: Any) -> TreeRegressor:
+    return TreeRegressor(**({"max_depth": 3} | params)).fit(table()[0], numbers())
+
+
+def started_tree() -> TreeRegressor:
+    model = tree()
+    model.committee_ = replace(model.committee_, intercept=[0.25])
+    return model
+
+
+def rounds(n_outputs: int) -> Rounds:
+    """Two rounds of trees over `table`."""
+    X, _ = table()
+    y = np.random.default_rng(4).normal(size=(2 * n_outputs, len(X)))
+    forests = [TreeRegressor(max_depth=2).fit(X, target).committee_.voters for target in y]
+    return Rounds(Forest.concatenate(forests), n_outputs)
+
+
+def quantiles() -> TreeRegressor:
+    """No tree says three numbers, but what a booster of quantiles would keep."""
+    model = tree()
+    model.committee_ = RegressionCommittee(rounds(3), [1.0, 0.5], Ordered(), model.table_, [-1.0, 0.0, 1.0])
+    return model
+
+
+def classes_by_rounds() -> BaseEstimator:
+    model = boosted(n_estimators=2).fit(*table())
+    model.committee_ = Committee(rounds(3), [1.0, 0.5], model.classes_, Softmax(), model.table_, [0.3, -0.2, 0.1])
+    return model
+
+
+MODELS: dict[str, Callable[[], Any]] = {
+    "tree": tree,
+    "started tree": started_tree,
+    "quantiles": quantiles,
+    "classes by rounds": classes_by_rounds,
+}
+
+
+@cache
+def file_of_quantiles() -> bytes:
+    with TemporaryDirectory() as folder:
+        quantiles().save(Path(folder) / "model")
+        return (Path(folder) / "model").read_bytes()
+
+
+@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+def test_the_loaded_model_is_the_saved_one(make, tmp_path):
+    X, model = table()[0], make()
+    model.save(tmp_path / "model")
+    loaded: Any = committee.load(tmp_path / "model")
+    assert type(loaded) is type(model)
+    assert hasattr(loaded, "classes_") == hasattr(model, "classes_")
+    assert loaded.table_ == model.table_ and loaded.committee_.link == model.committee_.link
+    ours, theirs = loaded.committee_, model.committee_
+    assert ours.decision_function(X).tobytes() == theirs.decision_function(X).tobytes()
+    assert loaded.predict(X).tobytes() == model.predict(X).tobytes()
+    for mine, other in zip(loaded.staged_predict(X), model.staged_predict(X), strict=True):
+        assert mine.tobytes() == other.tobytes()
+    assert (ours.intercept is None) == (theirs.intercept is None)
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
+
+
+def test_arrays_without_names_and_a_table_of_numbers(tmp_path):
+    X, y = matrix()
+    model = TreeRegressor(max_depth=2).fit(X, (y == "yes").astype(float))
+    model.save(tmp_path / "model")
+    loaded: Any = committee.load(tmp_path / "model")
+    assert loaded.predict(X).tobytes() == model.predict(X).tobytes()
+
+
+def test_no_intercept_no_trace_of_one():
+    arrays: dict[str, np.ndarray] = {}
+    document = describe(tree(), arrays)
+    assert "intercept" not in document and "intercept" not in arrays
+    assert "classes" not in document
+
+
+def test_an_intercept_among_members(tmp_path):
+    """A member keeps its own."""
+    X, y = matrix()
+    model = committee.SubaggingClassifier(boosted(vote="confidence"), n_estimators=2, random_state=0).fit(X, y)
+    for member in model.committee_.voters.estimators:
+        member.committee_ = replace(member.committee_, intercept=[0.5])
+    model.save(tmp_path / "model")
+    loaded: Any = committee.load(tmp_path / "model")
+    assert loaded.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
+    assert [member.committee_.intercept.tolist() for member in loaded.committee_.voters.estimators] == [[0.5]] * 2
+
+
+# -- files made to deceive ----------------------------------------------------------------------------------
+
+
+def mislabel(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Trees that name classes, in a regressor."""
+    arrays["voters.label"] = np.where(arrays["voters.feature"] < 0, 0, -1).astype(np.int32)
+    del arrays["voters.value"]
+    document["model"]["voters"]["vote"] = "label"
+
+
+def two_classes(document: dict[str, Any], _: dict[str, np.ndarray]) -> None:
+    document["model"]["voters"]["n_classes"] = 2
+
+
+CRAFTED: list[tuple[str, Change, str]] = [
+    ("started tree", lose("intercept"), "array 'intercept' is absent"),
+    ("started tree", forget("intercept"), "array 'intercept' belongs to nothing"),
+    ("started tree", tell("intercept", value=False), "'intercept' is false"),
+    ("started tree", tell("intercept", value=0.25), "'intercept' is a float"),
+    ("started tree", put("intercept", 0, np.nan), "intercept are not 1 finite float64 numbers, one for each score"),
+    ("started tree", swap("intercept", lambda a: a.astype(np.float32)), "intercept are not 1 finite"),
+    ("started tree", swap("intercept", lambda a: np.zeros(2)), "intercept are not 1 finite"),
+    ("started tree", swap("intercept", lambda a: np.zeros((1, 1))), "intercept are not 1 finite"),
+    ("tree", gain("intercept"), "array 'intercept' belongs to nothing"),
+    ("tree", tell("intercept", value=True), "array 'intercept' is absent"),
+    ("tree", tell("class", value="TreeVoter"), "'classes' is absent"),
+    ("tree", tell("link", value={"name": "softmax"}), "mean link name is 'softmax'; known are identity"),
+    ("tree", tell("link", value={"name": "log", "scale": 1.0}), "mean link 'log' has no 'scale'"),
+    ("tree", mislabel, "regression needs scores"),
+    ("tree", two_classes, "votes for 2 classes; regression needs scores"),
+    ("tree", tell("params", "max_depth", value=0), "max_depth"),
+    ("tree", tell("params", "max_depth", value={"loss": {"name": "squared_error"}}), "max_depth"),
+    ("tree", tell("params", "max_depth", value={"loss": {"name": "os.system"}}), "loss name is 'os.system'; known are"),
+    ("tree", tell("params", "max_depth", value={"loss": 3}), "'loss' is a int"),
+    ("tree", put("voters.value", -1, np.inf), "value is not finite"),
+    ("tree", tell("n_features", value=2), "not 2 different names"),
+    ("quantiles", tell("voters", "n_outputs", value=0), "6 trees are no whole rounds of n_outputs=0"),
+    ("quantiles", tell("voters", "n_outputs", value=-3), "6 trees are no whole rounds of n_outputs=-3"),
+    ("quantiles", tell("voters", "n_outputs", value=4), "6 trees are no whole rounds of n_outputs=4"),
+    ("quantiles", tell("voters", "n_outputs", value=2), "weights are not 3 finite"),
+    ("quantiles", tell("voters", "n_outputs", value=True), "'n_outputs' is a bool"),
+    ("quantiles", forget("voters", "trees"), "'trees' is absent"),
+    ("quantiles", tell("voters", "trees", "kind", value="rounds"), "the trees of rounds must be a forest of values"),
+    ("quantiles", tell("voters", "trees", "vote", value="label"), "the trees of rounds must be a forest of values"),
+    ("quantiles", tell("voters", "trees", "n_classes", value=2), "leaves hold one number"),
+    ("quantiles", put("voters.trees.left", 0, 2**31 - 1), "left is beyond the end of its tree"),
+    ("quantiles", swap("voters.trees.value", lambda a: np.repeat(a, 2, axis=1)), "leaves hold one number|2 columns"),
+    ("quantiles", tell("table", "categories", value=[None] * 3), "does not suit that column's type"),
+    ("quantiles", put("intercept", 2, np.inf), "intercept are not 3 finite"),
+    ("classes by rounds", tell("voters", "n_outputs", value=2), "voters are for 2 classes; there are 3"),
+    ("classes by rounds", tell("link", value={"name": "identity"}), "link name is 'identity'"),
+    ("classes by rounds", tell("link", value={"name": "share"}), "intercept is no vote to average"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "message"), CRAFTED)
+def test_crafted_files_are_refused(tmp_path, name, change, message):
+    save(MODELS[name](), tmp_path / "model")
+    refused(tmp_path / "model", craft((tmp_path / "model").read_bytes(), change), message)
+
+
+def test_a_regressor_is_no_member_of_a_vote(tmp_path):
+    X, y = table()
+    save(committee.SubaggingClassifier(TreeVoter(max_depth=2), n_estimators=2).fit(X, y), tmp_path / "vote")
+    arrays: dict[str, np.ndarray] = {}
+    member = json.loads(json.dumps(describe(TreeRegressor(max_depth=2).fit(np.zeros((4, 3)), np.arange(4.0)), arrays)))
+
+    def change(document: dict[str, Any], held: dict[str, np.ndarray]) -> None:
+        document["model"]["voters"] = {
+            "kind": "estimators",
+            "soft": False,
+            "as_array": True,
+            "classes": document["model"]["classes"],
+            "members": [member],
+        }
+        held.clear()
+        held.update({"weights": np.ones(1)} | {f"voters.0.{name}": array for name, array in arrays.items()})
+
+    content = (tmp_path / "vote").read_bytes()
+    refused(tmp_path / "vote", craft(content, change), "voters.0 is a regressor, which votes for no class")
+
+
+@settings(
+    max_examples=3 * settings.default.max_examples,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data())
+def test_random_documents_and_arrays(tmp_path, data):
+    """With a digest that fits: refused, or a model that answers."""
+    content = file_of_quantiles()
+
+    def change(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        if data.draw(st.booleans()):
+            path = data.draw(st.sampled_from(places(document["model"])))
+            (forget(*path) if data.draw(st.booleans()) else tell(*path, value=data.draw(JSON_VALUES)))(document, arrays)
+            return
+        name = data.draw(st.sampled_from(sorted(name for name in arrays if arrays[name].size)))
+        view = arrays[name].reshape(-1).view(np.uint8)
+        for _ in range(data.draw(st.integers(1, 3))):
+            view[data.draw(st.integers(0, len(view) - 1))] = data.draw(st.integers(0, 255))
+
+    path = tmp_path / "model"
+    path.write_bytes(craft(content, change))
+    try:
+        loaded: Any = committee.load(path)
+    except ModelFileError as error:
+        assert str(path) in str(error)
+    else:
+        with suppress(ValueError, TypeError):  # other categories or names: this table may be refused
+            assert loaded.predict(table()[0]).shape == (120, 3)
+
+
+# -- losses as parameters -----------------------------------------------------------------------------------
+
+
+def with_loss(loss: Any) -> tuple[Any, dict[str, np.ndarray]]:
+    """A learner's document that has been a JSON text, with a loss where the learner allows anything."""
+    arrays: dict[str, np.ndarray] = {}
+    X, y = matrix()
+    model = TreeRegressor(max_depth=1).fit(X, y == "yes").set_params(categorical_features=loss)
+    return json.loads(json.dumps(describe(model, arrays))), arrays
+
+
+@pytest.mark.parametrize("loss", [Squared(), Huber(0.5), Quantiles((0.1, 0.5, 0.9))], ids=repr)
+def test_losses_are_stored_by_name_and_numbers(loss):
+    document, arrays = with_loss(loss)
+    assert document["params"]["categorical_features"]["loss"]["name"] == loss.name
+    assert rebuild(document, arrays).get_params()["categorical_features"] == loss
+
+
+def test_every_loss_can_be_stored():
+    for kind in LOSSES.values():
+        document, arrays = with_loss(kind())
+        assert rebuild(document, arrays).get_params()["categorical_features"] == kind()
+
+
+class MyLoss:
+    """A user's: the methods that training asks for."""
+
+    def gradient_hessian(self, y: Any, F: Any, w: Any = None) -> Any:
+        return F - y, np.ones_like(F)
+
+
+class MySquared(Squared):
+    """Another kind of the library's own."""
+
+
+@pytest.mark.parametrize("loss", [MyLoss(), MySquared()])
+def test_losses_of_users_are_refused(loss: Loss, tmp_path: Path) -> None:
+    model = tree().set_params(categorical_features=loss)
+    with pytest.raises(TypeError, match=rf"categorical_features is a .*{type(loss).__name__}, .*own losses.*skops"):
+        model.save(tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_average_of_no_weight_is_refused_when_asked(tmp_path):
+    model = tree()
+    model.committee_ = replace(model.committee_, link=Average(), weights=[0.0])
+    model.save(tmp_path / "model")
+    loaded: Any = committee.load(tmp_path / "model")
+    with pytest.raises(ValueError, match="weight, which must be above zero"):
+        loaded.predict(table()[0])

@@ -1,0 +1,263 @@
+"""Files of re-weighted ensembles: their own small committee, and nothing else of the ensemble."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, RandomForestClassifier, VotingClassifier
+from sklearn.naive_bayes import GaussianNB
+from typer.testing import CliRunner
+
+import committee
+from committee import MarginReweighter, load
+from committee.cli.main import app
+from committee.files.store import save
+from committee.objectives.margins.margin_maximum import Rank
+from committee.objectives.margins.objective import Objective, Reweighting
+from committee.objectives.programs.lines import Lines
+from tests.stored_models import Change, craft, refused, table
+
+X, y = load_digits(return_X_y=True)
+X, y = X[:600], y[:600] % 3
+
+ENSEMBLES = {
+    "forest": RandomForestClassifier(12, max_depth=4, random_state=0),
+    "boosted": AdaBoostClassifier(n_estimators=8, random_state=0),
+    "our forest": committee.RandomForestClassifier(12, max_depth=4, random_state=0),
+    "our boosted": committee.AdaBoostClassifier(8, max_depth=2, random_state=0),
+    "gradient": committee.GradientBoostingClassifier(n_estimators=8, random_state=0),
+    "quad": committee.QuadBoostClassifier(n_estimators=15, random_state=0),
+    "model trees": committee.SBPMTClassifier(3, 2, 3, random_state=0),
+    "vote of ours": VotingClassifier([("a", committee.TreeVoter(max_depth=3)), ("b", committee.TreeVoter())]),
+}
+FITTED = {name: ensemble.fit(X[::2], y[::2]) for name, ensemble in ENSEMBLES.items()}
+
+
+def reweighted(name: str = "forest", objective: Any = "mincq", **options: Any) -> MarginReweighter:
+    return MarginReweighter(FITTED[name], objective, on="validation", **options).fit(X[1::2], y[1::2])
+
+
+@pytest.mark.parametrize("pruned", [False, True])
+@pytest.mark.parametrize("name", ENSEMBLES)
+def test_a_loaded_model_gives_the_same_bits(tmp_path, name, pruned):
+    model = reweighted(name)
+    if pruned:
+        model = model.prune(max_voters=3)
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert type(loaded) is MarginReweighter
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(loaded.voters_, model.voters_)
+    assert loaded.ensemble is loaded.committee_
+    assert loaded.objective_ == model.objective_
+    assert {n: getattr(loaded, n) for n in ("value_", "value_before_", "status_", "n_rows_used_")} == {
+        n: getattr(model, n) for n in ("value_", "value_before_", "status_", "n_rows_used_")
+    }
+    kept = model.weights_[model.weights_ != 0.0]
+    np.testing.assert_allclose(loaded.weights_, kept / np.abs(kept).sum(), atol=1e-12)
+    again = tmp_path / "again"
+    loaded.save(again)
+    assert again.read_bytes() == (tmp_path / "model").read_bytes()
+
+
+def test_the_file_holds_the_voters_that_have_any_weight_and_no_others(tmp_path):
+    model = reweighted(objective="soft_margin", nu=0.1)
+    model.save(tmp_path / "all")
+    assert model.committee_.n_voters < 12
+    assert load(tmp_path / "all").committee_.n_voters == model.committee_.n_voters
+    model.prune(max_voters=2).save(tmp_path / "two")
+    assert (tmp_path / "two").stat().st_size < 0.6 * (tmp_path / "all").stat().st_size
+    assert len(load(tmp_path / "two").committee_.voters) == 2
+
+
+def test_a_loaded_model_is_pruned_on_rows_that_are_given(tmp_path):
+    model = reweighted()
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    with pytest.raises(ValueError, match="give X and y to prune"):
+        loaded.prune(max_voters=3)
+    smaller, same = (m.prune(max_voters=3, X=X[1::2], y=y[1::2]) for m in (loaded, model))
+    np.testing.assert_allclose(smaller.predict_proba(X), same.predict_proba(X), atol=1e-12)
+    refitted = loaded.set_params(on="validation").fit(X[1::2], y[1::2])  # its ensemble is its own committee
+    assert refitted.value_ <= refitted.value_before_ + 1e-12
+
+
+def test_parameters_and_objectives_that_are_objects(tmp_path):
+    for options in ({"objective": Rank(slack=0.2, k=3.0)}, {"objective": "percentile", "slack": 0.2, "xi": 0.3}):
+        model = reweighted(**options, n_jobs=1)
+        model.save(tmp_path / "model")
+        loaded = load(tmp_path / "model")
+        given, found = model.get_params(), loaded.get_params()
+        assert {**found, "ensemble": None} == {**given, "ensemble": None}
+
+
+def test_frames_and_their_names(tmp_path):
+    frame, labels = table()
+    ours = committee.AdaBoostClassifier(6, max_depth=2).fit(frame, labels)
+    model = MarginReweighter(ours, "mincq").fit(frame, labels)
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_proba(frame), model.predict_proba(frame))
+    assert loaded.feature_names_in_.tolist() == frame.columns
+    with pytest.raises(ValueError, match="feature names should match"):
+        loaded.predict(frame.rename({"size": "length"}))
+    # an ensemble without names takes those of the rows that it is re-weighted on
+    named = pd.DataFrame(X, columns=[f"pixel {j}" for j in range(64)])
+    MarginReweighter(FITTED["our forest"].committee_, "mincq").fit(named, y).save(tmp_path / "named")
+    assert load(tmp_path / "named").table_.names[0] == "pixel 0"
+
+
+def test_boosters_of_other_libraries(tmp_path):
+    for package, classifier in (("lightgbm", "LGBMClassifier"), ("xgboost", "XGBClassifier")):
+        library = pytest.importorskip(package, reason="a peer of pyproject's test extra (2026-11-21)")
+        options = {"verbose": -1} if package == "lightgbm" else {}
+        booster = getattr(library, classifier)(n_estimators=10, n_jobs=1, **options).fit(X[::2], y[::2])
+        model = MarginReweighter(booster, "soft_margin", on="validation").fit(X[1::2], y[1::2]).prune(max_voters=4)
+        model.save(tmp_path / package)
+        loaded = load(tmp_path / package)
+        np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+        assert loaded.committee_.intercept is not None
+
+
+# -- what a file does not hold ------------------------------------------------------------------------------------
+
+
+class Own(Objective):
+    """An objective of one's own."""
+
+    name = "own"
+
+    def value(self, lines: Lines, weights: Any) -> float:
+        return 0.0
+
+    def solve(self, lines: Lines) -> Reweighting:
+        return Reweighting(lines.own.copy(), 0.0, 0.0, "Optimal", len(lines))
+
+
+def test_foreign_parts_are_refused_before_anything_is_written(tmp_path):
+    place = tmp_path / "model"
+    with pytest.raises(TypeError, match=r"objective_ is a .*Own, and a model file holds only"):
+        reweighted(objective=Own()).save(place)
+    foreign = BaggingClassifier(GaussianNB(), 3, random_state=0).fit(X[::2], y[::2])
+    with pytest.raises(TypeError, match="GaussianNB cannot be saved"):
+        MarginReweighter(foreign, "mincq").fit(X[::2], y[::2]).save(place)
+    template = committee.SubaggingClassifier(reweighted("our boosted"), n_estimators=2, random_state=0)
+    with pytest.raises(TypeError, match="a MarginReweighter whose ensemble is a trained model"):
+        template.fit(X[1::2], y[1::2]).save(place)
+    changed = reweighted().set_params(objective="rank", xi=0.5)
+    with pytest.raises(ValueError, match=r"no file of it would load: xi=0\.5 has no meaning for objective='rank'"):
+        changed.save(place)
+    assert not place.exists()
+
+
+def wrong(change: Change, message: str) -> Any:
+    return pytest.param(change, message, id=message)
+
+
+def of_model(**entries: Any) -> Change:
+    return lambda document, arrays: document["model"].update(entries)
+
+
+def of_params(**entries: Any) -> Change:
+    return lambda document, arrays: document["model"]["params"].update(entries)
+
+
+def of_attributes(**entries: Any) -> Change:
+    return lambda document, arrays: document["model"]["attributes"].update(entries)
+
+
+def of_arrays(**entries: np.ndarray) -> Change:
+    return lambda document, arrays: arrays.update({name.replace("__", "."): array for name, array in entries.items()})
+
+
+def without(name: str) -> Change:
+    def change(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        document["model"]["attributes"].pop(name)
+        arrays.pop(f"attributes.{name}", None)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        wrong(of_params(ensemble=None), "MarginReweighter has no parameter 'ensemble'"),
+        wrong(of_params(objective="best"), "objective='best' is unknown"),
+        wrong(of_params(objective=3), "objective=3 is unknown"),
+        wrong(of_params(objective={"list": []}), "objective=\\[\\] is unknown"),
+        wrong(of_params(objective={"dict": [["name", "best"]]}), "objective name is 'best'"),
+        wrong(of_params(objective={"dict": [["name", "doom"], ["steepness", "very"]]}), "steepness"),
+        wrong(of_params(xi=0.5), "xi=0.5 has no meaning"),
+        wrong(of_params(mu="much"), "The 'mu' parameter"),
+        wrong(of_params(on="test"), "The 'on' parameter"),
+        wrong(of_params(form="round"), "The 'form' parameter"),
+        wrong(of_attributes(objective_={"dict": [["name", "mincq"], ["nu", 1]]}), "has no 'nu'"),
+        wrong(of_attributes(objective_="mincq"), "objective_ is 'mincq'"),
+        wrong(without("objective_"), "objective_ is 'absent'"),
+        wrong(without("voters_"), "voters_ is 'absent'"),
+        wrong(of_attributes(value_="high"), "value_ is 'high'"),
+        wrong(of_attributes(n_rounds_=1.5), "n_rounds_ is 1.5"),
+        wrong(of_attributes(weights_=1.0), "stores no attribute 'weights_'"),
+        wrong(of_arrays(attributes__voters_=np.array([-1, 2])), "voters_ are not numbers of voters"),
+        wrong(of_arrays(attributes__voters_=np.array([0.5, 2.0])), "voters_ are not numbers of voters"),
+        wrong(of_arrays(weights=np.zeros(3)), "no voter has any weight"),
+        wrong(of_arrays(weights=np.ones(2)), "are not 3 finite float64 numbers"),
+        wrong(of_model(n_features=63), "the table has 64 columns"),
+    ],
+)
+def test_crafted_files_are_refused(tmp_path, change, message):
+    path = tmp_path / "model"
+    save(reweighted().prune(max_voters=3), path)
+    refused(path, craft(path.read_bytes(), change), message)
+
+
+def test_damaged_files_are_refused(tmp_path):
+    path = tmp_path / "model"
+    save(reweighted().prune(max_voters=3), path)
+    content = path.read_bytes()
+    for at in np.random.default_rng(0).integers(8, len(content), 25).tolist():
+        damaged = bytearray(content)
+        damaged[at] ^= 1 << at % 8
+        refused(path, bytes(damaged), "cannot be loaded")
+    refused(path, content[: len(content) // 2], "cannot be loaded")
+
+
+# -- the command line ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> tuple[Path, Path]:
+    frame, labels = table()
+    frame = frame.with_columns(answer=labels)
+    frame.write_csv(tmp_path / "rows.csv")
+    ours = committee.GradientBoostingClassifier(n_estimators=20, random_state=0).fit(frame.drop("answer"), labels)
+    model = MarginReweighter(ours, "rank", slack=0.1).fit(frame.drop("answer"), labels).prune(max_voters=5)
+    model.save(tmp_path / "model")
+    return tmp_path / "model", tmp_path / "rows.csv"
+
+
+def test_inspect_and_predict(stored):
+    model, rows = stored
+    page = model.with_name("page.html")
+    asked = CliRunner().invoke(
+        app, ["inspect", str(model), "--data", str(rows), "--target", "answer", "--report", str(page)]
+    )
+    assert asked.exit_code == 0, asked.output
+    for words in ("MarginReweighter", "1 numeric, 2 categorical", "slack", "value_before_", "Margins", "Most used"):
+        assert words in asked.output
+    assert "ensemble" not in asked.output and page.stat().st_size > 1000
+    answers = CliRunner().invoke(app, ["predict", str(model), str(rows), "--proba"])
+    assert answers.exit_code == 0 and "probability:2" in answers.output
+
+
+def test_inspect_voters_that_read_the_table_themselves(tmp_path):
+    reweighted("vote of ours").save(tmp_path / "model")
+    asked = CliRunner().invoke(app, ["inspect", str(tmp_path / "model")])
+    assert asked.exit_code == 0, asked.output
+    assert "64, read by each voter on its own" in asked.output

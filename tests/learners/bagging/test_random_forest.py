@@ -1,0 +1,353 @@
+"""Random forests: what their out-of-bag curve says, how many trees it keeps, and what the draws are."""
+
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, make_friedman1
+from sklearn.ensemble import RandomForestClassifier as PeerClassifier
+from sklearn.ensemble import RandomForestRegressor as PeerRegressor
+from sklearn.metrics import r2_score
+
+from committee.learners.bagging.oob_curve import BATCH, JUDGED, mean_and_error
+from committee.learners.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
+from tests.subjects import assert_same_bits
+
+Forest = RandomForestClassifier | RandomForestRegressor
+FORESTS = [RandomForestClassifier, RandomForestRegressor]
+both = pytest.mark.parametrize("kind", FORESTS)
+seeds = st.integers(0, 2**32 - 1)
+
+
+def table(kind: Any, n: int = 200, seed: int = 0, n_classes: int = 2) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """A smooth score of three of five columns under noise, or classes of it."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5))
+    score = X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=n)
+    if kind is RandomForestRegressor:
+        return X, score
+    return X, np.searchsorted(np.linspace(-0.7, 0.7, n_classes + 1)[1:-1], score)
+
+
+def times_drawn(model: Forest, n: int, n_trees: int) -> NDArray[np.int64]:
+    """How often each tree drew each row, ``(n_trees, n)``."""
+    most = model.max_estimators if model.n_estimators == "oob" else model.n_estimators
+    draws = []
+    for seed in np.random.RandomState(model.random_state).randint(2**31 - 1, size=most)[:n_trees]:
+        random = np.random.RandomState(seed)
+        size = n if model.max_samples is None else int(model.max_samples * n)
+        drawn = random.randint(n, size=size) if model.bootstrap else random.permutation(n)[:size]
+        draws.append(np.bincount(drawn, minlength=n))
+    return np.array(draws)
+
+
+def naive_losses(model: Forest, X: Any, y: Any, n_trees: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Out-of-bag losses after 1, 2, ... trees, and the rows that have a vote by then, both ``(n_trees, n)``."""
+    out = times_drawn(model, len(X), n_trees) == 0
+    votes = model.committee_.voters.votes(model.table_.encode(X))[:, :n_trees]
+    losses, judged = np.full((n_trees, len(X)), np.nan), np.zeros((n_trees, len(X)), dtype=bool)
+    for t in range(n_trees):
+        for i in range(len(X)):
+            seen_not = np.flatnonzero(out[: t + 1, i])
+            if not len(seen_not):
+                continue
+            judged[t, i] = True
+            mean = votes[i, seen_not].sum(axis=0) / len(seen_not)
+            wrong = isinstance(model, RandomForestClassifier) and model.classes_[mean.argmax()] != y[i]
+            losses[t, i] = wrong if isinstance(model, RandomForestClassifier) else (y[i] - mean[0]) ** 2
+    return losses, judged
+
+
+# --- the out-of-bag curve -----------------------------------------------------------------------------------
+
+
+@both
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("params", [{}, {"bootstrap": False, "max_samples": 0.6}, {"max_leaf_nodes": 6}], ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_curve_is_the_naive_computation(kind, n_classes, params, weighted):
+    X, y = table(kind, 60, n_classes=n_classes)
+    w = np.random.default_rng(1).exponential(size=60) if weighted else np.ones(60)
+    model = kind(12, oob_score=True, random_state=3, **params)
+    with pytest.warns(UserWarning, match="left out of no draw") if params.get("bootstrap") else nullcontext():
+        model.fit(X, y, w)
+    losses, judged = naive_losses(model, X, y, 12)
+    curve = [np.average(loss[j], weights=w[j]) for loss, j in zip(losses, judged, strict=True)]
+    assert_allclose(model.oob_curve_, curve, rtol=1e-12)
+    if kind is RandomForestClassifier:
+        shares = model.oob_decision_function_
+        assert_allclose(shares[judged[-1]].sum(axis=1), 1.0)
+        assert_array_equal(model.classes_[shares[judged[-1]].argmax(axis=1)] != y[judged[-1]], losses[-1, judged[-1]])
+        assert model.oob_score_ == pytest.approx(1 - curve[-1])
+    else:
+        shares = model.oob_prediction_
+        assert_allclose((shares - y)[judged[-1]] ** 2, losses[-1, judged[-1]], rtol=1e-12)
+        score = r2_score(y[judged[-1]], shares[judged[-1]], sample_weight=w[judged[-1]])
+        assert model.oob_score_ == pytest.approx(score)
+    assert np.isnan(shares[~judged[-1]]).all()
+
+
+@both
+def test_the_out_of_bag_error_is_that_of_new_rows(kind):
+    """Averaged over draws of the training set it differs from the test error by no more than chance."""
+    X_test, y_test = table(kind, 20_000, seed=1_000)
+    differences = []
+    for repeat in range(16):
+        X, y = table(kind, 400, seed=repeat)
+        model = kind(150, oob_score=True, min_samples_leaf=2, random_state=repeat).fit(X, y)
+        predicted = model.predict(X_test)
+        test = np.mean(predicted != y_test) if kind is RandomForestClassifier else np.mean((predicted - y_test) ** 2)
+        differences.append(model.oob_curve_[-1] - test)
+    error = np.std(differences, ddof=1) / np.sqrt(len(differences))
+    assert abs(np.mean(differences)) < 3 * error
+    assert error < 0.1 * abs(model.oob_curve_[-1])  # the test can tell
+
+
+@both
+def test_rows_of_zero_weight_are_absent(kind):
+    X, y = table(kind, 120)
+    w = np.arange(120) % 4.0
+    some = w > 0
+    model = kind(15, oob_score=True, random_state=0).fit(X, y, w)
+    without = kind(15, oob_score=True, random_state=0).fit(X[some], y[some], w[some])
+    assert_array_equal(model.predict(X), without.predict(X))
+    assert_array_equal(model.oob_curve_, without.oob_curve_)
+    says = model.oob_decision_function_ if kind is RandomForestClassifier else model.oob_prediction_
+    assert np.isnan(says[~some]).all()
+    assert not np.isnan(says[some]).any()
+
+
+@both
+def test_no_row_left_out_no_out_of_bag_vote(kind):
+    X, y = table(kind)
+    for params in ({"oob_score": True}, {"n_estimators": "oob"}):
+        with pytest.raises(ValueError, match="needs rows that trees do not see"):
+            kind(bootstrap=False, **params).fit(X, y)
+        kind(**{"n_estimators": 30, **params}, bootstrap=False, max_samples=0.5, max_estimators=30).fit(X, y)
+
+
+@both
+def test_few_trees_leave_rows_without_a_vote(kind):
+    X, y = table(kind)
+    with pytest.warns(UserWarning, match="have no out-of-bag vote"):
+        kind(2, oob_score=True, random_state=0).fit(X, y)
+
+
+@both
+def test_an_earlier_fit_leaves_nothing_behind(kind):
+    X, y = table(kind)
+    model = kind(20, oob_score=True, random_state=0).fit(X, y)
+    model.set_params(oob_score=False).fit(X, y)
+    assert not [name for name in vars(model) if name.startswith("oob_") and name.endswith("_")]
+
+
+# --- as many trees as it takes ------------------------------------------------------------------------------
+
+
+def grown_and_kept(losses: NDArray[np.float64], judged: NDArray[np.bool_], most: int, rule: str) -> tuple[int, int]:
+    """How many trees the rule grows and keeps, from the losses of more trees than that."""
+    w = np.ones(losses.shape[1])
+    idle, grown = 0, BATCH
+    while grown < most and idle < 2:
+        grown += BATCH
+        before = judged[grown - 1 - BATCH]
+        gain, error = mean_and_error((losses[grown - 1 - BATCH] - losses[grown - 1])[before], w[before])
+        idle = idle + 1 if gain <= error else 0
+    first = int(np.argmax(judged.mean(axis=1) >= JUDGED))
+    curve = np.nanmean(losses, axis=1)
+    lowest = first + int(np.argmin(curve[first:grown]))
+    if rule == "minimum":
+        return grown, lowest + 1
+    for t in range(first, lowest + 1):
+        worse, error = mean_and_error((losses[t] - losses[lowest])[judged[t]], w[judged[t]])
+        if worse <= error:
+            return grown, t + 1
+    raise AssertionError("the lowest is as good as the lowest")
+
+
+@both
+@pytest.mark.parametrize("rule", ["minimum", "one_standard_error"])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_curve_decides_how_many_trees(kind, rule, seed):
+    X, y = table(kind, 90, seed=seed)
+    model = kind("oob", oob_rule=rule, max_estimators=200, random_state=seed).fit(X, y)
+    all_grown = kind(200, oob_score=True, random_state=seed).fit(X, y)
+    losses, judged = naive_losses(all_grown, X, y, 200)
+    grown, kept = grown_and_kept(losses, judged, 200, rule)
+    assert (len(model.oob_curve_), model.committee_.n_voters) == (grown, kept)
+    assert_array_equal(model.oob_curve_, all_grown.oob_curve_[:grown])
+    few = kind(kept, oob_score=True, max_estimators=200, random_state=seed).fit(X, y)
+    assert_array_equal(model.predict(X), all_grown.committee_.select(slice(kept)).predict(X))
+    assert few.oob_curve_[-1] == model.oob_curve_[kept - 1]
+    if kind is RandomForestClassifier:
+        assert model.oob_score_ == 1 - model.oob_curve_[kept - 1]
+    says = "oob_decision_function_" if kind is RandomForestClassifier else "oob_prediction_"
+    assert getattr(model, says).shape[0] == 90
+
+
+@both
+def test_too_few_trees_for_a_candidate_are_all_kept(kind):
+    X, y = table(kind)
+    with pytest.warns(UserWarning, match="have no out-of-bag vote"):
+        model = kind("oob", max_estimators=3, random_state=0).fit(X, y)
+    assert model.committee_.n_voters == len(model.oob_curve_) == 3
+
+
+def test_mean_and_standard_error():
+    d = np.array([1.0, 2.0, 4.0, 5.0])
+    assert mean_and_error(d, np.ones(4)) == pytest.approx((3.0, d.std() / 2))
+    assert mean_and_error(d, np.full(4, 0.3)) == pytest.approx((3.0, d.std() / 2))
+    assert mean_and_error(d[:0], d[:0]) == (0.0, 0.0)
+
+
+# --- the trees ----------------------------------------------------------------------------------------------
+
+
+@both
+@pytest.mark.parametrize("params", [{}, {"n_estimators": "oob", "max_estimators": 90}, {"max_leaf_nodes": 9}], ids=str)
+def test_same_bits_for_any_number_of_jobs(kind, params):
+    X, y = table(kind, 150)
+    models = [kind(**{"n_estimators": 20, **params}, random_state=0, n_jobs=jobs).fit(X, y) for jobs in (1, 2, 5)]
+    for other in models[1:]:
+        assert_same_bits(models[0], other, X)
+        for name in models[0]._stored_attributes:
+            if hasattr(models[0], name):
+                assert_array_equal(getattr(other, name), getattr(models[0], name))
+
+
+@both
+def test_more_trees_begin_with_fewer(kind):
+    X, y = table(kind)
+    few, many = kind(7, random_state=5).fit(X, y), kind(30, random_state=5).fit(X, y)
+    assert_array_equal(few.predict(X), many.committee_.select(slice(7)).predict(X))
+
+
+@both
+def test_a_tree_sees_its_draw_alone(kind):
+    """What is not drawn does not move a tree, and a row drawn k times weighs k."""
+    X, y = table(kind, 80)
+    model = kind(6, max_features=None, random_state=2).fit(X, y)
+    times = times_drawn(model, 80, 6)
+    for t in range(6):
+        tree = model.committee_.voters[t]
+        assert tree.weight[0] == pytest.approx(80)
+        assert tree.count[0] == (times[t] > 0).sum()
+        single = kind(1, bootstrap=False, max_features=None).fit(X, y, times[t].astype(float))
+        drawn = X[times[t] > 0]
+        assert_allclose(tree.tally(drawn), single.committee_.voters.tally(drawn), atol=1e-12)
+
+
+@both
+def test_deep_trees_know_their_own_rows(kind):
+    X, y = table(kind)
+    model = kind(4, bootstrap=False).fit(X, y)
+    assert_array_equal(model.predict(X), y)
+
+
+@both
+def test_a_limit_of_leaves_that_does_not_bind_changes_nothing(kind):
+    X, y = table(kind, 150)
+    free = kind(8, max_features=None, random_state=0).fit(X, y)
+    limited = kind(8, max_features=None, max_leaf_nodes=10_000, random_state=0).fit(X, y)
+    assert_allclose(limited.committee_.decision_function(X), free.committee_.decision_function(X), atol=1e-12)
+    small = kind(8, max_leaf_nodes=5, random_state=0).fit(X, y)
+    assert (small.committee_.voters.n_nodes == 9).all()
+
+
+@both
+@pytest.mark.parametrize(
+    ("limit", "holds"),
+    [
+        ({"max_depth": 3}, lambda forest: forest.n_nodes.max() <= 15),
+        ({"min_samples_leaf": 12}, lambda forest: forest.count[forest.feature < 0].min() >= 12),
+        ({"min_weight_leaf": 0.1}, lambda forest: forest.weight[forest.feature < 0].min() >= 20),
+        ({"min_impurity_decrease": 0.01}, lambda forest: forest.gain[forest.feature >= 0].min() >= 0.01 * 200),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_limits(kind, limit, holds):
+    X, y = table(kind)
+    forest = kind(10, **limit, random_state=0).fit(X, y).committee_.voters
+    assert forest.n_nodes.mean() > 3
+    assert holds(forest)
+
+
+@given(seeds, st.integers(2, 40), st.integers(1, 40), st.booleans())
+@settings(max_examples=20)
+def test_the_size_of_a_draw(seed, n, size, bootstrap):
+    X, y = table(RandomForestRegressor, n, seed % 100)
+    model = RandomForestRegressor(3, max_samples=size, bootstrap=bootstrap, random_state=seed % 2**31)
+    if size > n and not bootstrap:
+        with pytest.raises(ValueError, match="without replacement"):
+            model.fit(X, y)
+        return
+    assert_allclose(model.fit(X, y).committee_.voters.weight[model.committee_.voters.offset[:-1]], size)
+
+
+def test_a_class_that_a_draw_lost_has_no_share():
+    X = np.arange(40.0)[:, None]
+    y = np.repeat([0, 1, 2], [20, 19, 1])
+    model = RandomForestClassifier(30, random_state=0).fit(X, y)
+    lost = times_drawn(model, 40, 30)[:, 39] == 0
+    assert lost.any()
+    for t in np.flatnonzero(lost):
+        assert (model.committee_.voters[int(t)].value[:, 2] == 0).all()
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
+@both
+def test_missing_values_and_categories(kind):
+    rng = np.random.default_rng(0)
+    n = 400
+    frame = pd.DataFrame(
+        {
+            "colour": pd.Categorical(rng.choice(["red", "green", "blue", "white"], n)),
+            "size": np.where(rng.random(n) < 0.3, np.nan, rng.normal(size=n)),
+            "noise": rng.normal(size=n),
+        }
+    )
+    y = (2.0 * frame["colour"].isin(["red", "white"]) + frame["size"].isna()).to_numpy()
+    target = y if kind is RandomForestRegressor else y.astype(int)
+    model = kind(40, max_features=None, oob_score=True, random_state=0).fit(frame, target)
+    assert model.oob_score_ > 0.99
+    assert model.feature_importances_[2] < 0.02
+    odd = frame.assign(colour=pd.Categorical(["mauve"] * n))
+    assert np.isfinite(model.predict(odd)).all()
+
+
+@both
+def test_importances_find_the_columns_that_matter(kind):
+    X, y = table(kind, 600)
+    importances = kind(50, random_state=0).fit(X, y).feature_importances_
+    assert importances.sum() == pytest.approx(1.0)
+    assert importances[:3].min() > importances[3:].max()
+
+
+# --- beside scikit-learn ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("load", [load_iris, load_breast_cancer, load_digits])
+def test_as_accurate_as_scikit_learn(load):
+    """On the same halves the difference of the errors is no more than chance would have it."""
+    X, y = load(return_X_y=True)
+    train = np.random.default_rng(0).random(len(y)) < 0.5
+    ours = RandomForestClassifier(150, random_state=0).fit(X[train], y[train]).predict(X[~train]) != y[~train]
+    theirs = PeerClassifier(150, random_state=0).fit(X[train], y[train]).predict(X[~train]) != y[~train]
+    difference, error = mean_and_error(ours.astype(float) - theirs, np.ones(len(ours)))
+    assert abs(difference) <= 3 * error
+
+
+@pytest.mark.parametrize("load", [load_diabetes, lambda **_: make_friedman1(600, noise=1.0, random_state=0)])
+def test_as_close_as_scikit_learn(load):
+    X, y = load(return_X_y=True)
+    train = np.random.default_rng(0).random(len(y)) < 0.5
+    ours = RandomForestRegressor(150, random_state=0).fit(X[train], y[train]).predict(X[~train]) - y[~train]
+    theirs = PeerRegressor(150, random_state=0).fit(X[train], y[train]).predict(X[~train]) - y[~train]
+    difference, error = mean_and_error(ours**2 - theirs**2, np.ones(len(ours)))
+    assert abs(difference) <= 3 * error

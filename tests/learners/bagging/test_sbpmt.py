@@ -1,0 +1,434 @@
+"""SBPMT against Algorithms 3 and 4 by hand, its draws and out-of-bag rows, and what tables it takes."""
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+
+from committee import ProbitModelTreeClassifier, SBPMTClassifier
+from committee.data.binning import Binned
+from committee.data.design import Design
+from committee.learners.trees.probit_model_tree import SCORE_CAP
+from committee.voters.committees import BoostedCommittees
+from tests.oracles import grow, linear_boost, sbpmt
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+seeds = st.integers(0, 2**31 - 1)
+
+
+def table(seed: int, n: int = 90, n_classes: int = 2, noise: float = 1.0) -> tuple[Floats, Integers]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    score = X[:, 0] + X[:, 1] * (X[:, 2] > 0) + noise * rng.normal(size=n)
+    return X, np.searchsorted(np.quantile(score, np.arange(1, n_classes) / n_classes), score)
+
+
+def small(**params: Any) -> SBPMTClassifier:
+    fixed = {"n_estimators": 3, "n_boosting_rounds": 3, "n_leaf_steps": 4, "max_depth": 2, "min_samples_leaf": 10}
+    fixed |= {"min_impurity_decrease": 0.01, "max_features": None, "emphasis": "half", "voting": "hard"}
+    return SBPMTClassifier(**(fixed | {"random_state": 0} | params))
+
+
+def voters(model: SBPMTClassifier) -> BoostedCommittees:
+    found = model.committee_.voters
+    assert isinstance(found, BoostedCommittees)
+    return found
+
+
+def committees_by_hand(model: SBPMTClassifier, X: Any, y: Any, weights: Floats | None) -> list[sbpmt.Boosted]:
+    """Boosted on the rows that the model drew."""
+    encoded = model.table_.encode(X)
+    w = np.ones(len(y)) if weights is None else weights
+    binned = Binned.of(encoded, weights, model.table_, 255)
+    design = Design.learn(encoded, w, model.table_.n_categories)
+    labels = np.searchsorted(model.classes_, y).astype(np.uint16)
+    rows = sbpmt.Rows(
+        binned.codes, binned.bins.n_bins, binned.bins.categorical, design.matrix(encoded), labels, len(model.classes_)
+    )
+    leaf = linear_boost.Settings(
+        model.link, model.n_leaf_steps, model.tol, SCORE_CAP[model.link], model.selection == "likelihood"
+    )
+    limits = grow.Limits(model.max_depth or 0, 0, model.min_samples_leaf, 0.0, model.min_impurity_decrease)
+    recipe = sbpmt.Recipe(limits, leaf, model.tree == "per_class", model.emphasis, model.n_boosting_rounds)
+    return [sbpmt.boost(rows, w, drawn, recipe) for drawn in model.estimators_samples_]
+
+
+# --- the algorithm ------------------------------------------------------------------------------------------
+
+
+CONFIGURATIONS: list[dict[str, Any]] = [
+    {},
+    {"emphasis": "samme", "voting": "soft"},
+    {"tree": "per_class"},
+    {"tree": "per_class", "link": "logit", "emphasis": "samme"},
+    {"link": "logit", "voting": "soft"},
+    {"selection": "likelihood", "min_impurity_decrease": 0.0},
+]
+
+
+@pytest.mark.parametrize("params", CONFIGURATIONS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+@settings(max_examples=8)
+@given(seed=seeds, weighted=st.booleans())
+def test_boosting_is_the_one_by_hand(params, n_classes, seed, weighted):
+    X, y = table(seed, n_classes=n_classes)
+    w = np.random.default_rng(seed).exponential(size=len(y)) + 0.05 if weighted else None
+    model = small(**params, random_state=seed).fit(X, y, w)
+    ours, expected = voters(model), committees_by_hand(model, X, y, w)
+    same = 0
+    for m, committee in enumerate(expected):
+        mine = slice(ours.start[m], ours.start[m + 1])
+        if len(committee.alpha) != ours.start[m + 1] - ours.start[m]:
+            continue  # one row on the border, or one tie, and the next weights are others
+        if not np.allclose(ours.alpha[mine], committee.alpha, rtol=1e-6):
+            continue
+        assert_allclose(model.errors_[mine], committee.errors, rtol=1e-6)
+        assert (replace(ours[m].members, soft=False).votes(X) == committee.votes).mean() > 0.98
+        same += 1
+    assert same >= 2
+
+
+@pytest.mark.parametrize("voting", ["hard", "shares"])
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("tree", ["shared", "per_class"])
+def test_vote_is_that_of_the_committees(voting, n_classes, tree):
+    X, y = table(0, 200, n_classes)
+    model = small(n_estimators=7, voting=voting, tree=tree).fit(X, y)
+    ours = voters(model)
+    boosted = []
+    for m in range(7):
+        mine = slice(ours.start[m], ours.start[m + 1])
+        boosted.append(sbpmt.Boosted(ours.alpha[mine].tolist(), [], ours.members.votes(X)[:, mine].astype(np.int64)))
+    share = sbpmt.subagged(boosted, n_classes, voting == "shares")
+    assert_allclose(model.predict_proba(X), share, atol=1e-12)
+    clear = np.diff(np.sort(share, axis=1)[:, -2:])[:, 0] > 1e-9
+    assert_array_equal(model.predict(X)[clear], share.argmax(axis=1)[clear])
+    assert_array_equal(model.committee_.weights, 1.0)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("tree", ["shared", "per_class"])
+def test_soft_committees_average_their_members_probabilities(n_classes, tree):
+    X, y = table(0, 200, n_classes)
+    model = small(n_estimators=4, voting="soft", tree=tree).fit(X, y)
+    ours = voters(model)
+    P = ours.members.probabilities(X)
+    expected = np.zeros((len(X), n_classes))
+    for m in range(4):
+        mine = slice(ours.start[m], ours.start[m + 1])
+        expected += np.average(P[:, mine], axis=1, weights=ours.alpha[mine])
+    assert_allclose(model.predict_proba(X), expected / 4, rtol=1e-9, atol=1e-12)
+
+
+def first_tree(model: SBPMTClassifier, X: Floats, y: Integers, m: int) -> tuple[Floats, NDArray[np.bool_]]:
+    """Weights of the drawn rows before the second round, from the first tree of committee m."""
+    drawn = model.estimators_samples_[m]
+    wrong = voters(model)[m].members.votes(X[drawn])[:, 0] != y[drawn]
+    return drawn, wrong
+
+
+@pytest.mark.parametrize("emphasis", ["samme", "half"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_weight_of_the_first_tree(emphasis, n_classes):
+    X, y = table(1, 300, n_classes)
+    model = small(emphasis=emphasis, n_boosting_rounds=1).fit(X, y)
+    for m in range(3):
+        drawn, wrong = first_tree(model, X, y, m)
+        error = wrong.mean()
+        assert model.errors_[m] == pytest.approx(error)
+        odds = np.log((1 - error) / error)
+        alpha = (odds if emphasis == "samme" else odds / 2) + np.log(n_classes - 1)
+        assert voters(model).alpha[m] == pytest.approx(alpha)
+        assert len(drawn) == 210
+
+
+def test_a_tree_that_never_errs_decides_alone():
+    x = np.linspace(-1, 1, 60)
+    model = small().fit(x[:, None], x > 0)
+    assert len(voters(model).alpha) == 3
+    assert_array_equal(voters(model).alpha, 1.0)
+    assert_array_equal(model.errors_, 0.0)
+    assert model.score(x[:, None], x > 0) == 1.0
+
+
+def test_a_late_perfect_tree_decides_alone():
+    """Boosting by hand ends there too; some committee of many must come to it."""
+    for seed in range(60):
+        X, y = table(seed, 40, noise=0.1)
+        model = small(random_state=seed, n_boosting_rounds=8, emphasis="samme", n_leaf_steps=10).fit(X, y)
+        sizes = np.diff(voters(model).start)
+        for m in np.flatnonzero((sizes == 1) & (model.errors_[voters(model).start[:-1]] == 0)):
+            drawn, wrong = first_tree(model, X, y, int(m))
+            assert not wrong.any()
+            first = ProbitModelTreeClassifier(10, max_depth=2, min_samples_leaf=10).fit(X[drawn], y[drawn])
+            if first.score(X[drawn], y[drawn]) < 1.0:  # so it was not the first tree
+                return
+    pytest.fail("no committee was decided by a later tree")
+
+
+def test_chance_alone_is_kept_and_said():
+    """Labels that no column knows of: the first tree is no better than chance, and stays as the only one."""
+    X, y = np.zeros((40, 1)), np.arange(40) % 2
+    with pytest.warns(UserWarning, match="No model tree beats chance on any of 3 subsamples"):
+        model = small(max_samples=1.0).fit(X, y)
+    assert_array_equal(np.diff(voters(model).start), 1)
+    assert_array_equal(voters(model).alpha, 1.0)
+    assert_allclose(model.errors_, 0.5)
+    assert_array_equal(model.predict(X), 0)
+
+
+def test_chance_later_is_left_out():
+    model = small(n_estimators=11, n_boosting_rounds=10).fit(*table(0, 60, noise=50.0))
+    sizes = np.diff(voters(model).start)
+    assert sizes.min() < 10  # some end early
+    assert (model.errors_ < 0.5).all() and (voters(model).alpha > 0).all()
+    assert len(model.errors_) == len(voters(model).alpha) == sizes.sum()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_callback_can_end_the_training(n_jobs):
+    class Impatient:
+        tasks = 0
+
+        def setup(self, estimator: Any, context: Any) -> None: ...
+
+        def teardown(self, estimator: Any, context: Any) -> None: ...
+
+        def on_fit_task_begin(self, estimator: Any, context: Any, *, X: Any = None, y: Any = None) -> None: ...
+
+        def on_fit_task_end(
+            self, estimator: Any, context: Any, *, X: Any = None, y: Any = None, fitted_estimator: Any = None
+        ) -> bool:
+            self.tasks += 1
+            assert fitted_estimator.predict(X).shape == y.shape
+            return self.tasks == 4
+
+    X, y = table(0, 200)
+    model = small(n_estimators=9, n_jobs=n_jobs).set_callbacks(Impatient()).fit(X, y)
+    assert model.committee_.n_voters == len(model.estimators_samples_) == 4
+    whole = small(n_estimators=9).fit(X, y)
+    assert_array_equal(voters(model).votes(X), voters(whole).votes(X)[:, :4])
+
+
+# --- draws --------------------------------------------------------------------------------------------------
+
+
+@given(seeds, st.sampled_from([0.7, 0.33, 1.0, 30, 60]))
+@settings(max_examples=10)
+def test_draws_are_shares_without_replacement(seed, max_samples):
+    X, y = table(seed, 60)
+    model = small(max_samples=max_samples, random_state=seed).fit(X, y)
+    size = max_samples if isinstance(max_samples, int) else int(max_samples * 60)
+    for drawn in model.estimators_samples_:
+        assert len(set(drawn.tolist())) == len(drawn) == size
+    assert model.n_samples_fit_ == 60
+
+
+def test_every_class_is_in_every_draw():
+    X, _ = table(0, 100)
+    y = np.array(["ant"] * 60 + ["bee"] * 37 + ["cow"] * 2 + ["dog"])
+    model = small(n_estimators=20, max_samples=0.2, min_samples_leaf=1).fit(X, y)
+    for drawn in model.estimators_samples_:
+        assert set(y[drawn]) == {"ant", "bee", "cow", "dog"} and len(drawn) == 20
+    assert model.predict_proba(X).shape == (100, 4)
+
+
+def test_rows_of_zero_weight_are_never_drawn():
+    X, y = table(0, 100, 3)
+    w = np.random.default_rng(0).exponential(size=100)
+    w[::4] = 0.0
+    model = small().fit(X, y, w)
+    for drawn in model.estimators_samples_:
+        assert not (drawn % 4 == 0).any() and len(drawn) == int(0.7 * 75)
+    assert_array_equal(model.predict_proba(X), small().fit(X[w > 0], y[w > 0], w[w > 0]).predict_proba(X))
+
+
+# --- out of bag ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("voting", ["hard", "shares"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("tree", ["shared", "per_class"])
+def test_rows_left_out_judge(voting, n_classes, tree):
+    X, y = table(2, 120, n_classes)
+    w = np.random.default_rng(0).exponential(size=120)
+    w[::9] = 0.0
+    with pytest.warns(UserWarning, match="left out of no draw"):
+        model = small(n_estimators=9, voting=voting, tree=tree, oob_score=True).fit(X, y, w)
+    ours = voters(model)
+    boosted = []
+    for m in range(9):
+        mine = slice(ours.start[m], ours.start[m + 1])
+        boosted.append(sbpmt.Boosted(ours.alpha[mine].tolist(), [], ours.members.votes(X)[:, mine].astype(np.int64)))
+    share = sbpmt.out_of_bag(boosted, model.estimators_samples_, n_classes, voting == "shares")
+    share[w == 0] = np.nan
+    assert_allclose(model.oob_decision_function_, share, atol=1e-12)
+    judged = ~np.isnan(share[:, 0])
+    for i in np.flatnonzero(judged):
+        margin = share[i, y[i]] - np.delete(share[i], y[i]).max()
+        assert model.oob_margins_[i] == pytest.approx(margin, abs=1e-12)
+    assert np.isnan(model.oob_margins_[~judged]).all()
+    right = np.nan_to_num(model.oob_decision_function_).argmax(axis=1) == y
+    assert model.oob_score_ == pytest.approx(np.average(right[judged], weights=w[judged]))
+
+
+def test_out_of_bag_of_rows_that_all_have_seen():
+    X, y = table(0, 60, 3)
+    for tree in ("shared", "per_class"):
+        with pytest.warns(UserWarning, match="60 rows were left out of no draw"):
+            model = small(max_samples=1.0, oob_score=True, tree=tree).fit(X, y)
+        assert np.isnan(model.oob_score_) and np.isnan(model.oob_margins_).all()
+
+
+def test_a_refit_without_out_of_bag_forgets_the_old_one():
+    X, y = table(0, 100)
+    model = small(n_estimators=15, oob_score=True).fit(X, y)
+    assert model.oob_margins_.shape == (100,)
+    model.set_params(oob_score=False).fit(X[:50], y[:50])
+    assert not hasattr(model, "oob_score_") and not hasattr(model, "oob_margins_")
+
+
+def test_out_of_bag_is_near_what_new_rows_say():
+    X, y = table(5, 3000)
+    model = SBPMTClassifier(15, 3, 20, random_state=0, oob_score=True).fit(X[:1500], y[:1500])
+    assert model.oob_score_ == pytest.approx(model.score(X[1500:], y[1500:]), abs=0.04)
+    assert (model.oob_margins_ > 0).mean() == pytest.approx(model.oob_score_, abs=0.02)
+
+
+# --- the rest -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:.* rows were left out of no draw:UserWarning")
+@pytest.mark.parametrize("params", [{}, {"tree": "per_class", "max_features": 1}, {"voting": "soft"}])
+def test_jobs_change_no_bit(params):
+    X, y = table(0, 3000, 3)
+    one, *others = [
+        small(n_estimators=5, min_samples_leaf=20, n_jobs=n_jobs, oob_score=True, **params).fit(X, y)
+        for n_jobs in (None, 2, 5)
+    ]
+    for other in others:
+        for name in ("alpha", "start"):
+            assert_array_equal(getattr(voters(other), name), getattr(voters(one), name))
+        for name in ("intercept", "coefficient", "model"):
+            assert_array_equal(getattr(voters(other).members, name), getattr(voters(one).members, name))
+        for name in ("errors_", "risks_", "draws_", "oob_score_", "oob_margins_", "oob_decision_function_"):
+            assert_array_equal(getattr(other, name), getattr(one, name))
+        assert_array_equal(other.predict_proba(X), one.predict_proba(X))
+
+
+def test_seeds():
+    X, y = table(0, 300)
+    first, again, other = (small(random_state=seed).fit(X, y) for seed in (0, 0, 1))
+    assert_array_equal(first.predict_proba(X), again.predict_proba(X))
+    assert not np.array_equal(first.draws_, other.draws_)
+    assert len({drawn.tobytes() for drawn in first.estimators_samples_}) == 3
+
+
+def test_stages_are_committees_one_after_the_other():
+    X, y = table(0, 200, 3)
+    model = small(n_estimators=6).fit(X, y)
+    stages = list(model.staged_predict_proba(X))
+    assert len(stages) == 6
+    for m, stage in enumerate(stages):
+        votes = voters(model).votes(X)[:, : m + 1]
+        assert_allclose(stage, (votes[:, :, None] == np.arange(3)).mean(axis=1), atol=1e-12)
+
+
+def test_risk_bounds_the_error_of_every_tree():
+    X, y = table(0, 300, 3)
+    for tree in ("shared", "per_class"):
+        model = small(tree=tree, n_boosting_rounds=5).fit(X, y)
+        assert (model.errors_ <= model.risks_ / np.log(2) + 1e-12).all()
+        assert model.errors_.shape == model.risks_.shape == voters(model).alpha.shape
+
+
+def test_scale_of_the_weights_changes_nothing():
+    X, y = table(0, 200, 3)
+    w = np.random.default_rng(0).exponential(size=200)
+    one = small().fit(X, y, w)
+    for factor in (1e-100, 1e100):
+        assert_allclose(voters(small().fit(X, y, factor * w)).alpha, voters(one).alpha, rtol=1e-9)
+
+
+def test_categories_gaps_and_text_labels():
+    rng = np.random.default_rng(0)
+    X, y = table(0, 300, 3)
+    town = rng.choice(["Oslo", "Bergen", "Tromsø", None], 300)
+    frame = pd.DataFrame(X, columns=list("abc")).assign(town=town)
+    frame.loc[::5, "a"] = np.nan
+    names = np.array(["ant", "bee", "cow"])[(y + (town == "Oslo")) % 3]
+    for params in ({}, {"tree": "per_class", "voting": "soft"}):
+        model = small(n_estimators=9, n_leaf_steps=20, **params).fit(frame, names)
+        assert model.score(frame, names) > 0.6
+        assert set(model.predict(frame)) <= {"ant", "bee", "cow"}
+        unseen, absent = (frame.assign(town=value) for value in ("Paris", None))
+        assert_array_equal(model.predict_proba(unseen), model.predict_proba(absent))
+        assert_allclose(model.predict_proba(frame.assign(a=np.nan, b=np.nan, c=np.nan)).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [
+        pytest.param(np.linspace(-1, 1, 8)[:, None], np.arange(8) % 2, id="fewer rows than a leaf"),
+        pytest.param(np.zeros((2, 1)), np.array([0, 1]), id="two rows alike"),
+        pytest.param(np.arange(3.0)[:, None], np.array([0, 1, 2]), id="classes of one row"),
+        pytest.param(np.full((30, 2), np.nan), np.arange(30) % 3, id="nothing ever there"),
+        pytest.param(np.column_stack([np.ones(30), np.arange(30.0)]), np.arange(30) > 12, id="a constant column"),
+    ],
+)
+@pytest.mark.parametrize("params", [{}, {"tree": "per_class"}, {"voting": "soft", "emphasis": "samme"}])
+def test_awkward_tables(params, X, y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model = SBPMTClassifier(3, 2, 10, random_state=0, **params).fit(X, y)
+    p = model.predict_proba(X)
+    assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
+    assert_array_equal(model.predict(X), model.classes_[p.argmax(axis=1)])
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"n_estimators": 0}, "n_estimators"),
+        ({"n_boosting_rounds": 0}, "n_boosting_rounds"),
+        ({"n_leaf_steps": 0}, "n_leaf_steps"),
+        ({"max_samples": 0.0}, "max_samples"),
+        ({"max_samples": 1.5}, "max_samples"),
+        ({"max_samples": 1}, "max_samples=1 is fewer than the 2 classes"),
+        ({"max_samples": 91}, "max_samples=91 asks for 91 rows without replacement, but only 90 have weight"),
+        ({"emphasis": "full"}, "emphasis"),
+        ({"voting": "loud"}, "voting"),
+        ({"link": "cauchit"}, "link"),
+        ({"tree": "both"}, "tree"),
+    ],
+)
+def test_refused_parameters(params, message):
+    X, y = table(0)
+    with pytest.raises(ValueError, match=message):
+        small(**params).fit(X, y)
+
+
+def test_weights_too_far_apart_are_refused_by_name():
+    """A row of no weight beside the others is neither dropped in silence nor an error from within."""
+    X, y = table(0)
+    w = np.ones(90)
+    w[0], w[1] = 1e-180, 1e149
+    with pytest.raises(ValueError, match="sample_weight"):
+        small().fit(X, y, w)
+
+
+def test_accuracy_on_a_known_table():
+    """The document has 97.5 for wdbc."""
+    X, y = load_breast_cancer(return_X_y=True)
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    assert cross_val_score(SBPMTClassifier(random_state=0), X, y, cv=folds).mean() > 0.965

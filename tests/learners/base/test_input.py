@@ -1,0 +1,446 @@
+"""Bad input: each an error that names the column or parameter, its value, and what to do about it."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse
+from numpy.testing import assert_array_equal
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+
+from committee import (
+    AbstainingStump,
+    AdaBoostClassifier,
+    ProbitModelTreeClassifier,
+    SBPMTClassifier,
+    SubaggingClassifier,
+    TreeVoter,
+)
+from committee.learners.base.estimator import CommitteeClassifier
+
+LEARNERS = [
+    AdaBoostClassifier(3),
+    AdaBoostClassifier(3, vote="confidence"),
+    AdaBoostClassifier(3, voter=TreeVoter(max_depth=1)),
+    SubaggingClassifier(n_estimators=3, random_state=0),
+    SubaggingClassifier(AdaBoostClassifier(2), 3, random_state=0),
+    TreeVoter(),
+    AbstainingStump(),
+    ProbitModelTreeClassifier(5, min_samples_leaf=5),
+    SBPMTClassifier(3, 2, 5, min_samples_leaf=5, random_state=0),
+]
+each_learner = pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: " ".join(repr(learner).split()))
+
+N = 40
+RNG = np.random.default_rng(0)
+X: NDArray[np.float64] = RNG.normal(size=(N, 3))
+Y = (X[:, 0] > 0).astype(int)
+FRAME = pd.DataFrame(X, columns=["age", "income", "height"])
+
+
+def with_cell(value: float, row: int = 7, column: int = 1) -> NDArray[np.float64]:
+    changed = X.copy()
+    changed[row, column] = value
+    return changed
+
+
+def named(array: Any) -> pd.DataFrame:
+    return pd.DataFrame(array, columns=FRAME.columns)
+
+
+def refuses(call: Callable[[], Any], message: str, kind: type[Exception] = ValueError) -> None:
+    with pytest.raises(kind, match=message):
+        call()
+
+
+# --- tables -------------------------------------------------------------------------------------------------
+
+BAD_TABLES: dict[str, tuple[Any, type[Exception], str]] = {
+    "infinity": (with_cell(np.inf), ValueError, "column 'x1' holds infinity at row 7; replace it or mark it missing"),
+    "minus infinity": (named(with_cell(-np.inf)), ValueError, "column 'income' holds infinity at row 7; replace it"),
+    "infinity, polars": (pl.DataFrame(named(with_cell(np.inf))), ValueError, "column 'income' holds infinity at row 7"),
+    "float32 that overflows": (with_cell(np.inf).astype(np.float32), ValueError, "column 'x1' holds infinity"),
+    "text": (np.array([["1.5", "a"]] * N), ValueError, "column 'x0' holds '1.5' at row 0, and X is an array; make it"),
+    "text among numbers": (
+        [[1.5, "a"]] * N,
+        ValueError,
+        "column 'x1' holds 'a' at row 0, and X is an array; make it numeric, or pass a frame",
+    ),
+    "text among objects": (np.array([[1.5, "a"]] * N, dtype=object), ValueError, "column 'x1' holds 'a' at row 0"),
+    "text mixed with numbers": (
+        named(X).astype({"age": object}).assign(age=["old", *[3.0] * (N - 1)]),
+        ValueError,
+        "column 'age' mixes text with 3.0 of type float .row 1.; make all its cells text, or all of them numbers",
+    ),
+    "dates": (named(X).assign(age=pd.Timestamp("2020-01-01")), ValueError, "column 'age' holds Datetime.*or drop it"),
+    "array of dates": (np.zeros((N, 2), "M8[D]"), ValueError, r"X is an array of datetime64\[D\]; make numbers of"),
+    "complex": (X.astype(complex), ValueError, "Complex data not supported: X is an array of complex128"),
+    "lists": (pl.DataFrame({"a": [[1.0, 2.0]] * N}), ValueError, "column 'a' holds List.*spread it over columns"),
+    "sparse": (
+        scipy.sparse.csr_array(X),
+        TypeError,
+        r"X is a sparse csr_array, which is not supported; pass X.toarray",
+    ),
+    "sparse matrix": (scipy.sparse.coo_matrix(X), TypeError, r"X is a sparse coo_matrix.*pass X.toarray\(\)"),
+    "masked": (np.ma.masked_greater(X, 1), TypeError, r"X is a masked array, whose mask would be lost; pass X.filled"),
+    "lazy": (pl.DataFrame(X).lazy(), TypeError, r"X is a lazy frame.*pass X.collect\(\)"),
+    "one dimension": (X[:, 0], ValueError, r"Expected 2D array, got 1D array instead; Reshape your data: X.reshape"),
+    "three dimensions": (X[:, :, None], ValueError, "Expected 2D array, got 3D array"),
+    "no rows": (X[:0], ValueError, r"0 sample\(s\).*minimum of 1 is required"),
+    "no rows, frame": (FRAME[:0], ValueError, "X has 0 rows; at least one is needed"),
+    "no columns": (X[:, :0], ValueError, r"0 feature\(s\)"),
+    "no columns, frame": (FRAME[[]], ValueError, r"at least one column, got 0 feature\(s\)"),
+    "a name twice": (pd.DataFrame(X, columns=["a", "b", "a"]), ValueError, "name 'a' occurs more than once; rename"),
+    "names partly text": (pd.DataFrame(X, columns=["a", 1, 2]), TypeError, "all input features have string names"),
+    "ragged": ([[1.0, 2.0], [3.0]] * (N // 2), ValueError, "inhomogeneous"),
+}
+
+
+@each_learner
+@pytest.mark.parametrize("case", BAD_TABLES)
+def test_bad_tables_at_fit(learner, case):
+    table, kind, message = BAD_TABLES[case]
+    y = Y[: len(table)] if case.startswith("no rows") else Y
+    refuses(lambda: clone(learner).fit(table, y), message, kind)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> list[tuple[CommitteeClassifier, CommitteeClassifier]]:
+    """Each learner after training on the array, and on the frame."""
+    return [(clone(learner).fit(X, Y), clone(learner).fit(FRAME, Y)) for learner in LEARNERS]
+
+
+BAD_ROWS: dict[str, tuple[Any, type[Exception], str]] = {
+    "infinity": (with_cell(np.inf), ValueError, "column 'x1' holds infinity at row 7; replace it or mark it missing"),
+    "text": (np.array([["a", "b", "c"]]), ValueError, "column 'x0' holds 'a' at row 0, and X is an array; make it"),
+    "sparse": (scipy.sparse.csr_array(X), TypeError, r"X is a sparse csr_array.*pass X.toarray\(\)"),
+    "masked": (np.ma.masked_greater(X, 1), TypeError, "X is a masked array, whose mask would be lost"),
+    "lazy": (pl.DataFrame(X).lazy(), TypeError, r"X is a lazy frame.*pass X.collect\(\)"),
+    "one row": (X[0], ValueError, r"Expected 2D array, got 1D array instead; Reshape.*X.reshape\(1, -1\) for one row"),
+    "no rows": (X[:0], ValueError, r"0 sample\(s\)"),
+    "too few columns": (X[:, :2], ValueError, r"X has 2 features, but \w+ is expecting 3 features"),
+    "too many columns": (np.hstack([X, X]), ValueError, r"X has 6 features, but \w+ is expecting 3 features"),
+}
+BAD_FRAMES: dict[str, tuple[Any, type[Exception], str]] = {
+    "infinity": (named(with_cell(np.inf)), ValueError, "column 'income' holds infinity at row 7"),
+    "text": (named(X).assign(age="old"), ValueError, r"column 'age' must hold numbers but holds text \('old'\)"),
+    "a column is missing": (FRAME[["age", "height"]], ValueError, "yet now missing:\n- income"),
+    "a column too many": (FRAME.assign(more=1.0), ValueError, "unseen at fit time:\n- more"),
+    "other names": (
+        FRAME.rename(columns={"age": "Age"}),
+        ValueError,
+        "unseen at fit time:\n- Age.*now missing:\n- age",
+    ),
+    "another order": (FRAME[["height", "age", "income"]], ValueError, "must be in the same order as they were in fit"),
+    "another order, polars": (pl.DataFrame(FRAME).select("income", "age", "height"), ValueError, "in the same order"),
+    "other names, Arrow": (pa.table({"age": [1.0], "income": [1.0], "x": [1.0]}), ValueError, "now missing:\n- height"),
+    "no rows": (FRAME[:0], ValueError, "X has 0 rows; at least one is needed"),
+    "no names": (X, UserWarning, "X does not have valid feature names, but .* was fitted with feature names"),
+}
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function", "staged_predict"])
+@pytest.mark.parametrize("case", BAD_ROWS)
+def test_bad_rows_at_predict(fitted, method, case):
+    table, kind, message = BAD_ROWS[case]
+    for model, _ in fitted:
+        refuses(lambda model=model: getattr(model, method)(table), message, kind)
+
+
+@pytest.mark.parametrize("case", BAD_FRAMES)
+def test_bad_frames_at_predict(fitted, case):
+    table, kind, message = BAD_FRAMES[case]
+    for _, model in fitted:
+        refuses(lambda model=model: model.predict_proba(table), f"(?s){message}", kind)
+
+
+def test_names_that_training_did_not_have_are_pointed_out(fitted):
+    for model, _ in fitted:
+        refuses(
+            lambda model=model: model.predict(FRAME), "X has feature names, but .* without feature names", UserWarning
+        )
+
+
+def test_categories_at_predict():
+    frame = pl.DataFrame({"town": ["Oslo", "Bern"] * 20, "size": X[:, 0]})
+    y = [0, 1] * 20
+    for learner in LEARNERS:
+        model = clone(learner).fit(frame, y)
+        numbers = frame.with_columns(town=pl.lit(3.5))
+        refuses(lambda model=model, table=numbers: model.predict(table), "column 'town' must hold text categories")
+        assert_array_equal(
+            model.predict_proba(frame.with_columns(town=pl.lit("Rome"))),
+            model.predict_proba(frame.with_columns(town=pl.lit(None, dtype=pl.String))),
+        )
+
+
+@each_learner
+def test_not_fitted(learner):
+    for method in ("predict", "predict_proba", "decision_function", "staged_predict_proba"):
+        with pytest.raises(NotFittedError, match=r"is not fitted yet\. Call 'fit'"):
+            getattr(clone(learner), method)(X)
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
+        clone(learner).save("nowhere")
+
+
+# --- labels -------------------------------------------------------------------------------------------------
+
+BAD_LABELS: dict[str, tuple[Any, str]] = {
+    "none": (None, "requires y to be passed, but the target y is None; give each row's class"),
+    "too few": (Y[:5], r"inconsistent numbers of samples: \[40, 5\]"),
+    "two columns": (np.column_stack([Y, Y]), "y should be a 1d array"),
+    "one class": (np.zeros(N, int), r"y holds one class only, 0 \(rows of zero weight do not count\).* at least two"),
+    "one text": (["yes"] * N, "y holds one class only, 'yes'"),
+    "NaN": (np.r_[Y[1:], np.nan], "Input y contains NaN: row 39 has no label; leave such rows out"),
+    "None": (["a", None] * (N // 2), r"Input y contains NaN: row 1 has no label \(None\); leave such rows out"),
+    "pandas' NA": (pd.array(["a", "b", *["a"] * 37, pd.NA], dtype="string"), "row 39 has no label .*leave such rows"),
+    "polars' null": (pl.Series([None, "a"] * (N // 2)), r"row 0 has no label \(None\)"),
+    "null whole number": (pl.Series([None, 1, 2, 1] * (N // 4)), "row 0 has no label"),
+    "infinity": (np.r_[Y[1:], np.inf], "Input y contains infinity"),
+    "mixed": (
+        np.array(["a", 1] * (N // 2), dtype=object),
+        r"y holds text mixed with int; make all labels text, y.astype",
+    ),
+    "objects": (np.array(Y, dtype=object), r"y holds int as Python objects; make all labels text, y.astype\(str\), or"),
+    "numbers to predict": (X[:, 0], "Unknown label type: continuous"),
+}
+
+
+@each_learner
+@pytest.mark.parametrize("case", BAD_LABELS)
+@pytest.mark.parametrize("table", [X, FRAME], ids=["array", "frame"])
+def test_bad_labels(learner, case, table):
+    labels, message = BAD_LABELS[case]
+    refuses(lambda: clone(learner).fit(table, labels), message)
+
+
+def test_too_many_classes_are_taken_for_numbers():
+    message = "y holds 40000 classes; at most 32767 are possible. Is it a number to predict?"
+    refuses(lambda: TreeVoter().fit(np.zeros((40_000, 1)), np.arange(40_000)), re.escape(message))
+
+
+# --- weights ------------------------------------------------------------------------------------------------
+
+ONES = np.ones(N)
+BAD_WEIGHTS: dict[str, tuple[Any, str]] = {
+    "all zero": (0 * ONES, "sample_weight is zero for every row; at least one row must count"),
+    "negative": (
+        np.r_[ONES[2:], -0.5, 1],
+        r"sample_weight\[38\] is -0.5; weights must not be negative \(0 leaves a row",
+    ),
+    "NaN": (np.r_[ONES[1:], np.nan], "sample_weight contains NaN"),
+    "infinite": (np.r_[ONES[1:], np.inf], "sample_weight contains infinity"),
+    "too large together": (1e308 * ONES, "sample_weight adds up to inf; scale it to between 1e-150 and 1e150"),
+    "too small together": (1e-300 * ONES, "sample_weight adds up to 4e-299; scale it"),
+    "too few": (ONES[1:], r"sample_weight.shape == \(39,\), expected \(40,\)"),
+    "two columns": (np.ones((N, 2)), "Sample weights must be 1D array or scalar, got 2D array"),
+    "one class counts": (Y, r"y holds one class only, 1 \(rows of zero weight do not count\)"),
+}
+
+
+@each_learner
+@pytest.mark.parametrize("case", BAD_WEIGHTS)
+def test_bad_weights(learner, case):
+    weights, message = BAD_WEIGHTS[case]
+    refuses(lambda: clone(learner).fit(X, Y, weights), message)
+    refuses(lambda: clone(learner).fit(FRAME, Y, pd.Series(list(weights))), message) if case != "two columns" else None
+
+
+@each_learner
+def test_odd_but_good_weights(learner):
+    model = clone(learner).fit(X, Y)
+    for weights in (2, 2.0, ONES.astype(int), ONES.tolist(), ONES > 0, ONES.astype(np.float32), pl.Series(ONES)):
+        assert (clone(learner).fit(X, Y, weights).predict(X) == model.predict(X)).mean() > 0.9
+    for weight in (1e-140, 1e140):
+        assert np.isfinite(clone(learner).fit(X, Y, np.full(N, weight)).predict_proba(X)).all()
+
+
+# --- parameters ---------------------------------------------------------------------------------------------
+
+BAD_PARAMETERS = [
+    (
+        AdaBoostClassifier(0),
+        "'n_estimators' parameter of AdaBoostClassifier must be an int in the range .1, inf.*Got 0",
+    ),
+    (AdaBoostClassifier(2.5), "'n_estimators' parameter.*Got 2.5 instead"),
+    (AdaBoostClassifier(max_depth=0), "'max_depth' parameter.*Got 0 instead"),
+    (AdaBoostClassifier(max_leaf_nodes=1), "'max_leaf_nodes' parameter.*Got 1 instead"),
+    (AdaBoostClassifier(learning_rate=0.0), "'learning_rate' parameter.*Got 0.0 instead"),
+    (AdaBoostClassifier(learning_rate=1e9), r"'learning_rate' parameter.*\(0.0, 10.0\].*Got 1000000000.0 instead"),
+    (AdaBoostClassifier(learning_rate=np.nan), "'learning_rate' parameter.*Got nan instead"),
+    (AdaBoostClassifier(vote="loud"), "'vote' parameter of AdaBoostClassifier must be a str among.*Got 'loud' instead"),
+    (AdaBoostClassifier(criterion="variance"), "'criterion' parameter.*Got 'variance' instead"),
+    (AdaBoostClassifier(min_samples_leaf=0), "'min_samples_leaf' parameter.*Got 0 instead"),
+    (AdaBoostClassifier(min_weight_leaf=0.7), "'min_weight_leaf' parameter.*Got 0.7 instead"),
+    (AdaBoostClassifier(max_features=0.0), "'max_features' parameter.*Got 0.0 instead"),
+    (AdaBoostClassifier(max_features=4), "max_features=4 exceeds the 3 columns; use None for all of them"),
+    (AdaBoostClassifier(validation_fraction=1.0), "'validation_fraction' parameter.*Got 1.0 instead"),
+    (AdaBoostClassifier(n_iter_no_change=0), "'n_iter_no_change' parameter.*Got 0 instead"),
+    (AdaBoostClassifier(random_state="seed"), "'random_state' parameter.*Got 'seed' instead"),
+    (AdaBoostClassifier(n_jobs=1.5), "'n_jobs' parameter.*Got 1.5 instead"),
+    (AdaBoostClassifier(n_jobs=0), "'n_jobs' parameter.*Got 0 instead"),
+    (TreeVoter(min_impurity_decrease=-0.1), "'min_impurity_decrease' parameter.*Got -0.1 instead"),
+    (AbstainingStump(min_weight_leaf=-1), "'min_weight_leaf' parameter.*Got -1 instead"),
+    (
+        AdaBoostClassifier(vote="abstaining", max_depth=2),
+        "vote='abstaining' boosts stumps; max_depth is 2.*Set max_depth=1",
+    ),
+    (AdaBoostClassifier(vote="abstaining", max_leaf_nodes=9), "max_leaf_nodes is 9. Set max_depth=1"),
+    (AdaBoostClassifier(voter=3), "'voter' parameter.*Got 3 instead"),
+    (
+        AdaBoostClassifier(voter=LogisticRegression(), vote="confidence"),
+        "vote='confidence' needs the native trees; set voter=None, or vote='discrete'",
+    ),
+    (
+        AdaBoostClassifier(voter=KNeighborsClassifier()),
+        r"voter=KNeighborsClassifier\(\) cannot be boosted: its fit takes no sample_weight. Choose another",
+    ),
+    (AdaBoostClassifier(voter=LinearRegression()), r"voter=LinearRegression\(\) is no classifier"),
+    (SubaggingClassifier(LinearRegression()), r"estimator=LinearRegression\(\) is no classifier"),
+]
+
+
+@pytest.mark.parametrize(("learner", "message"), BAD_PARAMETERS, ids=[message for _, message in BAD_PARAMETERS])
+def test_bad_parameters(learner, message):
+    refuses(lambda: clone(learner).fit(X, Y), message)
+    assert not hasattr(learner, "committee_")
+
+
+@pytest.mark.parametrize("max_bins", [-1, 0, 1, 65_536, 2.5, "many", None])
+def test_number_of_bins(max_bins):
+    for learner in (AdaBoostClassifier, TreeVoter, AbstainingStump):
+        message = (
+            rf"'max_bins' parameter of {learner.__name__} must be an int in the range \[2, 65535\]. Got {max_bins!r}"
+        )
+        refuses(lambda learner=learner: learner(max_bins=max_bins).fit(X, Y), message)
+
+
+def test_more_categories_than_bins():
+    frame = pd.DataFrame({"size": X[:, 0], "id": [f"i{i}" for i in range(N)]})
+    message = "column 'id' has 40 categories, more than max_bins=20; raise max_bins .*join rare categories, or drop"
+    few = TreeVoter(max_bins=20)
+    for learner in (few, AbstainingStump(max_bins=20), AdaBoostClassifier(max_bins=20), SubaggingClassifier(few)):
+        refuses(lambda learner=learner: clone(learner).fit(frame, Y), message)
+    boosted = AdaBoostClassifier(voter=few)
+    for learner in (boosted, SubaggingClassifier(AdaBoostClassifier(max_bins=20))):
+        refuses(lambda learner=learner: clone(learner).fit(frame, Y), message)
+    wide = pd.DataFrame({"id": [f"i{i}" for i in range(70_000)]})
+    refuses(
+        lambda: TreeVoter(max_bins=65_535).fit(wide, np.arange(70_000) % 2),
+        "column 'id' has 70000 categories, at most 65535 are possible; drop it or group the rare ones",
+    )
+    assert TreeVoter(max_bins=40).fit(frame, Y).score(frame, Y) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("categorical", "message"),
+    [
+        (["town"], "categorical_features names 'town', which is not there; there are 'age', 'income', 'height'"),
+        ([7], "categorical_features gives column 7, but X has columns 0 to 2"),
+        ([True], "categorical_features is a mask of 1, but X has 3 columns"),
+        ("age", "categorical_features must be 'from_dtype', None or a list, got 'age'"),
+        ([0, "age"], "must be all names, all indices or a mask, got 'age' among them"),
+    ],
+)
+def test_categorical_features(categorical, message):
+    for learner in LEARNERS:
+        refuses(
+            lambda learner=learner: clone(learner).set_params(categorical_features=categorical).fit(FRAME, Y), message
+        )
+    refuses(lambda: TreeVoter(categorical_features=["age"]).fit(X, Y), "the columns of X have none; give indices")
+    text = FRAME.assign(town="Oslo")
+    refuses(lambda: TreeVoter(categorical_features=None).fit(text, Y), "column 'town' holds text but is not among")
+
+
+# --- early stopping -----------------------------------------------------------------------------------------
+
+stopping = AdaBoostClassifier(5, early_stopping=True)
+THREE = np.arange(N) % 3
+
+
+@pytest.mark.parametrize(
+    ("y", "held_out", "message"),
+    [
+        (Y, {"X_val": X}, "X_val and y_val go together; one of them is missing"),
+        (Y, {"y_val": Y}, "X_val and y_val go together; one of them is missing"),
+        (Y, {"X_val": X, "y_val": Y + 5}, r"y_val holds [56], which is not a class of y; its classes are \[0, 1\]"),
+        (Y, {"X_val": X, "y_val": np.full(N, np.nan)}, "y_val holds nan, which is not a class of y"),
+        (Y, {"X_val": X, "y_val": Y[:5]}, "inconsistent numbers of samples"),
+        (Y, {"X_val": X[:, :2], "y_val": Y}, "X has 2 features, but AdaBoostClassifier is expecting 3"),
+        (Y, {"X_val": X[:0], "y_val": Y[:0]}, r"0 sample\(s\)"),
+        (Y, {"X_val": with_cell(np.inf), "y_val": Y}, "column 'x1' holds infinity at row 7"),
+        (np.r_[7, Y[1:]], {}, "early_stopping needs two rows of each class.* class 7 has 1. Give X_val and y_val"),
+    ],
+)
+def test_rows_to_hold_out(y, held_out, message):
+    refuses(lambda: clone(stopping).fit(X, y, **held_out), message)
+
+
+def test_frames_to_hold_out():
+    refuses(lambda: clone(stopping).fit(FRAME, Y, X_val=FRAME[["age"]], y_val=Y), "now missing:\n- height\n- income")
+    refuses(lambda: clone(stopping).fit(FRAME, Y, X_val=FRAME[:0], y_val=[]), "X has 0 rows")
+    refuses(
+        lambda: AdaBoostClassifier().fit(X, Y, X_val=X, y_val=Y),
+        "X_val is only used by early stopping; set early_stopping=True or leave it out",
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "fraction", "message"),
+    [
+        (
+            12,
+            0.1,
+            "validation_fraction=0.1 holds out 2 of 12 rows; .* at least the 3 classes. Change it, or give X_val",
+        ),
+        (12, 0.95, "validation_fraction=0.95 holds out 12 of 12 rows"),
+        (40, 0.9, "validation_fraction=0.9 leaves no row of class 9 to train on; lower it, or give X_val and y_val"),
+    ],
+)
+def test_shares_to_hold_out(rows, fraction, message):
+    y = THREE[:rows].copy()
+    if rows == N:
+        y[:2] = 9  # a class of two rows
+    learner = AdaBoostClassifier(early_stopping=True, validation_fraction=fraction, random_state=0)
+    refuses(lambda: learner.fit(X[:rows], y), message)
+
+
+def test_what_is_no_error():
+    """Columns that say nothing, and limits that no split can keep: a voter of one leaf."""
+    y = np.arange(N) % 3 > 0
+    for table in (
+        np.ones((N, 2)),
+        np.full((N, 2), np.nan),
+        pl.DataFrame({"a": ["x"] * N}),
+        pl.DataFrame({"a": [None] * N}),
+    ):
+        for learner in LEARNERS:
+            model = clone(learner).fit(table, y)
+            assert model.predict(table).all() or isinstance(learner, AbstainingStump)
+    assert TreeVoter(min_samples_leaf=30).fit(X, Y).committee_.n_nodes == 1
+    far = np.full((N, 1), 1.7e308) * np.sign(X[:, :1])
+    assert TreeVoter().fit(far, Y).score(far, Y) == 1.0
+
+
+def test_a_plain_matrix_is_taken_as_it_is():
+    """Scikit-learn's checks would take longer than the vote on one row; whatever they could refuse, they still see."""
+    X, y = np.arange(12.0).reshape(6, 2), np.array([0, 1, 0, 1, 1, 0])
+    model = AdaBoostClassifier(n_estimators=2).fit(X, y)
+    assert model._named(X) is X
+    for refused in (X[:, :1], X[:0], np.hstack([X, X])):
+        with pytest.raises(ValueError, match=r"feature|sample"):
+            model.predict(refused)
+    with pytest.raises(ValueError, match="column 'x1' holds infinity at row 0"):
+        model.predict(np.array([[0.0, np.inf]]))
+    named = AdaBoostClassifier(n_estimators=2).fit(pl.DataFrame({"a": X[:, 0], "b": X[:, 1]}), y)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        named.predict(X)

@@ -1,0 +1,443 @@
+"""Gradient boosting of classes, and what both learners promise; numbers are in test_gradient_boosting_regression.py."""
+
+import copy
+import pickle
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.datasets import load_iris, make_hastie_10_2
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils._param_validation import InvalidParameterError
+
+import committee
+from committee import GradientBoostingClassifier, GradientBoostingRegressor
+from committee.learners.gradient.leaf import LeafPenalty
+from committee.learners.gradient.line_search import LARGEST_STEP, best_step
+from committee.objectives.losses import Exponential, Logistic, Loss
+from committee.voters.rounds import Rounds
+from tests.gradient_cases import SMALL, Floats, answer, both, data, learner, numbers, seeds, table
+
+# --- it learns --------------------------------------------------------------------------------------------------------
+
+
+def test_hastie_is_learnt():
+    X, y = make_hastie_10_2(2000, random_state=0)
+    model = GradientBoostingClassifier(n_estimators=60, learning_rate=0.3, max_leaf_nodes=8).fit(X[:1000], y[:1000])
+    assert model.score(X[1000:], y[1000:]) > 0.87
+    assert_array_equal(model.classes_, [-1.0, 1.0])
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "exponential", "probit", "squared_hinge"])
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("tree", ["per_class", "shared"])
+def test_every_loss_learns_every_number_of_classes(loss, n_classes, tree):
+    X, y = table(400, n_classes)
+    model = GradientBoostingClassifier(loss, 15, tree=tree, **SMALL, learning_rate=0.3).fit(X, y)
+    assert model.score(X, y) > (0.8 if n_classes == 2 else 0.65)
+    P = model.predict_proba(X)
+    assert_allclose(P.sum(axis=1), 1.0)
+    assert -np.log(np.maximum(P[np.arange(400), y], 1e-3)).mean() < 0.7 * np.log(n_classes)
+    assert model.committee_.link == (Logistic() if loss == "log_loss" else model._chosen_loss()).link
+    assert isinstance(model.committee_.voters, Rounds) == (n_classes > 2 and tree == "per_class")
+    assert model.committee_.n_voters == 15
+
+
+def test_trees_per_class_and_shared_trees_agree_mostly():
+    X, y = load_iris(return_X_y=True)
+    fitted = [
+        GradientBoostingClassifier(n_estimators=20, tree=tree, min_samples_leaf=5).fit(X, y)
+        for tree in ("per_class", "shared")
+    ]
+    own, shared = fitted
+    assert own.score(X, y) > 0.95 and shared.score(X, y) > 0.95
+    assert (own.predict(X) == shared.predict(X)).mean() > 0.95
+    # softmax gradients of a row add up to zero, and so do the numbers of an unpenalised shared leaf's gradients
+    assert shared.committee_.n_nodes < own.committee_.n_nodes
+    assert own.committee_.voters.n_outputs == shared.committee_.voters.n_outputs == 3
+
+
+@both
+def test_one_round_by_hand(kind):
+    """One stump, one column: leaves are -G / (H + l2), and F is the best constant and the step."""
+    X, y = np.array([[0.0], [0.0], [1.0], [1.0], [1.0]]), np.array([0, 1, 1, 1, 1])
+    params = {"max_leaf_nodes": 2, "min_samples_leaf": 1, "n_estimators": 1, "learning_rate": 0.5, "leaf_l2": 2.0}
+    model = learner(kind, **params).fit(X, y)
+    F0 = np.log(4.0) if kind == "classes" else 0.8
+    g = np.full(5, 0.8) - y
+    h = np.full(5, 0.16 if kind == "classes" else 1.0)
+    leaf = [-g[:2].sum() / (h[:2].sum() + 2.0), -g[2:].sum() / (h[2:].sum() + 2.0)]
+    assert_allclose(model.committee_.intercept, [F0])
+    assert_allclose(model.committee_.weights, [0.5])
+    assert_allclose(answer(model, [[0.0], [1.0]]), F0 + 0.5 * np.array(leaf), rtol=1e-7)
+
+
+@both
+def test_staged_ends_in_predict(kind):
+    X, y = data(kind)
+    model = learner(kind, n_estimators=7).fit(X, y)
+    stages = list(model.staged_predict(X))
+    assert len(stages) == 7
+    assert_array_equal(stages[-1], model.predict(X))
+    assert_array_equal(stages[2], model.committee_.select(slice(3)).predict(X))
+    if kind == "classes":
+        assert_array_equal(list(model.staged_predict_proba(X))[-1], model.predict_proba(X))
+        assert_array_equal(list(model.staged_decision_function(X))[-1], model.decision_function(X))
+
+
+@both
+@pytest.mark.parametrize("weighted", [False, True])
+def test_training_scores_are_those_of_the_committee(kind, weighted):
+    """What the rounds believed the scores to be: the node weights and counts are those of the rows that vote."""
+    X, y = data(kind)
+    w = np.random.default_rng(1).integers(1, 4, len(y)).astype(float) if weighted else None
+    model = learner(kind).fit(X, y, w)
+    forest = model.committee_.voters
+    leaves = forest.apply(np.ascontiguousarray(X))
+    for t in range(len(forest)):
+        nodes = slice(forest.offset[t], forest.offset[t + 1])
+        reached = np.bincount(leaves[:, t], minlength=forest.n_nodes[t])
+        weight = np.bincount(leaves[:, t], weights=w, minlength=forest.n_nodes[t])
+        leaf = forest.feature[nodes] < 0
+        assert_array_equal(forest.count[nodes][leaf], reached[leaf])
+        assert_allclose(forest.weight[nodes][leaf], weight[leaf])
+        assert_allclose(forest.weight[nodes][0], weight.sum())
+
+
+# --- the training objective -------------------------------------------------------------------------------------------
+
+
+def objectives(
+    model: Any, X: Floats, y: NDArray[Any], loss: Loss, penalty: LeafPenalty, w: Floats | None = None
+) -> Floats:
+    """Mean loss and leaf penalties before the first and after each round, all from the committee."""
+    c = model.committee_
+    forest = c.voters.forest if isinstance(c.voters, Rounds) else c.voters
+    total = len(y) if w is None else w.sum()
+    stages = [np.broadcast_to(c.intercept, (len(y), len(c.intercept)))]
+    stages += [s.reshape(len(y), -1) for s in c.staged_decision_function(X)]
+    found, spent, per = [], 0.0, len(forest) // c.n_voters
+    for t, F in enumerate(stages):
+        if t:
+            for tree in range((t - 1) * per, t * per):
+                nodes = slice(forest.offset[tree], forest.offset[tree + 1])
+                spent += penalty.cost(c.weights[t - 1] * forest.value[nodes][forest.feature[nodes] < 0])
+        F = np.ascontiguousarray(F[:, 0] if F.shape[1] == 1 else F.T)
+        found.append(np.average(loss.value(y, F), weights=w) + spent / total)
+    return np.array(found)
+
+
+prices = st.sampled_from([0.0, 0.3, 2.0])
+
+
+@settings(max_examples=25)
+@given(
+    seeds,
+    st.sampled_from(["log_loss", "exponential", "probit", "squared_hinge"]),
+    st.integers(2, 3),
+    prices,
+    prices,
+    prices,
+    st.sampled_from([0.1, 1.0, 3.0]),
+    st.booleans(),
+)
+def test_with_line_search_the_objective_never_rises(seed, loss, n_classes, l0, l1, l2, learning_rate, weighted):
+    X, y = table(80, n_classes, seed, noise=1.0)
+    w = np.random.default_rng(seed).exponential(size=80) if weighted else None
+    model = GradientBoostingClassifier(
+        loss, 5, **SMALL, leaf_l0=l0, leaf_l1=l1, leaf_l2=l2, learning_rate=learning_rate, line_search=True
+    ).fit(X, y, w)
+    found = objectives(model, X, y, model._chosen_loss(), LeafPenalty(l0, l1, l2), w)
+    assert_allclose(model.training_objectives_, found[: len(model.training_objectives_)], rtol=1e-9)
+    assert (np.diff(found) <= 1e-12).all()
+
+
+@settings(max_examples=25)
+@given(seeds, prices, prices, prices)
+def test_whole_steps_of_the_squared_loss_never_raise_the_objective(seed, l0, l1, l2):
+    """Its quadratic model is the loss itself, so each tree lowers the objective by what its leaves are worth."""
+    X, y = numbers(80, seed)
+    penalty = LeafPenalty(l0, l1, l2)
+    model = GradientBoostingRegressor(
+        n_estimators=6, learning_rate=1.0, leaf_l0=l0, leaf_l1=l1, leaf_l2=l2, **SMALL
+    ).fit(X, y)
+    found = objectives(model, X, y, model._chosen_loss(), penalty)
+    assert (np.diff(found) <= 1e-9).all()
+    residual, forest = y - model.committee_.intercept[0], model.committee_.voters
+    leaf = forest.apply(X)[:, 0]
+    G, H = np.bincount(leaf, weights=-residual), np.bincount(leaf).astype(float)
+    assert_allclose(found[0] - found[1], penalty.worth(G[:, None], H[:, None]).sum() / len(y), atol=1e-9)
+
+
+def test_exact_steps():
+    assert best_step(lambda a: (2.0 * (a - 3.0), 2.0)) == 3.0
+    assert best_step(lambda a: (1.0, 1.0)) == 0.0
+    assert best_step(lambda a: (-1.0, 0.0)) == LARGEST_STEP
+    assert_allclose(best_step(lambda a: (np.exp(a - 2.0) - 1.0, np.exp(a - 2.0))), 2.0, rtol=1e-9)
+    # a corner, as absolute error has them: the curvature says nothing
+    assert_allclose(best_step(lambda a: (-1.0 if a < 1.7 else 2.0, 50.0)), 1.7, rtol=1e-8)
+    assert_allclose(best_step(lambda a: (-1.0 if a < 0.01 else 2.0, 0.0)), 0.01, rtol=1e-8)
+
+
+def test_the_line_search_is_exact():
+    X, y = table(200, noise=1.0)
+    model = GradientBoostingClassifier(n_estimators=1, **SMALL, learning_rate=1.0, line_search=True, leaf_l2=1.0).fit(
+        X, y
+    )
+    c = model.committee_
+    h = c.votes(X)[:, 0]
+    penalty = LeafPenalty(l2=1.0)
+    leaves = c.voters.value[c.voters.feature < 0]
+
+    def objective(a: float) -> float:
+        return float(Logistic().value(y.astype(np.uint16), c.intercept[0] + a * h).sum()) + penalty.cost(a * leaves)
+
+    best = c.weights[0]
+    assert 0.5 < best < 2.0
+    assert objective(best) <= min(objective(best + d) for d in (-1e-3, 1e-3, -0.1, 0.1))
+
+
+# --- penalties --------------------------------------------------------------------------------------------------------
+
+
+@both
+def test_leaves_too_dear_abstain_and_the_constant_remains(kind):
+    X, y = data(kind)
+    model = learner(kind, leaf_l0=1e9, n_estimators=50).fit(X, y)
+    assert_array_equal(model.committee_.voters.value, 0.0)
+    assert_array_equal(answer(model, X), np.full(len(y), model.committee_.intercept[0]))
+    assert model.committee_.n_voters == 1  # another round would be the same
+    assert_array_equal(model.feature_importances_, 0.0)
+
+
+def test_some_leaves_abstain():
+    X, y = table(noise=2.0)
+    model = learner("classes", leaf_l0=1.0, leaf_l2=0.0, min_samples_leaf=1, n_estimators=5).fit(X, y)
+    value = model.committee_.voters.value[model.committee_.voters.feature < 0]
+    assert 0 < (value == 0.0).sum() < len(value)
+
+
+def test_l0_of_leaves_prunes_but_nobody_abstains():
+    X, y = table(noise=2.0)
+    free = learner("classes", leaf_l2=1.0).fit(X, y)
+    model = learner("classes", leaf_l0=3.0, leaf_l2=1.0, l0_counts="leaves").fit(X, y)
+    assert model.committee_.n_nodes < free.committee_.n_nodes
+    assert (model.committee_.voters.value[model.committee_.voters.feature < 0] != 0).all()
+
+
+@both
+def test_l1_and_l2_shrink(kind):
+    X, y = data(kind)
+    size = [
+        np.abs(learner(kind, n_estimators=1, **params).fit(X, y).committee_.voters.value).max()
+        for params in ({"leaf_l2": 0.0}, {"leaf_l2": 20.0}, {"leaf_l2": 20.0, "leaf_l1": 3.0})
+    ]
+    assert size[0] > size[1] > size[2] > 0
+
+
+# --- growth -----------------------------------------------------------------------------------------------------------
+
+
+def depths(forest: Any, t: int) -> NDArray[np.int64]:
+    left = forest.left[forest.offset[t] : forest.offset[t + 1]]
+    depth = np.zeros(len(left), dtype=np.int64)
+    for i in np.flatnonzero(left >= 0):
+        depth[left[i]] = depth[left[i] + 1] = depth[i] + 1
+    return depth
+
+
+@both
+def test_limits_of_trees_hold(kind):
+    X, y = data(kind)
+    forest = learner(kind, max_leaf_nodes=5, max_depth=3, min_samples_leaf=11).fit(X, y).committee_.voters
+    leaf = forest.feature < 0
+    assert max(leaf[forest.offset[t] : forest.offset[t + 1]].sum() for t in range(len(forest))) == 5
+    assert max(depths(forest, t).max() for t in range(len(forest))) <= 3
+    assert forest.count[leaf].min() >= 11
+
+
+def test_depth_wise_trees_are_balanced_and_leaf_wise_ones_gain_more():
+    X, y = table(400)
+    grown = {g: learner("classes", growth=g, max_leaf_nodes=8, n_estimators=1).fit(X, y) for g in ("leaf", "depth")}
+    gain = {g: model.committee_.voters.gain.sum() for g, model in grown.items()}
+    assert gain["leaf"] >= gain["depth"] - 1e-9
+    balanced = depths(grown["depth"].committee_.voters, 0)
+    assert balanced.max() == 3
+    assert_array_equal(np.sort(np.bincount(balanced)), [1, 2, 4, 8])
+    without_limit = {"max_leaf_nodes": None, "max_depth": 3}
+    same = [learner("classes", growth=g, **without_limit).fit(X, y).decision_function(X) for g in ("leaf", "depth")]
+    assert_array_equal(*same)
+
+
+def test_min_hessian_of_leaves():
+    X, y = table()
+    model = learner("classes", min_hessian_leaf=12.0, n_estimators=1, min_samples_leaf=1).fit(X, y)
+    forest = model.committee_.voters
+    p = y.mean()
+    assert (forest.count[forest.feature < 0] * p * (1 - p) >= 12.0 * (1 - 1e-9)).all()
+    assert learner("classes", min_hessian_leaf=1e6, n_estimators=1).fit(X, y).committee_.n_nodes == 1
+
+
+# --- draws ------------------------------------------------------------------------------------------------------------
+
+
+@both
+def test_subsamples_are_drawn_without_replacement_anew(kind):
+    X, y = data(kind)
+    model = learner(kind, subsample=0.5).fit(X, y)
+    forest = model.committee_.voters
+    assert_array_equal(forest.count[forest.offset[:-1]], 150)
+    again = learner(kind, subsample=0.5).fit(X, y)
+    assert_array_equal(answer(again, X), answer(model, X))
+    other = learner(kind, subsample=0.5, random_state=1).fit(X, y)
+    assert (answer(other, X) != answer(model, X)).any()
+    assert learner(kind, subsample=0.5, n_estimators=40).fit(X, y).score(X, y) > 0.75
+
+
+def test_columns_of_trees_and_of_nodes():
+    X, y = table()
+    model = learner("classes", max_features_tree=1, n_estimators=20).fit(X, y)
+    forest = model.committee_.voters
+    used = [np.unique(f[f >= 0]) for f in np.split(forest.feature, forest.offset[1:-1])]
+    assert max(len(columns) for columns in used) == 1
+    assert len(np.unique(np.concatenate(used))) == 4
+    by_node = learner("classes", max_features=1, n_estimators=5).fit(X, y).committee_.voters
+    assert max(len(np.unique(f[f >= 0])) for f in np.split(by_node.feature, by_node.offset[1:-1])) > 1
+    two = learner("classes", max_features_tree=2, max_features=0.5, n_estimators=10).fit(X, y).committee_.voters
+    assert max(len(np.unique(f[f >= 0])) for f in np.split(two.feature, two.offset[1:-1])) == 2
+    with pytest.raises(ValueError, match="max_features=5 exceeds the 4 columns"):
+        learner("classes", max_features=5).fit(X, y)
+
+
+# --- weights ----------------------------------------------------------------------------------------------------------
+
+
+@both
+@pytest.mark.parametrize("params", [{}, {"line_search": True, "leaf_l1": 0.5, "leaf_l0": 0.2}], ids=str)
+def test_integer_weights_are_repeated_rows(kind, params):
+    X, y = data(kind)
+    X = np.random.default_rng(5).normal(size=X.shape)
+    times = np.random.default_rng(2).integers(0, 4, len(y))
+    params = {"min_samples_leaf": 1, "min_hessian_leaf": 2.345} | params
+    weighted = learner(kind, **params).fit(X, y, times)
+    repeated = learner(kind, **params).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    assert_allclose(answer(weighted, X), answer(repeated, X), rtol=1e-6, atol=1e-8)
+
+
+# --- a loss of one's own ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OwnLogistic(Loss):
+    """log(1 + exp(-y F)) in a few lines of NumPy."""
+
+    name = "own"
+
+    @property
+    def link(self):
+        return Logistic().link
+
+    def value(self, y, F):
+        return np.logaddexp(0.0, np.where(y == 1, -F, F))
+
+    def gradient_hessian(self, y, F, w=None):
+        p = 1.0 / (1.0 + np.exp(-F))
+        w = np.ones(len(y)) if w is None else w
+        return w * (p - y), w * p * (1.0 - p)
+
+
+def test_a_loss_of_ones_own_is_as_good():
+    X, y = table()
+    w = np.random.default_rng(0).exponential(size=len(y))
+    ours, own = (learner("classes", loss=loss).fit(X, y, w) for loss in ("log_loss", OwnLogistic()))
+    assert_allclose(own.predict_proba(X), ours.predict_proba(X), rtol=1e-6, atol=1e-8)
+    assert clone(own).loss == own.loss
+
+
+# --- manners ----------------------------------------------------------------------------------------------------------
+
+
+def test_parameters_are_checked():
+    X, y = table()
+    bad = {
+        "learning_rate": 0.0,
+        "max_leaf_nodes": 1,
+        "leaf_l0": -1.0,
+        "leaf_l2": np.nan,
+        "subsample": 1.5,
+        "growth": "width",
+        "tree": "own",
+        "max_bins": 1,
+        "n_estimators": 0,
+    }
+    for name, value in bad.items():
+        with pytest.raises(InvalidParameterError, match=name):
+            GradientBoostingClassifier(**{name: value}).fit(X, y)
+    with pytest.raises(ValueError, match="must be one of log_loss"):
+        GradientBoostingClassifier("squared_error").fit(X, y)
+    with pytest.raises(NotFittedError):
+        GradientBoostingClassifier().predict(X)
+
+
+def test_the_two_learners_share_their_defaults():
+    classifier, regressor = GradientBoostingClassifier().get_params(), GradientBoostingRegressor().get_params()
+    assert set(classifier) ^ set(regressor) == {"tree", "quantile"}
+    common = set(classifier) & set(regressor) - {"loss"}
+    assert {name: classifier[name] for name in common} == {name: regressor[name] for name in common}
+    for made in (GradientBoostingClassifier, GradientBoostingRegressor):
+        assert made.__doc__ is not None
+        for name in set(classifier) & set(regressor) - {"loss", "leaf_l0", "leaf_l1", "leaf_l2"}:
+            told = made.__doc__.split(f"\n    {name} : ")[1].split("\n")[0].partition("default=")[2]
+            assert told.strip('"') == str(classifier[name])
+        assert "default=0.0, 0.0, 5.0" in made.__doc__
+    assert [classifier[f"leaf_l{k}"] for k in range(3)] == [0.0, 0.0, 5.0]
+
+
+@both
+def test_copies_files_and_searches(kind, tmp_path):
+    X, y = data(kind)
+    model = learner(kind, line_search=True).fit(X, y)
+    for twin in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert_array_equal(twin.predict(X), model.predict(X))
+    model.save(tmp_path / "model")
+    twin = committee.load(tmp_path / "model")
+    assert_array_equal(twin.predict(X), model.predict(X))
+    assert_array_equal(twin.training_objectives_, model.training_objectives_)
+    search = GridSearchCV(learner(kind), {"leaf_l2": [0.0, 1.0], "growth": ["leaf", "depth"]}, cv=2).fit(X, y)
+    assert search.best_estimator_.score(X, y) > 0.4
+
+
+@both
+def test_frames_with_categories_and_gaps(kind):
+    rng = np.random.default_rng(0)
+    X, y = data(kind, 400)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame["city"] = pd.Categorical(rng.choice(["Bern", "Lima", "Oslo"], 400))
+    frame.loc[rng.random(400) < 0.2, "a"] = np.nan
+    y = np.where(frame["city"] == "Oslo", 1 - y, y)
+    model = learner(kind, n_estimators=30).fit(frame, y)
+    assert model.score(frame, y) > 0.5
+    assert model.feature_importances_[4] > 0.1
+    assert_allclose(model.feature_importances_.sum(), 1.0)
+    assert_array_equal(model.predict(frame.assign(city=["Rome"] * 400)), model.predict(frame.assign(city=[None] * 400)))
+
+
+def test_scores_that_overflow_are_no_result():
+    X, y = table()
+    with pytest.raises(ValueError, match="overflow"):
+        learner("classes", loss=Exploding(), min_hessian_leaf=0.0, leaf_l2=0.0).fit(X, y)
+
+
+class Exploding(Exponential):
+    """Steps that no float holds."""
+
+    def gradient_hessian(self, y, F, w=None):
+        return np.where(y == 1, -1e140, 1e140), np.full(len(y), 1e-200)

@@ -1,0 +1,283 @@
+"""Voters, parameters and tables that learners of probabilistic voters refuse, and voters that are of no use to them."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import LinearSVC
+from sklearn.utils._param_validation import InvalidParameterError
+
+from committee import BoostingTreeClassifier, MatryoshkaClassifier, ProbabilisticAdaBoostClassifier
+from committee.learners.nesting.nested_fit import NestedClassifier
+from committee.voters.oracles import drawn, prob_positive
+from tests.probabilistic_voters import NoisyStump, Stump
+
+Floats = NDArray[np.float64]
+LEARNERS: list[NestedClassifier] = [
+    ProbabilisticAdaBoostClassifier(5, random_state=0),
+    BoostingTreeClassifier(6, random_state=0),
+    MatryoshkaClassifier(levels=2, random_state=0),
+    MatryoshkaClassifier("greedy", max_voters=6, random_state=0),
+]
+every_learner = pytest.mark.parametrize("model", LEARNERS, ids=lambda model: f"{type(model).__name__[:11]}")
+
+
+def table(n: int = 100, seed: int = 0) -> tuple[Floats, NDArray[np.int64]]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, (X[:, 0] + X[:, 1] + 0.5 * rng.normal(size=n) > 0).astype(np.int64)
+
+
+def fitted(model: NestedClassifier, X: Any, y: Any, **given: Any) -> NestedClassifier:
+    return clone(model).set_params(**given).fit(X, y)  # type: ignore[no-any-return]
+
+
+# --- voters that are refused ------------------------------------------------------------------------------------
+
+
+class Told(Stump):
+    """Says whatever it is made to say."""
+
+    def __init__(self, q: Any = 0.5) -> None:
+        self.q = q
+
+    def prob_positive(self, X: Any) -> Any:
+        return self.q(X) if callable(self.q) else np.full(len(X), self.q)
+
+
+class Drawn(Stump):
+    def __init__(self, answers: Any = None) -> None:
+        self.answers = answers
+
+    def draw(self, X: Any, rng: np.random.Generator) -> Any:
+        return self.answers(X)
+
+
+@pytest.mark.parametrize(
+    ("q", "message"),
+    [
+        (1.2, r"prob_positive of Told is 1\.2 on row 0; a probability lies in \[0, 1\]"),
+        (-0.1, r"prob_positive of Told is -0\.1 on row 0"),
+        (np.nan, "prob_positive of Told is nan on row 0"),
+        (lambda X: np.r_[np.full(len(X) - 1, 0.5), np.inf], "is inf on row 99"),
+        (lambda X: np.full((len(X), 2), 0.5), r"has shape \(100, 2\); 100 rows need \(100,\)"),
+        (lambda X: np.full(3, 0.5), r"has shape \(3,\); 100 rows need \(100,\)"),
+        (lambda X: 0.5, r"has shape \(\); 100 rows need \(100,\)"),
+    ],
+)
+@every_learner
+def test_what_is_no_probability_is_refused(model: NestedClassifier, q: Any, message: str) -> None:
+    X, y = table()
+    with pytest.raises(ValueError, match=message):
+        fitted(model, X, y, voter=Told(q))
+
+
+def test_a_rounding_beyond_one_is_forgiven() -> None:
+    assert_array_equal(prob_positive(Told(1.0 + 1e-12), np.zeros((2, 1))), 1.0)
+    assert_array_equal(prob_positive(Told(-1e-12), np.zeros((2, 1))), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        (lambda X: np.ones(len(X) - 1), r"draw of Drawn has shape \(99,\); 100 rows need \(100,\)"),
+        (lambda X: np.ones((len(X), 1)), r"draw of Drawn has shape \(100, 1\)"),
+        (lambda X: np.full(len(X), np.nan), "answers that are no finite numbers"),
+        (lambda X: np.full(len(X), "yes"), "answers that are no finite numbers"),
+        (lambda X: [None] * len(X), "answers that are no finite numbers"),
+    ],
+)
+@every_learner
+def test_what_is_no_answer_is_refused(model: NestedClassifier, answers: Any, message: str) -> None:
+    X, y = table()
+    with pytest.raises(ValueError, match=message):
+        fitted(model, X, y, voter=Drawn(answers))
+
+
+def test_answers_may_be_signs_labels_or_truths() -> None:
+    rng, X = np.random.default_rng(0), np.zeros((3, 1))
+    for answers in (np.array([1, -1, 1]), np.array([1.0, 0.0, 2.0]), np.array([True, False, True])):
+        assert_array_equal(drawn(Drawn(lambda X, said=answers: said), X, rng), [True, False, True])
+
+
+class Mute(Stump):
+    pass
+
+
+class Weightless(NoisyStump):
+    def fit(self, X: Any, y: Any) -> Any:  # type: ignore[override]
+        return super().fit(X, y)
+
+
+class Narrow(Stump):
+    """Probabilities of one class too few."""
+
+    def predict_proba(self, X: Any) -> Any:
+        return np.ones((len(X), 1))
+
+
+@pytest.mark.parametrize(
+    ("voter", "message"),
+    [
+        (KNeighborsClassifier(), r"voter=KNeighborsClassifier\(\) cannot be boosted: its fit takes no sample_weight"),
+        (Weightless(), "its fit takes no sample_weight. Choose another"),
+        (LinearSVC(), "has neither prob_positive, predict_proba nor draw; a probabilistic voter needs one"),
+        (Mute(), "has neither prob_positive, predict_proba nor draw"),
+        (LinearRegression(), "neither prob_positive|no classifier"),
+        (Narrow(), r"predict_proba of Narrow has shape \(100, 1\); its 2 classes need as many columns"),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+@every_learner
+def test_voters_that_cannot_serve_are_refused(model: NestedClassifier, voter: Any, message: str) -> None:
+    X, y = table()
+    with pytest.raises(ValueError, match=message):
+        fitted(model, X, y, voter=voter)
+
+
+# --- voters of no use -----------------------------------------------------------------------------------------
+
+
+@every_learner
+@pytest.mark.parametrize("softness", [0.0, 0.25])
+def test_columns_that_say_nothing_leave_one_voter_of_the_frequencies(model: NestedClassifier, softness: float) -> None:
+    X, y = np.ones((40, 2)), np.r_[np.zeros(30), np.ones(10)].astype(int)
+    with pytest.warns(UserWarning, match="No voter beats chance"):
+        committee = fitted(model, X, y, softness=softness)
+    assert len(committee.graph_) == 1
+    # smoothed by a quarter of a row
+    assert_allclose(committee.predict_proba(X)[:, 1], 10.25 / 40.5)
+    assert_allclose(committee.predict_proba(np.array([[0.0, np.nan]]))[:, 1], 10.25 / 40.5)
+    assert committee.bound_ == pytest.approx(2.0 * np.sqrt(0.25 * 0.75), rel=1e-3)
+    assert_array_equal(committee.predict(X), 0)
+
+
+@every_learner
+@pytest.mark.parametrize("q", [0.5, 0.3, 1.0, 0.0])
+def test_a_voter_that_answers_without_looking_is_kept_once(model: NestedClassifier, q: float) -> None:
+    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.r_[np.zeros(20), np.ones(20)].astype(int)
+    with pytest.warns(UserWarning, match="No voter beats chance"):
+        committee = fitted(model, X, y, voter=Told(q))
+    assert len(committee.graph_) == 1
+    assert committee.bound_ == pytest.approx(1.0)
+    assert_allclose(committee.predict_proba(X), 0.5)
+
+
+@every_learner
+@pytest.mark.parametrize("method", ["expected", "likely_path", "sampled", "majority"])
+def test_a_branch_that_nobody_takes_stays_empty(model: NestedClassifier, method: str) -> None:
+    X, y = table()
+
+    class Once:
+        """The first voter always says +; then there are others."""
+
+        trained = 0
+
+        def __call__(self, X: Any) -> Floats:
+            return np.ones(len(X)) if self.trained == 0 else np.full(len(X), 0.5)
+
+    with pytest.warns(UserWarning, match="No voter beats chance"):
+        committee = fitted(model, X, y, voter=Told(Once()), method=method)
+    assert np.isfinite(committee.predict_proba(X)).all()
+    assert_array_equal(committee.graph_.vote[0, 1], 0.0)
+    assert_allclose(committee.cost(X), 1.0)
+
+
+@every_learner
+def test_one_voter_that_knows_it_all_is_enough(model: NestedClassifier) -> None:
+    X = np.linspace(-1, 1, 50)[:, None]
+    committee = fitted(model, X, X[:, 0] > 0, softness=0.0)
+    assert committee.score(X, X[:, 0] > 0) == 1.0
+    assert committee.bound_ < 0.2
+    assert committee.edges_[0] == pytest.approx(0.5)
+
+
+# --- parameters and tables that are refused ----------------------------------------------------------------------
+
+
+def test_more_voters_than_rows_are_refused() -> None:
+    X, y = table(20)
+    with pytest.raises(ValueError, match=r"levels=5 asks for 32 voters, more than the 20 rows; choose fewer levels"):
+        MatryoshkaClassifier(levels=5).fit(X, y)
+    with pytest.raises(ValueError, match=r"shape=\[5, 5\] asks for 25 voters, more than the 20 rows"):
+        MatryoshkaClassifier([5, 5]).fit(X, y)
+    assert len(MatryoshkaClassifier([5, 4], softness=1.0).fit(X, y).graph_) <= 20
+
+
+@pytest.mark.parametrize(
+    "shape", [[], [0], [2.5], [2, -1], ["a"], [None], [[2, 2]], [np.inf], [np.nan], np.array([0.5])], ids=str
+)
+def test_what_is_no_shape_is_refused(shape: Any) -> None:
+    with pytest.raises(ValueError, match=r"shape=.* is no list of tree sizes; give whole numbers of at least 1"):
+        MatryoshkaClassifier(shape).fit(*table())
+
+
+def test_a_shape_may_be_any_sequence_of_whole_numbers() -> None:
+    X, y = table()
+    listed = MatryoshkaClassifier([2, 3]).fit(X, y)
+    for shape in ((2, 3), np.array([2, 3]), [2.0, 3.0], range(2, 4)):
+        other = MatryoshkaClassifier(shape).fit(X, y)  # type: ignore[arg-type]
+        assert_array_equal(other.decision_function(X), listed.decision_function(X))
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "value"),
+    [
+        (MatryoshkaClassifier("x"), "shape", "'x'"),  # type: ignore[arg-type]
+        (MatryoshkaClassifier(levels=0), "levels", "0"),
+        (MatryoshkaClassifier(rate="hours"), "rate", "'hours'"),  # type: ignore[arg-type]
+        (MatryoshkaClassifier(collect="all"), "collect", "'all'"),  # type: ignore[arg-type]
+        (MatryoshkaClassifier("greedy", max_voters=0), "max_voters", "0"),
+        (BoostingTreeClassifier(0), "max_voters", "0"),
+        (BoostingTreeClassifier(choose="best"), "choose", "'best'"),  # type: ignore[arg-type]
+        (ProbabilisticAdaBoostClassifier(0), "n_estimators", "0"),
+        (ProbabilisticAdaBoostClassifier(time_budget=0), "time_budget", "0"),
+        (ProbabilisticAdaBoostClassifier(target_bound=0.0), "target_bound", "0.0"),
+        (ProbabilisticAdaBoostClassifier(target_bound=1.0), "target_bound", "1.0"),
+        (ProbabilisticAdaBoostClassifier(softness=-0.1), "softness", "-0.1"),
+        (ProbabilisticAdaBoostClassifier(softness=np.nan), "softness", "nan"),
+        (ProbabilisticAdaBoostClassifier(softness=np.inf), "softness", "inf"),
+        (ProbabilisticAdaBoostClassifier(n_draws=0), "n_draws", "0"),
+        (ProbabilisticAdaBoostClassifier(n_draws="some"), "n_draws", "'some'"),  # type: ignore[arg-type]
+        (ProbabilisticAdaBoostClassifier(estimate="mean"), "estimate", "'mean'"),  # type: ignore[arg-type]
+        (ProbabilisticAdaBoostClassifier(method="vote"), "method", "'vote'"),  # type: ignore[arg-type]
+        (ProbabilisticAdaBoostClassifier(n_paths=0), "n_paths", "0"),
+        (ProbabilisticAdaBoostClassifier(voter=3), "voter", "3"),
+    ],
+    ids=lambda given: given if isinstance(given, str) else "",
+)
+def test_parameters_out_of_range_are_named_with_their_value(model: NestedClassifier, name: str, value: str) -> None:
+    with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of .* Got {value}"):
+        model.fit(*table())
+
+
+@every_learner
+def test_tables_that_cannot_be_learned_from_are_refused(model: NestedClassifier) -> None:
+    X, y = table()
+    with pytest.raises(ValueError, match="class"):
+        fitted(model, X, np.zeros(len(X)))
+    infinite = X.copy()
+    infinite[3, 1] = np.inf
+    with pytest.raises(ValueError, match="infinit"):
+        fitted(model, infinite, y)
+    committee = fitted(model, X, y)
+    with pytest.raises(ValueError, match="infinit"):
+        committee.predict(infinite)
+    with pytest.raises(ValueError, match="3 features"):
+        committee.cost(X[:, :2])
+    with pytest.raises(ValueError, match="3 features"):
+        committee.vote_probability(X[:, :2])
+
+
+@every_learner
+def test_what_is_not_fitted_says_so(model: NestedClassifier) -> None:
+    X, _ = table()
+    for ask in (model.predict, model.cost, model.vote_probability):
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            ask(X)

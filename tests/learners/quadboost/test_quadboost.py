@@ -1,0 +1,334 @@
+"""QuadBoost: rounds as the paper has them, on any dictionary, with any penalty."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import Lasso, Ridge
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils._param_validation import InvalidParameterError
+
+import committee
+from committee import QuadBoostClassifier, QuadBoostRegressor
+from committee.learners.quadboost import quadboost
+from committee.learners.quadboost.quad_voters import EveryStump, FiniteStumps
+from tests.oracles import votes as oracle
+
+PENALTIES: list[dict[str, Any]] = [
+    {"penalty": None},
+    {"penalty": "l1", "alpha": 0.02},
+    {"penalty": "l2", "alpha": 0.3},
+    {"penalty": "linf", "alpha_max": 0.07},
+]
+
+
+def noisy(n: int = 150, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    X[:, 2] = np.round(X[:, 2])
+    return X, (X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=n) > 0).astype(np.int64)
+
+
+def strength(params: dict[str, Any]) -> tuple[str, float]:
+    if params["penalty"] == "linf":
+        return "linf", params["alpha_max"]
+    return params["penalty"] or "none", params.get("alpha", 0.0)
+
+
+def risk(model: Any, X: Any, y: Any, w: Any) -> float:
+    signs = np.where(y == 1, 1.0, -1.0)
+    return float(np.average((signs - model.decision_function(X)) ** 2, weights=w))
+
+
+@pytest.mark.parametrize("params", PENALTIES, ids=str)
+@pytest.mark.parametrize("dictionary", ["stumps", "all_stumps"])
+@pytest.mark.parametrize("reweight", ["none", "chosen"])
+def test_rounds_are_those_of_the_paper(params: dict[str, Any], dictionary: str, reweight: str) -> None:
+    X, y = noisy(60)
+    w = np.random.default_rng(1).exponential(size=len(y))
+    model = QuadBoostClassifier(
+        **params,
+        n_estimators=12,
+        dictionary=dictionary,
+        n_thresholds=5,
+        reweight=reweight,
+        fit_intercept=False,
+        tol=0.0,
+    ).fit(X, y, w)
+    x = [np.unique(X[:, j]) for j in range(4)]
+    if dictionary == "stumps":  # the thresholds are the committee's own business; all that it has are enough
+        votes = model.committee_.votes(X).astype(float)
+    else:
+        votes = np.column_stack([np.where(X[:, j] > v, 1.0, -1.0) for j in range(4) for v in x[j][:-1]])
+    shares = w / w.sum()
+    signs = np.where(y == 1, 1.0, -1.0)
+    _, _, falls = oracle.rounds(votes, signs, shares, *strength(params), 12, 0.0, as_new=reweight == "none")
+    assert_allclose(-np.diff(model.training_risks_)[: len(falls)], falls, rtol=1e-6, atol=1e-10)
+
+
+@pytest.mark.parametrize("params", PENALTIES, ids=str)
+def test_training_risk_is_what_the_committee_has(params: dict[str, Any]) -> None:
+    X, y = noisy()
+    w = np.random.default_rng(1).exponential(size=len(y))
+    for reweight in ("none", "chosen", "every_k", "fully_corrective"):
+        for dictionary in ("stumps", "all_stumps", "trees"):
+            model = QuadBoostClassifier(
+                **params, n_estimators=15, dictionary=dictionary, reweight=reweight, reweight_interval=3
+            ).fit(X, y, w)
+            assert model.training_risks_[-1] == pytest.approx(risk(model, X, y, w), abs=1e-9)
+            if reweight == "none":
+                assert (np.diff(model.training_risks_) <= 1e-12).all()
+            alpha = model.committee_.weights
+            assert alpha.min() >= 0.0
+            if model.penalty == "linf" and reweight != "none":
+                assert alpha.max() <= 0.07 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("params", PENALTIES, ids=str)
+@pytest.mark.parametrize("reweight", ["none", "chosen", "fully_corrective"])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_products_and_passes_make_the_same_committee(
+    params: dict[str, Any], reweight: str, fit_intercept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = noisy()
+    X[::7, 1] = np.nan
+    model = QuadBoostClassifier(
+        **params, n_estimators=20, dictionary="all_stumps", reweight=reweight, fit_intercept=fit_intercept
+    )
+    found = []
+    for pays in (True, False):
+        monkeypatch.setattr(quadboost.QuadBoost, "_products_pay", lambda *_, pays=pays: pays)
+        found.append(model.fit(X, y).decision_function(X))
+        assert isinstance(voters_of(model, X, y), FiniteStumps if pays else EveryStump)
+    assert_allclose(*found, atol=1e-6)
+
+
+def test_products_are_kept_where_they_are_cheaper_than_passes() -> None:
+    X, y = noisy(200)
+    assert isinstance(voters_of(QuadBoostClassifier(), X, y), FiniteStumps)
+    wide = np.random.default_rng(0).normal(size=(200, 400))
+    assert isinstance(voters_of(QuadBoostClassifier(n_estimators=20), wide, y), EveryStump)
+    assert isinstance(voters_of(QuadBoostClassifier(n_estimators=20, dictionary="all_stumps"), X, y), EveryStump)
+
+
+def voters_of(model: Any, X: Any, y: Any) -> Any:
+    rows = model._rows(X, y, None)
+    return model._voters(rows, model._target(rows), 0)
+
+
+def test_training_error_is_at_most_one_less_the_squared_edges() -> None:
+    X, y = noisy()
+    model = QuadBoostClassifier(penalty=None, n_estimators=40, fit_intercept=False, tol=0.0).fit(X, y)
+    for t, predicted in enumerate(model.staged_predict(X), start=1):
+        gamma_squared = -np.diff(model.training_risks_[: t + 1])
+        assert model.training_risks_[t] <= 1.0 - t * gamma_squared.min() + 1e-12
+        if t == len(model.training_risks_) - 1:
+            assert np.mean(predicted != y) <= model.training_risks_[t]
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_fully_corrective_l1_is_the_lasso_of_all_votes(fit_intercept: bool) -> None:
+    X, y = noisy()
+    model = QuadBoostClassifier(
+        alpha=0.03, reweight="fully_corrective", tol=1e-7, fit_intercept=fit_intercept, dictionary="all_stumps"
+    ).fit(X, y)
+    H = np.column_stack([np.where(X[:, j] > v, 1.0, -1.0) for j in range(4) for v in np.unique(X[:, j])[:-1]])
+    signs = np.where(y == 1, 1.0, -1.0)
+    peer = Lasso(alpha=0.03, fit_intercept=fit_intercept, tol=1e-10, max_iter=100_000).fit(H, signs)
+    assert_allclose(model.decision_function(X), peer.predict(H), atol=1e-5)
+    assert len(model.training_risks_) - 1 < 1000  # it stopped by itself
+
+
+def test_fully_corrective_l2_is_the_ridge_of_its_votes() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    model = QuadBoostRegressor("l2", alpha=0.1, n_estimators=30, reweight="fully_corrective", tol=1e-9).fit(X, y)
+    H = model.committee_.votes(X)
+    peer = Ridge(alpha=0.1 * len(y)).fit(H, y)
+    assert_allclose(model.committee_.weights, peer.coef_, atol=1e-5)
+    assert_allclose(model.predict(X), peer.predict(H), atol=1e-4)
+
+
+def test_more_classes_are_each_against_the_rest() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = QuadBoostClassifier(n_estimators=30).fit(X, y)
+    F = model.decision_function(X)
+    for k in range(3):
+        one = QuadBoostClassifier(n_estimators=30).fit(X, y == k)
+        assert_allclose(one.decision_function(X), F[:, k], atol=1e-12)
+
+
+@pytest.mark.parametrize("dictionary", ["trees", DecisionTreeClassifier(max_depth=1), committee.TreeVoter(max_depth=1)])
+def test_trained_voters_see_signs_and_sizes_of_the_residuals(dictionary: Any) -> None:
+    X, y = noisy()
+    model = QuadBoostClassifier(
+        None, dictionary=dictionary, max_depth=1, n_estimators=4, fit_intercept=False, random_state=0
+    ).fit(X, y)
+    stumps = QuadBoostClassifier(None, dictionary="all_stumps", n_estimators=1, fit_intercept=False).fit(X, y)
+    # the best stump for all rows is a tree's too; later trees are grown on the residuals' signs
+    assert model.training_risks_[1] == pytest.approx(stumps.training_risks_[1], abs=2e-2)
+    assert (np.diff(model.training_risks_) < 0).all()
+
+
+@pytest.mark.parametrize("dictionary", ["stumps", "all_stumps", "trees", DecisionTreeClassifier(max_depth=2)])
+def test_every_dictionary_serves_every_target(dictionary: Any) -> None:
+    for load, learner in ((load_breast_cancer, QuadBoostClassifier), (load_iris, QuadBoostClassifier)):
+        X, y = load(return_X_y=True)
+        model = learner(dictionary=dictionary, n_estimators=25, random_state=0).fit(X, y)
+        assert model.score(X, y) > 0.93
+        assert_array_equal(model.classes_[model.predict_proba(X).argmax(axis=1)], model.predict(X))
+    X, y = load_diabetes(return_X_y=True)
+    numbers = QuadBoostRegressor(dictionary=dictionary, n_estimators=25, random_state=0).fit(X, y)
+    assert numbers.score(X, y) > 0.5
+
+
+def test_subsets_of_categories_beat_one_against_the_rest() -> None:
+    rng = np.random.default_rng(0)
+    letters = rng.integers(0, 12, 400)
+    y = np.isin(letters, [1, 3, 4, 8, 9, 11])
+    frame = pl.DataFrame({"letter": [f"c{k}" for k in letters]})
+    one = QuadBoostClassifier(None, n_estimators=1, dictionary="all_stumps").fit(frame, y)
+    assert one.score(frame, y) == 1.0
+    assert one.committee_.n_voters == 1
+    singles = QuadBoostClassifier(None, n_estimators=1).fit(frame, y)
+    assert singles.score(frame, y) < 0.8
+
+
+def test_stumps_may_refuse_missing_values_or_learn_from_them() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = (X[:, 0] > 0).astype(int)
+    random_gaps, telling_gaps = X.copy(), X.copy()
+    random_gaps[rng.random(300) < 0.3, 0] = np.nan
+    telling_gaps[(y == 1) & (rng.random(300) < 0.5), 0] = np.nan
+    refusing = QuadBoostClassifier(None, n_estimators=1, fit_intercept=False).fit(random_gaps, y)
+    votes = refusing.committee_.votes(random_gaps)[:, 0]
+    assert (votes[np.isnan(random_gaps[:, 0])] == 0).all()
+    learning = QuadBoostClassifier(None, n_estimators=1, fit_intercept=False, dictionary="all_stumps")
+    votes = learning.fit(telling_gaps, y).committee_.votes(telling_gaps)[:, 0]
+    assert (votes[np.isnan(telling_gaps[:, 0])] == 1).all()
+
+
+def test_early_stopping_keeps_the_weights_of_the_best_round() -> None:
+    X, y = noisy(400)
+    X_val, y_val = noisy(300, seed=5)
+    for more in ({}, {"reweight": "every_k"}, {"dictionary": "trees"}, {"dictionary": "all_stumps"}):
+        model = QuadBoostClassifier(None, early_stopping=True, n_estimators=300, **more)
+        model.fit(X, y, X_val=X_val, y_val=y_val)
+        best = int(np.argmin(model.validation_risks_))
+        assert len(model.validation_risks_) == len(model.training_risks_) == best + 1
+        assert risk(model, X_val, y_val, None) == pytest.approx(model.validation_risks_[best], abs=1e-9)
+        assert risk(model, X, y, None) == pytest.approx(model.training_risks_[best], abs=1e-9)
+
+
+def test_probabilities_are_never_certain() -> None:
+    X, y = load_iris(return_X_y=True)
+    p = QuadBoostClassifier(None).fit(X, y).predict_proba(X)
+    assert p.min() > 0.0
+
+
+def test_theory_asks_for_much_smaller_committees() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    model = QuadBoostClassifier(alpha="theory", random_state=0).fit(X, y)
+    again = QuadBoostClassifier(alpha="theory", random_state=0).fit(X, y)
+    assert 0.2 < model.strength_ == again.strength_ < 1.0
+    assert model.committee_.n_voters < 10
+    ridge = QuadBoostClassifier("l2", alpha="theory", n_estimators=100, random_state=0).fit(X, y)
+    assert ridge.strength_ == pytest.approx(2.0 * 10.0 * model.strength_)
+
+
+@pytest.mark.parametrize(
+    ("params", "remedy"),
+    [
+        ({"alpha": 5.0}, "lower alpha"),
+        ({"penalty": "l2", "alpha": 1e12}, "lower alpha"),
+        ({"penalty": "linf", "alpha_max": 1e-12}, "raise alpha_max"),
+    ],
+)
+def test_a_penalty_that_nothing_passes_leaves_a_warning_and_a_mean(params: dict[str, Any], remedy: str) -> None:
+    X, y = noisy()
+    with pytest.warns(UserWarning, match=rf"lets none in, where the largest .* is 0\.\d+; {remedy}"):
+        model = QuadBoostClassifier(**params).fit(X, y)
+    assert model.committee_.weights.tolist() == [0.0]
+    assert_allclose(model.predict_proba(X)[:, 1], np.mean(y))
+
+
+def test_targets_far_from_zero_keep_their_digits() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    near = QuadBoostRegressor(alpha=1.0).fit(X, y)
+    far = QuadBoostRegressor(alpha=1.0).fit(X, y + 1e8)
+    assert_allclose(far.training_risks_, near.training_risks_, rtol=1e-6)
+    assert_allclose(far.predict(X) - 1e8, near.predict(X), atol=1e-3)
+
+
+def test_a_re_weighting_that_ends_early_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = noisy()
+    monkeypatch.setattr("committee.objectives.programs.reweighting.SWEEPS_BETWEEN", 0)
+    monkeypatch.setattr("committee.objectives.programs.reweighting._step_on_free", lambda *_: None)
+    with pytest.warns(ConvergenceWarning, match="ended .* from its optimum"):
+        QuadBoostClassifier(None, n_estimators=3, reweight="fully_corrective").fit(X, y)
+
+
+@pytest.mark.parametrize("dictionary", ["stumps", "all_stumps", "trees"])
+def test_constant_targets_are_fitted_by_nobody(dictionary: str) -> None:
+    X, _ = noisy(40)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = QuadBoostRegressor(dictionary=dictionary, n_estimators=5).fit(X, np.full(40, 3.0))
+    assert_allclose(model.predict(X), 3.0)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"dictionary": KNeighborsClassifier()}, "its fit takes no sample_weight"),
+        ({"penalty": "linf", "alpha": "theory"}, "'theory' is for penalty='l1' and 'l2'"),
+        ({"dictionary": "trees", "alpha": "theory"}, "known for stumps"),
+    ],
+)
+def test_parameters_that_contradict_each_other_are_named(params: dict[str, Any], message: str) -> None:
+    X, y = noisy(30)
+    with pytest.raises(ValueError, match=message):
+        QuadBoostClassifier(**params).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("params", "name"),
+    [
+        ({"alpha": -0.1}, "alpha"),
+        ({"penalty": "l3"}, "penalty"),
+        ({"alpha_max": 0.0}, "alpha_max"),
+        ({"tol": -1}, "tol"),
+    ],
+)
+def test_parameters_out_of_range_are_named(params: dict[str, Any], name: str) -> None:
+    X, y = noisy(30)
+    with pytest.raises(InvalidParameterError, match=name):
+        QuadBoostClassifier(**params).fit(X, y)
+    with pytest.raises(InvalidParameterError, match="alpha"):
+        QuadBoostRegressor(alpha="theory").fit(X, y.astype(float))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dictionary", ["stumps", "all_stumps", "trees"])
+@pytest.mark.parametrize("learner", [QuadBoostClassifier, committee.LPBoostClassifier])
+def test_constant_columns_make_no_voter(learner: Any, dictionary: str) -> None:
+    with pytest.raises(ValueError, match="every column of X is constant"):
+        learner(dictionary=dictionary).fit(np.ones((10, 2)), np.arange(10) % 2)
+
+
+def test_a_users_classifier_is_kept_with_its_sign(tmp_path: Any) -> None:
+    X, y = load_iris(return_X_y=True)
+    model = QuadBoostClassifier(dictionary=GaussianNB(), n_estimators=5).fit(X, y)
+    F = np.zeros((len(X), 3)) + model.committee_.intercept
+    votes = model.committee_.votes(X)
+    assert_allclose(model.decision_function(X), F + np.einsum("ntk,t->nk", votes, model.committee_.weights))
+    own = QuadBoostClassifier(dictionary=committee.TreeVoter(max_depth=2), n_estimators=4).fit(X, y)
+    own.save(tmp_path / "model.committee")
+    assert_array_equal(committee.load(tmp_path / "model.committee").predict_proba(X), own.predict_proba(X))

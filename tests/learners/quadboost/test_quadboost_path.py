@@ -1,0 +1,210 @@
+"""The path of all strengths, and the choice among them."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.linear_model import Ridge, lasso_path
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
+
+import committee
+from committee import QuadBoostClassifier, QuadBoostClassifierCV, quadboost_path
+from committee.learners.quadboost.quadboost_path import duality_gap
+from committee.objectives.programs.vote_penalty import Penalty
+from tests.oracles import votes as oracle
+from tests.test_quadboost import noisy
+
+
+def matrix(path: Any, X: Any) -> Any:
+    """The votes of all stumps."""
+    dictionary = path.dictionary
+    codes = dictionary.bins.encode(np.ascontiguousarray(X))
+    return oracle.stump_votes(codes, dictionary.stumps, dictionary.bins.n_bins, dictionary.bins.categorical)
+
+
+def test_l1_path_is_scikit_learns() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    path = quadboost_path(X, y, n_alphas=20, eps=1e-2, tol=1e-9)
+    H, signs = matrix(path, X), 2.0 * y - 1.0
+    alphas, coefs, _ = lasso_path(
+        H - H.mean(axis=0), signs - signs.mean(), alphas=path.alphas, tol=1e-10, max_iter=100_000
+    )
+    assert_allclose(path.alphas, alphas)
+    assert_allclose(path.decision_function(X), H @ coefs + (signs.mean() - H.mean(axis=0) @ coefs), atol=1e-4)
+    assert path.gaps.max() <= 1e-9
+    assert path.n_voters[0] == 0
+    assert_array_equal(path.n_voters, (path.weights != 0).sum(axis=1))
+
+
+def test_l2_path_is_scikit_learns_ridge() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    path = quadboost_path(X, y, penalty="l2", alphas=[0.01, 1.0])
+    H = matrix(path, X)
+    assert path.alphas.tolist() == [1.0, 0.01]
+    for i, alpha in enumerate(path.alphas):
+        peer = Ridge(alpha=alpha * len(y), solver="cholesky").fit(H, y)
+        assert_allclose(path.decision_function(X)[:, i], peer.predict(H), rtol=1e-6)
+    assert path.gaps.max() < 1e-9
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l2", "linf"])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_risks_scores_and_committees_agree(penalty: Any, fit_intercept: bool) -> None:
+    X, y = noisy(200)
+    X[::9, 0] = np.nan
+    w = np.random.default_rng(0).exponential(size=200)
+    path = quadboost_path(
+        X, y, penalty=penalty, n_alphas=6, sample_weight=w, fit_intercept=fit_intercept, n_thresholds=4
+    )
+    signs, F = 2.0 * y - 1.0, path.decision_function(X)
+    assert_allclose(path.risks, np.average((signs[:, None] - F) ** 2, axis=0, weights=w), atol=1e-10)
+    assert (np.diff(path.risks) <= 1e-9).all()
+    for i in range(6):
+        assert_allclose(path.committee(i).decision_function(X), F[:, i], atol=1e-10)
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l2", "linf"])
+def test_gap_is_never_less_than_the_distance_to_the_least_risk(penalty: Any) -> None:
+    rng = np.random.default_rng(0)
+    X, y = noisy(100)
+    path = quadboost_path(X, y, penalty=penalty, n_alphas=4, n_thresholds=4, tol=1e-8)
+    H, signs = matrix(path, X), 2.0 * y - 1.0
+    H, signs = H - H.mean(axis=0), signs - signs.mean()
+    w = np.full(100, 0.01)
+    gram, b, square = (H.T * w) @ H, H.T @ (w * signs), float(w @ signs**2)
+    for i, alpha in enumerate(path.alphas):
+        rule = Penalty(penalty, float(alpha))
+        best = oracle.objective(H, signs, w, path.weights[i], penalty, float(alpha))
+        for _ in range(10):
+            other = path.weights[i] + 0.05 * rng.normal(size=len(b))
+            if penalty == "linf":
+                other = np.clip(other, -alpha, alpha)
+            excess = oracle.objective(H, signs, w, other, penalty, float(alpha)) - best
+            assert duality_gap(rule, gram, b, square, other) >= excess - 1e-7
+
+
+def test_box_path_keeps_to_its_bounds() -> None:
+    X, y = noisy(200)
+    path = quadboost_path(X, y, penalty="linf", n_alphas=8)
+    assert (np.diff(path.alphas) > 0).all()
+    assert (np.abs(path.weights).max(axis=1) <= path.alphas * (1 + 1e-12)).all()
+
+
+def test_what_a_path_cannot_follow_is_refused() -> None:
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="two classes or for numbers"):
+        quadboost_path(X, y)
+    X, y = noisy(50)
+    with pytest.raises(ValueError, match=r"alphas=\[-1\.0\]"):
+        quadboost_path(X, y, alphas=[-1.0])
+    with pytest.raises(ValueError, match="alphas holds 0, where"):
+        quadboost_path(X, y, alphas=[0.0, 1.0])
+    with pytest.raises(ValueError, match="alphas holds 0; as"):
+        quadboost_path(X, y, penalty="linf", alphas=[0.0, 1.0])
+    wide = np.random.default_rng(0).normal(size=(3000, 5))
+    with pytest.raises(ValueError, match="n_thresholds=2000 makes"):
+        quadboost_path(wide, wide[:, 0], n_thresholds=2000)
+
+
+# --- the choice ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_errors_of_the_folds_are_those_of_fits_without_them(n_classes: int) -> None:
+    X, y = load_iris(return_X_y=True)
+    X, y = (X, y) if n_classes == 3 else (X[50:, :2], y[50:])
+    w = np.random.default_rng(0).exponential(size=len(y))
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    model = QuadBoostClassifierCV("l2", alphas=[1.0, 0.1], n_estimators=[3, 30], cv=folds, n_thresholds=200)
+    model.fit(X, y, w)
+    for k, (train, test) in enumerate(folds.split(X, y)):
+        for i, alpha in enumerate(model.alphas_):
+            for t, rounds in enumerate([3, 30]):
+                # the same thresholds need the same rows: those held out weigh next to nothing
+                weights = np.where(np.isin(np.arange(len(y)), train), w, 1e-13)
+                one = QuadBoostClassifier(
+                    "l2", alpha=alpha, n_estimators=rounds, n_thresholds=200, reweight="none"
+                ).fit(X, y, weights)
+                error = np.average(one.predict(X[test]) != y[test], weights=w[test])
+                assert model.cv_errors_[i, t, k] == pytest.approx(error, abs=1e-9)
+
+
+def test_chosen_committee_is_the_one_fitted_at_that_strength() -> None:
+    X, y = noisy(300)
+    model = QuadBoostClassifierCV(n_alphas=12, tol=1e-10).fit(X, y)
+    path = quadboost_path(X, y, alphas=model.alphas_[model.alphas_ >= model.alpha_], tol=1e-10)
+    assert_allclose(model.decision_function(X), path.decision_function(X)[:, -1], atol=1e-6)
+    rounds = QuadBoostClassifierCV("linf", alphas=[0.05, 0.2], n_estimators=[5, 50]).fit(X, y)
+    same = QuadBoostClassifier("linf", alpha_max=rounds.alpha_, n_estimators=rounds.n_estimators_, reweight="none").fit(
+        X, y
+    )
+    assert_allclose(rounds.decision_function(X), same.decision_function(X), atol=1e-9)
+
+
+def test_one_standard_error_takes_the_strongest_that_is_as_good() -> None:
+    X, y = noisy(300)
+    best = QuadBoostClassifierCV().fit(X, y)
+    simple = QuadBoostClassifierCV(one_standard_error=True).fit(X, y)
+    mean = best.cv_errors_.mean(axis=2)[:, 0]
+    at = int(mean.argmin())
+    assert best.alpha_ == best.alphas_[at]
+    allowed = mean[at] + best.cv_errors_[at, 0].std(ddof=1) / np.sqrt(5)
+    assert simple.alpha_ == best.alphas_[np.flatnonzero(mean <= allowed)[0]] >= best.alpha_
+    assert simple.committee_.n_voters <= best.committee_.n_voters
+
+
+def test_a_saved_choice_tells_what_it_was(tmp_path: Any) -> None:
+    X, y = noisy(100)
+    model = QuadBoostClassifierCV(None, n_estimators=[1, 10]).fit(X, y)
+    model.save(tmp_path / "model.committee")
+    loaded = committee.load(tmp_path / "model.committee")
+    assert loaded.n_estimators_ == model.n_estimators_
+    assert_array_equal(loaded.cv_errors_, model.cv_errors_)
+    assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"penalty": None}, "penalty=None needs n_estimators"),
+        ({"n_estimators": [0, 3]}, "n_estimators="),
+        ({"n_estimators": [1.5]}, "n_estimators="),
+        ({"alphas": [np.nan]}, "alphas="),
+        ({"alphas": ["a"]}, "alphas="),
+        ({"alphas": [[0.1]]}, "alphas="),
+        ({"cv": ShuffleSplit(3)}, "hold out every row once"),
+    ],
+)
+def test_choices_that_make_no_sense_are_named(params: dict[str, Any], message: str) -> None:
+    X, y = noisy(50)
+    with pytest.raises(ValueError, match=message):
+        QuadBoostClassifierCV(**params).fit(X, y)
+
+
+def test_risk_as_criterion_is_the_quadratic_risk_of_the_folds() -> None:
+    X, y = noisy(90)
+    folds = KFold(3)
+    model = QuadBoostClassifierCV("l2", alphas=[0.5], criterion="risk", cv=folds, n_thresholds=100).fit(X, y)
+    for k, (train, test) in enumerate(folds.split(X)):
+        weights = np.where(np.isin(np.arange(90), train), 1.0, 1e-13)
+        path = quadboost_path(X, y, penalty="l2", alphas=[0.5], sample_weight=weights, n_thresholds=100)
+        risk = np.mean((2.0 * y[test] - 1.0 - path.decision_function(X[test])[:, 0]) ** 2)
+        assert model.cv_errors_[0, 0, k] == pytest.approx(risk, rel=1e-6)
+
+
+def test_linf_path_is_as_near_to_its_optimum_as_tol_says() -> None:
+    X, y = noisy(200)
+    path = quadboost_path(X, y, penalty="linf", n_alphas=6, tol=1e-6)
+    assert path.gaps.max() <= 1e-6
+
+
+def test_any_folds_that_hold_out_each_row_once_will_do() -> None:
+    X, y = noisy(60)
+    QuadBoostClassifierCV(n_alphas=3, cv=KFold(4)).fit(X, y)
+    QuadBoostClassifierCV(n_alphas=3, cv=None).fit(X, y)
+    own = [(np.arange(30), np.arange(30, 60)), (np.arange(30, 60), np.arange(30))]
+    weights = np.ones(60)
+    weights[:3] = 0.0
+    QuadBoostClassifierCV(n_alphas=3, cv=own).fit(X, y, weights)

@@ -1,0 +1,331 @@
+"""ProbitBoost and LogitBoost: the fits they converge to, the risk that never rises, and what is read off them."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit, log_ndtr, ndtr
+from sklearn.linear_model import LogisticRegression
+
+from committee import LogitBoostClassifier, ProbitBoostClassifier
+from committee.data.frames import TableSchema
+from committee.learners.base.estimator import Rows
+from committee.learners.trees.newton_boost import Boosted, NewtonBoost, Watch, boost_lines, boost_stumps
+from committee.vote.links.probability import Logistic, Probit
+from committee.voters.forest import Forest
+from committee.voters.linear_scores import LinearScores
+from tests.stored_models import table
+
+F64 = NDArray[np.float64]
+BOTH = (ProbitBoostClassifier, LogitBoostClassifier)
+LEARNERS = ("line", "stump")
+
+
+def noisy(n_classes: int = 2, n: int = 300, seed: int = 0) -> tuple[F64, NDArray[np.int64]]:
+    """Columns of very different units, and classes that overlap."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4)) * [1.0, 100.0, 0.01, 1.0] + [0.0, 5000.0, 0.0, 1.0]
+    F = (X - X.mean(axis=0)) / X.std(axis=0) @ [1.0, -0.5, 0.3, 0.0] + rng.normal(size=n)
+    return X, np.searchsorted(np.quantile(F, np.arange(1, n_classes) / n_classes), F)
+
+
+def risk(model: Any, F: F64, y: NDArray[Any], v: F64 | None = None) -> F64:
+    """Mean loss of scores ``(n, O)`` for each output."""
+    positive = [model.classes_[1]] if len(model.classes_) == 2 else model.classes_
+    sign = np.where(y[:, None] == positive, 1.0, -1.0)
+    log_p = log_ndtr if isinstance(model, ProbitBoostClassifier) else log_expit
+    return -np.average(log_p(sign * F.reshape(sign.shape)), axis=0, weights=v)
+
+
+# -- the fits that lines converge to ------------------------------------------------------------------------
+
+
+def maximum_likelihood(X: F64, y: NDArray[Any], v: F64, log_p: Any) -> tuple[float, F64]:
+    """Intercept and coefficients by a general optimiser, on standardised columns."""
+    mean, scale = X.mean(axis=0), X.std(axis=0)
+    Z, sign = (X - mean) / scale, 2.0 * y - 1.0
+    found = minimize(
+        lambda b: -(v @ log_p(sign * (b[0] + Z @ b[1:]))), np.zeros(X.shape[1] + 1), method="BFGS", tol=1e-9
+    )
+    return found.x[0] - found.x[1:] / scale @ mean, found.x[1:] / scale
+
+
+@pytest.mark.parametrize("selection", ["error", "likelihood"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_probit_lines_reach_maximum_likelihood(weighted, selection):
+    X, y = noisy()
+    v = np.random.default_rng(1).exponential(size=len(y)) if weighted else None
+    model = ProbitBoostClassifier(5000, selection=selection).fit(X, y, v)
+    intercept, coef = maximum_likelihood(X, y, np.ones(len(y)) if v is None else v, log_ndtr)
+    # among likelihoods that are equal but for rounding no column is chosen any more
+    tolerance = 1e-6 if selection == "error" else 1e-4
+    assert_allclose(model.coef_[0] * X.std(axis=0), coef * X.std(axis=0), atol=tolerance)
+    assert_allclose(model.intercept_[0], intercept, rtol=tolerance)
+
+
+def test_logit_lines_reach_logistic_regression():
+    X, y = noisy()
+    v = np.random.default_rng(1).exponential(size=len(y))
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    theirs = LogisticRegression(C=np.inf, tol=1e-12, max_iter=1000, solver="newton-cholesky").fit(Z, y, v)
+    ours = LogitBoostClassifier(5000).fit(X, y, v)
+    assert_allclose(ours.coef_ * X.std(axis=0), theirs.coef_, atol=1e-5)
+    assert_allclose(ours.predict_proba(X), theirs.predict_proba(Z), atol=1e-5)
+
+
+def test_each_of_several_classes_has_its_own_fit():
+    X, y = noisy(3)
+    model = LogitBoostClassifier(5000).fit(X, y)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    for k in range(3):
+        theirs = LogisticRegression(C=np.inf, tol=1e-12, max_iter=1000, solver="newton-cholesky").fit(Z, y == k)
+        assert_allclose(model.decision_function(X)[:, k], theirs.decision_function(Z), atol=1e-4)
+
+
+# -- the committee ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("Booster", BOTH)
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities_are_those_of_the_score(Booster, learner, n_classes):
+    X, y = noisy(n_classes)
+    model = Booster(30, learner=learner).fit(X, y)
+    F, p = model.decision_function(X), model.predict_proba(X)
+    mean = ndtr if Booster is ProbitBoostClassifier else expit
+    assert model.committee_.link == (Probit() if Booster is ProbitBoostClassifier else Logistic(1.0))
+    assert isinstance(model.committee_.voters, LinearScores if learner == "line" else Forest)
+    if n_classes == 2:
+        assert_allclose(p, np.column_stack([mean(-F), mean(F)]), rtol=1e-12)
+        assert_array_equal(model.predict(X), (F > 0).astype(int))
+    else:
+        assert_allclose(p, mean(F) / mean(F).sum(axis=1, keepdims=True), rtol=1e-9)
+        assert_array_equal(model.predict(X), F.argmax(axis=1))
+    for output, after in enumerate(risk(model, F, y)):
+        assert_allclose(after, model.risk_path_[output, -1], rtol=1e-9)
+    assert model.risk_path_.shape == (model.feature_path_.shape[0], model.feature_path_.shape[1] + 1)
+    assert_allclose(model.risk_path_[:, 0], np.log(2.0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_line_is_the_score(n_classes):
+    X, y = noisy(n_classes)
+    model = ProbitBoostClassifier(30).fit(X, y)
+    F = X @ model.coef_.T + model.intercept_
+    assert model.coef_.shape == ((1 if n_classes == 2 else 3), 4)
+    assert_allclose(model.decision_function(X).reshape(F.shape), F, atol=1e-9)
+    assert model.design_names_ == ["x0", "x1", "x2", "x3"]
+    # what no step chose has no coefficient
+    for output, path in enumerate(model.feature_path_):
+        assert set(np.flatnonzero(model.coef_[output])) == set(path[path >= 0])
+    model.coef_[:] = 0.0  # a copy
+    assert model.coef_.any()
+
+
+def test_units_do_not_matter():
+    X, y = noisy()
+    ours, other = ProbitBoostClassifier(20).fit(X, y), ProbitBoostClassifier(20).fit(X * 1e4 - 7.0, y)
+    assert_array_equal(ours.feature_path_, other.feature_path_)
+    assert_allclose(ours.decision_function(X), other.decision_function(X * 1e4 - 7.0), atol=1e-8)
+
+
+@given(st.integers(0, 10_000), st.sampled_from(BOTH), st.sampled_from(LEARNERS), st.integers(2, 3), st.booleans())
+def test_the_risk_never_rises(seed, Booster, learner, n_classes, separable):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 3)).round(int(rng.integers(0, 3)))
+    y = np.searchsorted([-0.3, 0.5][: n_classes - 1], X[:, 0] + (0.0 if separable else 0.7) * rng.normal(size=40))
+    y[:n_classes] = range(n_classes)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    v = rng.exponential(size=40)
+    model = Booster(25, learner=learner).fit(X, y, v)
+    assert (np.diff(model.risk_path_, axis=1) <= 1e-12).all()
+    F = model.decision_function(X)
+    assert np.abs(F).max() <= (20.0 if Booster is ProbitBoostClassifier else 40.0) * (1 + 1e-9)
+    assert_allclose(risk(model, F, y, v), model.risk_path_[:, -1], rtol=1e-7, atol=1e-12)
+    assert_array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)])
+
+
+@pytest.mark.parametrize("Booster", BOTH)
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_separable_classes_do_not_run_off(Booster, learner):
+    X = np.arange(20.0)[:, None]
+    y = (X[:, 0] > 9).astype(int)
+    model = Booster(2000, learner=learner).fit(X, y)
+    assert model.score(X, y) == 1.0
+    assert np.isfinite(model.decision_function(1e6 * X)).all()
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_tol_ends_the_boosting(learner):
+    X, y = noisy()
+    model = ProbitBoostClassifier(200, learner=learner, tol=0.01).fit(X, y)
+    assert 1 < model.feature_path_.shape[1] < 20
+    assert (np.diff(model.risk_path_) <= -0.01).all()
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_columns_that_say_nothing(learner):
+    X, y = np.ones((10, 2)), np.arange(10) % 2
+    model = ProbitBoostClassifier(5, learner=learner).fit(X, y)
+    assert_array_equal(model.decision_function(X), np.zeros(10))
+    assert_array_equal(model.predict(X), np.zeros(10))
+    assert_array_equal(model.feature_importances_, np.zeros(2))
+    assert_array_equal(model.committee_.margins(X, y), np.zeros(10))
+    skewed = ProbitBoostClassifier(50, learner=learner).fit(X, [1] * 9 + [0])
+    assert_allclose(skewed.predict_proba(X)[:, 1], 0.9, rtol=1e-6)
+
+
+# -- stumps -------------------------------------------------------------------------------------------------
+
+
+def test_a_step_is_the_stump_of_least_squared_error():
+    """The first step by hand: at F = 0, w = 2 / pi and z = y sqrt(pi / 2)."""
+    X, y = noisy(n=60)
+    model = ProbitBoostClassifier(1, learner="stump").fit(X, y)
+    z = np.where(y == 1, 1.0, -1.0) * np.sqrt(np.pi / 2.0)
+    best = min(
+        (((z - np.where(X[:, j] <= t, z[X[:, j] <= t].mean(), z[X[:, j] > t].mean())) ** 2).sum(), j, t)
+        for j in range(4)
+        for t in np.sort(X[:, j])[:-1]
+    )
+    left = X[:, best[1]] <= best[2]
+    assert model.feature_path_.tolist() == [[best[1]]]
+    assert_allclose(model.decision_function(X), np.where(left, z[left].mean(), z[~left].mean()), rtol=1e-9)
+
+
+def test_missing_values_learn_their_side():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 1))
+    y = (rng.random(200) < 0.4).astype(int)
+    X[(y == 1) & (rng.random(200) < 0.8)] = np.nan
+    for learner in LEARNERS:
+        model = ProbitBoostClassifier(10, learner=learner).fit(X, y)
+        assert model.predict_proba([[np.nan]])[0, 1] > 0.9
+    assert ProbitBoostClassifier().fit(X, y).design_names_ == ["x0", "x0 missing"]
+
+
+def test_categories():
+    X, y = table()
+    y = (y == 2).astype(int)  # colour is "b"
+    lines = ProbitBoostClassifier(20).fit(X, y)
+    assert {"colour = b", "colour missing", "size missing", "place = p7"} <= set(lines.design_names_)
+    assert lines.coef_[0][lines.design_names_.index("colour = b")] > 0.0
+    assert lines.feature_importances_.argmax() == 1
+    stumps = ProbitBoostClassifier(20, learner="stump").fit(X, y)
+    assert stumps.feature_path_[0, 0] == 1
+    for model in (lines, stumps):
+        assert model.score(X, y) > 0.95
+        assert_array_equal(model.predict_proba(X.to_pandas()), model.predict_proba(X))
+        unseen = pl.DataFrame({"size": [0.1], "colour": ["mauve"], "place": ["p1"]})
+        absent = pl.DataFrame({"size": [0.1], "colour": pl.Series([None], dtype=pl.String), "place": ["p1"]})
+        assert_array_equal(model.predict_proba(unseen), model.predict_proba(absent))
+
+
+# -- early stopping -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("Booster", BOTH)
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_early_stopping_keeps_the_steps_of_least_held_out_risk(Booster, learner, n_classes):
+    X, y = noisy(n_classes, n=400)
+    train, held = np.arange(400) < 200, np.arange(400) >= 200
+    X_all, X_held = X.copy(), X[held]
+    given = {"X_val": X_held, "y_val": y[held]}
+    model = Booster(60, learner=learner, early_stopping=True, n_iter_no_change=5).fit(X_all[train], y[train], **given)
+    risks = []
+    for steps in range(1, len(model.validation_risks_) + 1):
+        shorter = Booster(steps, learner=learner).fit(X[train], y[train])
+        risks.append(risk(shorter, shorter.decision_function(X_held), y[held]).sum())
+    assert_allclose(model.validation_risks_, risks, rtol=1e-9)
+    best = int(np.argmin(risks)) + 1
+    assert model.feature_path_.shape[1] == best
+    assert len(risks) == min(best + 5, 60)
+    plain = Booster(best, learner=learner).fit(X[train], y[train])
+    assert_array_equal(model.decision_function(X), plain.decision_function(X))
+    assert plain.validation_risks_ is None
+
+
+def test_a_share_is_held_out():
+    X, y = noisy()
+    first, again = (ProbitBoostClassifier(50, early_stopping=True, random_state=3).fit(X, y) for _ in range(2))
+    assert_array_equal(first.coef_, again.coef_)
+    assert (first.coef_ != ProbitBoostClassifier(50, early_stopping=True, random_state=4).fit(X, y).coef_).any()
+
+
+def test_early_stopping_needs_rows():
+    X, y = noisy(n=20)
+    with pytest.raises(ValueError, match="X_val is only used by early stopping"):
+        ProbitBoostClassifier().fit(X, y, X_val=X, y_val=y)
+    model = ProbitBoostClassifier(early_stopping=True, random_state=0)
+    with pytest.raises(ValueError, match="class 'rare' has 1"):
+        model.fit(X, ["rare"] + ["no"] * 19)
+    with pytest.raises(ValueError, match=r"validation_fraction=0\.01 holds out 1 of 20 rows"):
+        model.set_params(validation_fraction=0.01).fit(X, y)
+    with pytest.raises(ValueError, match="go together"):
+        model.fit(X, y, X_val=X)
+
+
+# -- parameters and reading ---------------------------------------------------------------------------------
+
+
+def test_stumps_have_no_line():
+    X, y = noisy()
+    with pytest.raises(ValueError, match=r"selection='likelihood' chooses among lines"):
+        ProbitBoostClassifier(learner="stump", selection="likelihood").fit(X, y)
+    model = LogitBoostClassifier(3, learner="stump").fit(X, y)
+    for name in ("coef_", "intercept_", "design_names_"):
+        assert not hasattr(model, name)
+    with pytest.raises(AttributeError, match="this model has stumps"):
+        model.coef_  # noqa: B018
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_importances(learner):
+    X, y = noisy(3)
+    model = ProbitBoostClassifier(20, learner=learner).fit(X, y)
+    assert_allclose(model.feature_importances_.sum(), 1.0)
+    assert model.feature_importances_.argmax() == 0
+    if learner == "line":
+        fall = (model.risk_path_[:, :-1] - model.risk_path_[:, 1:])[model.feature_path_ == 0].sum()
+        total = (model.risk_path_[:, 0] - model.risk_path_[:, -1]).sum()
+        assert_allclose(model.feature_importances_[0], fall / total, rtol=1e-9)
+
+
+def test_stages_of_stumps():
+    X, y = noisy()
+    model = ProbitBoostClassifier(10, learner="stump").fit(X, y)
+    risks = [risk(model, F, y)[0] for F in model.staged_decision_function(X)]
+    assert_allclose(risks, model.risk_path_[0, 1:], rtol=1e-9)
+
+
+def test_linear_scores_are_voters():
+    X, y = noisy(3)
+    voters = ProbitBoostClassifier(10).fit(X, y).committee_.voters
+    assert voters.kind == "score" and len(voters) == 1 and voters.n_nodes.tolist() == [1]
+    assert_array_equal(voters.spread, [40.0])
+    twice = LinearScores.concatenate([voters, voters])
+    assert isinstance(twice[[1]], LinearScores) and twice[[1]].cap == voters.cap
+    assert_array_equal(twice[[1]].tally(X), voters.tally(X))
+    assert_allclose(twice.tally(X, np.array([1.0, -3.0])), -2.0 * voters.tally(X), rtol=1e-12)
+    assert voters.votes(X).shape == (300, 1, 3)
+
+
+def test_the_steps_can_be_walked_again():
+    """What early stopping looks at adds up to what the kernel found."""
+    X, y = noisy(3)
+    rows = Rows(X, y.astype(np.uint16), np.random.default_rng(0).exponential(size=300), uniform=False)
+    schema = TableSchema.learn(X)
+    for link in ("probit", "logit"):
+        boost = NewtonBoost(3, link, 40, by_likelihood=False, tol=0.0, max_bins=255, threads=1)
+        for train in (boost_lines, boost_stumps):
+            watch = Watch(boost, rows, patience=1000)
+            boosted: Boosted = train(boost, rows, schema, watch)
+            assert_allclose(watch.F, boosted.voters.tally(X), atol=1e-9)
+            assert_allclose(watch.risks, boosted.risk[:, 1:].sum(axis=0), rtol=1e-12)

@@ -1,0 +1,206 @@
+"""The soft-margin program: what it reaches, what it proves, and that growing it changes neither."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from committee.objectives.programs.soft_margin import SoftMargin, SoftMarginLP, lowest_mean, soft_margin
+from tests.oracles.soft_margin import primal_program, value_of
+
+seeds = st.integers(0, 2**32 - 1)
+nus = st.one_of(st.sampled_from([0.01, 0.25, 0.5, 1.0]), st.floats(0.02, 1.0))
+
+
+def votes_of(seed: int, *, abstain: bool = False, real: bool = False) -> NDArray[np.float64]:
+    """Votes of a few voters, right more often than not, on a few rows."""
+    rng = np.random.default_rng(seed)
+    n, N = rng.integers(1, 40), rng.integers(1, 30)
+    signed = rng.normal(rng.uniform(0.0, 0.8), 1.0, size=(n, N))
+    if real:
+        return signed
+    return np.where(np.abs(signed) < 0.3, 0, np.sign(signed)) if abstain else np.sign(signed)
+
+
+def assert_is_feasible(found: SoftMargin, signed: NDArray[np.float64], nu: float, weights: NDArray[np.float64]) -> None:
+    alpha, u = found.weights, found.row_weights
+    assert alpha.min() >= 0.0 and u.min() >= 0.0
+    assert_allclose([alpha.sum(), u.sum()], 1.0, rtol=0, atol=1e-12)
+    assert (u <= weights / (nu * weights.sum()) * (1 + 1e-12)).all()
+    assert_allclose(found.margins, signed @ alpha, rtol=0, atol=1e-12)
+    assert_allclose(found.value, value_of(signed @ alpha, nu, weights), rtol=0, atol=1e-12)
+    assert_allclose(found.bound, (u @ signed).max(), rtol=0, atol=1e-12)
+
+
+@given(seeds, nus, st.booleans(), st.booleans())
+def test_primal_and_dual_agree_and_are_those_of_one_dense_program(seed, nu, abstain, real):
+    signed = votes_of(seed, abstain=abstain, real=real)
+    value, _ = primal_program(signed, nu)
+    for generate in (False, True):
+        found = soft_margin(signed, nu, generate=generate)
+        assert_is_feasible(found, signed, nu, np.ones(len(signed)))
+        assert abs(found.gap) < 1e-8
+        assert_allclose(found.value, value, rtol=0, atol=1e-8)
+        assert found.status == "Optimal"
+
+
+@given(seeds, nus)
+def test_weighted_rows_are_those_of_one_dense_program(seed, nu):
+    signed = votes_of(seed)
+    w = np.random.default_rng(seed).exponential(size=len(signed)) + 1e-3
+    found = soft_margin(signed, nu, w)
+    assert_is_feasible(found, signed, nu, w)
+    assert abs(found.gap) < 1e-8
+    assert_allclose(found.value, primal_program(signed, nu, w)[0], rtol=0, atol=1e-8)
+
+
+@given(seeds, nus)
+def test_a_row_of_weight_k_is_k_rows(seed, nu):
+    signed = votes_of(seed)
+    times = np.random.default_rng(seed).integers(0, 4, len(signed))
+    times[0] += 1
+    weighted, repeated = soft_margin(signed, nu, times), soft_margin(np.repeat(signed, times, axis=0), nu)
+    assert_allclose(weighted.value, repeated.value, rtol=0, atol=1e-8)
+    assert (weighted.row_weights[times == 0] == 0).all()
+
+
+@given(seeds, st.integers(1, 5))
+def test_a_program_grown_bit_by_bit_is_the_whole_one(seed, step):
+    signed = votes_of(seed)
+    program, before = SoftMarginLP(len(signed), 0.3), -np.inf
+    for first in range(0, signed.shape[1], step):
+        program.add_voters(signed[:, first : first + step])
+        found = program.solve()
+        assert len(program) == len(found.weights) == min(first + step, signed.shape[1])
+        assert found.value >= before - 1e-9  # more voters cannot lower the margin
+        before = found.value
+    assert_allclose(found.value, primal_program(signed, 0.3)[0], rtol=0, atol=1e-8)
+
+
+@given(seeds, nus)
+def test_at_most_a_share_nu_has_a_margin_below_rho_and_at_least_nu_up_to_it(seed, nu):
+    signed = votes_of(seed)
+    found, n = soft_margin(signed, nu), len(signed)
+    assert np.count_nonzero(found.margins < found.rho - 1e-9) <= nu * n * (1 + 1e-12)
+    assert np.count_nonzero(found.margins <= found.rho + 1e-9) >= nu * n * (1 - 1e-9)
+    # complementary slackness: rows above rho have no weight, rows below all that they may have
+    cap = 1.0 / (nu * n)
+    assert_allclose(found.row_weights[found.margins > found.rho + 1e-6], 0.0, atol=1e-6 * cap)
+    assert_allclose(found.row_weights[found.margins < found.rho - 1e-6], cap, rtol=1e-6)
+
+
+@given(seeds, nus)
+def test_the_value_is_the_mean_of_the_lowest_margins(seed, nu):
+    rng = np.random.default_rng(seed)
+    m, w = rng.normal(size=20).round(1), rng.integers(1, 4, 20).astype(float)
+    rho, value = lowest_mean(m, w / (nu * w.sum()))
+    assert_allclose(value, value_of(m, nu, w), rtol=0, atol=1e-12)
+    assert rho in m
+
+
+def test_nu_of_one_is_the_mean_margin():
+    signed = votes_of(3)
+    found = soft_margin(signed, 1.0)
+    assert_allclose(found.value, signed.mean(axis=0).max(), atol=1e-12)
+
+
+def test_the_smallest_nu_is_the_hard_margin():
+    rng = np.random.default_rng(0)
+    signed = rng.choice([-1, 1], p=[0.2, 0.8], size=(30, 40))
+    found = soft_margin(signed, 0.01)
+    assert_allclose(found.value, found.margins.min(), atol=1e-9)
+    assert_allclose(found.rho, found.margins.min(), atol=1e-9)
+
+
+def test_a_large_set_of_voters_is_left_out_for_the_most_part():
+    rng = np.random.default_rng(1)
+    signed = np.sign(rng.normal(0.3, 1.0, size=(60, 2000)))
+    some, whole = soft_margin(signed, 0.3), soft_margin(signed, 0.3, generate=False)
+    assert_allclose(some.value, whole.value, rtol=0, atol=1e-8)
+    assert len(some.weights) == 2000 and np.count_nonzero(some.weights) <= 61
+
+
+def test_many_rows_are_their_few_patterns_of_votes():
+    rng = np.random.default_rng(5)
+    signed = np.sign(rng.normal(0.5, 1.0, size=(3000, 9)))
+    patterns, times = np.unique(signed, axis=0, return_counts=True)
+    program = SoftMarginLP(3000, 0.35)
+    for j in range(9):
+        program.add_voters(signed[:, j : j + 1])
+        found = program.solve()
+        value, _ = primal_program(patterns[:, : j + 1], 0.35, times.astype(float))
+        assert_allclose(found.value, value, rtol=0, atol=1e-8)
+        assert abs(found.gap) < 1e-8
+
+
+def test_the_same_numbers_every_time():
+    signed = votes_of(11)
+    one, other = soft_margin(signed, 0.2), soft_margin(signed, 0.2)
+    assert_array_equal(one.weights, other.weights)
+    assert_array_equal(one.row_weights, other.row_weights)
+
+
+# --- limits and bad input -----------------------------------------------------------------------------------
+
+
+def test_a_limit_gives_the_best_weights_so_far_and_their_gap():
+    rng = np.random.default_rng(0)
+    signed = np.sign(rng.normal(0.3, 1.0, size=(300, 200)))
+    program = SoftMarginLP(300, 0.4, iteration_limit=3)
+    program.add_voters(signed[:, :1])
+    first = program.solve()
+    program.add_voters(signed)
+    with pytest.warns(ConvergenceWarning, match=r"stopped before the optimum \(Iteration limit.*below the largest"):
+        found = program.solve()
+    assert_is_feasible(found, np.hstack([signed[:, :1], signed]), 0.4, np.ones(300))
+    assert found.value >= first.value - 1e-12
+    best = primal_program(signed, 0.4)[0]
+    assert 0 < best - found.value <= found.gap + 1e-8
+
+
+def test_no_time_at_all_is_a_limit_too():
+    signed = np.sign(np.random.default_rng(0).normal(0.3, 1.0, size=(300, 200)))
+    program = SoftMarginLP(300, 0.4, time_limit=0.0)
+    program.add_voters(signed)
+    with pytest.warns(ConvergenceWarning, match="Time limit"):
+        assert program.solve().gap > 0
+
+
+def test_what_highs_cannot_solve_is_named():
+    program = SoftMarginLP(4, 0.5)
+    program.add_voters(np.ones((4, 1)))
+    program._highs.changeColBounds(0, 100.0, 100.0)  # v must add up to 4
+    with pytest.raises(RuntimeError, match=r"4 rows and 1 voters, nu=0.5, as 'Infeasible'"):
+        program.solve()
+    program = SoftMarginLP(4, 0.5)
+    program.add_voters(np.ones((4, 1)))
+    program._highs.deleteRows(1, np.array([1], dtype=np.int32))  # nothing holds beta
+    with pytest.raises(RuntimeError, match="as 'Unbounded'"):
+        program.solve()
+
+
+@pytest.mark.parametrize("nu", [0.0, -0.1, 1.01, np.nan])
+def test_nu_outside_its_range_is_refused(nu):
+    with pytest.raises(ValueError, match=r"nu=.* is not in \(0, 1\]"):
+        soft_margin(np.ones((3, 2)), nu)
+
+
+def test_bad_input_is_refused():
+    for weights in ([], [1.0, -1.0], [0.0, 0.0], [1.0, np.inf], [[1.0]]):
+        with pytest.raises(ValueError, match="weights must be one number for each row"):
+            SoftMarginLP(weights, 0.5)
+    program = SoftMarginLP(3, 0.5)
+    with pytest.raises(ValueError, match="no voters"):
+        program.solve()
+    with pytest.raises(ValueError, match=r"shape \(2, 1\); it must be \(3, k\)"):
+        program.add_voters(np.ones((2, 1)))
+    with pytest.raises(ValueError, match="not finite"):
+        program.add_voters(np.full((3, 1), np.nan))
+    program.add_voters(np.ones((3, 0)))
+    assert len(program) == 0
+    for empty in (np.ones((0, 2)), np.ones((2, 0)), np.ones(3)):
+        with pytest.raises(ValueError, match="at least one row and one voter"):
+            soft_margin(empty, 0.5)

@@ -1,0 +1,398 @@
+"""The comparison: the same folds for all, the same figures as scikit-learn's own, failures reported."""
+
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import AdaBoostClassifier as ScikitAdaBoost
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.model_selection import RepeatedStratifiedKFold, cross_validate
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_limits
+
+from committee import AdaBoostClassifier
+from committee.data.frames import TableSchema
+from committee.report.comparison import SCHEMA, candidates, compare, default_models
+from committee.report.crossvalidation import METRICS
+from committee.report.peers import PEERS, installed_peers
+from committee.report.statistics import corrected_paired_t_test, holm
+
+X_CANCER, Y_CANCER = load_breast_cancer(return_X_y=True)
+X_IRIS, Y_IRIS = load_iris(return_X_y=True)
+TIMES = {"fit_seconds", "predict_microseconds"}
+
+
+def mixed_table(n: int = 240, seed: int = 0) -> tuple[pl.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    size = rng.normal(size=n)
+    color = rng.choice(["red", "green", "blue", "rare"], p=[0.4, 0.3, 0.29, 0.01], size=n)
+    y = np.where((size > 0) ^ (color == "red"), "yes", "no")
+    frame = pl.DataFrame({"size": size, "color": color, "noise": rng.normal(size=n)})
+    gaps = pl.Series(rng.random(n) < 0.1)
+    return frame.with_columns(pl.when(gaps).then(None).otherwise(pl.col("color")).alias("color")), y
+
+
+def without_times(result) -> list:
+    models = []
+    for model in result.to_json()["models"]:
+        model["folds"] = [{k: v for k, v in fold.items() if k not in TIMES} for fold in model["folds"]]
+        model["summary"] = {k: v for k, v in model["summary"].items() if k not in TIMES}
+        models.append(model)
+    return models
+
+
+class Refuses(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        raise RuntimeError("no wish to learn")
+
+
+class Warns(GaussianNB):
+    def fit(self, X, y):
+        warnings.warn("something is odd", stacklevel=2)
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("name", "reference"),
+    [
+        ("scikit-learn:random_forest", RandomForestClassifier(random_state=3)),
+        ("scikit-learn:hist_gradient_boosting", HistGradientBoostingClassifier(random_state=3)),
+    ],
+)
+def test_same_figures_as_cross_validate(name, reference):
+    result = compare(X_CANCER, Y_CANCER, [name], folds=4, seed=3)
+    folds = RepeatedStratifiedKFold(n_splits=4, n_repeats=1, random_state=3)
+    with threadpool_limits(1):
+        scores = cross_validate(
+            reference, X_CANCER, Y_CANCER, cv=folds, scoring=["accuracy", "neg_log_loss", "roc_auc"]
+        )
+    model = result[name]
+    np.testing.assert_array_equal(model.values("accuracy"), scores["test_accuracy"])
+    np.testing.assert_allclose(model.values("log_loss"), -scores["test_neg_log_loss"], rtol=1e-12)
+    np.testing.assert_allclose(model.values("roc_auc"), scores["test_roc_auc"], rtol=1e-12)
+    assert model.mean("accuracy") == pytest.approx(scores["test_accuracy"].mean())
+    assert model.sd("accuracy") == pytest.approx(scores["test_accuracy"].std(ddof=1))
+
+
+def test_own_learner_takes_the_frame_and_gives_the_same_as_by_hand():
+    frame, y = mixed_table()
+    result = compare(frame, y, {"boosted": AdaBoostClassifier(n_estimators=8, random_state=0)}, folds=5)
+    model = result["boosted"]
+    assert model.own
+    folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=1, random_state=0)
+    for cell, (train, test) in zip(model.cells, folds.split(frame, y), strict=True):
+        fitted = AdaBoostClassifier(n_estimators=8, random_state=0).fit(frame[train], y[train])
+        assert cell.accuracy == fitted.score(frame[test], y[test])
+        assert cell.n_voters == fitted.committee_.n_voters
+        assert cell.n_nodes == fitted.committee_.n_nodes
+        margins = fitted.committee_.margins(frame[train], y[train])
+        assert cell.mean_margin == pytest.approx(margins.mean())
+        assert cell.minimum_margin == margins.min()
+        assert cell.margin_quantiles[0] == margins.min()
+
+
+def test_jobs_change_nothing_but_times():
+    frame, y = mixed_table()
+    models = ["adaboost", "scikit-learn:hist_gradient_boosting", "scikit-learn:random_forest"]
+    one = compare(frame, y, models, folds=3, jobs=1)
+    two = compare(frame, y, models, folds=3, jobs=2)
+    assert without_times(one) == without_times(two)
+    assert two.jobs == 2
+
+
+def test_kinds_of_frame_agree():
+    results = [
+        compare(X, Y_IRIS, {"bayes": GaussianNB()}, folds=3)
+        for X in (X_IRIS, X_IRIS.tolist(), pl.DataFrame(X_IRIS), pd.DataFrame(X_IRIS, columns=list("abcd")))
+    ]
+    for result in results[1:]:
+        assert without_times(result) == without_times(results[0])
+
+
+@pytest.mark.parametrize("kind", [pd.Series, pl.Series, list, np.array])
+def test_kinds_of_labels_agree(kind):
+    y = kind([["setosa", "versicolor", "virginica"][c] for c in Y_IRIS])
+    result = compare(X_IRIS, y, {"bayes": GaussianNB()}, folds=3)
+    assert result["bayes"].mean("accuracy") == pytest.approx(0.953, abs=0.02)
+    assert result.table.classes == {"setosa": 50, "versicolor": 50, "virginica": 50}
+
+
+def test_test_against_the_best_is_the_one_documented():
+    models = {
+        "bayes": GaussianNB(),
+        "stump": DecisionTreeClassifier(max_depth=1, random_state=0),
+        "tree": DecisionTreeClassifier(random_state=0),
+    }
+    result = compare(X_CANCER, Y_CANCER, models, folds=5, repeats=2, seed=1)
+    best, *others = result.ranked
+    assert [model.place for model in result.models] == [1, 2, 3]
+    assert len(best.cells) == 10
+    tests = [corrected_paired_t_test(best.values("accuracy") - m.values("accuracy"), 1 / 4) for m in others]
+    for model, test, adjusted in zip(others, tests, holm([t.pvalue for t in tests]), strict=True):
+        assert model.against_best.pvalue == pytest.approx(test.pvalue)
+        assert model.against_best.difference == pytest.approx(test.difference)
+        assert model.against_best.adjusted_pvalue == pytest.approx(adjusted)
+        assert model.against_best.significant == (adjusted <= 0.05)
+    assert sum(model.average_rank for model in result.models) == pytest.approx(6.0)
+
+
+def test_equal_models_share_ranks_and_do_not_differ():
+    models = {"a": GaussianNB(), "b": GaussianNB(), "c": DummyClassifier()}
+    result = compare(X_IRIS, Y_IRIS, models, folds=5)
+    assert result["a"].average_rank == result["b"].average_rank == 1.5
+    second = result.ranked[1]
+    assert second.against_best.pvalue == 1.0
+    assert second.against_best.difference == 0.0
+    assert result["c"].against_best.significant
+
+
+def test_rank_by_log_loss_and_models_without_probabilities():
+    models = {"bayes": GaussianNB(), "svm": LinearSVC(), "dummy": DummyClassifier()}
+    result = compare(X_CANCER, Y_CANCER, models, folds=3, rank_by="log_loss")
+    assert result.ranked[0].mean("log_loss") < result.ranked[1].mean("log_loss")
+    svm = result["svm"]
+    assert svm.place is None
+    assert svm.error is None
+    assert svm.mean("log_loss") is None
+    assert svm.mean("roc_auc") > 0.9  # from its decision function
+    assert compare(X_CANCER, Y_CANCER, models, folds=3)["svm"].place is not None
+
+
+def test_a_failing_model_does_not_stop_the_others():
+    result = compare(X_IRIS, Y_IRIS, {"bayes": GaussianNB(), "bad": Refuses()}, folds=3)
+    assert result["bad"].error == "fold 1: RuntimeError: no wish to learn"
+    assert [model.name for model in result.failed] == ["bad"]
+    assert [model.name for model in result.models] == ["bayes", "bad"]
+    assert result["bad"].mean("accuracy") is None
+    json.dumps(result.to_json(), allow_nan=False)
+
+
+def test_all_models_failing_is_a_result_too():
+    result = compare(X_IRIS, Y_IRIS, {"bad": Refuses()}, folds=3)
+    assert result.ranked == ()
+
+
+def test_warnings_of_models_are_kept():
+    result = compare(X_IRIS, Y_IRIS, {"odd": Warns()}, folds=3)
+    assert result["odd"].warnings == ("UserWarning: something is odd",)
+    assert result["odd"].error is None
+
+
+def test_small_class_is_named():
+    keep = np.r_[0:104]
+    with pytest.warns(UserWarning, match=r"'kind' has classes with fewer rows than folds=6.*'2' \(4 rows\)"):
+        result = compare(X_IRIS[np.r_[0:100, 100:104]], Y_IRIS[keep], {"bayes": GaussianNB()}, folds=6, target="kind")
+    assert len(result.notes) == 1
+    assert result.table.target == "kind"
+    assert result["bayes"].error is None
+    assert result["bayes"].mean("log_loss") < 1.0
+
+
+def test_two_classes_with_a_fold_that_lacks_one():
+    y = np.r_[np.zeros(30), np.ones(3)]
+    X = np.random.default_rng(0).normal(size=(33, 2))
+    with pytest.warns(UserWarning, match="fewer rows than folds=5"):
+        result = compare(X, y, {"bayes": GaussianNB()}, folds=5)
+    assert [cell.roc_auc is None for cell in result["bayes"].cells].count(True) == 2
+
+
+@pytest.mark.parametrize(
+    ("y", "match"),
+    [
+        (["a", None] * 30, r"'target' has 30 missing"),
+        (np.where(np.arange(60) == 7, np.nan, 1.0), "1 missing"),
+        (pd.Series(["a", None] * 30, name="kind"), "'kind' has 30 missing"),
+        (pl.Series("kind", [1, None] * 30), "'kind' has 30 missing"),
+        (np.zeros(60), "two at least"),
+        (np.arange(60), r"numeric with 60 distinct values; only classification"),
+        (np.linspace(0, 1, 60), "numeric with 60 distinct"),
+        (["a", 1] * 30, "mixes types"),
+        (np.zeros((60, 2)), "one column"),
+        (["a"] * 59 + ["b"], r"class\(es\) 'b' .* 1 row each"),
+        ([str(i) for i in range(60)], "1 row each"),
+        (["a", "b"] * 29, "60 rows but there are 58 labels"),
+    ],
+)
+def test_refused_labels(y, match):
+    if isinstance(y, list) and 1 in y:
+        y = np.array(y, dtype=object)
+    with pytest.raises(ValueError, match=match):
+        compare(np.zeros((60, 2)), y, {"dummy": DummyClassifier()}, folds=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"folds": 1}, "folds must be"),
+        ({"folds": 2.5}, "folds must be"),
+        ({"folds": 51}, "folds=51 is more than any class .* at most 50"),
+        ({"repeats": 0}, "repeats must be"),
+        ({"jobs": 0}, "jobs must be"),
+        ({"rank_by": "f1"}, "rank_by must be"),
+        ({"models": []}, "at least one"),
+        ({"models": ["adabost"]}, "there is no model 'adabost'; did you mean 'adaboost'"),
+        ({"models": ["tree", "tree"]}, "named 2 times"),
+    ],
+)
+def test_refused_settings(options, match):
+    with pytest.raises(ValueError, match=match):
+        compare(X_IRIS, Y_IRIS, **{"models": ["tree"], **options})
+
+
+def test_infinite_column_is_named():
+    X = pl.DataFrame({"a": [1.0, np.inf] * 20, "b": [0.0] * 40})
+    with pytest.raises(ValueError, match="'a'"):
+        compare(X, [0, 1] * 20, ["tree"], folds=2)
+
+
+def test_missing_peer_says_what_to_install(monkeypatch):
+    import committee.report.peers
+
+    monkeypatch.setattr(committee.report.peers, "find_spec", lambda module: None)
+    with pytest.raises(ValueError, match="needs the package 'xgboost'"):
+        candidates(["xgboost"])
+    assert installed_peers() == []
+    assert set(default_models()) == set(committee.MODELS) - {"abstaining_stump"}
+
+
+def test_progress_counts_every_cell():
+    calls = []
+    compare(
+        X_IRIS, Y_IRIS, {"a": GaussianNB(), "b": DummyClassifier()}, folds=3, repeats=2,
+        progress=lambda *call: calls.append(call),
+    )  # fmt: skip
+    assert [call[:2] for call in calls] == [(i, 12) for i in range(1, 13)]
+    assert {call[2] for call in calls} == {"a", "b"}
+
+
+def test_seed_reaches_models_without_one_but_leaves_chosen_ones():
+    models = {
+        "free": DecisionTreeClassifier(max_features=1),
+        "set": DecisionTreeClassifier(max_features=1, random_state=9),
+    }
+    first = compare(X_IRIS, Y_IRIS, models, folds=3, seed=4)
+    assert without_times(first) == without_times(compare(X_IRIS, Y_IRIS, models, folds=3, seed=4))
+    assert models["free"].random_state is None
+
+
+def test_adapters_give_margins_to_other_libraries():
+    models = {
+        "ours": AdaBoostClassifier(n_estimators=5),
+        "theirs": ScikitAdaBoost(n_estimators=5),
+        "bayes": GaussianNB(),
+    }
+    result = compare(X_CANCER, Y_CANCER, models, folds=3)
+    assert -1 <= result["theirs"].mean("minimum_margin") < result["theirs"].mean("mean_margin") <= 1
+    assert result["bayes"].mean("mean_margin") is None
+    assert result["bayes"].margin_quantiles is None
+    assert len(result["theirs"].margin_quantiles) == 101
+    assert (result["theirs"].mean("n_voters"), result["theirs"].mean("n_nodes")) == (5, 15)
+    assert result["bayes"].mean("n_voters") is None
+
+
+def test_json_layout_is_stable():
+    frame, y = mixed_table()
+    result = compare(frame, y, ["adaboost", "scikit-learn:random_forest"], folds=3, name="mixed")
+    document = json.loads(json.dumps(result.to_json(), allow_nan=False))
+    assert document["schema"] == SCHEMA == "committee.report.comparison/1"
+    assert list(document) == ["schema", "table", "settings", "versions", "notes", "models"]
+    assert document["table"] == {
+        "name": "mixed",
+        "target": "target",
+        "rows": 240,
+        "columns": 3,
+        "categorical": 1,
+        "missing_cells": frame["color"].null_count(),
+        "classes": {str(c): int((y == c).sum()) for c in np.unique(y)},
+    }
+    assert set(document["settings"]) == {"folds", "repeats", "seed", "jobs", "rank_by", "level"}
+    model = document["models"][0]
+    assert list(model) == [
+        "name",
+        "own",
+        "place",
+        "average_rank",
+        "against_best",
+        "error",
+        "warnings",
+        "summary",
+        "folds",
+        "margin_quantiles",
+    ]
+    assert set(model["summary"]) == set(METRICS)
+    assert set(model["folds"][0]) == {*METRICS, "error"}
+    assert set(document["models"][1]["against_best"]) == {
+        "difference",
+        "standard_error",
+        "pvalue",
+        "adjusted_pvalue",
+        "significant",
+    }
+    assert set(document["versions"]) == {"python", "committee", "numpy", "scikit-learn"}
+
+
+# --- the models of other libraries -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", list(PEERS))
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_peers_learn_categories_and_count_their_trees(name, n_classes):
+    if not PEERS[name].installed:
+        pytest.skip(f"{name} is not installed")
+    frame, y = mixed_table()
+    codes = (y == "yes").astype(int)
+    if n_classes == 3:
+        codes = np.where(frame["noise"].to_numpy() > 1, 2, codes)
+    schema = TableSchema.learn(frame)
+    matrix = schema.encode(frame)
+    peer = PEERS[name]
+    model = peer.make(schema, 0, 1).fit(matrix, codes)
+    assert model.score(matrix, codes) > 0.95
+    voters, nodes = peer.size(model)
+    rounds = 100 * (n_classes if n_classes > 2 and "forest" not in name else 1)
+    assert voters == rounds
+    assert nodes >= 3 * voters * 0.9
+    voting, seen = peer.voting_part(model, matrix)
+    np.testing.assert_array_equal(voting.predict(seen), model.predict(matrix))
+
+
+def test_forest_counts_are_those_of_its_trees():
+    schema = TableSchema.learn(X_IRIS)
+    model = PEERS["scikit-learn:random_forest"].make(schema, 0, 1).fit(X_IRIS, Y_IRIS)
+    assert isinstance(model, RandomForestClassifier)
+    nodes = sum(tree.tree_.node_count for tree in model.estimators_)
+    assert PEERS["scikit-learn:random_forest"].size(model) == (100, nodes)
+
+
+def test_lightgbm_is_told_of_categories_as_its_fit_would_be():
+    lightgbm = pytest.importorskip("lightgbm")
+    frame, y = mixed_table()
+    schema = TableSchema.learn(frame)
+    matrix, codes = schema.encode(frame), (y == "yes").astype(int)
+    ours = PEERS["lightgbm"].make(schema, 0, 1).fit(matrix, codes)
+    theirs = lightgbm.LGBMClassifier(n_jobs=1, random_state=0, verbose=-1)
+    theirs.fit(matrix, codes, categorical_feature=[1])
+    np.testing.assert_array_equal(ours.predict_proba(matrix), theirs.predict_proba(matrix))
+
+
+def test_xgboost_is_told_of_categories():
+    pytest.importorskip("xgboost")
+    frame, y = mixed_table()
+    schema = TableSchema.learn(frame)
+    model = PEERS["xgboost"].make(schema, 0, 1).fit(schema.encode(frame), (y == "yes").astype(int))
+    assert any("{" in tree for tree in model.get_booster().get_dump())  # a set of categories in a split
+
+
+def test_peers_are_silent(capfd):
+    frame, y = mixed_table()
+    compare(frame, y, installed_peers(), folds=2)
+    captured = capfd.readouterr()
+    assert captured.out == captured.err == ""

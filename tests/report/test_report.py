@@ -1,0 +1,268 @@
+"""Pictures, tables of text and the HTML page."""
+
+import base64
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from rich.console import Console
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.naive_bayes import GaussianNB
+
+from committee import AdaBoostClassifier
+from committee.report import ComparisonDisplay, MarginDisplay, SizeDisplay
+from committee.report.comparison import compare
+from committee.report.html import render_report
+from committee.report.inspection import describe_margins, inspection
+from committee.report.tables import cost_grid, grids, measures, quality_grid, rich_table, table_sentence, verdict
+
+X, Y = load_breast_cancer(return_X_y=True)
+VOID = {"meta", "img", "br", "link", "hr", "input"}
+
+
+class Refuses(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        raise RuntimeError("no <wish> to learn")
+
+
+@pytest.fixture(scope="module")
+def result():
+    models = {
+        "boosted": AdaBoostClassifier(n_estimators=10),
+        "forest": RandomForestClassifier(n_estimators=5),
+        "scikit-learn:a_rather_long_name_of_a_model": GaussianNB(),
+        "<b>odd</b> [red]": GaussianNB(var_smoothing=1.0),
+        "broken": Refuses(),
+    }
+    return compare(X, Y, models, folds=4, name="tumours & more", target="kind")
+
+
+class Page(HTMLParser):
+    """Checks that tags are balanced, and collects what the page refers to."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.references, self.images, self.text = [], [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.references += [v for k, v in attributes if k in ("href", "src", "action", "data", "srcset")]
+        if tag == "img":
+            self.images.append(dict(attributes))
+        assert tag != "script"
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def parse(page: str) -> Page:
+    parser = Page()
+    parser.feed(page)
+    parser.close()
+    assert parser.open == []
+    return parser
+
+
+# --- the page --------------------------------------------------------------------------------------------
+
+
+def test_page_is_whole_and_asks_for_nothing(result):
+    page = render_report(result, notes=["column 'id' looks like an identifier"])
+    parsed = parse(page)
+    assert parsed.references
+    assert all(reference.startswith("data:image/svg+xml;base64,") for reference in parsed.references)
+    assert not re.search(r"https?://|@import|url\(", page)
+    text = " ".join(parsed.text)
+    for words in (
+        "Comparison on tumours & more",
+        "569 rows",
+        "<b>odd</b> [red]",
+        "column 'id' looks like an identifier",
+        "no <wish> to learn",
+        "Nadeau and Bengio",
+        "scikit-learn",
+        "benign" if "benign" in result.table.classes else "357",
+    ):
+        assert words in text
+    assert len(parsed.images) == 3
+    assert all(len(image["alt"]) > 20 for image in parsed.images)
+
+
+def test_page_is_the_same_each_time(result):
+    assert render_report(result) == render_report(result)
+
+
+def test_pictures_are_svg_without_foreign_parts(result):
+    for image in parse(render_report(result)).images:
+        svg = base64.b64decode(image["src"].partition(",")[2])
+        root = ElementTree.fromstring(svg)
+        assert root.tag.endswith("svg")
+        links = [v for e in root.iter() for k, v in e.attrib.items() if k.endswith("href")]
+        assert all(link.startswith("#") for link in links)
+        assert b"<script" not in svg
+        assert not root.findall(".//{http://www.w3.org/2000/svg}text")  # text is drawn, needs no font
+
+
+def test_page_of_a_comparison_in_which_all_failed():
+    failed = compare(X, Y, {"broken": Refuses()}, folds=2)
+    parsed = parse(render_report(failed))
+    assert parsed.images == []
+    assert "broken failed in fold 1" in " ".join(parsed.text)
+    assert ComparisonDisplay(failed).plot().ax_.get_yticks().size == 0
+
+
+def test_page_of_a_model_without_size_or_margins():
+    page = parse(render_report(compare(X, Y, {"bayes": GaussianNB()}, folds=2)))
+    assert len(page.images) == 1
+
+
+# --- tables ----------------------------------------------------------------------------------------------
+
+
+def test_cells_are_those_of_the_comparison(result):
+    grid = quality_grid(result)
+    assert grid.columns == ("", "model", "accuracy", "log loss", "ROC AUC", "rank", "p")
+    first = result.ranked[0]
+    row = grid.rows[0]
+    assert row[:2] == ("1", first.name)
+    assert row[2] == f"{first.mean('accuracy'):.4f} ±{first.sd('accuracy'):.4f}"
+    assert row[4] == f"{first.mean('roc_auc'):.4f}"
+    assert row[-1] == "best"
+    assert grid.rows[-1] == ("-", "broken", "failed", "-", "-", "-", "-")
+    cost = {row[0]: row[1:] for row in cost_grid(result).rows}
+    assert "broken" not in cost
+    assert cost["boosted"][2:4] == ("10", "30")
+    assert cost["<b>odd</b> [red]"][2:] == ("-", "-", "-", "-")
+
+
+def test_three_classes_have_no_column_for_roc_auc():
+    grid = quality_grid(compare(*load_iris(return_X_y=True), {"bayes": GaussianNB()}, folds=2))
+    assert "ROC AUC" not in grid.columns
+    assert len(grid.rows[0]) == len(grid.columns)
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_printed_tables_fit_and_keep_names_literal(result, width):
+    console = Console(width=width, record=True, file=open("/dev/null", "w"), markup=False)  # noqa: SIM115, PTH123
+    for grid in grids(result):
+        console.print(rich_table(grid, width))
+    text = console.export_text()
+    console.file.close()
+    assert max(map(len, text.splitlines())) <= width
+    assert "<b>odd</b> [red]" in text
+
+
+def test_verdict_names_everyone(result):
+    text = " ".join(verdict(result))
+    for model in result.models:
+        assert model.name in text
+    assert "mean accuracy" in text
+    assert "broken failed in fold 1: RuntimeError" in text
+
+
+def test_verdict_of_equal_models_and_of_worse_ones():
+    models = {"a": GaussianNB(), "b": GaussianNB(), "c": GaussianNB(var_smoothing=1e9)}
+    sentences = verdict(compare(X, Y, models, folds=10))
+    assert sentences[0].startswith("a, b share the highest mean accuracy")
+    assert re.search(r"Significantly worse than a: c \(p <0\.001\)", sentences[1])
+    assert sentences[2] == "Not significantly different from a: b."
+
+
+def test_sentence_and_measures(result):
+    assert table_sentence(result).startswith("tumours & more: 569 rows, 30 columns (30 numeric, 0 categorical)")
+    assert "4 stratified folds, seed 0" in table_sentence(result)
+    assert {name for name, _ in measures(result)} >= {"accuracy", "log loss", "p", "fit s", "µs/row", "margins"}
+
+
+def test_inspection_of_a_model():
+    model = AdaBoostClassifier(n_estimators=8).fit(X, Y)
+    found = {grid.title: grid for grid in inspection(model, file_bytes=12, margins=model.committee_.margins(X, Y))}
+    assert ("file", "12 bytes") in found["Model"].rows
+    assert found["Parameters set"].rows == (("n_estimators", "8"),)
+    heaviest = found[f"Heaviest of 8 voters (median weight {np.median(model.committee_.weights):.4f})"]
+    assert float(heaviest.rows[0][1]) == pytest.approx(model.committee_.weights.max(), abs=1e-4)
+    used = next(grid for title, grid in found.items() if title.startswith("Most used"))
+    assert used.rows[0][0] == f"x{np.argmax(model.feature_importances_)}"
+    assert dict(describe_margins(np.array([-1.0, 0.0, 1.0, 1.0])))["at most 0 (wrong or tied)"] == "50.0%"
+
+
+# --- pictures --------------------------------------------------------------------------------------------
+
+
+def test_margin_display_is_the_distribution_function():
+    display = MarginDisplay({"a": [0.5, -0.5, 0.0, 1.0]}).plot()
+    (line,) = display.ax_.get_lines()[:1]
+    np.testing.assert_allclose(line.get_xdata(), [-1, -0.5, 0, 0.5, 1, 1])
+    np.testing.assert_allclose(line.get_ydata(), [0, 0.25, 0.5, 0.75, 1, 1])
+
+
+def test_margin_display_from_estimators():
+    boosted = AdaBoostClassifier(n_estimators=5).fit(X, Y)
+    forest = RandomForestClassifier(5, random_state=0).fit(X, Y)
+    display = MarginDisplay.from_estimator([boosted, forest], X, Y)
+    assert [t.get_text() for t in display.ax_.get_legend().get_texts()] == [
+        "AdaBoostClassifier",
+        "RandomForestClassifier",
+    ]
+    np.testing.assert_allclose(display.margins["AdaBoostClassifier"], np.sort(boosted.committee_.margins(X, Y)))
+    twice = MarginDisplay.from_estimator((boosted, boosted), X, Y)
+    assert list(twice.margins) == ["AdaBoostClassifier 1", "AdaBoostClassifier 2"]
+    assert list(MarginDisplay.from_estimator(boosted, X, Y, names=["mine"]).margins) == ["mine"]
+
+
+def test_displays_draw_on_given_axes(result):
+    from matplotlib.figure import Figure
+
+    for display in (ComparisonDisplay(result), SizeDisplay(result), MarginDisplay({"a": [0.1, 0.2]})):
+        figure = Figure()
+        ax = figure.subplots()
+        assert display.plot(ax) is display
+        assert display.ax_ is ax
+        assert display.figure_ is figure
+
+
+def test_comparison_display_shows_every_fold(result):
+    display = ComparisonDisplay(result).plot()
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == [m.name for m in result.ranked]
+    dots = display.ax_.get_lines()[0]
+    np.testing.assert_allclose(dots.get_xdata(), result.ranked[0].values("accuracy"))
+
+
+def test_size_display_leaves_out_models_without_size(result):
+    display = SizeDisplay(result).plot()
+    assert {t.get_text() for t in display.ax_.get_legend().get_texts()} == {"boosted", "forest"}
+
+
+@pytest.mark.parametrize(
+    ("margins", "match"),
+    [({}, "margins is empty"), ({"a": []}, "'a'"), ({"a": [2.0]}, "'a'"), ({"a": [np.nan]}, "'a'")],
+)
+def test_refused_margins(margins, match):
+    with pytest.raises(ValueError, match=match):
+        MarginDisplay(margins)
+
+
+def test_refused_names():
+    model = AdaBoostClassifier(n_estimators=2).fit(X, Y)
+    with pytest.raises(ValueError, match="names must be 1 distinct"):
+        MarginDisplay.from_estimator(model, X, Y, names=["a", "b"])
+
+
+def test_drawing_leaves_pyplot_alone():
+    code = (
+        "import sys\nfrom committee.report import MarginDisplay\nimport io\n"
+        "MarginDisplay({'a': [0.1]}).plot().figure_.savefig(io.BytesIO())\n"
+        "print('matplotlib.pyplot' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

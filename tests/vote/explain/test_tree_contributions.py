@@ -1,0 +1,131 @@
+"""Contributions of committees of trees: they add up to the score, whatever the voters, and agree with LightGBM's."""
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.ensemble import RandomForestClassifier as Peer
+from sklearn.naive_bayes import GaussianNB
+
+from committee import AdaBoostClassifier, SubaggingClassifier
+from committee.vote.committee import Committee
+from committee.vote.explain.tree_contributions import tree_contributions
+from committee.vote.links.mean import Identity
+from committee.vote.links.probability import Logistic, Softmax
+from committee.vote.regression import RegressionCommittee
+from committee.voters.forest import Forest
+from committee.voters.rounds import Rounds
+from tests.oracles import traverse, tree_shap
+
+X2, Y2 = load_breast_cancer(return_X_y=True)
+X3, Y3 = load_iris(return_X_y=True)
+
+
+def mixed_table(n=300, seed=0):
+    """Numbers with gaps and categories, and classes that hang on both."""
+    rng = np.random.default_rng(seed)
+    age, colour = rng.normal(40.0, 9.0, n), rng.choice(["blue", "green", "red"], n)
+    y = np.where(0.1 * (age - 40) + (colour == "red") + rng.normal(0, 0.7, n) > 0.5, "yes", "no")
+    gap = rng.random(n) < 0.2
+    frame = pl.DataFrame({"age": [None if g else float(a) for a, g in zip(age, gap, strict=True)], "colour": colour})
+    return frame, y
+
+
+def assert_adds_up(shares, F):
+    scale = np.maximum(np.abs(F), np.abs(shares).max(axis=1))
+    assert (np.abs(shares.sum(axis=1) - F) <= 1e-9 * scale + 1e-12).all()
+
+
+@pytest.mark.parametrize("vote", ["discrete", "confidence"])
+@pytest.mark.parametrize(("X", "y"), [(X2, Y2), (X3, Y3), mixed_table()])
+def test_they_add_up_to_the_score_of_a_boosted_committee(vote, X, y):
+    model = AdaBoostClassifier(n_estimators=15, max_depth=3, vote=vote).fit(X, y)
+    shares = tree_contributions(model, X)
+    F, K = model.decision_function(X), len(model.classes_)
+    assert shares.shape == (len(F), model.n_features_in_ + 1, *([K] if K > 2 else []))
+    assert_adds_up(shares, F)
+    assert_array_equal(tree_contributions(model.committee_, X, n_threads=3), shares)
+
+
+@pytest.mark.parametrize(("X", "y"), [(X2, Y2), (X3, Y3)])
+def test_they_add_up_to_the_shares_of_a_forest(X, y):
+    forest = Peer(n_estimators=10, random_state=0).fit(X, y)
+    committee = Committee.from_estimator(forest)
+    shares = tree_contributions(committee, X)
+    p = forest.predict_proba(X) * len(forest)
+    assert_adds_up(shares, p[:, 1] - p[:, 0] if p.shape[1] == 2 else p)
+
+
+def test_hard_votes_count_as_what_they_add_to_the_tally():
+    model = SubaggingClassifier(n_estimators=10, random_state=0).fit(X3, Y3)
+    if isinstance(model.committee_.voters, Forest):
+        assert_adds_up(tree_contributions(model, X3), model.decision_function(X3))
+
+
+def random_rounds(rng, n_rounds, n_outputs):
+    forest = traverse.random_forest(rng, n_trees=n_rounds * n_outputs, n_outputs=1, n_classes=1)
+    return Rounds(forest, n_outputs)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_rounds_with_an_intercept(n_outputs):
+    rng = np.random.default_rng(n_outputs)
+    voters, X, weights = random_rounds(rng, 4, n_outputs), traverse.random_rows(rng, 40), rng.normal(size=4)
+    committee = RegressionCommittee(voters, weights, Identity(), intercept=rng.normal(size=n_outputs))
+    shares = tree_contributions(committee, X)
+    expected = tree_shap.contributions(voters.forest, voters.forest.value, X, weights, n_outputs)
+    expected[:, -1] += committee.intercept
+    assert_allclose(shares, expected[:, :, 0] if n_outputs == 1 else expected, rtol=1e-10, atol=1e-12)
+    assert_adds_up(shares, committee.decision_function(X))
+    if n_outputs == 3:
+        of_classes = Committee(voters, weights, ["a", "b", "c"], Softmax(), intercept=committee.intercept)
+        assert_array_equal(tree_contributions(of_classes, X), shares)
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_two_classes_have_one_score_with_its_intercept(outputs):
+    rng = np.random.default_rng(0)
+    forest = traverse.random_forest(rng, n_trees=5, n_outputs=outputs, n_classes=2)
+    X = traverse.random_rows(rng, 30)
+    committee = Committee(forest, np.ones(5), [0, 1], Logistic(), intercept=np.arange(1.0, 1.0 + outputs))
+    shares = tree_contributions(committee, X)
+    assert shares.shape == (30, 5)
+    assert_adds_up(shares, committee.decision_function(X))
+
+
+def test_equal_to_lightgbm_on_its_own_trees():
+    lightgbm = pytest.importorskip("lightgbm")
+    settings = {"objective": "binary", "num_leaves": 31, "num_threads": 1, "verbose": -1}
+    booster = lightgbm.train(settings, lightgbm.Dataset(X2, Y2), 20)
+    committee = Committee.from_estimator(booster)
+    theirs = booster.predict(X2, pred_contrib=True, num_threads=1)
+    assert_allclose(tree_contributions(committee, X2), theirs, rtol=1e-9, atol=1e-12)
+
+
+def test_over_the_training_rows_the_mean_is_the_expected_score():
+    """One tree: each later one is grown in weights of its own."""
+    model = AdaBoostClassifier(n_estimators=1, max_depth=4, vote="confidence").fit(X2, Y2)
+    shares = tree_contributions(model, X2)
+    assert_allclose(shares[0, -1], model.decision_function(X2).mean(), rtol=1e-9)
+
+
+def test_other_voters_are_refused():
+    model = SubaggingClassifier(GaussianNB(), n_estimators=3, random_state=0).fit(X3, Y3)
+    with pytest.raises(TypeError, match="native trees; these are EstimatorVoters"):
+        tree_contributions(model, X3)
+
+
+def test_trees_without_a_record_are_refused():
+    rng = np.random.default_rng(0)
+    forest = traverse.random_forest(rng, n_outputs=1, n_classes=2)
+    arrays = {name: getattr(forest, name) for name in Forest.__dataclass_fields__}
+    empty = Forest(**(arrays | {"weight": np.zeros(len(forest.weight))}))
+    with pytest.raises(ValueError, match="hold no record of their training rows"):
+        tree_contributions(Committee(empty, np.ones(4), [0, 1], Logistic()), traverse.random_rows(rng, 3))
+
+
+def test_another_width_is_refused():
+    model = AdaBoostClassifier(n_estimators=2).fit(X3, Y3)
+    with pytest.raises(ValueError, match="3 features"):
+        tree_contributions(model, X3[:, :3])

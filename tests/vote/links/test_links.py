@@ -1,0 +1,212 @@
+"""Links against their equations, and their two promises on scores of any size."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from committee.vote.links.probability import (
+    LINKS,
+    Link,
+    Logistic,
+    Probit,
+    Share,
+    Softmax,
+    Truncated,
+    elected,
+    from_json,
+)
+from tests.oracles import vote as oracle
+
+ordinary = st.floats(-20, 20)
+# the neighbourhoods where probabilities round: near zero, near saturation, far out, and one ulp apart
+extreme = st.one_of(
+    st.floats(-1e6, 1e6),
+    st.sampled_from([0.0, -0.0, 5e-324, -5e-324, 1e-20, -1e-20, 1e-300]),
+    st.sampled_from([36.0, 40.0, 50.0, 745.0, 800.0, 1e6, -1e6]),
+    st.sampled_from([1.0, np.nextafter(1.0, 2.0), np.nextafter(1.0, 0.0), 1e6, np.nextafter(1e6, 0.0)]),
+)
+links = st.one_of(
+    st.builds(Softmax, st.floats(1e-3, 1e3), st.just(False)),
+    st.builds(Logistic, st.floats(1e-3, 1e3)),
+    st.just(Probit()),
+    st.just(Truncated()),
+)
+
+
+def rows(values: st.SearchStrategy[float], K: int) -> st.SearchStrategy[np.ndarray]:
+    return st.lists(st.lists(values, min_size=K, max_size=K), min_size=1, max_size=6).map(np.array)
+
+
+def keep_promises(p: np.ndarray, F: np.ndarray) -> None:
+    assert np.isfinite(p).all()
+    assert (p >= 0).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
+    expected = [oracle.elected(list(np.atleast_1d(scores))) for scores in F.tolist()]
+    np.testing.assert_array_equal(np.argmax(p, axis=1), expected)
+
+
+@given(st.integers(1, 5).flatmap(lambda K: rows(ordinary, K)), st.floats(0.1, 3.0))
+def test_equations(F, scale):
+    softmax = [oracle.softmax(row, scale) for row in F.tolist()]
+    np.testing.assert_allclose(Softmax(scale).probability(F), softmax, rtol=1e-9)
+    logistic = [oracle.logistic(row, scale) for row in F.tolist()]
+    np.testing.assert_allclose(Logistic(scale).probability(F), logistic, rtol=1e-9)
+    np.testing.assert_allclose(Probit().probability(F), [oracle.probit(row) for row in F.tolist()], rtol=1e-9)
+    truncated = [oracle.truncated(row) for row in (F / 8).tolist()]
+    np.testing.assert_allclose(Truncated().probability(F / 8), truncated, rtol=1e-9, atol=1e-15)
+
+
+tallies = st.integers(2, 5).flatmap(lambda K: rows(st.sampled_from([0.0, 0.1, 1.0, 2.5, 1e6]), K))
+
+
+@given(tallies, st.floats(1, 1e7))
+def test_shares(F, factor):
+    np.testing.assert_allclose(Share().probability(F), [oracle.share(row) for row in F.tolist()], rtol=1e-12)
+    total = float(F.sum(axis=1).max() * factor)
+    by_total = np.array([oracle.share(row, total) for row in F.tolist()])
+    np.testing.assert_allclose(Share().probability(F, total), by_total, rtol=1e-12)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=9).map(np.array), st.floats(1, 9))
+def test_shares_of_signed_scores(F, total):
+    p = Share().probability(F, total)
+    keep_promises(p, F)
+    np.testing.assert_allclose(p, [oracle.share([f], total) for f in F.tolist()], rtol=1e-12, atol=1e-15)
+    np.testing.assert_array_equal(p, Share().probability(F[:, None], total))
+
+
+@given(links, st.integers(3, 6).flatmap(lambda K: rows(extreme, K)))
+def test_promises_for_several_classes(link, F):
+    keep_promises(link.probability(F), F)
+
+
+@given(links, st.lists(extreme, min_size=1, max_size=9).map(np.array))
+def test_promises_for_two_classes(link, F):
+    p = link.probability(F)
+    keep_promises(p, F)
+    np.testing.assert_array_equal(p, link.probability(F[:, None]))
+
+
+@given(links, rows(extreme, 2))
+def test_two_column_tally_is_its_difference(link, F):
+    p = link.probability(F)
+    np.testing.assert_array_equal(np.argmax(p, axis=1), [oracle.elected(row) for row in F.tolist()])
+    np.testing.assert_allclose(p, link.probability(F[:, 1] - F[:, 0]), rtol=1e-12)
+
+
+@given(st.integers(2, 5).flatmap(lambda K: rows(extreme.map(abs), K)), st.booleans())
+def test_promises_of_shares(F, known_total):
+    total = float(F.sum(axis=1).max()) if known_total else None
+    p = Share().probability(F, total)
+    assert np.isfinite(p).all() and (p >= 0).all()
+    np.testing.assert_array_equal(np.argmax(p, axis=1), [oracle.elected(row) for row in F.tolist()])
+    if not known_total:
+        np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
+
+
+@given(st.integers(2, 5).flatmap(lambda K: rows(st.floats(0, 1), K)), st.integers(1, 60))
+def test_settled_scores_elect_the_first_largest_mean(F, total):
+    settled = Share().settle(F, total)
+    means = np.argmax(F / total, axis=1)
+    np.testing.assert_array_equal([oracle.elected(row) for row in settled.tolist()], means)
+    np.testing.assert_array_equal(np.argmax(Share().probability(settled, total), axis=1), means)
+    np.testing.assert_array_equal(settled / total, F / total)
+    np.testing.assert_allclose(settled, F, rtol=3e-16)
+
+
+def test_settling_happens():
+    """Sums that differ in the last bit and have the same mean: the case that `settle` is for."""
+    low = 1.75
+    high = np.nextafter(low, 2.0)
+    total = next(t for t in range(1, 100) if low / t == high / t)
+    tally = np.array([[low, high], [high, low]])
+    np.testing.assert_array_equal(Share().settle(tally, total), [[high, high], [high, low]])
+    assert Softmax().settle(tally, total) is tally
+
+
+@pytest.mark.parametrize(
+    ("link", "F", "expected"),
+    [
+        (Softmax(), [math.log(3)], [[0.25, 0.75]]),
+        (Softmax(), [[0.0, math.log(3)]], [[0.25, 0.75]]),
+        (Softmax(), [[0.0, math.log(2), math.log(5)]], [[0.125, 0.25, 0.625]]),
+        (Softmax(normalized=True), [[1.0, 1.0, 2.0]], [oracle.softmax([0.25, 0.25, 0.5])]),
+        (Softmax(normalized=True), [[0.0, 0.0]], [[0.5, 0.5]]),
+        (Softmax(normalized=True), [[0.0, 0.0, 0.0, 0.0]], [[0.25] * 4]),
+        (Logistic(), [math.log(3) / 2], [[0.25, 0.75]]),
+        (Logistic(1.0), [[0.0, 0.0, 0.0]], [[1 / 3] * 3]),
+        (Logistic(1.0), [[-1e6, -1e6 - 1, -2e6]], [[1 / (1 + math.exp(-1)), 1 / (1 + math.e), 0.0]]),
+        (Probit(), [0.0, 1.0], [[0.5, 0.5], [0.15865525393145707, 0.8413447460685429]]),
+        (Probit(), [[-1.0, 1.0]], [[0.022750131948179195, 0.9772498680518208]]),
+        (Probit(), [[0.0, 0.0, 0.0], [-1e200, -1e200, -3.0]], [[1 / 3] * 3, [0.0, 0.0, 1.0]]),
+        (Truncated(), [-3.0, -0.5, 0.0, 0.5, 3.0], [[1, 0], [0.75, 0.25], [0.5, 0.5], [0.25, 0.75], [0, 1]]),
+        (Truncated(), [[0.5, 0.0], [-1e300, 1e300]], [[0.75, 0.25], [0.0, 1.0]]),
+        (Truncated(), [[-1.0, 0.0, 2.0], [-1.0, -2.0, -3.0]], [[0.0, 1 / 3, 2 / 3], [1 / 3] * 3]),
+        (Share(), [[1.0, 3.0]], [[0.25, 0.75]]),
+        (Share(), [[0.0, 0.0, 0.0]], [[1 / 3] * 3]),
+    ],
+)
+def test_known_values(link, F, expected):
+    np.testing.assert_allclose(link.probability(F), expected, rtol=1e-12)
+
+
+def test_small_probabilities_keep_their_digits():
+    assert Softmax().probability([-700.0])[0, 1] == pytest.approx(math.exp(-700), rel=1e-12)
+
+
+def test_mean_needs_its_weight():
+    for link in (Share(), Softmax(normalized=True)):
+        with pytest.raises(ValueError, match="total is missing"):
+            link.probability([0.5])
+    np.testing.assert_array_equal(Share().probability([0.5], total=0.0), [[0.5, np.nextafter(0.5, 1.0)]])
+
+
+def test_refused_scores():
+    with pytest.raises(ValueError, match="F has shape"):
+        Softmax().probability(np.zeros((2, 2, 2)))
+    with pytest.raises(ValueError, match=r"F holds -1\.0"):
+        Share().probability([[-1.0, 2.0]])
+
+
+def test_ties_elect_the_first():
+    assert elected(np.array([0.0, -0.0, 1e-300])).tolist() == [0, 0, 1]
+    assert elected(np.array([[1.0, 1.0, 0.0], [0.0, 2.0, 2.0]])).tolist() == [0, 1]
+
+
+@given(st.one_of(links, st.just(Share()), st.just(Softmax(0.25, normalized=True))))
+def test_json_round_trip(link):
+    assert from_json(json.loads(json.dumps(link.to_json()))) == link
+
+
+def test_every_link_is_in_the_table():
+    assert set(LINKS.values()) == set(Link.__subclasses__())
+    assert from_json({"name": "logistic"}) == Logistic()
+
+
+@pytest.mark.parametrize(
+    ("stored", "message"),
+    [
+        (None, "NoneType"),
+        ([], "list"),
+        ({}, "link name is None"),
+        ({"name": "cauchit"}, "'cauchit'"),
+        ({"name": ["share"]}, "link name is"),
+        ({"name": "share", "scale": 1.0}, "has no 'scale'"),
+        ({"name": "softmax", "power": 1.0}, "has no 'power'"),
+        ({"name": "softmax", "scale": "1"}, "scale is '1'"),
+        ({"name": "softmax", "scale": None}, "scale is None"),
+        ({"name": "softmax", "normalized": 1}, "normalized is 1"),
+        ({"name": "logistic", "scale": True}, "scale is True"),
+        ({"name": "logistic", "scale": 0}, r"scale is 0\.0"),
+        ({"name": "logistic", "scale": float("nan")}, "scale is nan"),
+        ({"name": "logistic", "scale": float("inf")}, "scale is inf"),
+        ({"name": "logistic", "scale": 10**400}, "scale is inf"),
+    ],
+)
+def test_stored_links_are_checked(stored, message):
+    with pytest.raises(ValueError, match=message):
+        from_json(stored)

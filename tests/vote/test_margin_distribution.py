@@ -1,0 +1,371 @@
+"""Margins as a distribution: its curve, its moments, and what the voters on their own have to do with it."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.ensemble import BaggingClassifier
+from sklearn.ensemble import RandomForestClassifier as TheirForest
+from sklearn.linear_model import Ridge
+from sklearn.neighbors import KNeighborsClassifier
+
+from committee import (
+    AdaBoostClassifier,
+    Committee,
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+    SBPMTClassifier,
+    SubaggingClassifier,
+)
+from committee.vote.links.probability import Softmax
+from committee.vote.margin_distribution import MarginDistribution
+from tests.cast_votes import forest_that_votes, rows
+
+
+def cast(votes, weights, n_classes):
+    return Committee(forest_that_votes(votes, n_classes), weights, np.arange(n_classes), Softmax())
+
+
+CLOSE = {"rtol": 0.0, "atol": 1e-12}
+margins = st.lists(st.integers(-20, 20).map(lambda k: k / 20), min_size=1, max_size=30)
+
+
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return X[::2], y[::2]
+
+
+@pytest.fixture(scope="module")
+def two():
+    X, y = cancer()
+    return {
+        "labels": AdaBoostClassifier(20).fit(X, y),
+        "abstaining": AdaBoostClassifier(20, vote="abstaining").fit(X, y),
+        "confidence": AdaBoostClassifier(20, vote="confidence").fit(X, y),
+        "intercept": GradientBoostingClassifier(n_estimators=10).fit(X, y),
+        "shares": RandomForestClassifier(20, max_leaf_nodes=4, random_state=0).fit(X, y),
+        "theirs": TheirForest(20, random_state=0).fit(X, y),
+    }
+
+
+@pytest.fixture(scope="module")
+def many():
+    X, y = load_wine(return_X_y=True)
+    knn = BaggingClassifier(KNeighborsClassifier(3), 5, random_state=0, oob_score=False).fit(X, y)
+    return {
+        "labels": AdaBoostClassifier(15).fit(X, y),
+        "shares": RandomForestClassifier(15, max_leaf_nodes=4, random_state=0).fit(X, y),
+        "intercept": GradientBoostingClassifier(n_estimators=5).fit(X, y),
+        "theirs": TheirForest(15, max_depth=2, random_state=0).fit(X, y),
+        "neighbours": knn,
+    }
+
+
+# --- the curve and the moments ---------------------------------------------------------------------------------------
+
+
+@given(margins, st.floats(-1.0, 1.0))
+def test_nu_counts_the_margins_at_or_below(m, theta):
+    d = MarginDistribution(m)
+    np.testing.assert_allclose(d.nu(theta), np.mean(np.array(m) <= theta), **CLOSE)
+    np.testing.assert_allclose(d.nu([theta, *m]), [np.mean(np.array(m) <= t) for t in [theta, *m]], **CLOSE)
+    assert d.nu(1.0) == 1.0
+
+
+@given(margins, st.integers(0, 100).map(lambda k: k / 100))
+def test_a_quantile_is_the_smallest_margin_that_reaches_the_share(m, q):
+    d = MarginDistribution(m)
+    theta = d.quantile(q)
+    assert theta in m
+    assert d.nu(theta) >= q - 1e-12
+    assert not [below for below in m if below < theta and d.nu(below) >= q + 1e-12]
+    assert d.quantile([0.0, 1.0]).tolist() == [min(m), max(m)]
+
+
+def test_quantiles_of_ten_rows_are_margins_of_rows():
+    d = MarginDistribution(np.arange(1, 11) / 10)
+    np.testing.assert_array_equal(d.quantile(np.arange(1, 11) / 10), np.arange(1, 11) / 10)
+
+
+@given(margins)
+def test_moments(m):
+    d = MarginDistribution(m)
+    np.testing.assert_allclose([d.mean, d.minimum], [np.mean(m), np.min(m)], **CLOSE)
+    np.testing.assert_allclose([d.variance, d.second_moment], [np.var(m), np.mean(np.square(m))], **CLOSE)
+    np.testing.assert_allclose(d.variance, d.second_moment - d.mean**2, **CLOSE)
+
+
+@given(margins.flatmap(lambda m: st.tuples(st.just(m), st.lists(st.integers(0, 3), min_size=len(m), max_size=len(m)))))
+def test_whole_weights_are_repeated_rows(case):
+    m, weight = case
+    if not any(weight):
+        weight = [1] * len(m)
+    once = MarginDistribution(m, weight, voter_margins=m)
+    repeated = np.repeat(m, weight)
+    again = MarginDistribution(repeated, voter_margins=repeated)
+    for name in ("mean", "minimum", "variance", "second_moment", "error", "gibbs_risk", "disagreement", "joint_error"):
+        np.testing.assert_allclose(getattr(once, name), getattr(again, name), err_msg=name, **CLOSE)
+    for a, b in zip(once.curve(), again.curve(), strict=True):
+        np.testing.assert_allclose(a, b, **CLOSE)
+    assert once.rows.tolist() == np.flatnonzero(weight).tolist()
+
+
+def test_a_curve_ends_at_one_whatever_the_rounding():
+    weights = np.random.default_rng(0).random(1000)
+    theta, share = MarginDistribution(np.linspace(-1, 1, 1000), weights).curve()
+    assert share[-1] == 1.0 and (np.diff(share) >= 0).all() and (np.diff(theta) > 0).all()
+
+
+def test_it_keeps_what_it_was_given():
+    m = np.array([0.5, -0.5])
+    d = MarginDistribution(m)
+    m[0] = 0.0
+    assert d.margins.tolist() == [0.5, -0.5]
+    with pytest.raises(ValueError, match="read-only"):
+        d.margins[0] = 0.0
+    with pytest.raises(AttributeError):
+        d.margins = m
+
+
+# --- of a vote -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["labels", "abstaining", "confidence", "intercept", "shares", "theirs"])
+def test_two_classes_the_identities(name, two):
+    X, y = cancer()
+    weight = np.random.default_rng(0).random(len(y))
+    model = two[name]
+    d = MarginDistribution.of(model, X, y, weight)
+    committee = Committee.from_estimator(model)
+    np.testing.assert_array_equal(d.margins, committee.margins(X, y))
+    np.testing.assert_allclose(d.mean, 1 - 2 * d.gibbs_risk, **CLOSE)
+    np.testing.assert_allclose(d.second_moment, 1 - 2 * d.disagreement, **CLOSE)
+    np.testing.assert_allclose(d.gibbs_risk, d.joint_error + d.disagreement / 2, **CLOSE)
+    np.testing.assert_allclose(d.error, np.average(committee.predict(X) != y, weights=weight), **CLOSE)
+
+
+@pytest.mark.parametrize("name", ["labels", "shares", "intercept", "theirs", "neighbours"])
+def test_more_classes_the_inequalities(name, many):
+    X, y = load_wine(return_X_y=True)
+    d = MarginDistribution.of(many[name], X, y)
+    assert (d.voter_margins <= d.margins + 1e-12).all()
+    assert d.mean >= 1 - 2 * d.gibbs_risk - 1e-12
+    assert d.error <= min(2 * d.gibbs_risk, 4 * d.joint_error) + 1e-12
+    np.testing.assert_allclose(d.gibbs_risk, d.joint_error + d.disagreement / 2, **CLOSE)
+    np.testing.assert_allclose(d.error, np.mean(Committee.from_estimator(many[name]).predict(X) != y), **CLOSE)
+
+
+@pytest.mark.parametrize(("models", "load"), [("two", cancer), ("many", lambda: load_wine(return_X_y=True))])
+def test_voters_on_their_own_are_committees_of_one(models, load, request):
+    X, y = load()
+    for name, model in request.getfixturevalue(models).items():
+        committee = Committee.from_estimator(model)
+        if committee.intercept is not None:
+            continue
+        rho = np.abs(committee.weights) * committee.voters.spread
+        alone = np.stack([committee.select([t]).margins(X, y) for t in range(committee.n_voters)], axis=1)
+        d = MarginDistribution.of(committee, X, y)
+        np.testing.assert_allclose(d.voter_margins, alone @ rho / rho.sum(), err_msg=name, **CLOSE)
+
+
+@settings(max_examples=60)
+@given(st.integers(2, 4), st.integers(1, 5), st.integers(1, 8), st.integers(0, 10_000))
+def test_drawn_voters_are_drawn_by_weight(K, T, n, seed):
+    """Gibbs risk, joint error and disagreement are those of drawing one voter, and two."""
+    random = np.random.default_rng(seed)
+    votes = random.integers(-1, K, (n, T))
+    weights, y = random.integers(1, 4, T).astype(float), random.integers(0, K, n)
+    d = MarginDistribution.of(cast(votes, weights, K), rows(n), y)
+    loss = np.where(votes == -1, 0.5, votes != y[:, None])
+    rho = weights / weights.sum()
+    both = sum(rho[t] * rho[u] * np.mean(loss[:, t] * loss[:, u]) for t, u in product(range(T), repeat=2))
+    one = sum(
+        rho[t] * rho[u] * np.mean(loss[:, t] * (1 - loss[:, u]) + loss[:, u] * (1 - loss[:, t]))
+        for t, u in product(range(T), repeat=2)
+    )
+    np.testing.assert_allclose([d.gibbs_risk, d.joint_error, d.disagreement], [loss.mean(0) @ rho, both, one], **CLOSE)
+
+
+def test_a_tie_is_settled_as_the_vote_settles_it():
+    committee = cast(np.array([[0, 1], [0, 1]]), np.ones(2), 2)
+    d = MarginDistribution.of(committee, rows(2), [0, 1])
+    assert d.margins.tolist() == [0.0, 0.0]
+    assert d.wrong.tolist() == [False, True]
+    assert (d.error, d.nu(0.0)) == (0.5, 1.0)
+    assert MarginDistribution([0.0, 0.0]).error == 1.0
+
+
+def test_negative_weights_count_the_other_way_round():
+    committee = cast(np.array([[0, 1], [0, 1]]), np.array([-1.0, 1.0]), 2)
+    d = MarginDistribution.of(committee, rows(2), [1, 0])
+    assert d.margins.tolist() == d.voter_margins.tolist() == [1.0, -1.0]
+
+
+def test_frames_with_names_and_text():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    X = X.assign(side=np.where(np.arange(len(X)) % 2, "left", "right"))
+    model = AdaBoostClassifier(5).fit(X, y)
+    assert MarginDistribution.of(model, X, y).n_rows == 150
+    with pytest.raises(ValueError, match=r"feature names|column"):
+        MarginDistribution.of(model, X.drop(columns="side"), y)
+
+
+# --- voters that are asked about some rows ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("models", "load"), [("two", cancer), ("many", lambda: load_wine(return_X_y=True))])
+def test_to_ask_all_is_to_ask_as_ever(models, load, request):
+    X, y = load()
+    for name, model in request.getfixturevalue(models).items():
+        T = Committee.from_estimator(model).n_voters
+        plain, asked = (
+            MarginDistribution.of(model, X, y),
+            MarginDistribution.of(model, X, y, asked=np.ones((len(y), T), bool)),
+        )
+        np.testing.assert_allclose(asked.margins, plain.margins, err_msg=name, **CLOSE)
+        np.testing.assert_allclose(asked.voter_margins, plain.voter_margins, err_msg=name, **CLOSE)
+
+
+def test_rows_that_nobody_is_asked_about_are_left_out(two):
+    X, y = cancer()
+    asked = np.zeros((len(y), 20), dtype=bool)
+    asked[::2, :5] = True
+    d = MarginDistribution.of(two["labels"], X, y, asked=asked)
+    assert d.rows.tolist() == list(range(0, len(y), 2))
+    np.testing.assert_allclose(d.margins, two["labels"].committee_.select(slice(5)).margins(X, y)[::2], **CLOSE)
+
+
+# --- out of bag ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "learner", [RandomForestClassifier, SubaggingClassifier, SBPMTClassifier], ids=lambda learner: learner.__name__
+)
+@pytest.mark.parametrize("load", [cancer, lambda: load_wine(return_X_y=True)], ids=["two", "three"])
+@pytest.mark.filterwarnings("ignore:.*left out of no draw")
+def test_out_of_bag_is_what_the_learner_remembers(learner, load):
+    X, y = load()
+    model = learner(n_estimators=10, oob_score=True, random_state=0).fit(X, y)
+    d = MarginDistribution.out_of_bag(model, y)
+    np.testing.assert_allclose(1 - d.error, model.oob_score_, **CLOSE)
+    assert d.rows.tolist() == np.flatnonzero(np.isfinite(model.oob_decision_function_[:, 0])).tolist()
+    if hasattr(model, "oob_margins_"):
+        np.testing.assert_allclose(d.margins, model.oob_margins_[d.rows], **CLOSE)
+    if len(model.classes_) == 2:
+        np.testing.assert_allclose(d.mean, 1 - 2 * d.gibbs_risk, **CLOSE)
+    else:
+        with pytest.raises(ValueError, match="asked="):
+            _ = d.gibbs_risk
+        assert "Gibbs" not in str(d)
+
+
+@pytest.mark.parametrize("load", [cancer, lambda: load_wine(return_X_y=True)], ids=["two", "three"])
+def test_their_forests_remember_too_and_their_draws_say_the_same(load):
+    X, y = load()
+    forest = TheirForest(60, oob_score=True, random_state=0).fit(X, y)
+    remembered = MarginDistribution.out_of_bag(forest, y)
+    unseen = np.ones((len(y), 60), dtype=bool)
+    for t, drawn in enumerate(forest.estimators_samples_):
+        unseen[drawn, t] = False
+    asked = MarginDistribution.of(forest, X, y, asked=unseen)
+    np.testing.assert_allclose(remembered.margins, asked.margins, **CLOSE)
+    np.testing.assert_array_equal(remembered.wrong, asked.wrong)
+    assert asked.gibbs_risk >= (1 - asked.mean) / 2 - 1e-12
+
+
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB", "ignore:.*left out of no draw")
+def test_rows_seen_by_all_have_no_out_of_bag_margin():
+    X, y = cancer()
+    few = MarginDistribution.out_of_bag(TheirForest(3, oob_score=True, random_state=0).fit(X, y), y)
+    assert 0 < few.n_rows < len(y)
+    weight = np.ones(len(y))
+    weight[:50] = 0.0
+    ours = RandomForestClassifier(30, oob_score=True, random_state=0).fit(X, y, weight)
+    assert MarginDistribution.out_of_bag(ours, y, weight).rows.min() >= 50
+
+
+# --- in words --------------------------------------------------------------------------------------------------------
+
+
+def test_in_words():
+    d = MarginDistribution([-0.5, 0.5, 1.0, 1.0], voter_margins=[-0.5, 0.5, 1.0, 1.0])
+    assert str(d) == repr(d)
+    lines = str(d).splitlines()
+    assert lines[0] == "Margins of 4 rows"
+    assert lines[1].split() == ["mean", "0.500"]
+    assert [line.rstrip() for line in lines] == lines
+    assert max(map(len, lines)) <= 80
+    assert "25.0%   (Gibbs risk)" in str(d)
+    assert str(MarginDistribution([1.0])).startswith("Margins of 1 row\n")
+
+
+# --- refusals --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ({"margins": []}, "one row at least"),
+        ({"margins": [[0.1]]}, r"shape \(1, 1\)"),
+        ({"margins": [0.1, 1.5]}, r"margins\[1\] is 1.5"),
+        ({"margins": [np.nan]}, r"margins\[0\] is nan"),
+        ({"margins": [0.1], "voter_margins": [2.0]}, "voter_margins"),
+        ({"margins": [0.1], "voter_margins": [0.1, 0.2]}, "voter_margins has shape"),
+        ({"margins": [0.1], "wrong": [True, False]}, "wrong has shape"),
+        ({"margins": [0.1], "row_weight": [1.0, 1.0]}, "weights of the rows have shape"),
+        ({"margins": [0.1], "row_weight": [0.0]}, "above zero"),
+        ({"margins": [0.1, 0.2], "row_weight": [1.0, -1.0]}, "not negative"),
+    ],
+)
+def test_refused_numbers(given, match):
+    with pytest.raises(ValueError, match=match):
+        MarginDistribution(**given)
+
+
+@pytest.mark.parametrize("q", [-0.1, 1.1, np.nan, [0.5, 2.0]])
+def test_refused_shares(q):
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        MarginDistribution([0.1]).quantile(q)
+
+
+def test_gibbs_quantities_that_nobody_knows():
+    d = MarginDistribution([0.1])
+    for name in ("gibbs_risk", "disagreement", "joint_error"):
+        with pytest.raises(ValueError, match="not known here"):
+            getattr(d, name)
+
+
+def test_refused_rows_and_models(two):
+    X, y = cancer()
+    model = two["labels"]
+    with pytest.raises(ValueError, match="does not know"):
+        MarginDistribution.of(model, X, y + 1)
+    with pytest.raises(ValueError, match="labels"):
+        MarginDistribution.of(model, X, y[:-1])
+    with pytest.raises(ValueError, match=r"there are \d+ rows"):
+        MarginDistribution.of(model, X, y, np.ones(3))
+    for asked in (np.ones((len(y), 20)), np.ones((len(y), 3), bool)):
+        with pytest.raises(ValueError, match="give a boolean one"):
+            MarginDistribution.of(model, X, y, asked=asked)
+    with pytest.raises(ValueError, match="asked holds no True"):
+        MarginDistribution.of(model, X, y, asked=np.zeros((len(y), 20), bool))
+    with pytest.raises(TypeError, match="regressor"):
+        MarginDistribution.of(Ridge().fit(X, y), X, y)
+    with pytest.raises(ValueError, match="labels"):
+        MarginDistribution.of(model, X, y[:-1], asked=np.ones((len(y) - 1, 20), bool))
+
+
+def test_refused_out_of_bag(two):
+    X, y = cancer()
+    with pytest.raises(ValueError, match="remembers no out-of-bag vote"):
+        MarginDistribution.out_of_bag(two["shares"], y)
+    forest = RandomForestClassifier(30, oob_score=True, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="was trained on"):
+        MarginDistribution.out_of_bag(forest, y[:-1])
+    for strange in (y + 1, y.astype(str), pd.Series(y.astype(str))):
+        with pytest.raises(ValueError, match="no class of the"):
+            MarginDistribution.out_of_bag(forest, strange)

@@ -1,0 +1,175 @@
+"""`RegressionCommittee` against sums written out, on forests made to give any numbers."""
+
+import pickle
+from dataclasses import FrozenInstanceError, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from committee.data.frames import TableSchema
+from committee.vote.committee import Committee
+from committee.vote.links.mean import Average, Identity, Log, MeanLink, Ordered
+from committee.vote.links.probability import Softmax
+from committee.vote.regression import RegressionCommittee
+from committee.voters.estimators import EstimatorVoters
+from committee.voters.forest import Forest
+from committee.voters.rounds import Rounds
+from tests.cast_votes import forest_that_votes, rows, values_of
+from tests.test_rounds import rounds_that_vote
+
+LINKS = st.sampled_from([Identity(), Log(), Average(), Ordered()])
+
+
+def forest_of_numbers(votes: np.ndarray) -> Forest:
+    """Trees that give row i the numbers ``votes[i, t]``."""
+    return forest_that_votes(votes, votes.shape[2])
+
+
+@st.composite
+def committees(draw: st.DrawFn) -> tuple[RegressionCommittee, np.ndarray]:
+    """A committee and the votes (n, T, D) that it casts on `rows`."""
+    n, T, D = draw(st.integers(1, 5)), draw(st.integers(1, 5)), draw(st.integers(1, 3))
+    flat = draw(st.lists(values_of, min_size=n * T * D, max_size=n * T * D))
+    votes = np.array(flat).reshape(n, T, D)
+    weights = draw(st.lists(st.sampled_from([1.0, 0.1, 2.0]), min_size=T, max_size=T))
+    intercept = draw(st.none() | st.lists(values_of, min_size=D, max_size=D))
+    voters = draw(st.sampled_from([forest_of_numbers, rounds_that_vote]))(votes)
+    return RegressionCommittee(voters, weights, draw(LINKS), None, intercept), votes
+
+
+@given(committees())
+def test_scores_and_predictions(case):
+    committee, votes = case
+    X, D = rows(len(votes)), votes.shape[2]
+    start = np.zeros(D) if committee.intercept is None else committee.intercept
+    expected = start + np.einsum("ntd,t->nd", votes, committee.weights)
+    shape = (len(votes),) if D == 1 else (len(votes), D)
+    F, predicted = committee.decision_function(X), committee.predict(X)
+    assert F.shape == predicted.shape == shape
+    scale = max(1.0, float(np.abs(votes).max()), float(np.abs(start).max()))
+    assert_allclose(F, expected.reshape(shape), rtol=1e-12, atol=1e-11 * scale)
+    total = committee.weights.sum() + (committee.intercept is not None)
+    assert_array_equal(predicted, committee.link.mean(F, total))
+    assert_array_equal(committee.votes(X), votes[:, :, 0] if D == 1 else votes)
+    assert_array_equal(committee.predict(X, n_threads=3), predicted)
+    again = pickle.loads(pickle.dumps(committee))
+    assert_array_equal(again.predict(X), predicted)
+
+
+@given(committees())
+def test_stages(case):
+    committee, votes = case
+    X = rows(len(votes))
+    stages = list(zip(committee.staged_decision_function(X), committee.staged_predict(X), strict=True))
+    assert len(stages) == committee.n_voters
+    for t, (F, predicted) in enumerate(stages):
+        so_far = committee.select(slice(t + 1))
+        assert_array_equal(F, so_far.decision_function(X))
+        assert_array_equal(predicted, so_far.predict(X))
+    assert_array_equal(stages[-1][1], committee.predict(X))
+
+
+def averaged(intercept: Any = None) -> RegressionCommittee:
+    votes = np.array([[[1.0], [5.0], [3.0]], [[2.0], [2.0], [2.0]]])
+    return RegressionCommittee(forest_of_numbers(votes), [1.0, 1.0, 2.0], Average(), None, intercept)
+
+
+def test_an_average_is_over_the_weights():
+    assert_array_equal(averaged().predict(rows(2)), [3.0, 2.0])
+    assert_array_equal(averaged([8.0]).predict(rows(2)), [4.0, 3.2])  # one more voter of weight 1
+    assert_array_equal([p[0] for p in averaged().staged_predict(rows(2))], [1.0, 3.0, 3.0])
+    assert_array_equal(averaged().select([0, 1]).predict(rows(2)), [3.0, 2.0])
+    assert_array_equal(averaged().select(slice(2), [3.0, 1.0]).predict(rows(2)), [2.0, 2.0])
+
+
+def test_quantiles_do_not_cross():
+    votes = np.array([[[1.0, 3.0, 2.0]], [[5.0, 4.0, 6.0]]])
+    committee = RegressionCommittee(rounds_that_vote(votes), [1.0], Ordered())
+    assert_array_equal(committee.predict(rows(2)), [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    assert_array_equal(committee.decision_function(rows(2)), votes[:, 0])
+
+
+def test_size_and_name():
+    committee = averaged([8.0])
+    assert (committee.n_voters, committee.n_outputs, committee.n_nodes) == (3, 1, 9)
+    assert repr(committee) == "RegressionCommittee(3 voters, 1 output, average link)"
+    assert committee.nbytes == committee.voters.nbytes + 32
+    assert_array_equal(committee.feature_importances_, [1.0])
+    quantiles = RegressionCommittee(rounds_that_vote(np.zeros((2, 1, 3))), [1.0], Ordered())
+    assert repr(quantiles) == "RegressionCommittee(1 voter, 3 outputs, ordered link)"
+
+
+def test_another_link_and_other_weights():
+    committee = averaged()
+    as_is: MeanLink = Identity()
+    assert_array_equal(committee.select(slice(None), link=as_is).predict(rows(2)), [12.0, 8.0])
+    assert committee.link == Average()
+    with pytest.raises(ValueError, match="selects no voter"):
+        committee.select([])
+    with pytest.raises(ValueError, match=r"weights has shape \(1,\); 2 voters"):
+        committee.select([0, 1], [1.0])
+
+
+def test_tables():
+    trees = forest_of_numbers(np.array([[[1.5]], [[2.5]], [[4.0]]]))
+    schema = TableSchema(("size",), (("S", "M", "L"),))
+    committee = RegressionCommittee(trees, [1.0], Identity(), schema)
+    assert committee.predict(pl.DataFrame({"size": ["L", "S"]})).tolist() == [4.0, 1.5]
+    with pytest.raises(ValueError, match="X has 2 columns; the voters need 1"):
+        replace(committee, table=None).predict(np.zeros((3, 2)))
+    # at the call, not at the first stage
+    with pytest.raises(ValueError, match="X has 2 columns; the voters need 1"):
+        replace(committee, table=None).staged_predict(np.zeros((3, 2)))
+
+
+def test_nothing_changes_a_committee():
+    weights, intercept = np.ones(3), np.ones(1)
+    committee = replace(averaged(), weights=weights, intercept=intercept)
+    weights[0] = intercept[0] = 7.0
+    assert committee.weights.tolist() == [1.0, 1.0, 1.0] and committee.intercept.tolist() == [1.0]
+    with pytest.raises(ValueError, match="read-only"):
+        committee.weights[0] = 2.0
+    with pytest.raises(FrozenInstanceError):
+        committee.link = Log()  # type: ignore[misc]
+
+
+class Dictator:
+    """A classifier that says the same to everybody."""
+
+    classes_ = np.array([0, 1])
+
+    def predict(self, X: Any) -> np.ndarray:
+        return np.zeros(len(X), dtype=int)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"weights": [1.0]}, r"weights has shape \(1,\); 3 voters"),
+        ({"weights": [1.0, np.nan, 1.0]}, r"weights\[1\] is nan"),
+        ({"intercept": [1.0, 2.0]}, r"intercept has shape \(2,\); it must be \(1,\)"),
+        ({"intercept": [np.inf]}, r"intercept\[0\] is inf"),
+        ({"voters": forest_that_votes(np.zeros((2, 3), dtype=np.int32), 2)}, "regression needs scores"),
+        ({"voters": forest_that_votes(np.zeros((2, 3, 1)), 2)}, "votes for 2 classes.*Use Committee"),
+        ({"voters": EstimatorVoters([Dictator()] * 3, [0, 1])}, "votes for 2 classes; regression needs scores"),
+        ({"voters": forest_of_numbers(np.zeros((2, 3, 1)))[:0], "weights": []}, "voters is empty"),
+    ],
+)
+def test_parts_are_checked(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        replace(averaged(), **change)
+
+
+def test_the_two_committees_share_their_sums():
+    """As scores of classes or as numbers: the same F."""
+    votes = np.random.default_rng(0).normal(size=(4, 3, 3))
+    weights, intercept = [1.0, -0.5, 2.0], [0.1, 0.2, 0.3]
+    for voters in (forest_of_numbers(votes), Rounds(rounds_that_vote(votes).forest, 3)):
+        numbers = RegressionCommittee(voters, weights, Identity(), None, intercept)
+        classes = Committee(voters, weights, list("abc"), Softmax(), None, intercept)
+        assert_array_equal(numbers.decision_function(rows(4)), classes.decision_function(rows(4)))

@@ -1,0 +1,384 @@
+"""`Committee` against the naive vote, on forests made to cast any given votes."""
+
+import pickle
+from dataclasses import FrozenInstanceError, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from sklearn.tree import DecisionTreeClassifier
+
+from committee import vote as vote_module
+from committee.data.frames import TableSchema
+from committee.vote.committee import Committee
+from committee.vote.links.probability import Logistic, Share, Softmax
+from committee.voters.estimators import EstimatorVoters
+from tests.cast_votes import casts, committee_of, forest_that_votes, rows
+from tests.oracles import vote as oracle
+
+links = st.sampled_from([Softmax(), Softmax(1e-3), Logistic(), Logistic(50.0)])
+
+
+@given(casts(), links, st.data())
+def test_against_the_naive_vote(case, link, data):
+    votes, weights, K = case
+    committee = committee_of(votes, weights, K, link)
+    X = rows(len(votes))
+    truth = data.draw(st.lists(st.integers(0, K - 1), min_size=len(votes), max_size=len(votes)))
+    D = votes.shape[2] if votes.ndim == 3 else K
+    tallies = [oracle.tally(row, weights.tolist(), D) for row in votes.tolist()]
+    scores = [oracle.score(F, K) for F in tallies]
+    spreads = [oracle.spread(votes[:, t].tolist()) for t in range(votes.shape[1])]
+
+    F = committee.decision_function(X)
+    assert F.shape == ((len(votes),) if K == 2 else (len(votes), K))
+    np.testing.assert_allclose(F.reshape(len(votes), -1), scores, rtol=1e-12, atol=1e-9)
+    # the sums above may round differently from the kernel's: what follows goes by the kernel's
+    scores = F.reshape(len(votes), -1).tolist()
+    elected = [oracle.elected(row) for row in scores]
+    np.testing.assert_array_equal(committee.predict(X), committee.classes[elected])
+    margins = [oracle.margin(s, k, weights.tolist(), spreads) for s, k in zip(scores, truth, strict=True)]
+    m = committee.margins(X, committee.classes[truth])
+    np.testing.assert_allclose(m, margins, rtol=1e-9, atol=1e-12)
+    assert (np.abs(m) <= 1).all()
+
+    p = committee.predict_proba(X)
+    assert p.shape == (len(votes), K) and np.isfinite(p).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
+    np.testing.assert_array_equal(np.argmax(p, axis=1), elected)
+
+
+@given(casts())
+def test_scores_are_votes_times_weights(case):
+    votes, weights, K = case
+    committee = committee_of(votes, weights, K)
+    X = rows(len(votes))
+    H, F = committee.votes(X), committee.decision_function(X)
+    scale = max(1.0, np.abs(weights).sum() * max(1.0, np.abs(votes).max()))
+    if K == 2:
+        np.testing.assert_array_equal(H, [[oracle.signed(v) for v in row] for row in votes.tolist()])
+        assert H.dtype == (np.int8 if votes.ndim == 2 else np.float64)
+        np.testing.assert_allclose(H @ weights, F, atol=1e-12 * scale)
+    elif votes.ndim == 2:
+        np.testing.assert_array_equal(H, votes)
+        assert H.dtype == np.int16
+        one_hot = np.eye(K + 1)[H][:, :, :K]  # the last row, of index -1, is for "no vote"
+        np.testing.assert_allclose(np.einsum("ntk,t->nk", one_hot, weights), F, atol=1e-12 * scale)
+    else:
+        np.testing.assert_array_equal(H, votes)
+        np.testing.assert_allclose(np.einsum("ntk,t->nk", H, weights), F, atol=1e-12 * scale)
+
+
+@given(casts(), st.data())
+def test_right_means_a_positive_margin(case, data):
+    votes, weights, K = case
+    committee = committee_of(votes, weights, K)
+    X = rows(len(votes))
+    truth = data.draw(st.lists(st.integers(0, K - 1), min_size=len(votes), max_size=len(votes)))
+    y = committee.classes[truth]
+    m, right = committee.margins(X, y), committee.predict(X) == y
+    F = committee.decision_function(X).reshape(len(votes), -1)
+    ordered = np.sort(F, axis=1)
+    tied = ordered[:, 0] == 0 if K == 2 else ordered[:, -1] == ordered[:, -2]
+    # a lead far below the total weight has a margin that underflows
+    lead = np.abs(ordered[:, 0]) if K == 2 else ordered[:, -1] - ordered[:, -2]
+    clear = ~tied & (lead > 1e-290)
+    np.testing.assert_array_equal(right[clear], m[clear] > 0)
+    np.testing.assert_array_equal(m[tied] <= 0, np.ones(tied.sum(), dtype=bool))
+
+
+@given(casts(), links)
+def test_stages(case, link):
+    votes, weights, K = case
+    committee = committee_of(votes, weights, K, link)
+    X = rows(len(votes))
+    scores = list(committee.staged_decision_function(X))
+    labels = list(committee.staged_predict(X))
+    probabilities = list(committee.staged_predict_proba(X))
+    assert len(scores) == len(labels) == len(probabilities) == committee.n_voters
+    for t in range(committee.n_voters):
+        so_far = committee.select(slice(t + 1))
+        np.testing.assert_array_equal(scores[t], so_far.decision_function(X))
+        np.testing.assert_array_equal(labels[t], so_far.predict(X))
+        np.testing.assert_array_equal(probabilities[t], so_far.predict_proba(X))
+    np.testing.assert_array_equal(scores[-1], committee.decision_function(X))
+
+
+@st.composite
+def shares(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int]:
+    """Class shares as leaves hold them, counts over small totals: full of ties."""
+    n, T, K = draw(st.integers(1, 6)), draw(st.integers(1, 9)), draw(st.integers(2, 4))
+    flat = draw(st.lists(st.integers(0, 3), min_size=n * T * K, max_size=n * T * K))
+    counts = np.array(flat).reshape(n, T, K)
+    counts[..., 0] += counts.sum(axis=2) == 0
+    weights = np.array(draw(st.lists(st.sampled_from([1.0, 1.0, 0.5, 0.1, 0.3]), min_size=T, max_size=T)))
+    return counts / counts.sum(axis=2, keepdims=True), weights, K
+
+
+@given(shares())
+def test_mean_shares(case):
+    votes, weights, K = case
+    committee = committee_of(votes, weights, K, Share())
+    X = rows(len(votes))
+    tally = np.array([oracle.tally(row, weights.tolist(), K) for row in votes.tolist()])
+    p = committee.predict_proba(X)
+    np.testing.assert_array_equal(p, tally / np.sum(weights))
+    np.testing.assert_array_equal(committee.predict(X), committee.classes[np.argmax(p, axis=1)])
+    F = committee.decision_function(X)
+    elected = [oracle.elected(row) for row in F.reshape(len(votes), -1).tolist()]
+    np.testing.assert_array_equal(elected, np.argmax(p, axis=1))
+    for stage, q in enumerate(committee.staged_predict_proba(X)):
+        np.testing.assert_array_equal(q, committee.select(slice(stage + 1)).predict_proba(X))
+
+
+@given(casts("label"))
+def test_vote_shares(case):
+    votes, weights, K = case
+    weights = np.abs(weights)
+    committee = committee_of(votes, weights, K, Share())
+    X = rows(len(votes))
+    p = committee.predict_proba(X)
+    expected = [oracle.share(oracle.tally(row, weights.tolist(), K)) for row in votes.tolist()]
+    np.testing.assert_allclose(p, expected, rtol=1e-12, atol=1e-15)
+    np.testing.assert_array_equal(committee.classes[np.argmax(p, axis=1)], committee.predict(X))
+
+
+def test_abstentions():
+    """Of three voters one abstains: it is in the margin's denominator, not in the shares."""
+    votes = np.array([[1, 1, -1], [-1, -1, -1], [0, 1, -1]], dtype=np.int32)
+    committee = committee_of(votes, np.ones(3), 2, Share())
+    X = rows(3)
+    np.testing.assert_array_equal(committee.votes(X), [[1, 1, 0], [0, 0, 0], [-1, 1, 0]])
+    np.testing.assert_array_equal(committee.decision_function(X), [2.0, 0.0, 0.0])
+    np.testing.assert_array_equal(committee.predict(X), ["b", "a", "a"])
+    np.testing.assert_allclose(committee.predict_proba(X), [[0, 1], [0.5, 0.5], [0.5, 0.5]])
+    np.testing.assert_allclose(committee.margins(X, ["b", "b", "a"]), [2 / 3, 0, 0])
+
+
+def test_signed_shares():
+    committee = committee_of(np.array([[[1.0], [0.5]], [[-1.0], [-1.0]]]), np.array([1.0, 3.0]), 2, Share())
+    np.testing.assert_allclose(committee.predict_proba(rows(2)), [[0.1875, 0.8125], [1.0, 0.0]])
+    np.testing.assert_allclose(committee.margins(rows(2), ["b", "b"]), [0.625, -1.0])
+
+
+def test_multiclass_margin_of_scores():
+    """The spread is that of the widest leaf: 0.8 for the first voter, 0.5 for the second."""
+    votes = np.array([[[0.9, 0.1, 0.1], [0.0, 0.5, 0.5]], [[0.2, 0.3, 0.5], [0.0, 0.5, 0.5]]])
+    committee = committee_of(votes, np.array([1.0, -2.0]), 3)
+    m = committee.margins(rows(2), ["a", "c"])
+    np.testing.assert_allclose(m, [(0.9 + 0.9) / 1.8, (-0.5 - 0.2) / 1.8])
+
+
+def test_no_weight_at_all():
+    committee = committee_of(np.array([[0, 1], [1, 2]], dtype=np.int32), np.zeros(2), 3)
+    np.testing.assert_array_equal(committee.predict(rows(2)), ["a", "a"])
+    np.testing.assert_array_equal(committee.predict_proba(rows(2)), np.full((2, 3), 1 / 3))
+    np.testing.assert_array_equal(committee.margins(rows(2), ["a", "b"]), [0.0, 0.0])
+
+
+def test_one_class():
+    committee = committee_of(np.array([[0, 0], [-1, 0]], dtype=np.int32), np.ones(2), 1)
+    X = rows(2)
+    np.testing.assert_array_equal(committee.predict(X), ["a", "a"])
+    np.testing.assert_array_equal(committee.predict_proba(X), [[1.0], [1.0]])
+    np.testing.assert_array_equal(committee.margins(X, ["a", "a"]), [1.0, 0.5])
+    assert committee.votes(X).tolist() == [[0, 0], [-1, 0]]
+    assert len(list(committee.staged_predict_proba(X))) == 2
+
+
+def test_votes_come_in_blocks(monkeypatch):
+    rng = np.random.default_rng(0)
+    votes = rng.integers(-1, 2, size=(5, 23)).astype(np.int32)
+    committee = committee_of(votes, np.ones(23), 2)
+    whole = committee.votes(rows(5))
+    for block in (1, 5, 12, 64):
+        monkeypatch.setattr(vote_module, "_BLOCK", block)
+        np.testing.assert_array_equal(committee.votes(rows(5)), whole)
+
+
+def test_each_voter_is_asked_once(monkeypatch):
+    asked: list[int] = []
+    ask = DecisionTreeClassifier.predict
+    X = rows(9)
+    trees = [DecisionTreeClassifier(max_depth=1).fit(X, X[:, 0] > k) for k in range(4)]
+    committee = Committee(EstimatorVoters(trees, [False, True]), np.ones(4), [False, True], Softmax())
+    monkeypatch.setattr(
+        DecisionTreeClassifier, "predict", lambda self, X: asked.append(trees.index(self)) or ask(self, X)
+    )
+    for method in ("staged_predict", "staged_predict_proba", "staged_decision_function"):
+        asked.clear()
+        list(getattr(committee, method)(X))
+        assert asked == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("n_threads", [2, 5])
+def test_same_bits_for_any_number_of_threads(n_threads):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(3000, 4))
+    y = rng.integers(0, 3, size=3000)
+    trees = [DecisionTreeClassifier(max_depth=4, random_state=k).fit(X + k, y) for k in range(7)]
+    voters = [EstimatorVoters(trees, [0, 1, 2], soft=soft) for soft in (False, True)]
+    votes = rng.normal(size=(50, 40, 3))
+    committees = [Committee(v, rng.random(7), [0, 1, 2], Softmax()) for v in voters]
+    native = committee_of(votes, rng.random(40), 3)
+    for committee, data in ((committees[0], X), (committees[1], X), (native, rows(50))):
+        y = committee.predict(data)
+        for method in ("decision_function", "predict", "predict_proba", "votes"):
+            ask = getattr(committee, method)
+            np.testing.assert_array_equal(ask(data), ask(data, n_threads=n_threads))
+        m = committee.margins(data, y, n_threads=n_threads)
+        np.testing.assert_array_equal(committee.margins(data, y), m)
+        for one, many in zip(
+            committee.staged_predict_proba(data),
+            committee.staged_predict_proba(data, n_threads=n_threads),
+            strict=True,
+        ):
+            np.testing.assert_array_equal(one, many)
+
+
+def test_selection_and_new_weights():
+    rng = np.random.default_rng(2)
+    votes = rng.integers(0, 3, size=(8, 6)).astype(np.int32)
+    weights = rng.random(6)
+    committee = committee_of(votes, weights, 3, Share())
+    X = rows(8)
+    H = committee.votes(X)
+    for indices in (slice(2, 5), [4, 0], np.array([5, 5, 1]), weights > np.median(weights), 3, -1):
+        chosen = np.atleast_1d(np.arange(6)[indices])
+        some = committee.select(indices)
+        np.testing.assert_array_equal(some.weights, weights[chosen])
+        np.testing.assert_array_equal(some.votes(X), H[:, chosen])
+        assert some.link == committee.link and some.table is committee.table
+    fewer = committee.select([0, 1], [0.25, 0.75])
+    np.testing.assert_array_equal(fewer.weights, [0.25, 0.75])
+    with pytest.raises(ValueError, match=r"weights\[1\] is -1.*Use the softmax link"):
+        committee.select([0, 1], [1.0, -1.0])
+    signed = committee.select([0, 1], [1.0, -1.0], link=Softmax())
+    assert signed.link == Softmax()
+    with pytest.raises(ValueError, match="selects no voter"):
+        committee.select([])
+    with pytest.raises(IndexError):
+        committee.select(6)
+
+
+def test_size_and_name():
+    committee = committee_of(np.zeros((4, 3), dtype=np.int32), np.ones(3), 2)
+    assert (committee.n_voters, committee.n_classes, committee.n_nodes) == (3, 2, 21)
+    assert committee.nbytes == committee.voters.nbytes + 24
+    assert repr(committee) == "Committee(3 voters, 2 classes, softmax link)"
+    np.testing.assert_array_equal(committee.feature_importances_, [1.0])
+
+
+def test_tables():
+    """With a schema, frames and arrays come in as users have them, checked by name."""
+    trees = forest_that_votes(np.array([[0], [1], [1]], dtype=np.int32), 2)
+    schema = TableSchema(("size",), (("S", "M", "L"),))
+    committee = Committee(trees, [1.0], ["low", "high"], Softmax(), schema)
+    frame = pl.DataFrame({"size": ["L", "S"]})
+    np.testing.assert_array_equal(committee.predict(frame), ["high", "low"])
+    m = committee.margins(frame.to_pandas(), pd.Series(["high", "high"]))
+    np.testing.assert_array_equal(m, [1.0, -1.0])
+    with pytest.raises(ValueError, match="height"):
+        committee.predict(frame.rename({"size": "height"}))
+    coded = replace(committee, table=None)
+    np.testing.assert_array_equal(coded.predict([[2], [0]]), ["high", "low"])
+
+
+def test_matrices_are_checked():
+    committee = committee_of(np.array([[0], [1]], dtype=np.int32), np.ones(1), 2)
+    with pytest.raises(ValueError, match="X has 2 columns; the voters need 1"):
+        committee.predict(np.zeros((3, 2)))
+    with pytest.raises(ValueError, match="infinity"):
+        committee.predict([[np.inf]])
+    with pytest.raises(TypeError, match="Sparse"):
+        committee.predict(csr_array(np.ones((2, 1))))
+    with pytest.raises(ValueError, match="2D"):
+        committee.predict([1.0])
+    # at the call, not at the first stage
+    with pytest.raises(ValueError, match="X has 2 columns"):
+        committee.staged_predict(np.zeros((3, 2)))
+    assert committee.predict(np.array([[np.nan], [0.0]], dtype=np.float32)).tolist() == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (["a", "d", "e"], r"\['d', 'e'\].*\['a', 'b', 'c'\]"),
+        (["a", "b"], "y has 2 labels; X has 3 rows"),
+        ([0, 1, 2], r"does not know: \[0, 1, 2\]"),
+        ([1.0, np.nan, 2.0], "nan"),
+        (np.array(["a", None, "b"], dtype=object), "y mixes labels"),
+        ([["a", "b"], ["a", "b"], ["a", "b"]], "1d"),
+    ],
+)
+def test_labels_are_checked(y, message):
+    committee = committee_of(np.array([[0], [1], [2]], dtype=np.int32), np.ones(1), 3)
+    with pytest.raises(ValueError, match=message):
+        committee.margins(rows(3), y)
+
+
+def test_labels_of_equal_value_are_equal():
+    votes = forest_that_votes(np.array([[0], [1]], dtype=np.int32), 2)
+    committee = Committee(votes, [1.0], [0, 1], Softmax())
+    for y in ([0.0, 1.0], [False, True], np.array([0, 1], dtype=np.uint8), np.array([0, 1], dtype=object)):
+        np.testing.assert_array_equal(committee.margins(rows(2), y), [1.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"weights": [1.0]}, r"weights has shape \(1,\); 2 voters"),
+        ({"weights": [1.0, np.nan]}, r"weights\[1\] is nan"),
+        ({"weights": [np.inf, 1.0]}, r"weights\[0\] is inf"),
+        ({"classes": ["a", "b"]}, "classes has 2 labels; the voters choose from 3"),
+        ({"classes": ["a", "b", "a"]}, "different labels"),
+        ({"classes": []}, "different labels"),
+        ({"weights": [1.0, -2.0], "link": Share()}, r"weights\[1\] is -2\.0; the share link"),
+        ({"weights": [1.0, -2.0], "link": Softmax(normalized=True)}, r"weights\[1\] is -2\.0; the norm"),
+    ],
+)
+def test_parts_are_checked(change, message):
+    parts: dict[str, Any] = {
+        "voters": forest_that_votes(np.array([[0, 1], [2, -1]], dtype=np.int32), 3),
+        "weights": [1.0, 2.0],
+        "classes": ["a", "b", "c"],
+        "link": Softmax(),
+    }
+    Committee(**parts)
+    with pytest.raises(ValueError, match=message):
+        Committee(**(parts | change))
+    with pytest.raises(ValueError, match="voters is empty"):
+        Committee(**(parts | {"voters": parts["voters"][:0], "weights": []}))
+
+
+@pytest.mark.parametrize(("leaf", "K"), [([[0.5, 0.6]], 2), ([[1.5, -0.5]], 2), ([[1.5]], 2), ([[0.2, 0.2, 0.2]], 3)])
+def test_shares_must_be_shares(leaf, K):
+    voters = forest_that_votes(np.array([leaf]), K)
+    with pytest.raises(ValueError, match="share link needs class shares"):
+        Committee(voters, [1.0], np.arange(K), Share())
+    Committee(voters, [1.0], np.arange(K), Logistic())
+
+
+def test_nothing_changes_a_committee():
+    weights, classes = np.ones(2), np.array(["a", "b", "c"])
+    committee = Committee(forest_that_votes(np.zeros((2, 2), dtype=np.int32), 3), weights, classes, Softmax())
+    weights[0] = classes[0] = 7
+    assert committee.weights[0] == 1.0 and committee.classes[0] == "a"
+    with pytest.raises(ValueError, match="read-only"):
+        committee.weights[0] = 2.0
+    with pytest.raises(FrozenInstanceError):
+        committee.link = Share()
+
+
+@given(casts())
+def test_pickling(case):
+    votes, weights, K = case
+    committee = committee_of(votes, weights, K)
+    again = pickle.loads(pickle.dumps(committee))
+    X = rows(len(votes))
+    np.testing.assert_array_equal(again.predict_proba(X), committee.predict_proba(X))
