@@ -38,7 +38,7 @@ def data(kind: str, n: int = 300, seed: int = 0) -> Table:
 
 
 def answer(model: Any, X: Any) -> Floats:
-    return model.committee_.decision_function(model._named(X))
+    return model.committee_.decision_function(model.validate_rows(X))
 
 
 both = pytest.mark.parametrize("kind", ["classes", "numbers"])

@@ -24,9 +24,9 @@ from committee import (
 )
 from committee.data.frames import TableSchema
 from committee.files.store import ModelFileError, load, save
+from tests.files.test_crafted_files import JSON_VALUES, forget, gain, lose, places, put, swap, tell
 from tests.stored_models import Change, craft, matrix, refused, table
 from tests.subjects import assert_same_bits
-from tests.test_crafted_files import JSON_VALUES, forget, gain, lose, places, put, swap, tell
 
 
 def tree(**params: Any) -> ProbitModelTreeClassifier:

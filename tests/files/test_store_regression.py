@@ -24,8 +24,8 @@ from committee.vote.links.mean import Average, Ordered
 from committee.vote.links.probability import Softmax
 from committee.voters.forest import Forest
 from committee.voters.rounds import Rounds
+from tests.files.test_crafted_files import JSON_VALUES, forget, gain, lose, places, put, swap, tell
 from tests.stored_models import Change, boosted, craft, matrix, refused, table
-from tests.test_crafted_files import JSON_VALUES, forget, gain, lose, places, put, swap, tell
 
 
 def numbers() -> np.ndarray:

@@ -20,7 +20,7 @@ from committee.voters.estimators import EstimatorVoters
 from committee.voters.forest import Forest
 from committee.voters.rounds import Rounds
 from tests.cast_votes import forest_that_votes, rows, values_of
-from tests.test_rounds import rounds_that_vote
+from tests.voters.test_rounds import rounds_that_vote
 
 LINKS = st.sampled_from([Identity(), Log(), Average(), Ordered()])
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.tree import DecisionTreeClassifier
 
-from committee import vote as vote_module
 from committee.data.frames import TableSchema
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Logistic, Share, Softmax
@@ -197,7 +196,7 @@ def test_votes_come_in_blocks(monkeypatch):
     committee = committee_of(votes, np.ones(23), 2)
     whole = committee.votes(rows(5))
     for block in (1, 5, 12, 64):
-        monkeypatch.setattr(vote_module, "_BLOCK", block)
+        monkeypatch.setattr("committee.vote.committee.BLOCK", block)
         np.testing.assert_array_equal(committee.votes(rows(5)), whole)
 
 

@@ -162,8 +162,8 @@ def test_copies_leave_the_native_handle_behind(copied):
     X = np.array([[0.0, 1.0]])
     forest.votes(X)
     twin = copied(forest)
-    assert "_trees" in vars(forest)
-    assert "_trees" not in vars(twin)
+    assert "trees" in vars(forest)
+    assert "trees" not in vars(twin)
     np.testing.assert_array_equal(twin.votes(X), forest.votes(X))
 
 

@@ -57,12 +57,12 @@ def test_planted_stumps_vote_as_listed(seed: int, missing: bool) -> None:
     H = oracle.stump_votes(binned.codes, dictionary.stumps, binned.bins.n_bins, binned.bins.categorical)
     flip = np.random.default_rng(seed).random(len(dictionary)) < 0.5
     signs = np.where(flip, -1.0, 1.0)
-    labels = dictionary.plant(dictionary.stumps, flip=flip)
+    labels = dictionary.to_forest(dictionary.stumps, flip=flip)
     labels.check()
     label = labels.votes(X)
     assert_array_equal(np.where(label < 0, 0, 2 * label - 1), H * signs)
     output = np.arange(len(dictionary)) % 3
-    scores = dictionary.plant(dictionary.stumps, n_classes=3, output=output, flip=flip)
+    scores = dictionary.to_forest(dictionary.stumps, n_classes=3, output=output, flip=flip)
     scores.check()
     expected = np.zeros((*H.shape, 3))
     expected[:, np.arange(len(dictionary)), output] = H * signs

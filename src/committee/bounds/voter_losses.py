@@ -120,7 +120,7 @@ class VoterLosses:
             if value not in known:
                 raise ValueError(f"{name} is {value!r}; it must be {known[0]!r} or {known[1]!r}.")
         committee = ensemble if isinstance(ensemble, Committee) else Committee.from_estimator(ensemble)
-        named = ensemble._named(X) if isinstance(ensemble, CommitteeClassifier) else X
+        named = ensemble.validate_rows(X) if isinstance(ensemble, CommitteeClassifier) else X
         signed = SignedVotes.of(committee, named, y, n_threads=n_threads)
         if sample_weight is not None and on != "oob":
             raise ValueError("sample_weight is that of the fit, for on='oob'; held-out rows count once each.")

@@ -15,7 +15,7 @@ from committee.voters.protocol import VoterIndex, Voters
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
 
-_BLOCK = 1 << 22
+BLOCK = 1 << 22
 """Votes held at a time while they are brought into their final form."""
 
 
@@ -180,7 +180,7 @@ class Committee(WeightedVotes):
         ``committee.decision_function(X)`` is ``committee.votes(X) @ committee.weights`` for two classes, and the
         intercept if there is one.
         """
-        return self._signed(self._tally(self._prepare(X), n_threads))
+        return self._signed(self._tally(self.encode(X), n_threads))
 
     def predict(self, X: Any, *, n_threads: int = 1) -> NDArray[Any]:
         """Elected class of each row: the largest score, the first one on ties.
@@ -218,7 +218,7 @@ class Committee(WeightedVotes):
         --------
         ``committee.predict_proba(X).max(axis=1)`` is how sure the committee is.
         """
-        tally = self._tally(self._prepare(X), n_threads)
+        tally = self._tally(self.encode(X), n_threads)
         return self._probability(tally, self._total(self.weights))
 
     def votes(self, X: Any, *, n_threads: int = 1) -> NDArray[np.int8] | NDArray[np.int16] | Scores:
@@ -240,14 +240,14 @@ class Committee(WeightedVotes):
         --------
         ``(committee.votes(X) == 0).mean(axis=0)`` is how often each voter abstains (two classes).
         """
-        data = self._prepare(X)
+        data = self.encode(X)
         if self.n_classes != 2:
             return self.voters.votes(data, n_threads)
         # the first voter tells the number of rows; the next blocks are as large as memory should allow
         first = _sign_votes(self.voters[:1].votes(data, n_threads))
         H = np.empty((len(first), self.n_voters), dtype=first.dtype)
         H[:, :1] = first
-        step = max(1, _BLOCK // max(1, len(first)))
+        step = max(1, BLOCK // max(1, len(first)))
         for start in range(1, self.n_voters, step):
             block = self.voters[start : start + step].votes(data, n_threads)
             H[:, start : start + step] = _sign_votes(block)
@@ -294,8 +294,8 @@ class Committee(WeightedVotes):
         --------
         ``np.mean(committee.margins(X, y) <= 0.1)`` is the share of rows with a margin of at most 0.1.
         """
-        truth = self._class_index(y)
-        F = self._signed(self._tally(self._prepare(X), n_threads))
+        truth = self.class_indices(y)
+        F = self._signed(self._tally(self.encode(X), n_threads))
         if len(F) != len(truth):
             raise ValueError(f"y has {len(truth)} labels; X has {len(F)} rows.")
         if F.ndim == 1:
@@ -304,7 +304,7 @@ class Committee(WeightedVotes):
             ahead = F[:, 0]
         else:
             ahead = lead(F, truth)
-        total = float(np.abs(self.weights) @ self.voters.spread) + self._intercept_spread
+        total = float(np.abs(self.weights) @ self.voters.spread) + self.intercept_spread
         # F and the total are sums in different orders, so their quotient may pass 1 by a rounding
         return np.clip(ahead / total, -1.0, 1.0) if total > 0 else np.zeros(len(ahead))
 
@@ -327,7 +327,7 @@ class Committee(WeightedVotes):
         --------
         ``list(committee.staged_decision_function(X))[-1]`` is ``committee.decision_function(X)``.
         """
-        return (self._signed(tally) for tally, _ in self._stages(self._prepare(X), n_threads))
+        return (self._signed(tally) for tally, _ in self._stages(self.encode(X), n_threads))
 
     def staged_predict(self, X: Any, *, n_threads: int = 1) -> Iterator[NDArray[Any]]:
         """Classes elected by the first 1, 2, ..., T voters; each voter is asked once.
@@ -365,7 +365,7 @@ class Committee(WeightedVotes):
         --------
         ``[log_loss(y, p) for p in committee.staged_predict_proba(X)]`` is the log loss as voters are added.
         """
-        return (self._probability(*stage) for stage in self._stages(self._prepare(X), n_threads))
+        return (self._probability(*stage) for stage in self._stages(self.encode(X), n_threads))
 
     # -- another vote of the same voters ------------------------------------------------------------------
 
@@ -411,7 +411,7 @@ class Committee(WeightedVotes):
         return self.link.settle(tally, total) if self.voters.kind == "score" else tally
 
     @property
-    def _intercept_spread(self) -> float:
+    def intercept_spread(self) -> float:
         """The most that the intercept can change a margin."""
         if self.intercept is None:
             return 0.0
@@ -432,7 +432,8 @@ class Committee(WeightedVotes):
             return np.ones((len(tally), 1))
         return self.link.probability(tally, total if self.voters.kind == "score" else None)
 
-    def _class_index(self, y: ArrayLike) -> NDArray[np.intp]:
+    def class_indices(self, y: ArrayLike) -> NDArray[np.intp]:
+        """Index in `classes` of each label; ``ValueError`` for labels that are none of them."""
         try:
             distinct, inverse = np.unique(column_or_1d(y), return_inverse=True)
         except TypeError as error:  # labels of types that cannot be compared

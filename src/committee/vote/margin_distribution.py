@@ -162,8 +162,9 @@ class MarginDistribution:
             If `y`, `sample_weight` or `asked` do not fit the rows, or `y` holds a class that the vote does not know.
         """
         committee = model if isinstance(model, Committee) else Committee.from_estimator(model)
-        named = model._named(X) if hasattr(model, "_named") else X  # a learner here checks names, and lists
-        truth = committee._class_index(y)
+        # learners of this library check names, and take lists
+        named = model.validate_rows(X) if hasattr(model, "validate_rows") else X
+        truth = committee.class_indices(y)
         weight = _row_weight(sample_weight, len(truth))
         if asked is not None:
             mask = np.asarray(asked)
@@ -183,7 +184,7 @@ class MarginDistribution:
             alone = VotesInTurn.of(committee, named, truth, None, n_threads).voter_margins
         wrong = margins < 0.0
         if (margins == 0.0).any():  # the vote knows whom a tie elects
-            wrong = committee._class_index(committee.predict(named, n_threads=n_threads)) != truth
+            wrong = committee.class_indices(committee.predict(named, n_threads=n_threads)) != truth
         return cls(margins, weight, alone, wrong)
 
     @classmethod

@@ -111,7 +111,7 @@ class RegressionCommittee(WeightedVotes):
         ``committee.decision_function(X)`` is ``committee.votes(X) @ committee.weights`` and the intercept, for one
         output.
         """
-        return self._scores(self._tally(self._prepare(X), n_threads))
+        return self._scores(self._tally(self.encode(X), n_threads))
 
     def predict(self, X: Any, *, n_threads: int = 1) -> Scores:
         """Predictions: the link of the scores.
@@ -149,7 +149,7 @@ class RegressionCommittee(WeightedVotes):
         --------
         ``committee.votes(X).std(axis=1)`` is how far the trees of a forest disagree on each row.
         """
-        H = self.voters.votes(self._prepare(X), n_threads).astype(np.float64, copy=False)
+        H = self.voters.votes(self.encode(X), n_threads).astype(np.float64, copy=False)
         return H[:, :, 0] if H.shape[2] == 1 else H
 
     # -- one voter after the other ------------------------------------------------------------------------
@@ -171,7 +171,7 @@ class RegressionCommittee(WeightedVotes):
         --------
         ``list(committee.staged_decision_function(X))[-1]`` is ``committee.decision_function(X)``.
         """
-        return (self._scores(tally) for tally, _ in self._stages(self._prepare(X), n_threads))
+        return (self._scores(tally) for tally, _ in self._stages(self.encode(X), n_threads))
 
     def staged_predict(self, X: Any, *, n_threads: int = 1) -> Iterator[Scores]:
         """Predictions of the first 1, 2, ..., T voters; each voter is asked once.
@@ -190,7 +190,7 @@ class RegressionCommittee(WeightedVotes):
         --------
         ``[np.mean((p - y) ** 2) for p in committee.staged_predict(X)]`` is the error as voters are added.
         """
-        stages = self._stages(self._prepare(X), n_threads)
+        stages = self._stages(self.encode(X), n_threads)
         return (self.link.mean(self._scores(tally), total) for tally, total in stages)
 
     # -- another vote of the same voters ------------------------------------------------------------------

@@ -70,7 +70,7 @@ class SignedVotes:
             If `y` holds a class that the committee does not know or another number of labels than `X` has rows, or if
             no voter has any weight.
         """
-        truth = committee._class_index(y)
+        truth = committee.class_indices(y)
         spread = committee.voters.spread
         weights = committee.weights * spread
         if not np.abs(weights).sum() > 0.0:
@@ -123,7 +123,7 @@ def _signed(
 
     A few voters are asked at a time, as their votes on all classes take much more room than what becomes of them.
     """
-    data, voters = committee._prepare(X), committee.voters
+    data, voters = committee.encode(X), committee.voters
     spread = np.where(voters.spread > 0.0, voters.spread, 1.0)
     S: NDArray[np.int8] | F64 = np.empty((len(row), len(voters)), dtype=np.int8)
     n, own = len(truth), truth[row]
@@ -154,7 +154,7 @@ def _with_intercept(
     F0 = committee.intercept
     each = np.array([0.0, F0[0]]) if len(F0) == 1 else F0
     total = float(np.abs(weights).sum())
-    every = total + committee._intercept_spread
+    every = total + committee.intercept_spread
     moved: F64 = S * (total / every)
     moved += np.where(weights < 0.0, -1.0, 1.0) * ((each[own] - each[rival]) / every)[:, None]
     return moved

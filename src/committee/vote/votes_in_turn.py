@@ -65,14 +65,14 @@ class VotesInTurn:
         >>> bool((vote.voter_margins <= vote.margins + 1e-12).all())
         True
         """
-        data = committee._prepare(X)
+        data = committee.encode(X)
         weights, spread = committee.weights, np.abs(committee.weights) * committee.voters.spread
         n = len(truth)
         F, alone, total = np.zeros((n, committee.n_classes)), np.zeros(n), np.zeros(n)
         if committee.intercept is not None:
             F += _columns(committee.intercept[None, :])
             alone += lead(F, truth)
-            total += committee._intercept_spread
+            total += committee.intercept_spread
         for t in range(committee.n_voters):
             vote = _columns(committee.voters[t : t + 1].tally(data, weights[t : t + 1], n_threads))
             if len(vote) != n:

@@ -75,8 +75,8 @@ class WeightedVotes(ABC):
 
     # -- the steps ----------------------------------------------------------------------------------------
 
-    def _prepare(self, X: Any) -> Any:
-        """What the voters take."""
+    def encode(self, X: Any) -> Any:
+        """Matrix that the voters take, checked; X itself for estimators that check it themselves."""
         if self.table is not None:
             return self.table.encode(X)
         if not isinstance(self.voters, (Forest, Rounds)):

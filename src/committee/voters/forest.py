@@ -258,7 +258,7 @@ class Forest:
         --------
         ``forest.label[forest.apply(X) + forest.offset[:-1]]`` is ``forest.votes(X)``.
         """
-        return self._trees.apply(self._matrix(X), n_threads)
+        return self.trees.apply(self.matrix(X), n_threads)
 
     def tally(
         self, X: NDArray[np.float64], weights: NDArray[np.float64] | None = None, n_threads: int = 1
@@ -288,14 +288,14 @@ class Forest:
         --------
         ``forest.tally(X).argmax(axis=1)`` is the plain majority vote.
         """
-        X = self._matrix(X)
+        X = self.matrix(X)
         weights = np.ones(len(self)) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
         if weights.shape != (len(self),):
             raise ValueError(f"weights has shape {weights.shape}; a forest of {len(self)} trees needs ({len(self)},).")
         if self.value is not None:
-            return self._trees.sum_values(X, self.value, weights, n_threads)
+            return self.trees.sum_values(X, self.value, weights, n_threads)
         assert self.label is not None
-        return self._trees.tally_labels(X, self.label, weights, self.n_classes, n_threads)
+        return self.trees.tally_labels(X, self.label, weights, self.n_classes, n_threads)
 
     def votes(self, X: NDArray[np.float64], n_threads: int = 1) -> NDArray[np.int16] | NDArray[np.float64]:
         """Vote of every tree on every row.
@@ -382,7 +382,8 @@ class Forest:
     # -- the native side ----------------------------------------------------------------------------------
 
     @cached_property
-    def _trees(self) -> "_core.Trees":
+    def trees(self) -> "_core.Trees":
+        """The native handle."""
         return _core.Trees(
             self.n_features,
             self.offset,
@@ -397,7 +398,8 @@ class Forest:
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
-    def _matrix(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    def matrix(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """X as the kernels take it: C-contiguous float64 of `n_features` columns."""
         X = np.ascontiguousarray(X, dtype=np.float64)
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(f"X has shape {X.shape}; the forest needs (n, {self.n_features}).")

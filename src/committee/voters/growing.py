@@ -81,7 +81,7 @@ def n_features_tried(max_features: int | float | str | None, p: int) -> int:
     return max(1, int(max_features * p))
 
 
-def plant(
+def forest_of(
     trees: Sequence[GrownTree] | Sequence[GradientTree],
     bins: Bins,
     n_classes: int,
@@ -90,7 +90,7 @@ def plant(
     value: Sequence[NDArray[np.float64]] | None = None,
     weight: Sequence[NDArray[np.float64]] | None = None,
 ) -> Forest:
-    """A `Forest` of grown trees.
+    """Return grown trees as a `Forest`: bins become thresholds.
 
     Parameters
     ----------

@@ -125,7 +125,7 @@ class Rounds:
         """
         forest, checked = self.forest, self._checked(weights)
         assert forest.value is not None
-        return forest._trees.sum_outputs(forest._matrix(X), forest.value[:, 0], checked, self.n_outputs, n_threads)
+        return forest.trees.sum_outputs(forest.matrix(X), forest.value[:, 0], checked, self.n_outputs, n_threads)
 
     def votes(self, X: F64, n_threads: int = 1) -> F64:
         """Scores that each round adds, ``(n, T, K)``."""

@@ -324,7 +324,7 @@ class StumpDictionary:
         weight = alpha[output, voter]
         order = np.argsort(-np.abs(weight), kind="stable")
         output, voter, weight = output[order], voter[order], weight[order]
-        forest = self.plant(
+        forest = self.to_forest(
             self.some(voter),
             n_classes=2 if labels else len(alpha),
             output=None if labels else output,
@@ -332,7 +332,7 @@ class StumpDictionary:
         )
         return forest, np.abs(weight)
 
-    def plant(
+    def to_forest(
         self, stumps: Stumps, *, n_classes: int = 2, output: NDArray[np.intp] | None = None, flip: NDArray[np.bool_]
     ) -> Forest:
         """Stumps as trees.

@@ -435,7 +435,7 @@ def test_a_plain_matrix_is_taken_as_it_is():
     """Scikit-learn's checks would take longer than the vote on one row; whatever they could refuse, they still see."""
     X, y = np.arange(12.0).reshape(6, 2), np.array([0, 1, 0, 1, 1, 0])
     model = AdaBoostClassifier(n_estimators=2).fit(X, y)
-    assert model._named(X) is X
+    assert model.validate_rows(X) is X
     for refused in (X[:, :1], X[:0], np.hstack([X, X])):
         with pytest.raises(ValueError, match=r"feature|sample"):
             model.predict(refused)

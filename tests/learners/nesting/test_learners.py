@@ -118,7 +118,7 @@ def test_frames_and_categories_of_pandas_and_polars_are_alike(model: NestedClass
     same(one, other, pandas, polars)
     assert one.score(pandas, y) > 0.8
     stumps = one.graph_.voters
-    q = stumps.probabilities(one.committee_._prepare(pandas))[pandas["colour"].notna()]
+    q = stumps.probabilities(one.committee_.encode(pandas))[pandas["colour"].notna()]
     categorical = np.diff(stumps.category_offset) > 0  # type: ignore[union-attr]
     assert categorical[0]
     assert set(np.unique(q[:, categorical])) <= {0.0, 1.0}
@@ -248,7 +248,7 @@ def test_sampled_majorities_are_near_the_exact_ones(name: str) -> None:
     exact, none = committee.vote_probability(X)
     assert_array_equal(none, 0.0)
     n_paths = 4000
-    rows = committee.committee_._prepare(X)
+    rows = committee.committee_.encode(X)
     sampled = committee.graph_.positive_paths(rows, n_paths)[:, 0] / n_paths
     error = np.sqrt(exact * (1.0 - exact) / n_paths)
     assert (np.abs(sampled - exact) <= 5.0 * error + 2.0 / n_paths).all()  # the rarest are counted in whole paths

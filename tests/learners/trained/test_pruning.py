@@ -217,7 +217,7 @@ def test_a_cut_forest_sends_rows_to_the_stand_ins():
     value = random.normal(size=(len(nodes), 1))
     cut = cut_forest(forest, stands, value)
     cut.check()
-    matrix = ours.committee_._prepare(rows)
+    matrix = ours.committee_.encode(rows)
     expected = value[stands[forest.apply(matrix) + nodes.offset[:-1]]][..., 0]
     assert_array_equal(cut.votes(matrix)[..., 0], expected)
 

@@ -25,7 +25,7 @@ from committee.learners.base.held_out import held_out_rows
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Softmax, elected
 from committee.voters.estimators import EstimatorVoters
-from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits, grower, plant
+from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits, forest_of, grower
 from committee.voters.protocol import Voters
 
 if TYPE_CHECKING:
@@ -323,8 +323,8 @@ class _TreeRun:
         """The voters from `first` to `n`."""
         trees, steps = self.trees[first:n], self.steps[first:n]
         if self.steps[0].label is not None:
-            return plant(trees, self.bins, self.n_classes, label=[s.label for s in steps if s.label is not None])
-        return plant(trees, self.bins, self.n_classes, value=[s.value for s in steps if s.value is not None])
+            return forest_of(trees, self.bins, self.n_classes, label=[s.label for s in steps if s.label is not None])
+        return forest_of(trees, self.bins, self.n_classes, value=[s.value for s in steps if s.value is not None])
 
 
 class _VoterRun:

@@ -14,7 +14,7 @@ from committee import _core
 from committee.data.binning import Binned
 from committee.data.rows import Rows, TargetRows
 from committee.voters.forest import Forest
-from committee.voters.growing import GrowthLimits, class_shares, grower, leaf_means, n_features_tried, plant
+from committee.voters.growing import GrowthLimits, class_shares, forest_of, grower, leaf_means, n_features_tried
 
 if TYPE_CHECKING:
     from committee._core import GrownTree
@@ -153,7 +153,7 @@ class ClassTrees(ForestTrees[Rows]):
 
     def _grow(self, weights: F64, drawn: I32, seed: int) -> tuple[GrownTree, Forest]:
         tree = self.grower.grow_classes(self.rows.labels, weights, drawn, seed)
-        return tree, plant([tree], self.binned.bins, self.n_classes, value=[class_shares(tree)])
+        return tree, forest_of([tree], self.binned.bins, self.n_classes, value=[class_shares(tree)])
 
 
 class TargetTrees(ForestTrees[TargetRows]):
@@ -163,7 +163,7 @@ class TargetTrees(ForestTrees[TargetRows]):
         tree = self.grower.grow_targets(self.rows.target, weights, drawn, seed)
         # the kernel's sums are of fixed precision; the means of leaves are taken again at full precision
         means = leaf_means(tree.leaf_of_row[drawn], len(tree.feature), weights[drawn], self.rows.target[drawn])
-        voter = plant([tree], self.binned.bins, 1, value=[means[:, None]], weight=[tree.sums[:, 0]])
+        voter = forest_of([tree], self.binned.bins, 1, value=[means[:, None]], weight=[tree.sums[:, 0]])
         return tree, voter
 
 

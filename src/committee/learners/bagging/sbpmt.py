@@ -381,7 +381,7 @@ class SBPMTClassifier(CommitteeClassifier):
             Share of the committees' weight that votes for each class; only if ``return_vote``.
         """
         check_is_fitted(self)
-        encoded = self.table_.encode(self._named(X))
+        encoded = self.table_.encode(self.validate_rows(X))
         committees: BoostedCommittees = self.committee_.voters  # type: ignore[assignment]
         threads = n_threads(self.n_jobs)
         shares = contributions(committees.members, encoded, committees.tree_shares(self.committee_.weights), threads)

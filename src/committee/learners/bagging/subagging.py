@@ -25,7 +25,7 @@ from committee.vote.committee import Committee
 from committee.vote.links.probability import Share
 from committee.voters.estimators import EstimatorVoters
 from committee.voters.forest import Forest
-from committee.voters.growing import class_shares, leaf_labels, plant
+from committee.voters.growing import class_shares, forest_of, leaf_labels
 from committee.voters.protocol import Voters
 
 if TYPE_CHECKING:
@@ -234,8 +234,8 @@ class _TreeTrainer:
         grower = self.template.grower(self.binned, self.n_classes, n_threads(self.template.n_jobs))
         tree = grower.grow_classes(self.rows.labels, self.rows.weights * counts, drawn, seed)
         if self.soft:
-            return plant([tree], self.binned.bins, self.n_classes, value=[class_shares(tree)])
-        return plant([tree], self.binned.bins, self.n_classes, label=[leaf_labels(tree)])
+            return forest_of([tree], self.binned.bins, self.n_classes, value=[class_shares(tree)])
+        return forest_of([tree], self.binned.bins, self.n_classes, label=[leaf_labels(tree)])
 
 
 def _train(

@@ -91,14 +91,14 @@ class CommitteeEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         """A validation set's rows by the training table; None when none were given."""
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val go together; one of them is missing.")
-        return None if X_val is None else self.table_.encode(self._named(X_val))
+        return None if X_val is None else self.table_.encode(self.validate_rows(X_val))
 
     @abstractmethod
     def _validation_rows(self, X_val: Any, y_val: ArrayLike | None) -> Rows | TargetRows | None:
         """Encode a validation set by the training table; None when none was given."""
 
-    def _named(self, X: Any) -> Any:
-        """X as the committee takes it: names and width checked, arrays made float64."""
+    def validate_rows(self, X: Any) -> Any:
+        """Return X as the committee takes it: names and width checked, arrays made float64."""
         check_is_fitted(self, "committee_" if hasattr(self, "committee_") else "table_")
         if is_matrix(X) and len(X) and X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_"):
             return X  # the checks below have nothing to say, and take four times as long as the vote on one row
@@ -133,7 +133,7 @@ class CommitteeEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[m
             If the voters are no native trees.
         """
         check_is_fitted(self)
-        return tree_contributions(self.committee_, self._named(X), n_threads=n_threads(self.n_jobs))
+        return tree_contributions(self.committee_, self.validate_rows(X), n_threads=n_threads(self.n_jobs))
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -232,32 +232,32 @@ class CommitteeClassifier(ClassifierMixin, CommitteeEstimator):  # type: ignore[
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Score F(x): ``(n,)`` for two classes, positive for ``classes_[1]``; else ``(n, n_classes)``."""
         check_is_fitted(self)
-        return self.committee_.decision_function(self._named(X), n_threads=n_threads(self.n_jobs))
+        return self.committee_.decision_function(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Elected class of every row, ``(n,)``; a tie goes to the first of the tied classes."""
         check_is_fitted(self)
-        return self.committee_.predict(self._named(X), n_threads=n_threads(self.n_jobs))
+        return self.committee_.predict(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Class probabilities ``(n, n_classes)``; the largest is the class that `predict` gives."""
         check_is_fitted(self)
-        return self.committee_.predict_proba(self._named(X), n_threads=n_threads(self.n_jobs))
+        return self.committee_.predict_proba(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
 
     def staged_decision_function(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Score after each voter."""
         check_is_fitted(self)
-        return self.committee_.staged_decision_function(self._named(X), n_threads=n_threads(self.n_jobs))
+        return self.committee_.staged_decision_function(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """Elected classes after each voter."""
         check_is_fitted(self)
-        return self.committee_.staged_predict(self._named(X), n_threads=n_threads(self.n_jobs))
+        return self.committee_.staged_predict(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
 
     def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Class probabilities after each voter."""
         check_is_fitted(self)
-        return self.committee_.staged_predict_proba(self._named(X), n_threads=n_threads(self.n_jobs))
+        return self.committee_.staged_predict_proba(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
 
 
 class CommitteeRegressor(RegressorMixin, CommitteeEstimator):  # type: ignore[misc]
@@ -281,12 +281,12 @@ class CommitteeRegressor(RegressorMixin, CommitteeEstimator):  # type: ignore[mi
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predicted number of every row, ``(n,)``; ``(n, D)`` where the learner predicts D at once."""
         check_is_fitted(self)
-        return self.committee_.predict(self._named(X), n_threads=n_threads(self.n_jobs))
+        return self.committee_.predict(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Predictions after each voter."""
         check_is_fitted(self)
-        return self.committee_.staged_predict(self._named(X), n_threads=n_threads(self.n_jobs))
+        return self.committee_.staged_predict(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
 
 
 def seeded(member: BaseEstimator, seed: int) -> BaseEstimator:

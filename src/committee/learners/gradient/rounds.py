@@ -14,7 +14,7 @@ from committee.learners.gradient.round_draws import Draws
 from committee.learners.gradient.scores import Target, add_tree
 from committee.objectives.losses import write_gradients
 from committee.voters.forest import Forest
-from committee.voters.growing import plant
+from committee.voters.growing import forest_of
 from committee.voters.rounds import Rounds
 
 F64 = NDArray[np.float64]
@@ -137,7 +137,7 @@ class GradientRounds:
             weights = [_rolled_up(t.left, w) for t, w in zip(trees, self.node_weights[chosen], strict=True)]
         weights = weights or [tree.count.astype(np.float64) for tree in trees]
         per_tree = n_classes if self.n_trees == 1 else 1
-        forest = plant(trees, bins, per_tree, value=self.values[chosen], weight=weights)
+        forest = forest_of(trees, bins, per_tree, value=self.values[chosen], weight=weights)
         return forest if self.n_trees == 1 else Rounds(forest, self.n_trees)
 
     def _value(self, tree: _core.GradientTree, leaf: NDArray[np.int32], rows: NDArray[np.int32] | None, k: int) -> F64:

@@ -296,7 +296,7 @@ class NestedClassifier(CommitteeClassifier):
             Rows.
         """
         graph = self.graph_
-        return graph.cost(self.committee_._prepare(self._named(X)), n_threads(self.n_jobs))
+        return graph.cost(self.committee_.encode(self.validate_rows(X)), n_threads(self.n_jobs))
 
     def vote_probability(self, X: Any) -> tuple[F64, F64]:
         """Probability that the random score H(x) is above 0, and its standard error, whatever `method` says.
@@ -314,7 +314,7 @@ class NestedClassifier(CommitteeClassifier):
         probability, standard_error : float64 arrays
             ``(n,)`` each for two classes; else ``(n, K)``, of "class k or not".
         """
-        rows = self.committee_._prepare(self._named(X)) if hasattr(self, "committee_") else self._named(X)
+        rows = self.committee_.encode(self.validate_rows(X)) if hasattr(self, "committee_") else self.validate_rows(X)
         P, error = PathMajority(self.graph_, self.n_paths).probability(rows, n_threads(self.n_jobs))
         return (P[:, 0], error[:, 0]) if len(self.classes_) == 2 else (P, error)
 

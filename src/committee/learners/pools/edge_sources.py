@@ -17,7 +17,7 @@ from committee.data.rows import Rows
 from committee.learners.base.estimator import seeded
 from committee.voters.estimators import EstimatorVoters
 from committee.voters.forest import Forest
-from committee.voters.growing import GrowthLimits, grower, plant, signed_votes
+from committee.voters.growing import GrowthLimits, forest_of, grower, signed_votes
 from committee.voters.protocol import Voters
 from committee.voters.signed import SignedVoters
 from committee.voters.stump_dictionary import StumpDictionary, Stumps
@@ -180,7 +180,7 @@ class StumpEdges(EdgeSource):
         """As `EdgeSource.plant`."""
         joined = Stumps.joined([one.voter[0] for one in found])
         flip = np.array([one.voter[1] for one in found])
-        return self.dictionary.plant(joined, n_classes=n_classes, output=output, flip=flip)
+        return self.dictionary.to_forest(joined, n_classes=n_classes, output=output, flip=flip)
 
 
 class TrainedEdges(EdgeSource):
@@ -243,13 +243,13 @@ class TreeEdges(TrainedEdges):
         """As `EdgeSource.plant`."""
         trees, labels = [one.voter[0] for one in found], [one.voter[1] for one in found]
         if output is None:
-            return plant(trees, self.bins, 2, label=labels)
+            return forest_of(trees, self.bins, 2, label=labels)
         classes = np.arange(n_classes)
         value = [
             np.where(label < 0, 0.0, 2.0 * label - 1.0)[:, None] * (classes == k)
             for label, k in zip(labels, output.tolist(), strict=True)
         ]
-        return plant(trees, self.bins, n_classes, value=value)
+        return forest_of(trees, self.bins, n_classes, value=value)
 
 
 class ClassifierEdges(TrainedEdges):

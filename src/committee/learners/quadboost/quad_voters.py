@@ -18,7 +18,7 @@ from committee.learners.quadboost.residual_run import ResidualRun
 from committee.objectives.programs.vote_penalty import Penalty
 from committee.voters.estimators import EstimatorVoters
 from committee.voters.forest import Forest
-from committee.voters.growing import plant
+from committee.voters.growing import forest_of
 from committee.voters.protocol import Voters
 from committee.voters.signed import SignedVoters
 from committee.voters.stump_dictionary import StumpDictionary, Stumps
@@ -262,7 +262,7 @@ class Trees(ByResiduals):
     def votes_on(self, held_out: Any, k: int, voter: int) -> I8:
         """As `QuadVoters.votes_on`."""
         source = self.sources[k]
-        one = plant([source.trees[voter]], self.binned.bins, 2, label=[source.labels[voter]])
+        one = forest_of([source.trees[voter]], self.binned.bins, 2, label=[source.labels[voter]])
         return (2 * one.votes(held_out)[:, 0] - 1).astype(np.int8)
 
     def _planted(self, k: int, voter: NDArray[np.intp], flip: NDArray[np.bool_]) -> list[tuple[Any, I8]]:
@@ -278,10 +278,10 @@ class Trees(ByResiduals):
         votes = [vote for part in parts for _, vote in part]
         if self.target.labels:
             label = [np.where(vote == 0, -1, vote > 0).astype(np.int32) for vote in votes]
-            return plant(trees, self.binned.bins, 2, label=label)
+            return forest_of(trees, self.binned.bins, 2, label=label)
         K = self.target.n_outputs
         value = [vote[:, None] * (np.arange(K) == k).astype(np.float64) for vote, k in zip(votes, output, strict=True)]
-        return plant(trees, self.binned.bins, K, value=value)
+        return forest_of(trees, self.binned.bins, K, value=value)
 
     def _any_voter(self) -> Any:
         source = self.sources[0]
@@ -386,5 +386,5 @@ def _planted_stumps(dictionary: StumpDictionary, parts: list[Any], target: Targe
     """Stumps of all runs as one forest."""
     joined, flip = Stumps.joined([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
     if target.labels:
-        return dictionary.plant(joined, flip=flip)
-    return dictionary.plant(joined, n_classes=target.n_outputs, output=output, flip=flip)
+        return dictionary.to_forest(joined, flip=flip)
+    return dictionary.to_forest(joined, n_classes=target.n_outputs, output=output, flip=flip)

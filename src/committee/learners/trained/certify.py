@@ -246,7 +246,7 @@ def _possible(losses: VoterLosses, unlabelled: bool) -> tuple[str, ...]:
 def _leads(ensemble: Any, X: Any, n_threads: int) -> NDArray[np.float64]:
     """How far the elected class of each row is ahead of the second, as a share of all weight."""
     committee = ensemble if isinstance(ensemble, Committee) else Committee.from_estimator(ensemble)
-    named = ensemble._named(X) if isinstance(ensemble, CommitteeClassifier) else X
+    named = ensemble.validate_rows(X) if isinstance(ensemble, CommitteeClassifier) else X
     return committee.margins(named, committee.predict(named, n_threads=n_threads), n_threads=n_threads)
 
 

@@ -231,7 +231,7 @@ def for_vote(
             f"the voters of {type(model).__name__} give scores, of which there are infinitely many: the voting bound "
             "is for votes of one class each. Use vote='discrete' or 'abstaining', or voting='hard'."
         )
-    named = model._named(X)
+    named = model.validate_rows(X)
     margins = committee.margins(named, y)
     rows, K = 0, len(model.classes_)
     by_bins = by_rows = ln_size
@@ -271,7 +271,7 @@ def _size_of_class(model: AdaBoostClassifier | SubaggingClassifier, X: F64) -> t
 def _training_rows(model: SBPMTClassifier, X: Any, y: ArrayLike) -> tuple[F64, NDArray[np.int64]]:
     """The encoded rows and their class numbers, those of zero weight among them."""
     check_is_fitted(model)
-    encoded: F64 = model.table_.encode(model._named(X))
+    encoded: F64 = model.table_.encode(model.validate_rows(X))
     target = column_or_1d(y)
     check_consistent_length(encoded, target)
     n = len(target)

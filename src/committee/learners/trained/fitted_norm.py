@@ -108,7 +108,7 @@ def for_quadboost(
         )
     check_is_fitted(model)
     delta = risk_of_failure(delta)
-    named = model._named(X)
+    named = model.validate_rows(X)
     target = column_or_1d(y)
     check_consistent_length(named, target)
     remarks: tuple[str, ...] = ()
@@ -137,13 +137,13 @@ def _votes(committee: Committee, X: Any, y: NDArray[Any]) -> list[tuple[F64, F64
 
     A constant counts as a voter.
     """
-    labels, F = committee._class_index(y), committee.decision_function(X)
+    labels, F = committee.class_indices(y), committee.decision_function(X)
     weights, intercept = np.asarray(committee.weights), committee.intercept
     K = len(committee.classes)
     if K == 2:
         constant = () if intercept is None else (intercept[-1] - (intercept[0] if len(intercept) == 2 else 0.0),)
         return [(np.where(labels == 1, F, -F), np.append(weights, constant))]
-    asked, data = np.zeros((len(weights), K), dtype=bool), committee._prepare(X)
+    asked, data = np.zeros((len(weights), K), dtype=bool), committee.encode(X)
     for first in range(0, len(labels), ROWS_ASKED):  # a voter that refuses a row does not show what it votes on
         if asked.any(axis=1).all():
             break

@@ -277,8 +277,8 @@ class LeafReweighter(TrainedEnsembleClassifier):
         sample_weight: ArrayLike | None,
     ) -> _Given:
         """The rows as they were given, checked."""
-        numbers = committee._class_index(y)
-        matrix = committee._prepare(X)
+        numbers = committee.class_indices(y)
+        matrix = committee.encode(X)
         if len(matrix) != len(numbers):
             raise ValueError(f"y has {len(numbers)} labels; X has {len(matrix)} rows.")
         weight = np.ones(len(numbers)) if sample_weight is None else row_weights(sample_weight, len(numbers))

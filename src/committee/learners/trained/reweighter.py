@@ -409,7 +409,7 @@ class MarginReweighter(TrainedEnsembleClassifier):
     def margins(self, X: Any, y: ArrayLike) -> F64:
         """Normalised margin of every row, ``(n,)``; see `Committee.margins`."""
         check_is_fitted(self)
-        return self.committee_.margins(self._named(X), y, n_threads=n_threads(self.n_jobs))
+        return self.committee_.margins(self.validate_rows(X), y, n_threads=n_threads(self.n_jobs))
 
     def _for_file(self) -> Self:
         """With the objectives by name, and the voters by their numbers in the ensemble, which is not in a file."""

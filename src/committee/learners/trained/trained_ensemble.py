@@ -82,8 +82,9 @@ class TrainedEnsembleClassifier(MetaEstimatorMixin, CommitteeClassifier):  # typ
         self.table_: Any = known
         return known
 
-    def _named(self, X: Any) -> Any:
-        return X if self.table_ is None else super()._named(X)
+    def validate_rows(self, X: Any) -> Any:
+        """Return X as the committee takes it; as it is where the voters read the table themselves."""
+        return X if self.table_ is None else super().validate_rows(X)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "committee_")
@@ -120,7 +121,7 @@ def refuse_missing(ensemble: Any, committee: Committee, X: Any) -> None:
     # a committee, and another library's bare booster, take what their voters take
     if not hasattr(ensemble, "__sklearn_tags__") or get_tags(ensemble).input_tags.allow_nan:
         return
-    data = committee._prepare(X)
+    data = committee.encode(X)
     if isinstance(data, np.ndarray) and data.dtype == np.float64 and np.isnan(data).any():
         raise ValueError(
             f"X has missing values (NaN), which {type(ensemble).__name__} does not take; fill them in, or leave these "

@@ -15,7 +15,7 @@ from committee.data.frames import TableSchema
 from committee.data.rows import Rows
 from committee.learners.trees.probit_model_tree import SCORE_CAP
 from committee.voters.forest import Forest
-from committee.voters.growing import GrowthLimits, grower, leaf_means, plant
+from committee.voters.growing import GrowthLimits, forest_of, grower, leaf_means
 from committee.voters.linear_scores import LinearScores
 from committee.voters.model_forest import LinkName
 from committee.voters.training_record import TrainingRecord
@@ -255,6 +255,6 @@ def boost_stumps(boost: NewtonBoost, rows: Rows, table: TableSchema, watch: Watc
 def _planted(stumps: list[Stump], bins: Bins, boost: NewtonBoost) -> Forest:
     """The stumps as voters; each adds to the score of its own output alone."""
     value = [stump.value[:, None] * (np.arange(boost.n_outputs) == stump.output) for stump in stumps]
-    forest = plant([stump.tree for stump in stumps], bins, boost.n_classes, value=value)
+    forest = forest_of([stump.tree for stump in stumps], bins, boost.n_classes, value=value)
     # a regression tree's sums are its weight and its weighted response
     return replace(forest, weight=np.concatenate([stump.tree.sums[:, 0] for stump in stumps]))

@@ -25,7 +25,7 @@ from committee.vote.explain.contributions import contributions
 from committee.vote.explain.importances import feature_importances, risk_falls
 from committee.vote.explain.leaf_models import leaf_models
 from committee.vote.links.probability import Share
-from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits, grower, leaf_labels, plant
+from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits, forest_of, grower, leaf_labels
 from committee.voters.model_forest import LinkName, ModelForest
 from committee.voters.training_record import LeafRows, TrainingRecord
 
@@ -98,7 +98,7 @@ class ModelTreeTable:
         )  # fmt: skip
         model = np.full(len(tree.feature), -1, dtype=np.int32)
         model[leaves] = np.arange(len(leaves))
-        forest = plant([tree], self.binned.bins, n_classes, label=[leaf_labels(tree)])
+        forest = forest_of([tree], self.binned.bins, n_classes, label=[leaf_labels(tree)])
         fall = risk_falls(tree, self.design, by_leaf, weights[inside], scores, coefficient, risk[:, :, -1])
         w = self.weights[inside]
         record = TrainingRecord(by_leaf.sums(w), by_leaf.centre(w), fall[None])
@@ -307,7 +307,7 @@ class ProbitModelTreeClassifier(CommitteeClassifier):
             whose sign (largest) elects the class: positive speaks for ``classes_[1]``, or for class k.
         """
         check_is_fitted(self)
-        encoded = self.table_.encode(self._named(X))
+        encoded = self.table_.encode(self.validate_rows(X))
         trees: ModelForest = self.committee_.voters  # type: ignore[assignment]
         return contributions(trees, encoded, np.ones(1), n_threads(self.n_jobs))
 

@@ -13,7 +13,7 @@ from committee.data.parallel import N_JOBS, n_threads
 from committee.learners.base.estimator import CommitteeClassifier
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Share
-from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits, grower, heaviest_class, plant
+from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits, forest_of, grower, heaviest_class
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -139,14 +139,14 @@ class AbstainingStump(CommitteeClassifier):
         limits = GrowthLimits(1, None, self.min_samples_leaf, self.min_weight_leaf)
         growing = grower(binned, "abstaining", len(self.classes_), limits, threads)
         tree = growing.grow_classes(rows.labels, rows.weights, None, 0)
-        voters = plant([tree], binned.bins, len(self.classes_), label=[best_abstention(tree)])
+        voters = forest_of([tree], binned.bins, len(self.classes_), label=[best_abstention(tree)])
         self.committee_ = Committee(voters, np.ones(1), self.classes_, Share(), self.table_)
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
         return self
 
     def vote(self, X: Any) -> NDArray[Any]:
         """h(x), ``(n,)``: two classes -1, 0 (refused) or +1; more classes the class number, -1 refused."""
-        return self.committee_.votes(self._named(X), n_threads=n_threads(self.n_jobs))[:, 0]
+        return self.committee_.votes(self.validate_rows(X), n_threads=n_threads(self.n_jobs))[:, 0]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -16,7 +16,7 @@ from committee.data.parallel import N_JOBS, n_threads
 from committee.learners.base.estimator import CommitteeClassifier
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Share
-from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits, class_shares, grower, plant
+from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits, class_shares, forest_of, grower
 
 
 class TreeVoter(CommitteeClassifier):
@@ -138,7 +138,7 @@ class TreeVoter(CommitteeClassifier):
         binned = rows.binned(self.table_, self.max_bins, threads)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         tree = self.grower(binned, len(self.classes_), threads).grow_classes(rows.labels, rows.weights, None, seed)
-        voters = plant([tree], binned.bins, len(self.classes_), value=[class_shares(tree)])
+        voters = forest_of([tree], binned.bins, len(self.classes_), value=[class_shares(tree)])
         self.committee_ = Committee(voters, np.ones(1), self.classes_, Share(), self.table_)
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
         return self

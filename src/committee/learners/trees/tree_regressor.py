@@ -16,7 +16,7 @@ from committee.learners.base.estimator import CommitteeRegressor
 from committee.vote.links.mean import Identity
 from committee.vote.regression import RegressionCommittee
 from committee.voters.forest import Forest
-from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits, grower, leaf_means, plant
+from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits, forest_of, grower, leaf_means
 
 
 class TreeRegressor(CommitteeRegressor):
@@ -151,4 +151,4 @@ class TreeRegressor(CommitteeRegressor):
         tree = growing.grow_targets(rows.target, rows.weights, None, seed)
         value = leaf_means(tree.leaf_of_row, len(tree.feature), rows.weights, rows.target)
         # a regression tree's sums are its weight and its weighted target
-        return plant([tree], binned.bins, 1, value=[value[:, None]], weight=[tree.sums[:, 0]])
+        return forest_of([tree], binned.bins, 1, value=[value[:, None]], weight=[tree.sums[:, 0]])

@@ -271,5 +271,5 @@ def _margins(
     committee: Committee, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
 ) -> MarginDistribution:
     """Margins alone: what the voters do on their own is not drawn, and takes time."""
-    named = estimator._named(X) if hasattr(estimator, "_named") else X
+    named = estimator.validate_rows(X) if hasattr(estimator, "validate_rows") else X
     return MarginDistribution(committee.margins(named, y), sample_weight)  # type: ignore[arg-type]

@@ -143,7 +143,7 @@ class CoefficientMapDisplay:
         frame = frame.filter(frame["class"] == label).sort("rows", descending=True, maintain_order=True)
         deviation = None
         if X is not None:
-            deviation = design.matrix(estimator.table_.encode(estimator._named(X))).std(axis=0)
+            deviation = design.matrix(estimator.table_.encode(estimator.validate_rows(X))).std(axis=0)
         rules = [f"leaf {leaf}: {rule} ({rows:,} rows)" for leaf, rule, rows in frame[["leaf", "rule", "rows"]].rows()]
         display = cls(
             frame[:, -len(design) :].to_numpy(),
@@ -303,7 +303,7 @@ class ContributionDisplay:
         """
         from committee.voters.committees import BoostedCommittees
 
-        encoded = estimator.table_.encode(estimator._named(X))
+        encoded = estimator.table_.encode(estimator.validate_rows(X))
         if not -len(encoded) <= row < len(encoded):
             raise ValueError(f"row={row} is not there; X has {len(encoded)} rows")
         one = X[[row]] if isinstance(X, np.ndarray) else _row(X, row)

@@ -187,7 +187,7 @@ class NestDisplay:
         score = NestedScore.of(estimator, for_class)
         reach, shares = score.reach, None
         if X is not None:
-            rows = estimator.committee_._prepare(estimator._named(X))
+            rows = estimator.committee_.encode(estimator.validate_rows(X))
             mine = slice(score.first, score.first + len(score.words))
             met, q = estimator.graph_.reach(rows)[:, mine], estimator.graph_.voters.probabilities(rows)[:, mine]
             reach = met.mean(axis=0)

@@ -77,7 +77,7 @@ def part_zeros(trees: LinkedTrees, asks: NDArray[np.bool_]) -> LinkedTrees:
     [-1.0, 1.0, 1.0, -1.0, 1.0]
     """
     grown = _Grown(trees, asks.tolist())
-    roots = [grown.plant(int(root)) for root in trees.root]
+    roots = [grown.tree(int(root)) for root in trees.root]
     of, sides = np.array(grown.of), np.array(grown.sides)
     return LinkedTrees(
         root=np.array(roots),
@@ -131,8 +131,8 @@ class _Grown:
         self.missing_left: list[bool] = []
         self.sides: list[list[int]] = []
 
-    def plant(self, root: int) -> int:
-        """A tree; the number of its root."""
+    def tree(self, root: int) -> int:
+        """Grow a tree from a root; the number of its new root."""
         start, top = len(self.of), [-1]
         waiting: list[tuple[int, dict[int, int], _Split | None, list[int], int]] = [(root, {}, None, top, 0)]
         while waiting:

@@ -79,7 +79,7 @@ def tree_contributions(committee: Any, X: Any, *, n_threads: int = 1) -> F64:
     value = _signed(_leaf_values(forest), signed)
     n_outputs = voters.n_outputs if isinstance(voters, Rounds) else value.shape[1]
     shares = _core.tree_contributions(
-        votes._prepare(X),
+        votes.encode(X),
         forest.n_features,
         forest.offset,
         forest.feature,
