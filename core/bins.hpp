@@ -140,11 +140,11 @@ inline std::vector<std::uint64_t> few_distinct(const double* column, std::int64_
 template <class Item>
 std::vector<std::vector<double>> bin_edges(const double* X, std::int64_t n, std::int64_t p, const double* weights,
                                            const std::int32_t* n_categories, int max_bins, std::int64_t max_sample,
-                                           Crew& crew) {
+                                           ThreadTeam& team) {
   constexpr std::int64_t kColumns = 2;  // gathered together: they share cache lines, and few columns share out well
   const std::int64_t m = std::min(n, max_sample);
   std::vector<std::vector<double>> edges(static_cast<std::size_t>(p));
-  crew.each((p + kColumns - 1) / kColumns, 20 * m * p, [&](std::int64_t group) {
+  team.each((p + kColumns - 1) / kColumns, 20 * m * p, [&](std::int64_t group) {
     const std::int64_t first = group * kColumns, last = std::min(p, first + kColumns);
     std::array<std::vector<Item>, kColumns> columns;
     std::array<std::size_t, kColumns> size{};
@@ -228,11 +228,11 @@ class EdgeSearch {
 // codes (n x p, row-major) from the edges of all columns.
 template <class Code>
 void bin_codes(const double* X, std::int64_t n, std::int64_t p, const double* edges, const std::int64_t* offset,
-               const std::int32_t* n_categories, Code* codes, Crew& crew) {
+               const std::int32_t* n_categories, Code* codes, ThreadTeam& team) {
   std::vector<EdgeSearch> search;
   for (std::int64_t j = 0; j < p; ++j) search.emplace_back(std::span(edges + offset[j], edges + offset[j + 1]));
   constexpr std::int64_t kBlock = 256;  // rows of X that stay in cache while every column is coded
-  crew.each(n_blocks(n, kBlock), 4 * n * p, [&](std::int64_t b) {
+  team.each(n_blocks(n, kBlock), 4 * n * p, [&](std::int64_t b) {
     const std::int64_t begin = b * kBlock, end = std::min(n, begin + kBlock);
     for (std::int64_t j = 0; j < p; ++j) {
       if (n_categories[j] > 0) {

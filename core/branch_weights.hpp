@@ -143,19 +143,19 @@ template <class Weight>
 
 // body(begin, end, block) says whether all rows of the block can be.
 template <class Weight, class Body>
-void by_blocks(const NodeRows<Weight>& rows, Crew& crew, const Body& body) {
+void by_blocks(const NodeRows<Weight>& rows, ThreadTeam& team, const Body& body) {
   const std::int64_t blocks = n_blocks(rows.n);
   std::vector<std::uint8_t> fine(static_cast<std::size_t>(blocks), 0);
-  crew.each(blocks, rows.n, [&](std::int64_t b) {
+  team.each(blocks, rows.n, [&](std::int64_t b) {
     fine[static_cast<std::size_t>(b)] = body(b * kRowBlock, std::min(rows.n, (b + 1) * kRowBlock), b);
   });
   if (std::find(fine.begin(), fine.end(), 0) != fine.end()) refuse_row(rows);
 }
 
 template <class Weight>
-BranchSums branch_sums(const NodeRows<Weight>& rows, Crew& crew) {
+BranchSums branch_sums(const NodeRows<Weight>& rows, ThreadTeam& team) {
   std::vector<BranchSums> partial(static_cast<std::size_t>(n_blocks(rows.n)));
-  by_blocks(rows, crew, [&](std::int64_t begin, std::int64_t end, std::int64_t b) {
+  by_blocks(rows, team, [&](std::int64_t begin, std::int64_t end, std::int64_t b) {
     return sum_block(rows, begin, end, partial[static_cast<std::size_t>(b)]);
   });
   BranchSums total;
@@ -166,8 +166,8 @@ BranchSums branch_sums(const NodeRows<Weight>& rows, Crew& crew) {
 
 template <class Weight>
 void branch_weights(const NodeRows<Weight>& rows, const BranchFactors& factor, Weight* plus, Weight* minus,
-                    Crew& crew) {
-  by_blocks(rows, crew, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
+                    ThreadTeam& team) {
+  by_blocks(rows, team, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
     return scale_block(rows, begin, end, factor, plus, minus);
   });
 }

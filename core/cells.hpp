@@ -26,27 +26,27 @@ struct SignedValues {  // plane 0 holds a signed integer
 // magnitude, so that the sums are exact from there on and the same for any number of threads.
 template <class Code>
 void cell_sums(const BinnedTable<Code>& table, const double* values, double* sums, std::vector<std::uint64_t>& scratch,
-               Crew& crew) {
+               ThreadTeam& team) {
   const std::int64_t n = table.n_rows, n_cells = table.n_cells();
-  const double total = block_sum(crew, n, [&](std::int64_t i) { return std::abs(values[i]); });
+  const double total = block_sum(team, n, [&](std::int64_t i) { return std::abs(values[i]); });
   int exponent = 0;
   std::frexp(total, &exponent);  // total < 2^exponent
   const double unit = std::ldexp(1.0, std::min(62 - exponent, 1000)), inverse = 1.0 / unit;
   // the rounded values, the histogram, and what build_histogram needs for its threads
   std::vector<std::uint64_t> rounded(static_cast<std::size_t>(n)), histogram(static_cast<std::size_t>(n_cells), 0);
-  crew.each(n_blocks(n), 2 * n, [&](std::int64_t b) {
+  team.each(n_blocks(n), 2 * n, [&](std::int64_t b) {
     for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i)
       rounded[i] = static_cast<std::uint64_t>(static_cast<std::int64_t>(values[i] * unit));
   });
-  build_histogram(table, nullptr, n, SignedValues{rounded.data()}, histogram.data(), 1, scratch, crew);
+  build_histogram(table, nullptr, n, SignedValues{rounded.data()}, histogram.data(), 1, scratch, team);
   for (std::int64_t c = 0; c < n_cells; ++c)
     sums[c] = static_cast<double>(static_cast<std::int64_t>(histogram[c])) * inverse;
 }
 
 // The lower half of a square matrix from its upper half.
-inline void mirror(double* matrix, std::int64_t n, Crew& crew) {
+inline void mirror(double* matrix, std::int64_t n, ThreadTeam& team) {
   constexpr std::int64_t kTile = 32;  // tiles of both halves stay in cache while one is copied to the other
-  crew.each((n + kTile - 1) / kTile, n * n, [&](std::int64_t tile) {
+  team.each((n + kTile - 1) / kTile, n * n, [&](std::int64_t tile) {
     for (std::int64_t b = 0, a = tile * kTile; b <= a; b += kTile)
       for (std::int64_t i = a; i < std::min(n, a + kTile); ++i)
         for (std::int64_t j = b; j < std::min(i, b + kTile); ++j) matrix[i * n + j] = matrix[j * n + i];
@@ -57,15 +57,15 @@ inline void mirror(double* matrix, std::int64_t n, Crew& crew) {
 // voters in n p^2 / 2 additions. Each column's cells belong to one thread, rows are taken in order: the same bits for
 // any number of threads. Rows of one weight are counted, in half the memory.
 template <class Sum, class Code>
-void add_pairs(const BinnedTable<Code>& table, const double* weights, double unit, double* pairs, Crew& crew) {
+void add_pairs(const BinnedTable<Code>& table, const double* weights, double unit, double* pairs, ThreadTeam& team) {
   const std::int64_t n = table.n_rows, p = table.n_features, n_cells = table.n_cells();
   std::vector<std::uint32_t> cells(static_cast<std::size_t>(n * p));
-  crew.each(n_blocks(n), n * p, [&](std::int64_t b) {
+  team.each(n_blocks(n), n * p, [&](std::int64_t b) {
     for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i)
       for (std::int64_t g = 0; g < p; ++g)
         cells[i * p + g] = static_cast<std::uint32_t>(table.cell[g] + table.codes[i * p + g]);
   });
-  crew.each(p, n * p * p / 2, [&](std::int64_t f) {
+  team.each(p, n * p * p / 2, [&](std::int64_t f) {
     const std::int64_t first = table.cell[f], n_own = table.cell[f + 1] - first, n_later = n_cells - first;
     std::vector<Sum> sums(static_cast<std::size_t>(n_own * n_later), Sum{});
     for (std::int64_t i = 0; i < n; ++i) {
@@ -79,16 +79,16 @@ void add_pairs(const BinnedTable<Code>& table, const double* weights, double uni
       for (std::int64_t c = 0; c < n_later; ++c)
         pairs[(first + a) * n_cells + first + c] = static_cast<double>(sums[a * n_later + c]) * unit;
   });
-  mirror(pairs, n_cells, crew);
+  mirror(pairs, n_cells, team);
 }
 
 template <class Code>
-void cell_pairs(const BinnedTable<Code>& table, const double* weights, double* pairs, Crew& crew) {
+void cell_pairs(const BinnedTable<Code>& table, const double* weights, double* pairs, ThreadTeam& team) {
   const bool equal = std::all_of(weights, weights + table.n_rows, [&](double w) { return w == weights[0]; });
   if (equal && table.n_rows < INT32_MAX)
-    add_pairs<std::uint32_t>(table, nullptr, weights[0], pairs, crew);
+    add_pairs<std::uint32_t>(table, nullptr, weights[0], pairs, team);
   else
-    add_pairs<double>(table, weights, 1.0, pairs, crew);
+    add_pairs<double>(table, weights, 1.0, pairs, team);
 }
 
 // A stump's votes on the cells of its column: -1 on [low, high), +1 on the rest of [first, missing), `vote` on missing.
@@ -105,17 +105,17 @@ struct StumpCells {
 // sums down the matrix give each stump its row, running sums along the row give the products. Stumps come column by
 // column, so a row begins at its stump's column and the rest is its mirror image.
 inline void stump_gram(const double* pairs, std::int64_t n_cells, const StumpCells& stumps, const double* mean,
-                       double* gram, Crew& crew) {
+                       double* gram, ThreadTeam& team) {
   const std::int64_t C = n_cells, N = stumps.n;
   std::vector<double> down(static_cast<std::size_t>((C + 1) * C), 0.0);
   constexpr std::int64_t kColumns = 64;
-  crew.each((C + kColumns - 1) / kColumns, C * C, [&](std::int64_t part) {
+  team.each((C + kColumns - 1) / kColumns, C * C, [&](std::int64_t part) {
     for (std::int64_t a = 0; a < C; ++a)
       for (std::int64_t c = part * kColumns; c < std::min(C, (part + 1) * kColumns); ++c)
         down[(a + 1) * C + c] = down[a * C + c] + pairs[a * C + c];
   });
   constexpr std::int64_t kStumps = 16;
-  crew.each((N + kStumps - 1) / kStumps, 2 * N * (C + N), [&](std::int64_t part) {
+  team.each((N + kStumps - 1) / kStumps, 2 * N * (C + N), [&](std::int64_t part) {
     std::vector<double> row(static_cast<std::size_t>(C)), running(static_cast<std::size_t>(C + 1), 0.0);
     for (std::int64_t j = part * kStumps; j < std::min(N, (part + 1) * kStumps); ++j) {
       const std::int64_t from = stumps.first[j];
@@ -137,14 +137,15 @@ inline void stump_gram(const double* pairs, std::int64_t n_cells, const StumpCel
         for (std::int64_t k = j; k < N; ++k) gram[j * N + k] -= mean[j] * mean[k];
     }
   });
-  mirror(gram, N, crew);
+  mirror(gram, N, team);
 }
 
 // scores[i * k + m] = sum over columns of by_cell[cell of row i][m].
 template <class Code>
-void cell_scores(const BinnedTable<Code>& table, const double* by_cell, std::int64_t k, double* scores, Crew& crew) {
+void cell_scores(const BinnedTable<Code>& table, const double* by_cell, std::int64_t k, double* scores,
+                 ThreadTeam& team) {
   const std::int64_t n = table.n_rows, p = table.n_features;
-  crew.each(n_blocks(n), n * p * k, [&](std::int64_t b) {
+  team.each(n_blocks(n), n * p * k, [&](std::int64_t b) {
     for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i) {
       const Code* const code = table.codes + i * p;
       double* __restrict const score = scores + i * k;
@@ -159,9 +160,10 @@ void cell_scores(const BinnedTable<Code>& table, const double* by_cell, std::int
 
 // values[i] += by_bin[bin of row i in one column].
 template <class Code>
-void shift(const BinnedTable<Code>& table, std::int64_t feature, const double* by_bin, double* values, Crew& crew) {
+void shift(const BinnedTable<Code>& table, std::int64_t feature, const double* by_bin, double* values,
+           ThreadTeam& team) {
   const std::int64_t n = table.n_rows, p = table.n_features;
-  crew.each(n_blocks(n), n, [&](std::int64_t b) {
+  team.each(n_blocks(n), n, [&](std::int64_t b) {
     for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i)
       values[i] += by_bin[table.codes[i * p + feature]];
   });

@@ -11,11 +11,11 @@
 namespace committee {
 
 template <class Code>
-std::vector<Code> by_column(const BinnedTable<Code>& table, Crew& crew) {
+std::vector<Code> by_column(const BinnedTable<Code>& table, ThreadTeam& team) {
   constexpr std::int64_t kTile = 64;  // rows of which one column fills a cache line
   const std::int64_t p = table.n_features, n = table.n_rows;
   std::vector<Code> columns(static_cast<std::size_t>(n * p));
-  crew.each(n_blocks(n), n * p / 4, [&](std::int64_t b) {
+  team.each(n_blocks(n), n * p / 4, [&](std::int64_t b) {
     const std::int64_t end = std::min(n, (b + 1) * kRowBlock);
     for (std::int64_t first = b * kRowBlock; first < end; first += kTile)
       for (std::int64_t j = 0; j < p; ++j)

@@ -342,9 +342,9 @@ class DeepTableGrower final : public DeepGrower {
  public:
   DeepTableGrower(BinnedTable<Code> table, CriterionName criterion, int n_classes, GrowthLimits limits, int n_threads)
       : table_(std::move(table)), criterion_(criterion), n_classes_(n_classes), limits_(limits) {
-    Crew crew(n_threads);
-    require_codes_in_range(table_, crew);
-    columns_ = by_column(table_, crew);
+    ThreadTeam team(n_threads);
+    require_codes_in_range(table_, team);
+    columns_ = by_column(table_, team);
   }
 
   std::int64_t n_rows() const override { return table_.n_rows; }

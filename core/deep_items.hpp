@@ -47,7 +47,7 @@ class RowList {
 
 // The unit of the weights; blocks are summed as the other grower sums them, so that both have the same unit.
 inline FixedPoint unit_of(const RowList& rows, const double* weights) {
-  Crew alone(1);
+  ThreadTeam alone(1);
   const double total = block_sum(alone, rows.size(), [&](std::int64_t i) {
     const double w = weights[rows[i]];
     return w >= 0.0 ? w : std::numeric_limits<double>::quiet_NaN();

@@ -11,8 +11,8 @@ namespace committee {
 // (label == l)]. Returns the new sum.
 inline double scale_rows(double* weights, std::int64_t n_outputs, const std::int32_t* leaf_of_row,
                          const std::uint16_t* labels, std::int64_t n, const double* factor, std::int64_t n_factors,
-                         Crew& crew) {
-  return block_sum(crew, n, [&](std::int64_t i) {
+                         ThreadTeam& team) {
+  return block_sum(team, n, [&](std::int64_t i) {
     double* const w = weights + i * n_outputs;
     double sum = 0.0;
     const double* const f = factor + leaf_of_row[i] * n_factors;

@@ -45,7 +45,7 @@ class GradientGrowing {
  public:
   GradientGrowing(const BinnedTable<Code>& table, const Code* const* columns, const GradientGrowth& growth,
                   std::int64_t n_outputs, GradientHistograms<Code>& histograms, std::vector<std::int32_t>& rows,
-                  std::vector<std::int32_t>& scratch, std::uint64_t seed, Crew& crew)
+                  std::vector<std::int32_t>& scratch, std::uint64_t seed, ThreadTeam& team)
       : table_(table),
         columns_(columns),
         growth_(growth),
@@ -56,7 +56,7 @@ class GradientGrowing {
         rows_(rows),
         scratch_(scratch),
         seed_(seed),
-        crew_(crew) {}
+        team_(team) {}
 
   GradientTree grow(std::int64_t n_in_use, bool all_rows) {
     all_rows_ = all_rows;
@@ -155,7 +155,7 @@ class GradientGrowing {
     }
     found_.resize(tasks_.size());
     const std::int64_t work = static_cast<std::int64_t>(nodes.size()) * 4 * n_outputs_ * table_.n_cells();
-    crew_.each(static_cast<std::int64_t>(tasks_.size()), work, [&](std::int64_t t) {
+    team_.each(static_cast<std::int64_t>(tasks_.size()), work, [&](std::int64_t t) {
       const auto [scan, j] = tasks_[static_cast<std::size_t>(t)];
       found_[static_cast<std::size_t>(t)] =
           scans[scan].best(table_.cell[j], table_.missing_bin(j), j, table_.categorical[j] != 0,
@@ -247,7 +247,7 @@ class GradientGrowing {
       is_left[b] = node.split.category_is_left.empty() ? b <= node.split.bin : node.split.category_is_left[b];
     is_left[missing] = node.split.missing_left;
     return partition_rows(rows_.data() + node.begin, scratch_.data() + node.begin, node.size(), columns_[j], 1, is_left,
-                          crew_);
+                          team_);
   }
 
   const BinnedTable<Code>& table_;
@@ -258,7 +258,7 @@ class GradientGrowing {
   GradientHistograms<Code>& histograms_;
   std::vector<std::int32_t>&rows_, &scratch_;
   const std::uint64_t seed_;
-  Crew& crew_;
+  ThreadTeam& team_;
   const Later later_{growth_.leaf_wise};
   bool all_rows_ = false;
   GradientTree tree_;

@@ -42,10 +42,10 @@ class TableGradientGrower final : public GradientGrower {
  public:
   TableGradientGrower(BinnedTable<Code> table, GradientGrowth growth, int n_outputs, int n_threads)
       : table_(std::move(table)), growth_(std::move(growth)), n_outputs_(n_outputs), n_threads_(n_threads) {
-    Crew crew(n_threads_);
+    ThreadTeam team(n_threads_);
     leaf_of_row_.assign(static_cast<std::size_t>(table_.n_rows), -1);
-    require_codes_in_range(table_, crew);
-    by_column_ = by_column(table_, crew);
+    require_codes_in_range(table_, team);
+    by_column_ = by_column(table_, team);
   }
 
   const std::vector<std::int32_t>& leaf_of_row() const override { return leaf_of_row_; }
@@ -53,17 +53,17 @@ class TableGradientGrower final : public GradientGrower {
   std::int64_t n_features() const override { return table_.n_features; }
 
   GradientTree grow(const GradientRound& round) override {
-    Crew crew(n_threads_);
-    use_rows(round, crew);
-    const WordLayout layout = pack(round, crew);
+    ThreadTeam team(n_threads_);
+    use_rows(round, team);
+    const WordLayout layout = pack(round, team);
     return round.features == nullptr
-               ? grow_on(table_, columns_of(nullptr, table_.n_features), growth_, layout, round, crew)
-               : grow_on_some(layout, round, crew);
+               ? grow_on(table_, columns_of(nullptr, table_.n_features), growth_, layout, round, team)
+               : grow_on_some(layout, round, team);
   }
 
  private:
   // The chosen columns side by side, so that rows are as short as they can be.
-  GradientTree grow_on_some(const WordLayout& layout, const GradientRound& round, Crew& crew) {
+  GradientTree grow_on_some(const WordLayout& layout, const GradientRound& round, ThreadTeam& team) {
     const std::int64_t q = round.n_features, n = table_.n_rows, p = table_.n_features;
     some_codes_.resize(static_cast<std::size_t>(n * q));
     BinnedTable<Code> some{some_codes_.data(), n, q, {0}, {}};
@@ -78,11 +78,11 @@ class TableGradientGrower final : public GradientGrower {
       some.categorical.push_back(table_.categorical[j]);
       if (!growth_.monotone.empty()) growth.monotone.push_back(growth_.monotone[j]);
     }
-    crew.each(n_blocks(n), n * q, [&](std::int64_t b) {
+    team.each(n_blocks(n), n * q, [&](std::int64_t b) {
       for (std::int64_t row = b * kRowBlock; row < std::min(n, (b + 1) * kRowBlock); ++row)
         for (std::int64_t i = 0; i < q; ++i) some_codes_[row * q + i] = table_.codes[row * p + round.features[i]];
     });
-    GradientTree tree = grow_on(some, columns_of(round.features, q), growth, layout, round, crew);
+    GradientTree tree = grow_on(some, columns_of(round.features, q), growth, layout, round, team);
     for (std::int32_t& feature : tree.feature)
       if (feature >= 0) feature = round.features[feature];
     return tree;
@@ -96,24 +96,25 @@ class TableGradientGrower final : public GradientGrower {
   }
 
   GradientTree grow_on(const BinnedTable<Code>& table, const std::vector<const Code*>& columns,
-                       const GradientGrowth& growth, const WordLayout& layout, const GradientRound& round, Crew& crew) {
-    GradientHistograms<Code> histograms(table, n_outputs_, crew, idle_);
+                       const GradientGrowth& growth, const WordLayout& layout, const GradientRound& round,
+                       ThreadTeam& team) {
+    GradientHistograms<Code> histograms(table, n_outputs_, team, idle_);
     histograms.use(layout, words_.data());
     GradientGrowing<Code> growing(table, columns.data(), growth, n_outputs_, histograms, rows_, leaf_of_row_,
-                                  round.seed, crew);
+                                  round.seed, team);
     GradientTree tree = growing.grow(round.n_in_use, round.rows == nullptr);
-    sum_leaves(tree, growing.leaves(), round, crew);
+    sum_leaves(tree, growing.leaves(), round, team);
     weigh(tree, growth.penalty);
-    if (round.rows != nullptr) walk_others(tree, table, columns, crew);
+    if (round.rows != nullptr) walk_others(tree, table, columns, team);
     return tree;
   }
 
   // The rows of this tree, each at most once.
-  void use_rows(const GradientRound& round, Crew& crew) {
+  void use_rows(const GradientRound& round, ThreadTeam& team) {
     const auto n = static_cast<std::size_t>(table_.n_rows);
     rows_.resize(n);
     if (round.rows == nullptr)
-      return crew.each(n_blocks(round.n_in_use), round.n_in_use / 4, [&](std::int64_t b) {
+      return team.each(n_blocks(round.n_in_use), round.n_in_use / 4, [&](std::int64_t b) {
         const std::int64_t begin = b * kRowBlock, end = std::min(round.n_in_use, begin + kRowBlock);
         std::iota(rows_.begin() + begin, rows_.begin() + end, static_cast<std::int32_t>(begin));
       });
@@ -126,14 +127,14 @@ class TableGradientGrower final : public GradientGrower {
   }
 
   // All rows are packed, those of the tree or not: it is one sweep.
-  WordLayout pack(const GradientRound& round, Crew& crew) {
+  WordLayout pack(const GradientRound& round, ThreadTeam& team) {
     const std::int64_t n = table_.n_rows;
     std::vector<GradientRange> ranges(static_cast<std::size_t>(n_blocks(n * n_outputs_)));
     const auto of_block = [&](std::int64_t b, auto&& run) {
       const std::int64_t begin = b * kRowBlock;
       run(begin, std::min(n * n_outputs_, begin + kRowBlock) - begin);
     };
-    crew.each(static_cast<std::int64_t>(ranges.size()), n * n_outputs_, [&](std::int64_t b) {
+    team.each(static_cast<std::int64_t>(ranges.size()), n * n_outputs_, [&](std::int64_t b) {
       of_block(b, [&](std::int64_t begin, std::int64_t m) {
         ranges[static_cast<std::size_t>(b)] = range_of(round.gradient + begin, round.hessian + begin, m);
       });
@@ -147,7 +148,7 @@ class TableGradientGrower final : public GradientGrower {
     const WordLayout layout = word_layout(range, n, static_cast<double>(n * n_outputs_));
     words_.resize(static_cast<std::size_t>((layout.packed ? 1 : 2) * n * n_outputs_));
     if (layout.packed)
-      crew.each(static_cast<std::int64_t>(ranges.size()), n * n_outputs_, [&](std::int64_t b) {
+      team.each(static_cast<std::int64_t>(ranges.size()), n * n_outputs_, [&](std::int64_t b) {
         of_block(b, [&](std::int64_t begin, std::int64_t m) {
           pack_words(round.gradient + begin, round.hessian + begin, m, layout, words_.data() + begin);
         });
@@ -160,7 +161,8 @@ class TableGradientGrower final : public GradientGrower {
   }
 
   // Gradients and hessians of the leaves once more, in full precision; every leaf's rows learn its number.
-  void sum_leaves(GradientTree& tree, const std::vector<GradientLeaf>& leaves, const GradientRound& round, Crew& crew) {
+  void sum_leaves(GradientTree& tree, const std::vector<GradientLeaf>& leaves, const GradientRound& round,
+                  ThreadTeam& team) {
     struct Part {
       std::int64_t begin, end;
       std::int32_t id;
@@ -172,7 +174,7 @@ class TableGradientGrower final : public GradientGrower {
     const std::int64_t n = table_.n_rows, width = 2 * n_outputs_;
     std::vector<double> partial(parts.size() * static_cast<std::size_t>(width));
     if (round.rows != nullptr) std::fill(leaf_of_row_.begin(), leaf_of_row_.end(), -1);
-    crew.each(static_cast<std::int64_t>(parts.size()), 4 * round.n_in_use * n_outputs_, [&](std::int64_t k) {
+    team.each(static_cast<std::int64_t>(parts.size()), 4 * round.n_in_use * n_outputs_, [&](std::int64_t k) {
       const Part& part = parts[static_cast<std::size_t>(k)];
       double* const out = partial.data() + k * width;
       for (std::int64_t d = 0; d < n_outputs_; ++d) {
@@ -214,9 +216,9 @@ class TableGradientGrower final : public GradientGrower {
 
   // Rows that the tree was not grown on find their leaves.
   void walk_others(const GradientTree& tree, const BinnedTable<Code>& table, const std::vector<const Code*>& columns,
-                   Crew& crew) {
+                   ThreadTeam& team) {
     const std::int64_t n = table.n_rows;
-    crew.each(n_blocks(n), 8 * n, [&](std::int64_t b) {
+    team.each(n_blocks(n), 8 * n, [&](std::int64_t b) {
       for (std::int64_t row = b * kRowBlock; row < std::min(n, (b + 1) * kRowBlock); ++row) {
         std::int32_t& at = leaf_of_row_[static_cast<std::size_t>(row)];
         if (at >= 0) continue;

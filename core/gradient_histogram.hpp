@@ -82,8 +82,8 @@ struct IdleHistograms {
 template <class Code>
 class GradientHistograms {
  public:
-  GradientHistograms(const BinnedTable<Code>& table, std::int64_t n_outputs, Crew& crew, IdleHistograms& memory)
-      : table_(table), n_outputs_(n_outputs), crew_(crew), memory_(memory) {}
+  GradientHistograms(const BinnedTable<Code>& table, std::int64_t n_outputs, ThreadTeam& team, IdleHistograms& memory)
+      : table_(table), n_outputs_(n_outputs), team_(team), memory_(memory) {}
 
   // The statistics of a round: layout, and n_outputs planes of words, or 2 n_outputs wide planes.
   void use(const WordLayout& layout, const std::uint64_t* planes) {
@@ -100,10 +100,10 @@ class GradientHistograms {
     GradientHistogram h = take(false);
     const std::int64_t size = static_cast<std::int64_t>(h.sums.size()), work = n * table_.n_features * n_outputs_;
     // a private histogram must be worth zeroing and merging
-    const std::int64_t parts = std::clamp<std::int64_t>(work / (8 * size + 1), 1, crew_.wanted(work));
+    const std::int64_t parts = std::clamp<std::int64_t>(work / (8 * size + 1), 1, team_.wanted(work));
     if (memory_.scratch.size() < static_cast<std::size_t>(parts))
       memory_.scratch.resize(static_cast<std::size_t>(parts));
-    crew_.each(parts, work, [&](std::int64_t part) {
+    team_.each(parts, work, [&](std::int64_t part) {
       std::vector<std::uint64_t>& wide = part == 0 ? h.sums : memory_.scratch[static_cast<std::size_t>(part)].wide;
       if (part > 0) wide.assign(static_cast<std::size_t>(size), 0);
       add_wide(rows, n * part / parts, n * (part + 1) / parts, wide.data(),
@@ -195,7 +195,7 @@ class GradientHistograms {
 
   const BinnedTable<Code>& table_;
   const std::int64_t n_outputs_;
-  Crew& crew_;
+  ThreadTeam& team_;
   IdleHistograms& memory_;
   WordLayout layout_;
   const std::uint64_t* planes_ = nullptr;

@@ -62,14 +62,14 @@ class Growth {
   // `fill(rows, n, histogram)` adds the statistics of some rows to a histogram.
   template <class Fill>
   Growth(const BinnedTable<Code>& table, const GrowthLimits& limits, int planes, Units units, Fill fill,
-         std::uint64_t seed, GrowthBuffers& buffers, Crew& crew)
+         std::uint64_t seed, GrowthBuffers& buffers, ThreadTeam& team)
       : table_(table),
         limits_(limits),
         units_(units),
         fill_(std::move(fill)),
         seed_(seed),
         buffers_(buffers),
-        crew_(crew),
+        team_(team),
         planes_(planes) {}
 
   // Grows the tree over buffers.rows, whose sums are `root`.
@@ -183,7 +183,7 @@ class Growth {
     std::vector<std::int32_t> features = features_of(node);
     std::vector<Split> found(features.size());
     const std::int64_t n_cells = table_.n_cells();
-    crew_.each(static_cast<std::int64_t>(features.size()), 8 * planes_ * n_cells, [&](std::int64_t i) {
+    team_.each(static_cast<std::int64_t>(features.size()), 8 * planes_ * n_cells, [&](std::int64_t i) {
       const std::int32_t j = features[i];
       const auto scan = [&](auto&& feature) {
         return feature.best(node.sums.data(), node.histogram->data() + table_.cell[j], n_cells, table_.missing_bin(j),
@@ -260,7 +260,7 @@ class Growth {
       is_left[b] = node.split.category_is_left.empty() ? b <= node.split.bin : node.split.category_is_left[b];
     is_left[missing] = node.split.missing_left;
     return partition_rows(buffers_.rows.data() + node.begin, buffers_.scratch_rows.data() + node.begin, n,
-                          table_.codes + j, p, is_left, crew_);
+                          table_.codes + j, p, is_left, team_);
   }
 
  public:
@@ -277,7 +277,7 @@ class Growth {
   const std::function<void(const std::int32_t*, std::int64_t, std::uint64_t*)> fill_;
   const std::uint64_t seed_;
   GrowthBuffers& buffers_;
-  Crew& crew_;
+  ThreadTeam& team_;
   const int planes_;
   bool all_rows_ = false;
   SplitLimits split_limits_;

@@ -41,8 +41,8 @@ class TableGrower final : public Grower {
  public:
   TableGrower(BinnedTable<Code> table, CriterionName criterion, int n_classes, GrowthLimits limits, int n_threads)
       : table_(std::move(table)), criterion_(criterion), n_classes_(n_classes), limits_(limits), n_threads_(n_threads) {
-    Crew crew(n_threads_);
-    require_codes_in_range(table_, crew);
+    ThreadTeam team(n_threads_);
+    require_codes_in_range(table_, team);
   }
 
   std::int64_t n_rows() const override { return table_.n_rows; }
@@ -56,34 +56,34 @@ class TableGrower final : public Grower {
       throw std::invalid_argument("weights per class go with criterion 'confidence' only");
     if (!paired && criterion_ == CriterionName::confidence && n_classes_ != 2)
       throw std::invalid_argument("criterion 'confidence' with more than two classes needs weights per class");
-    Crew crew(n_threads_);
-    use_rows(rows, n_in_use, crew);
-    crew.each(n_blocks(n_in_use), n_in_use, [&](std::int64_t b) {
+    ThreadTeam team(n_threads_);
+    use_rows(rows, n_in_use, team);
+    team.each(n_blocks(n_in_use), n_in_use, [&](std::int64_t b) {
       bool fine = true;
       for (std::int64_t i = b * kRowBlock; i < std::min(n_in_use, (b + 1) * kRowBlock); ++i)
         fine &= labels[rows ? rows[i] : i] < n_classes_;
       if (!fine) throw std::invalid_argument("a label is not below the number of classes");
     });
-    const Units units{quantise(weights, n_outputs, rows, n_in_use, crew)};
+    const Units units{quantise(weights, n_outputs, rows, n_in_use, team)};
     const int planes = paired ? 2 * n_classes_ : n_classes_;
     const auto fill = [&](const std::int32_t* some, std::int64_t n, std::uint64_t* histogram) {
       if (!paired)
         return build_histogram(table_, some, n, ClassPlanes{buffers_.packed.data(), labels}, histogram, planes,
-                               buffers_.private_histograms, crew);
+                               buffers_.private_histograms, team);
       for (std::uint16_t l = 0; l < n_classes_; ++l)
         build_histogram(table_, some, n, OneVersusRest{buffers_.packed.data() + l * table_.n_rows, labels, l},
-                        histogram, planes, buffers_.private_histograms, crew);
+                        histogram, planes, buffers_.private_histograms, team);
     };
     const bool all = rows == nullptr;
     switch (criterion_) {
       case CriterionName::gini:
-        return grow<Gini>(planes, units, fill, n_in_use, all, seed, crew);
+        return grow<Gini>(planes, units, fill, n_in_use, all, seed, team);
       case CriterionName::entropy:
-        return grow<Entropy>(planes, units, fill, n_in_use, all, seed, crew);
+        return grow<Entropy>(planes, units, fill, n_in_use, all, seed, team);
       case CriterionName::abstaining:
-        return grow<Abstaining>(planes, units, fill, n_in_use, all, seed, crew);
+        return grow<Abstaining>(planes, units, fill, n_in_use, all, seed, team);
       default:
-        return grow<Confidence>(planes, units, fill, n_in_use, all, seed, crew);
+        return grow<Confidence>(planes, units, fill, n_in_use, all, seed, team);
     }
   }
 
@@ -91,26 +91,26 @@ class TableGrower final : public Grower {
                         std::uint64_t seed) override {
     if (criterion_ != CriterionName::squared_error)
       throw std::invalid_argument("only criterion 'squared_error' grows on targets");
-    Crew crew(n_threads_);
-    use_rows(rows, n_in_use, crew);
-    Units units{quantise(weights, 1, rows, n_in_use, crew)};
+    ThreadTeam team(n_threads_);
+    use_rows(rows, n_in_use, team);
+    Units units{quantise(weights, 1, rows, n_in_use, team)};
     centre_targets(targets, weights, rows, n_in_use, units);
     const auto fill = [&](const std::int32_t* some, std::int64_t n, std::uint64_t* histogram) {
       build_histogram(table_, some, n, Moments{buffers_.packed.data(), buffers_.moments.data()}, histogram, 2,
-                      buffers_.private_histograms, crew);
+                      buffers_.private_histograms, team);
     };
-    return grow<SquaredError>(2, units, fill, n_in_use, rows == nullptr, seed, crew);
+    return grow<SquaredError>(2, units, fill, n_in_use, rows == nullptr, seed, team);
   }
 
  private:
   template <class Criterion, class Fill>
   FlatTree grow(int planes, Units units, Fill fill, std::int64_t n_in_use, bool all_rows, std::uint64_t seed,
-                Crew& crew) {
-    Growth<Code, Criterion> growth(table_, limits_, planes, units, fill, seed, buffers_, crew);
+                ThreadTeam& team) {
+    Growth<Code, Criterion> growth(table_, limits_, planes, units, fill, seed, buffers_, team);
     FlatTree tree = growth.grow(n_in_use, all_rows);
     tree.leaf_of_row.assign(static_cast<std::size_t>(table_.n_rows), -1);
     const auto& leaves = growth.leaves();
-    crew.each(static_cast<std::int64_t>(leaves.size()), 2 * n_in_use, [&](std::int64_t l) {
+    team.each(static_cast<std::int64_t>(leaves.size()), 2 * n_in_use, [&](std::int64_t l) {
       for (std::int64_t i = leaves[l].begin; i < leaves[l].end; ++i)
         tree.leaf_of_row[static_cast<std::size_t>(buffers_.rows[i])] = leaves[l].id;
     });
@@ -149,12 +149,12 @@ class TableGrower final : public Grower {
   }
 
   // The rows of this tree, each at most once.
-  void use_rows(const std::int32_t* rows, std::int64_t n_in_use, Crew& crew) {
+  void use_rows(const std::int32_t* rows, std::int64_t n_in_use, ThreadTeam& team) {
     const auto n = static_cast<std::size_t>(table_.n_rows);
     buffers_.rows.resize(n);
     buffers_.scratch_rows.resize(n);
     if (rows == nullptr)
-      return crew.each(n_blocks(n_in_use), n_in_use, [&](std::int64_t b) {
+      return team.each(n_blocks(n_in_use), n_in_use, [&](std::int64_t b) {
         const std::int64_t begin = b * kRowBlock, end = std::min(n_in_use, begin + kRowBlock);
         std::iota(buffers_.rows.begin() + begin, buffers_.rows.begin() + end, static_cast<std::int32_t>(begin));
       });
@@ -170,8 +170,8 @@ class TableGrower final : public Grower {
 
   // Weights as packed integers, one column per output; the count rides with the first output alone.
   FixedPoint quantise(const double* weights, std::int64_t n_outputs, const std::int32_t* rows, std::int64_t n_in_use,
-                      Crew& crew) {
-    const double total = block_sum(crew, n_in_use, [&](std::int64_t i) {
+                      ThreadTeam& team) {
+    const double total = block_sum(team, n_in_use, [&](std::int64_t i) {
       const double* const w = weights + (rows ? rows[i] : i) * n_outputs;
       double sum = 0.0;
       bool fine = true;
@@ -187,7 +187,7 @@ class TableGrower final : public Grower {
     if (total < 1e-150 || total > 1e150)  // criteria multiply weights
       throw std::invalid_argument("the weights sum to less than 1e-150 or more than 1e150; rescale them");
     buffers_.packed.resize(static_cast<std::size_t>(table_.n_rows * n_outputs));
-    crew.each(n_blocks(n_in_use), 2 * n_in_use * n_outputs, [&](std::int64_t b) {
+    team.each(n_blocks(n_in_use), 2 * n_in_use * n_outputs, [&](std::int64_t b) {
       const std::int64_t end = std::min(n_in_use, (b + 1) * kRowBlock);
       for (std::int64_t i = b * kRowBlock; i < end; ++i) {
         const std::int64_t row = rows ? rows[i] : i;

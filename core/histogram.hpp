@@ -31,10 +31,10 @@ struct BinnedTable {
 };
 
 template <class Code>
-void require_codes_in_range(const BinnedTable<Code>& table, Crew& crew) {
+void require_codes_in_range(const BinnedTable<Code>& table, ThreadTeam& team) {
   const std::int64_t p = table.n_features, n = table.n_rows;
   std::vector<std::vector<Code>> largest(static_cast<std::size_t>(n_blocks(n)));
-  crew.each(n_blocks(n), n * p / 4, [&](std::int64_t b) {
+  team.each(n_blocks(n), n * p / 4, [&](std::int64_t b) {
     std::vector<Code> most(static_cast<std::size_t>(p), 0);
     Code* __restrict const of_block = most.data();  // of their own, or a byte might be any other
     for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i) {
@@ -154,14 +154,15 @@ void add_rows(const BinnedTable<Code>& table, const std::int32_t* rows, std::int
 // how many there are changes nothing.
 template <class Code, class Planes>
 void build_histogram(const BinnedTable<Code>& table, const std::int32_t* rows, std::int64_t n, const Planes& planes,
-                     std::uint64_t* histogram, std::int64_t n_planes, std::vector<std::uint64_t>& scratch, Crew& crew) {
+                     std::uint64_t* histogram, std::int64_t n_planes, std::vector<std::uint64_t>& scratch,
+                     ThreadTeam& team) {
   const std::int64_t size = n_planes * table.n_cells();
   const std::int64_t work = n * table.n_features;
   // a private histogram must be worth zeroing and merging
-  const std::int64_t parts = std::clamp<std::int64_t>(work / (4 * size + 1), 1, crew.wanted(work));
+  const std::int64_t parts = std::clamp<std::int64_t>(work / (4 * size + 1), 1, team.wanted(work));
   if (parts == 1) return add_rows(table, rows, 0, n, planes, histogram);
   scratch.assign(static_cast<std::size_t>((parts - 1) * size), 0);
-  crew.each(parts, work, [&](std::int64_t part) {
+  team.each(parts, work, [&](std::int64_t part) {
     std::uint64_t* const mine = part == 0 ? histogram : scratch.data() + (part - 1) * size;
     add_rows(table, rows, n * part / parts, n * (part + 1) / parts, planes, mine);
   });

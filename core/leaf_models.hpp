@@ -126,15 +126,15 @@ class LeafModelTrees {
   // taker() gives, for a block of rows, what is called with (first row, rows, tree, scores: rows x outputs) for every
   // tree in order; X is what trees split on, D what leaf models see.
   template <class Taker>
-  void walk(const double* X, const double* D, std::int64_t n, Crew& crew, const Taker& taker) const {
+  void walk(const double* X, const double* D, std::int64_t n, ThreadTeam& team, const Taker& taker) const {
     const std::int64_t n_trees = trees_.n_trees();
-    crew.each(n_blocks(n, kBlock), n * n_trees * (8 + n_outputs_ * stride_ / 4), [&](std::int64_t b) {
+    team.each(n_blocks(n, kBlock), n * n_trees * (8 + n_outputs_ * stride_ / 4), [&](std::int64_t b) {
       const std::int64_t begin = b * kBlock, size = std::min(n - begin, kBlock);
       std::vector<double> padded(static_cast<std::size_t>(size * stride_), 0.0);
       for (std::int64_t i = 0; i < size; ++i)
         std::copy_n(D + (begin + i) * n_features_, n_features_, padded.begin() + i * stride_);
       std::vector<std::int32_t> reached(static_cast<std::size_t>(n_trees * size));
-      Crew alone(1);
+      ThreadTeam alone(1);
       trees_.walk(X + begin * trees_.n_features(), size, alone, [&](std::int64_t t) {
         return [mine = reached.data() + t * size, model = model_.data() + trees_.offset(t)](
                    std::int64_t i, std::int32_t at) { mine[i] = model[at]; };
@@ -164,8 +164,8 @@ inline std::int16_t elected(const double* scores, std::int64_t n_outputs) {
 
 // tally[i] += weight * probabilities of row i, for every tree: soft votes.
 inline void tally_probabilities(const LeafModelTrees& trees, const double* X, const double* D, std::int64_t n,
-                                const double* weights, LossName loss, double* tally, Crew& crew) {
-  trees.walk(X, D, n, crew, [&] {
+                                const double* weights, LossName loss, double* tally, ThreadTeam& team) {
+  trees.walk(X, D, n, team, [&] {
     return [&, probabilities = ClassProbabilities(loss, trees.n_outputs(), LeafModelTrees::kBlock)](
                std::int64_t begin, std::int64_t size, std::int64_t t, const double* scores) mutable {
       const std::int64_t n_classes = probabilities.n_classes();
@@ -180,8 +180,8 @@ inline void tally_probabilities(const LeafModelTrees& trees, const double* X, co
 // committee then casts one vote for its own winner, otherwise it adds the shares of its tally.
 inline void tally_committees(const std::int16_t* votes, std::int64_t n, std::int64_t n_trees, const double* weights,
                              const std::int64_t* start, std::int64_t n_committees, std::int64_t n_classes, bool hard,
-                             double* tally, Crew& crew) {
-  crew.each(n_blocks(n), n * n_trees, [&](std::int64_t b) {
+                             double* tally, ThreadTeam& team) {
+  team.each(n_blocks(n), n * n_trees, [&](std::int64_t b) {
     std::vector<double> inner(static_cast<std::size_t>(n_classes));
     for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i) {
       const std::int16_t* const vote = votes + i * n_trees;

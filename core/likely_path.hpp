@@ -40,8 +40,8 @@ class LikelySteps {
 
   // stumps: those of sets, null for a matrix.
   void walk(const SoftStumps* stumps, const double* X, std::int64_t width, std::int64_t n, double* scores,
-            std::int32_t* steps, Crew& crew) const {
-    crew.each(n_blocks(n, kGraphBlock), 8 * n * n_graphs() * static_cast<std::int64_t>(std::bit_width(steps_.size())),
+            std::int32_t* steps, ThreadTeam& team) const {
+    team.each(n_blocks(n, kGraphBlock), 8 * n * n_graphs() * static_cast<std::int64_t>(std::bit_width(steps_.size())),
               [&](std::int64_t b) {
                 const std::int64_t begin = b * kGraphBlock, end = std::min(n, begin + kGraphBlock);
                 if (has_sets_)

@@ -314,7 +314,7 @@ struct LeafModels {
 inline LeafModels linear_boost(const double* D, std::int64_t n_features, const std::int32_t* rows,
                                const std::int64_t* start, std::int64_t n_leaves, const std::uint16_t* labels,
                                const double* weights, std::int64_t n_outputs, const BoostSettings& settings,
-                               bool record, Crew& crew) {
+                               bool record, ThreadTeam& team) {
   LeafModels out;
   const std::int64_t problems = n_leaves * n_outputs, n_rows = start[n_leaves];
   out.intercept.resize(problems);
@@ -324,7 +324,7 @@ inline LeafModels linear_boost(const double* D, std::int64_t n_features, const s
     out.path.resize(problems * settings.n_steps);
     out.risk.resize(problems * (settings.n_steps + 1));
   }
-  crew.each(n_leaves, n_rows * n_outputs * settings.n_steps * (n_features + 8), [&](std::int64_t l) {
+  team.each(n_leaves, n_rows * n_outputs * settings.n_steps * (n_features + 8), [&](std::int64_t l) {
     const std::int32_t* const mine = rows + start[l];
     const Leaf leaf(D, n_features, mine, start[l + 1] - start[l]);
     LeafBoost boost(leaf);

@@ -15,7 +15,7 @@ inline constexpr std::int64_t kFetch = 32;  // rows fetched ahead of use
 // Moves the rows whose `codes[row * stride]` has is_left set to the front; returns how many they are.
 template <class Code>
 std::int64_t partition_rows(std::int32_t* rows, std::int32_t* scratch, std::int64_t n, const Code* codes,
-                            std::int64_t stride, const std::vector<std::uint8_t>& is_left, Crew& crew) {
+                            std::int64_t stride, const std::vector<std::uint8_t>& is_left, ThreadTeam& team) {
   // Left rows to `to_left`, the others to `to_right`; both are written each time, so that nothing branches.
   const auto share = [&](std::int64_t begin, std::int64_t end, std::int32_t* to_left, std::int32_t* to_right) {
     const std::uint8_t* const left = is_left.data();  // of its own, or every store might seem to change it
@@ -31,13 +31,13 @@ std::int64_t partition_rows(std::int32_t* rows, std::int32_t* scratch, std::int6
     }
     return to_left - first;
   };
-  if (crew.wanted(2 * n) == 1) {
+  if (team.wanted(2 * n) == 1) {
     const std::int64_t n_left = share(0, n, rows, scratch);  // in place: what is overwritten has been read
     std::copy_n(scratch, n - n_left, rows + n_left);
     return n_left;
   }
   std::vector<std::int64_t> lefts(static_cast<std::size_t>(n_blocks(n)) + 1, 0);
-  crew.each(n_blocks(n), 2 * n, [&](std::int64_t b) {
+  team.each(n_blocks(n), 2 * n, [&](std::int64_t b) {
     const std::int64_t begin = b * kRowBlock, end = std::min(n, begin + kRowBlock);
     lefts[static_cast<std::size_t>(b) + 1] = share(begin, end, rows + begin, scratch + begin);
   });
@@ -48,7 +48,7 @@ std::int64_t partition_rows(std::int32_t* rows, std::int32_t* scratch, std::int6
     const std::int64_t before = lefts[static_cast<std::size_t>(b)];
     std::copy_n(rows + b * kRowBlock, lefts[static_cast<std::size_t>(b) + 1] - before, rows + before);
   }
-  crew.each(n_blocks(n), n, [&](std::int64_t b) {
+  team.each(n_blocks(n), n, [&](std::int64_t b) {
     const std::int64_t begin = b * kRowBlock, end = std::min(n, begin + kRowBlock);
     const std::int64_t before = lefts[static_cast<std::size_t>(b)];
     const std::int64_t here = end - begin - (lefts[static_cast<std::size_t>(b) + 1] - before);

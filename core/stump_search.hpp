@@ -148,12 +148,12 @@ class StumpSearch {
  public:
   // softness has one number per column; labels are 0 or 1.
   StumpSearch(BinnedTable<Code> table, std::vector<std::uint8_t> labels, const double* positions, const double* edges,
-              const std::int64_t* edge_offset, const double* softness, Crew& crew)
+              const std::int64_t* edge_offset, const double* softness, ThreadTeam& team)
       : table_(std::move(table)),
         labels_(std::move(labels)),
         edges_(static_cast<std::size_t>(table_.n_features)),
         tables_(edges_.size()) {
-    crew.each(table_.n_features, 20 * table_.n_cells() * kMostSoftEdges, [&](std::int64_t j) {
+    team.each(table_.n_features, 20 * table_.n_cells() * kMostSoftEdges, [&](std::int64_t j) {
       const std::int64_t n_bins = table_.missing_bin(j);
       if (table_.categorical[j] || softness[j] == 0.0 || n_bins < 2) return;
       const StumpColumn column{positions + table_.cell[j] - j, edges + edge_offset[j], softness[j]};
@@ -167,20 +167,20 @@ class StumpSearch {
 
   // total: the sum of the weights.
   template <class Weight>
-  StumpChoice best(const Weight* weights, double total, Crew& crew) const {
+  StumpChoice best(const Weight* weights, double total, ThreadTeam& team) const {
     const std::int64_t n = table_.n_rows, n_cells = table_.n_cells();
     int exponent = 0;
     std::frexp(total, &exponent);  // total < 2^exponent
     const double unit = std::ldexp(1.0, std::min(62 - exponent, 1000)), inverse = 1.0 / unit;
     std::vector<std::uint64_t> histogram(static_cast<std::size_t>(2 * n_cells), 0), scratch;
     build_histogram(table_, nullptr, n, LabelPlanes<Weight>{weights, labels_.data(), unit}, histogram.data(), 2,
-                    scratch, crew);
+                    scratch, team);
     // every column holds all rows
     const SideSums every = sums_of(histogram.data(), 0, table_.cell[1]);
     StumpChoice choice;
     choice.z = 2.0 * root_of(every) * inverse;
     std::vector<ColumnBest> found(static_cast<std::size_t>(table_.n_features));
-    crew.each(table_.n_features, 10 * n_soft_cells() + 10 * n_cells, [&](std::int64_t j) {
+    team.each(table_.n_features, 10 * n_soft_cells() + 10 * n_cells, [&](std::int64_t j) {
       // a category among the others, or else tried on both sides
       const SideSums missing = table_.categorical[j] ? SideSums{} : sums_of_missing(histogram.data(), j);
       found[j] = best_of(candidates(histogram.data(), j), missing);

@@ -18,13 +18,13 @@ namespace committee {
 inline constexpr std::int64_t kWorthAThread = 600'000;
 inline constexpr std::int64_t kWorthAWake = 100'000;
 
-class Crew {
+class ThreadTeam {
  public:
-  explicit Crew(int n_threads) : n_threads_(std::max(1, n_threads)) {}
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
+  explicit ThreadTeam(int n_threads) : n_threads_(std::max(1, n_threads)) {}
+  ThreadTeam(const ThreadTeam&) = delete;
+  ThreadTeam& operator=(const ThreadTeam&) = delete;
 
-  ~Crew() {
+  ~ThreadTeam() {
     if (others_.empty()) return;
     stopping_.store(true, std::memory_order_relaxed);
     round_.fetch_add(1, std::memory_order_release);
@@ -97,9 +97,9 @@ inline std::int64_t n_blocks(std::int64_t n, std::int64_t block = kRowBlock) { r
 
 // sum of value(i) over [0, n): within blocks, then over blocks in order.
 template <class Value>
-double block_sum(Crew& crew, std::int64_t n, Value&& value) {
+double block_sum(ThreadTeam& team, std::int64_t n, Value&& value) {
   std::vector<double> partial(static_cast<std::size_t>(n_blocks(n)));
-  crew.each(n_blocks(n), 2 * n, [&](std::int64_t b) {
+  team.each(n_blocks(n), 2 * n, [&](std::int64_t b) {
     const std::int64_t end = std::min(n, (b + 1) * kRowBlock);
     double sum = 0.0;
     for (std::int64_t i = b * kRowBlock; i < end; ++i) sum += value(i);

@@ -52,10 +52,10 @@ class Trees {
   // visitor(tree) gives what is called with (row, leaf) for every row that the tree sees; a row's trees come
   // in order.
   template <class Visitor>
-  void walk(const double* X, std::int64_t n, Crew& crew, const Visitor& visitor) const {
+  void walk(const double* X, std::int64_t n, ThreadTeam& team, const Visitor& visitor) const {
     constexpr std::int64_t kBlock = kBitRows;  // rows that stay in cache while every tree is walked
     const bool by_bits = bits_.worthwhile(n_features_);
-    crew.each(n_blocks(n, kBlock), 8 * n * n_trees_, [&](std::int64_t b) {
+    team.each(n_blocks(n, kBlock), 8 * n * n_trees_, [&](std::int64_t b) {
       const std::int64_t begin = b * kBlock, end = std::min(n, begin + kBlock);
       const double* const x = X + begin * n_features_;
       const bool in_columns = by_bits && end - begin == kBitRows;

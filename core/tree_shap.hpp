@@ -156,7 +156,7 @@ class TreeShap {
       : trees_(trees), cover_(cover), scores_(scores) {}
 
   // out (n, features + 1, n_outputs), zeros before; the last place becomes the expected score.
-  void contributions(const double* X, std::int64_t n, double* out, Crew& crew) const {
+  void contributions(const double* X, std::int64_t n, double* out, ThreadTeam& team) const {
     constexpr std::size_t kTerms = std::size_t{1} << 20;  // held at once
     const std::int64_t O = scores_.n_outputs, places = (trees_.n_features() + 1) * O;
     std::vector<Quadrature> rules;
@@ -175,7 +175,7 @@ class TreeShap {
                 scores_.weight(t) * tree.reach[c] * scores_.value[(tree.begin + c) * scores_.D + d];
       terms += tree.terms.size();
       if (terms < kTerms && t + 1 < trees_.n_trees()) continue;
-      add(batch, t + 1 - static_cast<std::int64_t>(batch.size()), X, n, out, crew);
+      add(batch, t + 1 - static_cast<std::int64_t>(batch.size()), X, n, out, team);
       batch.clear();
       terms = 0;
     }
@@ -185,7 +185,7 @@ class TreeShap {
  private:
   // The contributions of some trees, of which the first is number `first`.
   void add(const std::vector<ShapTree>& batch, std::int64_t first, const double* X, std::int64_t n, double* out,
-           Crew& crew) const {
+           ThreadTeam& team) const {
     constexpr std::int64_t kBlock = 64;
     const std::int64_t places = trees_.n_features() * scores_.n_outputs;
     std::int64_t largest = 0, terms = 0;
@@ -193,7 +193,7 @@ class TreeShap {
       largest = std::max(largest, tree.size);
       terms += tree.size * tree.n_points * scores_.D;
     }
-    crew.each(n_blocks(n, kBlock), n * terms, [&](std::int64_t b) {
+    team.each(n_blocks(n, kBlock), n * terms, [&](std::int64_t b) {
       const std::int64_t begin = b * kBlock, end = std::min(n, begin + kBlock);
       std::vector<EightRows> passes(largest), product(largest), sum(largest);
       std::vector<EightRows> phi(places * n_blocks(end - begin, kLanes), EightRows{});

@@ -153,8 +153,8 @@ COMMITTEE_CLONES inline void expect_block(const VoteGraph& graph, const StumpSou
 inline constexpr std::int64_t kGraphBlock = 256;  // rows that a thread takes at a time
 
 template <class Source>
-void expect(const VoteGraph& graph, const Source& source, std::int64_t n, const Expectations& out, Crew& crew) {
-  crew.each(n_blocks(n, kGraphBlock), 8 * n * graph.size(), [&](std::int64_t b) {
+void expect(const VoteGraph& graph, const Source& source, std::int64_t n, const Expectations& out, ThreadTeam& team) {
+  team.each(n_blocks(n, kGraphBlock), 8 * n * graph.size(), [&](std::int64_t b) {
     std::vector<double> reach(static_cast<std::size_t>((graph.size() + 1) * kLanes));
     expect_block(graph, source, b * kGraphBlock, std::min(n, (b + 1) * kGraphBlock), reach.data(), out);
   });
@@ -222,8 +222,8 @@ COMMITTEE_CLONES inline void draw_block(const VoteGraph& graph, const StumpSourc
 }
 
 template <class Source>
-void draw_paths(const VoteGraph& graph, const Source& source, std::int64_t n, const Draws& draws, Crew& crew) {
-  crew.each(n_blocks(n, kGraphBlock), 20 * n * draws.n_paths * graph.n_graphs(), [&](std::int64_t b) {
+void draw_paths(const VoteGraph& graph, const Source& source, std::int64_t n, const Draws& draws, ThreadTeam& team) {
+  team.each(n_blocks(n, kGraphBlock), 20 * n * draws.n_paths * graph.n_graphs(), [&](std::int64_t b) {
     draw_block(graph, source, b * kGraphBlock, std::min(n, (b + 1) * kGraphBlock), draws);
   });
 }

@@ -18,10 +18,10 @@ nb::tuple py_bin_edges(In2<double> X, std::optional<In1<double>> weights, In1<st
   std::vector<std::int64_t> offset{0};
   {
     nb::gil_scoped_release release;
-    Crew crew(n_threads);
+    ThreadTeam team(n_threads);
     const auto learn = weights ? bin_edges<Weighed> : bin_edges<std::uint64_t>;
     for (const auto& column : learn(X.data(), X.shape(0), X.shape(1), data_or_null(weights), n_categories.data(),
-                                    max_bins, max_sample, crew)) {
+                                    max_bins, max_sample, team)) {
       edges.insert(edges.end(), column.begin(), column.end());
       offset.push_back(static_cast<std::int64_t>(edges.size()));
     }
@@ -48,8 +48,8 @@ nb::object py_bin_codes(In2<double> X, In1<double> edges, In1<std::int64_t> offs
     std::vector<Code> codes(n * p);
     {
       nb::gil_scoped_release release;
-      Crew crew(n_threads);
-      bin_codes(X.data(), n, p, edges.data(), offset.data(), n_categories.data(), codes.data(), crew);
+      ThreadTeam team(n_threads);
+      bin_codes(X.data(), n, p, edges.data(), offset.data(), n_categories.data(), codes.data(), team);
     }
     return array_of(std::move(codes), {n, p});
   };

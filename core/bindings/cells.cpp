@@ -19,8 +19,8 @@ class PyCells {
     else
       table_ = table_of<std::uint8_t>(codes, n_bins, nullptr);
     visit([&](const auto& table) {
-      Crew crew(n_threads_);
-      require_codes_in_range(table, crew);
+      ThreadTeam team(n_threads_);
+      require_codes_in_range(table, team);
     });
   }
 
@@ -32,8 +32,8 @@ class PyCells {
       require_finite(values.data(), values.size());
       out.resize(static_cast<std::size_t>(table.n_cells()));
       std::vector<std::uint64_t> scratch;
-      Crew crew(n_threads_);
-      cell_sums(table, values.data(), out.data(), scratch, crew);
+      ThreadTeam team(n_threads_);
+      cell_sums(table, values.data(), out.data(), scratch, team);
     });
     return array_of(std::move(out));
   }
@@ -47,8 +47,8 @@ class PyCells {
       require_finite(weights.data(), weights.size());
       n_cells = static_cast<std::size_t>(table.n_cells());
       out.resize(n_cells * n_cells);
-      Crew crew(n_threads_);
-      cell_pairs(table, weights.data(), out.data(), crew);
+      ThreadTeam team(n_threads_);
+      cell_pairs(table, weights.data(), out.data(), team);
     });
     return array_of(std::move(out), {n_cells, n_cells});
   }
@@ -60,8 +60,8 @@ class PyCells {
       require(static_cast<std::int64_t>(by_cell.shape(0)) == table.n_cells(), "by_cell needs one row per cell");
       nb::gil_scoped_release release;
       out.resize(static_cast<std::size_t>(table.n_rows) * k);
-      Crew crew(n_threads_);
-      cell_scores(table, by_cell.data(), static_cast<std::int64_t>(k), out.data(), crew);
+      ThreadTeam team(n_threads_);
+      cell_scores(table, by_cell.data(), static_cast<std::int64_t>(k), out.data(), team);
     });
     return array_of(std::move(out), {codes_.shape(0), k});
   }
@@ -74,8 +74,8 @@ class PyCells {
       require(static_cast<std::int64_t>(by_bin.size()) == table.missing_bin(feature) + 1,
               "by_bin needs one number per bin of the column, and one for missing values");
       nb::gil_scoped_release release;
-      Crew crew(n_threads_);
-      committee::shift(table, feature, by_bin.data(), values.data(), crew);
+      ThreadTeam team(n_threads_);
+      committee::shift(table, feature, by_bin.data(), values.data(), team);
     });
   }
 
@@ -112,10 +112,10 @@ nb::object py_stump_gram(In2<double> pairs, In1<std::int64_t> first, In1<std::in
   std::vector<double> gram(n * n);
   {
     nb::gil_scoped_release release;
-    Crew crew(n_threads);
+    ThreadTeam team(n_threads);
     const StumpCells stumps{first.data(), missing.data(), low.data(),
                             high.data(),  vote.data(),    static_cast<std::int64_t>(n)};
-    stump_gram(pairs.data(), n_cells, stumps, data_or_null(mean), gram.data(), crew);
+    stump_gram(pairs.data(), n_cells, stumps, data_or_null(mean), gram.data(), team);
   }
   return array_of(std::move(gram), {n, n});
 }

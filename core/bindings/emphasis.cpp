@@ -12,10 +12,10 @@ double py_scale_rows(nb::ndarray<double, nb::c_contig, nb::device::cpu> weights,
   require(leaf_of_row.size() == n && labels.size() == n, "leaf_of_row and labels need one number per row");
   require(weights.ndim() == 1 || factor.shape(1) == 2 * n_outputs, "factor needs two columns per class");
   nb::gil_scoped_release release;
-  Crew crew(n_threads);
+  ThreadTeam team(n_threads);
   const std::size_t n_labels = weights.ndim() == 2 ? n_outputs : factor.shape(1);
   const std::int32_t n_leaves = static_cast<std::int32_t>(factor.shape(0));
-  crew.each(n_blocks(static_cast<std::int64_t>(n)), static_cast<std::int64_t>(n), [&](std::int64_t b) {
+  team.each(n_blocks(static_cast<std::int64_t>(n)), static_cast<std::int64_t>(n), [&](std::int64_t b) {
     bool leaves = true, known = true;
     for (std::size_t i = static_cast<std::size_t>(b * kRowBlock); i < std::min<std::size_t>(n, (b + 1) * kRowBlock);
          ++i) {
@@ -26,7 +26,7 @@ double py_scale_rows(nb::ndarray<double, nb::c_contig, nb::device::cpu> weights,
     require(known, "a label has no factor");
   });
   return scale_rows(weights.data(), n_outputs, leaf_of_row.data(), labels.data(), n, factor.data(), factor.shape(1),
-                    crew);
+                    team);
 }
 
 }  // namespace

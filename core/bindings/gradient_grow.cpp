@@ -123,8 +123,8 @@ void py_add_leaf_values(nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::devic
   require(leaf_of_row.size() == scores.size(), "leaf_of_row needs one leaf per score");
   const auto n_values = static_cast<std::uint32_t>(value.size());
   nb::gil_scoped_release release;
-  Crew crew(n_threads);
-  crew.each(n_blocks(n), n, [&](std::int64_t b) {
+  ThreadTeam team(n_threads);
+  team.each(n_blocks(n), n, [&](std::int64_t b) {
     double* const score = scores.data();
     const std::int32_t* const leaf = leaf_of_row.data();
     const double* const of_leaf = value.data();

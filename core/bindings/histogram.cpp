@@ -60,9 +60,9 @@ nb::tuple py_class_histogram(Codes codes, In1<std::int32_t> n_bins, In1<std::uin
     const Packed<Code> in(codes, n_bins, labels, n_classes, weights, rows);
     const std::size_t size = static_cast<std::size_t>(in.table.n_cells() * n_classes);
     std::vector<std::uint64_t> histogram(size, 0), scratch;
-    Crew crew(n_threads);
+    ThreadTeam team(n_threads);
     build_histogram(in.table, in.rows, in.n_in_use, ClassPlanes{in.packed.data(), labels.data()}, histogram.data(),
-                    n_classes, scratch, crew);
+                    n_classes, scratch, team);
     weight.resize(size);
     count.resize(size);
     for (std::size_t c = 0; c < size; ++c) {
@@ -85,12 +85,12 @@ nb::object py_histogram_seconds(Codes codes, In1<std::int32_t> n_bins, In1<std::
     nb::gil_scoped_release release;
     const Packed<Code> in(codes, n_bins, labels, n_classes, weights, rows);
     std::vector<std::uint64_t> histogram(static_cast<std::size_t>(in.table.n_cells() * n_classes)), scratch;
-    Crew crew(n_threads);
+    ThreadTeam team(n_threads);
     for (int repeat = 0; repeat < repeats; ++repeat) {
       const auto start = std::chrono::steady_clock::now();
       std::ranges::fill(histogram, 0);
       build_histogram(in.table, in.rows, in.n_in_use, ClassPlanes{in.packed.data(), labels.data()}, histogram.data(),
-                      n_classes, scratch, crew);
+                      n_classes, scratch, team);
       seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     }
   };

@@ -24,8 +24,8 @@ class PyLeafModelTrees {
     std::vector<double> out(n * T * K);
     {
       nb::gil_scoped_release release;
-      Crew crew(n_threads);
-      trees_.walk(X.data(), D.data(), n, crew, [&] {
+      ThreadTeam team(n_threads);
+      trees_.walk(X.data(), D.data(), n, team, [&] {
         return [&](std::int64_t begin, std::int64_t size, std::int64_t t, const double* scores) {
           for (std::int64_t i = 0; i < size; ++i)
             std::copy_n(scores + i * K, K, out.data() + (static_cast<std::size_t>(begin + i) * T + t) * K);
@@ -48,8 +48,8 @@ class PyLeafModelTrees {
     std::vector<double> tally(n * K, 0.0);
     {
       nb::gil_scoped_release release;
-      Crew crew(n_threads);
-      committee::tally_probabilities(trees_, X.data(), D.data(), n, weights.data(), loss, tally.data(), crew);
+      ThreadTeam team(n_threads);
+      committee::tally_probabilities(trees_, X.data(), D.data(), n, weights.data(), loss, tally.data(), team);
     }
     return array_of(std::move(tally), {n, K});
   }
@@ -70,9 +70,9 @@ class PyLeafModelTrees {
     const std::vector<std::int16_t> votes = elections(X, D, n, n_threads);
     {
       nb::gil_scoped_release release;
-      Crew crew(n_threads);
+      ThreadTeam team(n_threads);
       committee::tally_committees(votes.data(), n, T, weights.data(), start.data(), start.size() - 1, n_classes, hard,
-                                  tally.data(), crew);
+                                  tally.data(), team);
     }
     return array_of(std::move(tally), {n, static_cast<std::size_t>(n_classes)});
   }
@@ -82,8 +82,8 @@ class PyLeafModelTrees {
     const std::size_t T = static_cast<std::size_t>(trees_.trees().n_trees());
     std::vector<std::int16_t> votes(n * T);
     nb::gil_scoped_release release;
-    Crew crew(n_threads);
-    trees_.walk(X.data(), D.data(), n, crew, [&] {
+    ThreadTeam team(n_threads);
+    trees_.walk(X.data(), D.data(), n, team, [&] {
       return [&](std::int64_t begin, std::int64_t size, std::int64_t t, const double* scores) {
         for (std::int64_t i = 0; i < size; ++i)
           votes[static_cast<std::size_t>(begin + i) * T + t] =

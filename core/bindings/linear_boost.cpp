@@ -41,9 +41,9 @@ nb::tuple py_linear_boost(In2<double> D, In1<std::int32_t> rows, In1<std::int64_
   LeafModels out;
   {
     nb::gil_scoped_release release;
-    Crew crew(n_threads);
+    ThreadTeam team(n_threads);
     out = linear_boost(D.data(), q, rows.data(), start.data(), start.size() - 1, labels.data(), weights.data(),
-                       n_outputs, settings, record, crew);
+                       n_outputs, settings, record, team);
   }
   const std::size_t L = start.size() - 1, K = static_cast<std::size_t>(n_outputs),
                     B = static_cast<std::size_t>(n_steps);

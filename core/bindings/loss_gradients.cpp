@@ -31,8 +31,8 @@ void py_loss_gradients(const std::string& name, nb::ndarray<nb::ro, nb::ndim<1>,
   require(!weights || static_cast<std::int64_t>(weights->size()) == n, "weights needs one number per row");
   const double* const w = data_or_null(weights);
   nb::gil_scoped_release release;
-  Crew crew(n_threads);
-  crew.each(n_blocks(n), (squared ? kSquaredWork : kExponentialWork * n_outputs) * n, [&](std::int64_t b) {
+  ThreadTeam team(n_threads);
+  team.each(n_blocks(n), (squared ? kSquaredWork : kExponentialWork * n_outputs) * n, [&](std::int64_t b) {
     const RowSpan rows{
         F.data(), w, gradient.data(), hessian.data(), n, b * kRowBlock, std::min(n, (b + 1) * kRowBlock)};
     const auto* const label = static_cast<const std::uint16_t*>(y.data());

@@ -23,11 +23,11 @@ class PyStumpSearch {
     const auto make = [&]<class Code>(Code) {
       BinnedTable<Code> table = table_of<Code>(codes, n_bins, categorical.data());
       nb::gil_scoped_release release;
-      Crew crew(n_threads_);
-      require_codes_in_range(table, crew);
+      ThreadTeam team(n_threads_);
+      require_codes_in_range(table, team);
       search_.emplace<StumpSearch<Code>>(std::move(table),
                                          std::vector<std::uint8_t>(labels.data(), labels.data() + labels.size()),
-                                         positions.data(), edges.data(), edge_offset.data(), softness.data(), crew);
+                                         positions.data(), edges.data(), edge_offset.data(), softness.data(), team);
     };
     is_wide(codes) ? make(std::uint16_t{}) : make(std::uint8_t{});
   }
@@ -38,13 +38,13 @@ class PyStumpSearch {
     StumpChoice choice;
     {
       nb::gil_scoped_release release;
-      Crew crew(n_threads_);
-      const double total = checked_sum(weights.data(), static_cast<std::int64_t>(weights.size()), crew);
+      ThreadTeam team(n_threads_);
+      const double total = checked_sum(weights.data(), static_cast<std::int64_t>(weights.size()), team);
       require(std::isfinite(total), "weights must be finite and not negative, and so must their sum");
       if (const auto* narrow = std::get_if<StumpSearch<std::uint8_t>>(&search_))
-        choice = narrow->best(weights.data(), total, crew);
+        choice = narrow->best(weights.data(), total, team);
       else
-        choice = std::get<StumpSearch<std::uint16_t>>(search_).best(weights.data(), total, crew);
+        choice = std::get<StumpSearch<std::uint16_t>>(search_).best(weights.data(), total, team);
     }
     nb::object categories = nb::none();
     if (!choice.categories.empty()) categories = array_of(std::move(choice.categories));
@@ -90,8 +90,8 @@ nb::object py_stump_probabilities(In2<double> X, In1<std::int32_t> feature, In1<
   {
     nb::gil_scoped_release release;
     q.resize(n * T);
-    Crew crew(n_threads);
-    stump_probabilities(stumps, X.data(), static_cast<std::int64_t>(n), q.data(), crew);
+    ThreadTeam team(n_threads);
+    stump_probabilities(stumps, X.data(), static_cast<std::int64_t>(n), q.data(), team);
   }
   return array_of(std::move(q), {n, T});
 }
@@ -116,8 +116,8 @@ nb::object py_branch_sums(In1<Weight> weights, In1<double> q, In1<std::uint8_t> 
   std::vector<double> sums;
   {
     nb::gil_scoped_release release;
-    Crew crew(n_threads);
-    const BranchSums found = branch_sums(rows, crew);
+    ThreadTeam team(n_threads);
+    const BranchSums found = branch_sums(rows, team);
     sums.assign(found.of.begin(), found.of.end());
   }
   return array_of(std::move(sums), {2, 2});
@@ -133,8 +133,8 @@ nb::tuple py_branch_weights(In1<Weight> weights, In1<double> q, In1<std::uint8_t
     nb::gil_scoped_release release;
     plus.resize(weights.size());
     minus.resize(weights.size());
-    Crew crew(n_threads);
-    branch_weights(rows, factor, plus.data(), minus.data(), crew);
+    ThreadTeam team(n_threads);
+    branch_weights(rows, factor, plus.data(), minus.data(), team);
   }
   return nb::make_tuple(array_of(std::move(plus)), array_of(std::move(minus)));
 }
@@ -148,8 +148,8 @@ nb::object py_joined_weights(In1<Weight> weights, In1<double> q, In1<std::uint8_
   {
     nb::gil_scoped_release release;
     joined.resize(weights.size());
-    Crew crew(n_threads);
-    branch_weights<Weight>(rows, factor, joined.data(), nullptr, crew);
+    ThreadTeam team(n_threads);
+    branch_weights<Weight>(rows, factor, joined.data(), nullptr, team);
   }
   return array_of(std::move(joined));
 }

@@ -21,8 +21,8 @@ class PyTrees {
     std::vector<std::int32_t> leaves(n * T);
     {
       nb::gil_scoped_release release;
-      Crew crew(n_threads);
-      trees_.walk(X.data(), n, crew, [&](std::int64_t t) {
+      ThreadTeam team(n_threads);
+      trees_.walk(X.data(), n, team, [&](std::int64_t t) {
         return [&leaves, T, t](std::int64_t i, std::int32_t at) { leaves[static_cast<std::size_t>(i) * T + t] = at; };
       });
     }
@@ -40,8 +40,8 @@ class PyTrees {
     std::vector<double> F(n * static_cast<std::size_t>(n_classes), 0.0);
     {
       nb::gil_scoped_release release;
-      Crew crew(n_threads);
-      trees_.walk(X.data(), n, crew, [&](std::int64_t t) {
+      ThreadTeam team(n_threads);
+      trees_.walk(X.data(), n, team, [&](std::int64_t t) {
         return [label_of = label.data() + trees_.offset(t), w = weights.data()[t], F = F.data(), n_classes](
                    std::int64_t i, std::int32_t at) {
           if (label_of[at] >= 0) F[i * n_classes + label_of[at]] += w;
@@ -58,13 +58,13 @@ class PyTrees {
     std::vector<double> F(n * D, 0.0);
     {
       nb::gil_scoped_release release;
-      Crew crew(n_threads);
+      ThreadTeam team(n_threads);
       if (D == 1)
-        trees_.walk(X.data(), n, crew, [&](std::int64_t t) {
+        trees_.walk(X.data(), n, team, [&](std::int64_t t) {
           return adds(value.data() + trees_.offset(t), weights.data()[t], F.data(), 1);
         });
       else
-        trees_.walk(X.data(), n, crew, [&](std::int64_t t) {
+        trees_.walk(X.data(), n, team, [&](std::int64_t t) {
           return [v = value.data() + trees_.offset(t) * D, w = weights.data()[t], F = F.data(), D](std::int64_t i,
                                                                                                    std::int32_t at) {
             for (std::size_t d = 0; d < D; ++d) F[i * D + d] += w * v[at * D + d];
@@ -85,8 +85,8 @@ class PyTrees {
     std::vector<double> F(n * static_cast<std::size_t>(n_outputs), 0.0);
     {
       nb::gil_scoped_release release;
-      Crew crew(n_threads);
-      trees_.walk(X.data(), n, crew, [&](std::int64_t t) {
+      ThreadTeam team(n_threads);
+      trees_.walk(X.data(), n, team, [&](std::int64_t t) {
         return adds(value.data() + trees_.offset(t), weights.data()[t / n_outputs], F.data() + t % n_outputs,
                     n_outputs);
       });

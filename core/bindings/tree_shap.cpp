@@ -26,9 +26,9 @@ nb::object tree_contributions(In2<double> X, std::int64_t n_features, In1<std::i
   std::vector<double> out(n * places * static_cast<std::size_t>(n_outputs));
   {
     nb::gil_scoped_release release;
-    Crew crew(n_threads);
+    ThreadTeam team(n_threads);
     TreeShap(trees, cover.data(), {value.data(), D, n_outputs, weights.data()})
-        .contributions(X.data(), static_cast<std::int64_t>(n), out.data(), crew);
+        .contributions(X.data(), static_cast<std::int64_t>(n), out.data(), team);
   }
   return array_of(std::move(out), {n, places, static_cast<std::size_t>(n_outputs)});
 }

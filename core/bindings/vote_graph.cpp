@@ -26,8 +26,8 @@ class AskedGraph {
       nb::gil_scoped_release release;
       scores.resize(n * D);
       cost.resize(n);
-      Crew crew(n_threads);
-      expect(graph, source, static_cast<std::int64_t>(n), {scores.data(), cost.data(), nullptr}, crew);
+      ThreadTeam team(n_threads);
+      expect(graph, source, static_cast<std::int64_t>(n), {scores.data(), cost.data(), nullptr}, team);
     }
     return nb::make_tuple(array_of(std::move(scores), {n, D}), array_of(std::move(cost)));
   }
@@ -39,8 +39,8 @@ class AskedGraph {
     {
       nb::gil_scoped_release release;
       found.resize(n * T);
-      Crew crew(n_threads);
-      expect(graph, source, static_cast<std::int64_t>(n), {nullptr, nullptr, found.data()}, crew);
+      ThreadTeam team(n_threads);
+      expect(graph, source, static_cast<std::int64_t>(n), {nullptr, nullptr, found.data()}, team);
     }
     return array_of(std::move(found), {n, T});
   }
@@ -55,9 +55,9 @@ class AskedGraph {
       nb::gil_scoped_release release;
       scores.resize(n * D);
       steps.resize(n);
-      Crew crew(n_threads);
+      ThreadTeam team(n_threads);
       path.walk(stumps, rows.data(), static_cast<std::int64_t>(rows.shape(1)), static_cast<std::int64_t>(n),
-                scores.data(), steps.data(), crew);
+                scores.data(), steps.data(), team);
     }
     return nb::make_tuple(array_of(std::move(scores), {n, D}), array_of(std::move(steps)));
   }
@@ -75,9 +75,9 @@ class AskedGraph {
       scores.resize(n * D);
       positive.resize(n * D);
       steps.resize(n);
-      Crew crew(n_threads);
+      ThreadTeam team(n_threads);
       draw_paths(graph, source, static_cast<std::int64_t>(n),
-                 {keys.data(), n_paths, scores.data(), positive.data(), steps.data()}, crew);
+                 {keys.data(), n_paths, scores.data(), positive.data(), steps.data()}, team);
     }
     return nb::make_tuple(array_of(std::move(scores), {n, D}), array_of(std::move(positive), {n, D}),
                           array_of(std::move(steps)));
@@ -147,8 +147,8 @@ class PyMatrixGraph {
     require(static_cast<std::int64_t>(q.shape(1)) == graph_.size(), "q needs one column per node");
     const auto n = static_cast<std::int64_t>(q.size());
     nb::gil_scoped_release release;
-    Crew crew(n_threads);
-    crew.each(n_blocks(n), n, [&](std::int64_t b) {
+    ThreadTeam team(n_threads);
+    team.each(n_blocks(n), n, [&](std::int64_t b) {
       bool fine = true;
       for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i)
         fine &= (q.data()[i] >= 0.0) & (q.data()[i] <= 1.0);
@@ -166,9 +166,9 @@ nb::object py_row_keys(In2<double> X, std::uint64_t seed, int n_threads) {
   {
     nb::gil_scoped_release release;
     keys.resize(X.shape(0));
-    Crew crew(n_threads);
+    ThreadTeam team(n_threads);
     row_keys(X.data(), static_cast<std::int64_t>(X.shape(0)), static_cast<std::int64_t>(X.shape(1)), seed, keys.data(),
-             crew);
+             team);
   }
   return array_of(std::move(keys));
 }
