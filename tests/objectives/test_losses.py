@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.utils.stats import _weighted_percentile
 
-from committee import losses
+from committee.objectives import losses
 from committee.objectives.losses import (
     CLASSIFICATION_LOSSES,
     LOSSES,

@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from committee import losses as ours
+from committee.objectives import losses as ours
 
 Array = NDArray[np.float64]
 mp = mpmath.mp.clone()

@@ -265,18 +265,19 @@ def test_a_cell_says_what_a_naive_program_says(ensemble):
 def test_sm1_gets_as_far_as_it_can(seed, n, T):
     S = np.where(np.random.default_rng(seed).random((n, T)) < 0.7, 1, -1).astype(np.int8)
     lines = Lines.of_matrix(S)
-    most, own = largest_xi(lines), S.mean(axis=1)
+    most, own = largest_xi(lines), lines.margins(lines.own)
+    mean = float(lines.row_weight @ own)  # to the last bit as the objective has it: a margin may equal it
     weights, state, objective = solved(Range(xi=0.5), lines)
     if state == LESS:
         assert most < 0.5 and objective.xi == most
     assert state in (SOLVED, LESS, NO_ROOM)
     theta = np.sort(own)[int(np.ceil(round(objective.xi * n, 9))) - 1]
-    bound = np.where(own <= own.mean(), theta, own.mean())
+    bound = np.where(own <= mean, theta, mean)
     assert (S @ weights >= bound - 1e-7).all()
     # the next higher margin is out of reach
     higher = own[own > np.sort(own)[round(most * n) - 1] + 1e-9]
-    if len(higher) and higher.min() <= own.mean():
-        bound = np.where(own <= own.mean(), higher.min(), own.mean())
+    if len(higher) and higher.min() <= mean:
+        bound = np.where(own <= mean, higher.min(), mean)
         ask = linprog(np.zeros(T), A_ub=-S, b_ub=-bound, A_eq=np.ones((1, T)), b_eq=[1.0], method="highs")
         assert ask.status == 2
 

@@ -13,8 +13,8 @@ import committee
 from committee import QuadBoostClassifier, QuadBoostClassifierCV, quadboost_path
 from committee.learners.quadboost.quadboost_path import duality_gap
 from committee.objectives.programs.vote_penalty import Penalty
+from tests.learners.quadboost.test_quadboost import noisy
 from tests.oracles import votes as oracle
-from tests.test_quadboost import noisy
 
 
 def matrix(path: Any, X: Any) -> Any:
