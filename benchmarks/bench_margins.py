@@ -16,8 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 from benchmarks.figures import Figure, Findings, command
 from benchmarks.pairing import Spread, collect, timed
 from benchmarks.tables import collisions
-from committee.objectives.margins import OBJECTIVES
 from committee.objectives.margins.margin_maximum import Uniform
+from committee.objectives.margins.named_objectives import OBJECTIVES
 from committee.objectives.margins.objective import Objective, Reweighting
 from committee.objectives.programs.lines import Lines
 from committee.vote.committee import Committee

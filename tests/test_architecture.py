@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -163,6 +164,16 @@ def test_learners_load_nothing_costly_that_scikit_learn_does_not():
     theirs = loaded_by("import sklearn.ensemble, sklearn.callback")
     ours = loaded_by("from committee import AdaBoostClassifier, SubaggingClassifier, Committee, load")
     assert not LATE & (ours - theirs)
+
+
+@pytest.mark.parametrize("face", ["__init__", "bounds", "objectives.losses", "report"])
+def test_lazy_names_are_those_that_type_checkers_see(face):
+    package = import_module("committee" if face == "__init__" else f"committee.{face}")
+    typed = dict(imported.module.rpartition(".")[::-2] for imported in imports_of(face) if imported.kind == "types")
+    assert set(typed) <= set(package.__all__) <= set(dir(package))
+    for name, module in typed.items():
+        assert getattr(package, name) is getattr(import_module(module), name)
+        assert f"{face}.{name}" not in MODULES, f"once imported, the module {face}.{name} would hide the name"
 
 
 def kernel_files() -> list[Path]:

@@ -6,6 +6,8 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from committee.data.lazy_names import lazy_names
+
 if TYPE_CHECKING:
     from committee.files.store import ModelFileError, load
     from committee.learners.adaboost.adaboost import AdaBoostClassifier
@@ -183,9 +185,5 @@ def model(name: str) -> Any:
     return learner(class_name)(**parameters)
 
 
-def __getattr__(name: str) -> Any:
-    # imported when first asked for, so that `import committee` costs little
-    module = LEARNERS.get(name) or _OTHERS.get(name)
-    if module is None:
-        raise AttributeError(f"module 'committee' has no attribute {name!r}")
-    return getattr(import_module(module), name)
+# imported when first used, so that `import committee` costs little
+__getattr__, __dir__ = lazy_names(__name__, LEARNERS | _OTHERS)

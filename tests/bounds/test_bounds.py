@@ -295,7 +295,7 @@ def test_overlap_of_many_rows_is_counted_in_blocks(monkeypatch):
 
     draws = random_draws(100, 70, 9, 0)
     whole = overlap(draws)
-    monkeypatch.setattr(sys.modules["committee.bounds.overlap"], "_BLOCK", 7)
+    monkeypatch.setattr(sys.modules["committee.bounds.subsample_overlap"], "_BLOCK", 7)
     assert overlap(draws) == whole
 
 

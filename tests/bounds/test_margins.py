@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from committee.bounds import breiman_margin, c_bound, schapire_margin, voting_certified
-from committee.bounds.voting import DRAWN, THETAS
+from committee.bounds.voting_margins import DRAWN, THETAS
 from tests.oracles import certificates as oracle
 
 margins = st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=30).map(np.array)

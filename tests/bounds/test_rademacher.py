@@ -16,7 +16,7 @@ from committee.bounds import (
     expected_complexity,
     massart,
 )
-from committee.bounds.ensemble_norm import RADII_PER_DOUBLING, SCALES, SURROGATES
+from committee.bounds.weight_norm import RADII_PER_DOUBLING, SCALES, SURROGATES
 from committee.objectives.complexity import Complexity, rademacher
 from committee.objectives.losses import Exponential, Logistic, Probit, Squared, SquaredHinge
 from tests.oracles import rademacher as oracle

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 from committee import AdaBoostClassifier, SubaggingClassifier, TreeVoter
 from committee.bounds import for_vote, ln_tree_class, voting, voting_certified
 from committee.bounds.base_class import splits_of_bins, splits_of_rows
-from committee.bounds.voting import DRAWN, THETAS
+from committee.bounds.voting_margins import DRAWN, THETAS
 from committee.data.binning import Bins
 from committee.objectives.pac_bayes import kl_inverse
 
@@ -142,7 +142,7 @@ def test_classes_and_rows_read_off_never_lower_the_certificate(m, size):
 def test_the_certificate_holds_for_the_committee_that_fits_best(monkeypatch):
     """1,000 samples; of many committees of a fixed class, the one with the best margins is asked."""
     # how many rows would be enough is nearly all of the work, and not asked here
-    monkeypatch.setattr(sys.modules["committee.bounds.voting"], "_rows_for", lambda *_: inf)
+    monkeypatch.setattr(sys.modules["committee.bounds.voting_margins"], "_rows_for", lambda *_: inf)
     rng = np.random.default_rng(0)
     size, n, held = 12, 2000, []
     accuracy = rng.uniform(0.7, 0.95, size=size)

@@ -1,14 +1,19 @@
 """Tables, pictures and the HTML report."""
 
-from committee.report.displays.bound import BoundDisplay
-from committee.report.displays.comparison import ComparisonDisplay, SizeDisplay
-from committee.report.displays.doll import DollDisplay
-from committee.report.displays.margin import MarginDisplay
-from committee.report.displays.margin_change import MarginChangeDisplay
-from committee.report.displays.model_trees import CoefficientMapDisplay, ContributionDisplay
-from committee.report.displays.nest import NestDisplay
-from committee.report.displays.path import QuadBoostPathDisplay
-from committee.report.displays.risk import RiskPathDisplay
+from typing import TYPE_CHECKING
+
+from committee.data.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from committee.report.displays.bound import BoundDisplay
+    from committee.report.displays.comparison import ComparisonDisplay, SizeDisplay
+    from committee.report.displays.doll import DollDisplay
+    from committee.report.displays.margin import MarginDisplay
+    from committee.report.displays.margin_change import MarginChangeDisplay
+    from committee.report.displays.model_trees import CoefficientMapDisplay, ContributionDisplay
+    from committee.report.displays.nest import NestDisplay
+    from committee.report.displays.path import QuadBoostPathDisplay
+    from committee.report.displays.risk import RiskPathDisplay
 
 __all__ = [
     "BoundDisplay",
@@ -23,3 +28,19 @@ __all__ = [
     "RiskPathDisplay",
     "SizeDisplay",
 ]
+
+_MODULES = {
+    "BoundDisplay": "committee.report.displays.bound",
+    "CoefficientMapDisplay": "committee.report.displays.model_trees",
+    "ComparisonDisplay": "committee.report.displays.comparison",
+    "ContributionDisplay": "committee.report.displays.model_trees",
+    "DollDisplay": "committee.report.displays.doll",
+    "MarginChangeDisplay": "committee.report.displays.margin_change",
+    "MarginDisplay": "committee.report.displays.margin",
+    "NestDisplay": "committee.report.displays.nest",
+    "QuadBoostPathDisplay": "committee.report.displays.path",
+    "RiskPathDisplay": "committee.report.displays.risk",
+    "SizeDisplay": "committee.report.displays.comparison",
+}
+
+__getattr__, __dir__ = lazy_names(__name__, _MODULES)

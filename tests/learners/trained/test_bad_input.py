@@ -20,9 +20,9 @@ from sklearn.naive_bayes import GaussianNB
 
 import committee
 from committee.learners.trained.reweighter import MarginReweighter
-from committee.objectives.margins import OBJECTIVES
 from committee.objectives.margins.margin_range import Range
 from committee.objectives.margins.margins_of_rows import soft_margin_of_rows, sum_of_margins
+from committee.objectives.margins.named_objectives import OBJECTIVES
 from committee.objectives.programs.lines import Lines
 from committee.objectives.programs.rivals_program import RivalsProgram
 from committee.objectives.programs.rows_as_needed import InfeasibleError

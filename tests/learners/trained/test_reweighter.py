@@ -25,8 +25,8 @@ from sklearn.tree import DecisionTreeClassifier
 import committee
 from committee.learners.trained.reweighter import MarginReweighter
 from committee.learners.trained.unseen_rows import unseen_rows
-from committee.objectives.margins import OBJECTIVES
 from committee.objectives.margins.margin_maximum import Rank, Uniform
+from committee.objectives.margins.named_objectives import OBJECTIVES
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Softmax
 

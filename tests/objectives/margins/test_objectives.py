@@ -10,11 +10,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
 from sklearn.exceptions import ConvergenceWarning
 
-from committee.objectives.margins import OBJECTIVES
 from committee.objectives.margins.least_margin import MinMargin, SoftMargin
 from committee.objectives.margins.margin_maximum import Percentile, Rank, Uniform, quantile
 from committee.objectives.margins.margin_range import Range
 from committee.objectives.margins.margin_variance import Variance
+from committee.objectives.margins.named_objectives import OBJECTIVES
 from committee.objectives.margins.second_moment import MinCq
 from committee.objectives.margins.sigmoid_cost import Doom, project
 from committee.objectives.programs.lines import Lines

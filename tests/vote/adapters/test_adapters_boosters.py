@@ -15,7 +15,7 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.exceptions import NotFittedError
 
 from committee import MarginReweighter
-from committee.objectives.margins import OBJECTIVES
+from committee.objectives.margins.named_objectives import OBJECTIVES
 from committee.objectives.programs.lines import Lines
 from committee.vote.adapters.scikit_learn import committee_of
 from committee.vote.committee import Committee

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.bounds.arguments import risk_of_failure
-from committee.bounds.binomial import binomial
-from committee.bounds.c_bound import c_bound_pac_bayes
-from committee.bounds.first_order import first_order
-from committee.bounds.held_out_errors import ROUNDING, held_out_errors
+from committee.bounds.binomial_tail import binomial
+from committee.bounds.gibbs_loss import first_order
+from committee.bounds.held_out_rows import ROUNDING, held_out_errors
+from committee.bounds.margin_moments import c_bound_pac_bayes
 from committee.bounds.result import Bound
-from committee.bounds.tandem import tandem
-from committee.bounds.unlabelled_margins import unlabelled_margins
+from committee.bounds.tandem_loss import tandem
+from committee.bounds.unlabelled_rows import unlabelled_margins
 from committee.bounds.voter_losses import Rows, VoterLosses, Votes
 from committee.learners.base.estimator import CommitteeClassifier
 from committee.vote.committee import Committee

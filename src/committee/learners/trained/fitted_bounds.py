@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from committee.bounds.arguments import number, risk_of_failure
 from committee.bounds.base_class import ln_tree_class, splits_of_bins, splits_of_rows
-from committee.bounds.boosting_vc import boosting_vc, model_tree_vc_dimension
-from committee.bounds.margin_product import exponential_loss, margin_product
-from committee.bounds.overlap import overlap, unpacked
 from committee.bounds.result import Bound
-from committee.bounds.subagging import majority, subagging
-from committee.bounds.voting import voting, voting_certified
+from committee.bounds.subsample_overlap import overlap, unpacked
+from committee.bounds.subsample_vote import majority, subagging
+from committee.bounds.training_margins import exponential_loss, margin_product
+from committee.bounds.vc_dimension import boosting_vc, model_tree_vc_dimension
+from committee.bounds.voting_margins import voting, voting_certified
 from committee.data.binning import Bins
 from committee.learners.adaboost.adaboost import AdaBoostClassifier
 from committee.learners.bagging.sbpmt import SBPMTClassifier

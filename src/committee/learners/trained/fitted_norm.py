@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from committee import _core
 from committee.bounds.arguments import risk_of_failure
 from committee.bounds.base_class import ln_tree_class
-from committee.bounds.ensemble_norm import ensemble_margin, ensemble_norm
 from committee.bounds.rademacher import massart
 from committee.bounds.result import Bound
+from committee.bounds.weight_norm import ensemble_margin, ensemble_norm
 from committee.data.binning import Binned, Bins
 from committee.learners.margin_boosting.lpboost import LPBoostClassifier
 from committee.learners.quadboost.quadboost import QuadBoostClassifier

@@ -25,8 +25,8 @@ from committee.learners.trained.trained_ensemble import (
     trained_committee,
 )
 from committee.learners.trained.unseen_rows import check_against_memory, unseen_rows
-from committee.objectives.margins import OBJECTIVES
 from committee.objectives.margins.margin_variance import Form
+from committee.objectives.margins.named_objectives import OBJECTIVES
 from committee.objectives.margins.objective import Objective, Reweighting
 from committee.objectives.programs.lines import Lines
 from committee.vote.committee import Committee

@@ -1,24 +1,30 @@
-"""Losses: how wrong a score is, its gradient and hessian, and the link that reads the score.
+"""Losses: how wrong a score is, its gradient and hessian, and the link that reads the score."""
 
-A loss is a small frozen object that a model file stores as its name and its numbers. `LOSSES` is the table of
-names; a further loss is one more class in `regression` or `classification` and one more line here.
-"""
+from typing import TYPE_CHECKING
 
-from committee.data.named import read_named
-from committee.objectives.losses.base import Interval, Loss, NativeLoss, write_gradients
-from committee.objectives.losses.classification import Exponential, Logistic, MarginLoss, Probit, SquaredHinge
-from committee.objectives.losses.regression import (
-    Absolute,
-    Gamma,
-    Huber,
-    Poisson,
-    Quantile,
-    Quantiles,
-    Squared,
-    Tweedie,
-)
-from committee.vote.links.mean import MeanLink
-from committee.vote.links.probability import Link
+from committee.data.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from committee.objectives.losses.base import Interval, Loss, NativeLoss, write_gradients
+    from committee.objectives.losses.classification import Exponential, Logistic, MarginLoss, Probit, SquaredHinge
+    from committee.objectives.losses.named_losses import (
+        CLASSIFICATION_LOSSES,
+        LOSSES,
+        REGRESSION_LOSSES,
+        classification_loss,
+        from_json,
+        regression_loss,
+    )
+    from committee.objectives.losses.regression import (
+        Absolute,
+        Gamma,
+        Huber,
+        Poisson,
+        Quantile,
+        Quantiles,
+        Squared,
+        Tweedie,
+    )
 
 __all__ = [
     "CLASSIFICATION_LOSSES",
@@ -46,112 +52,30 @@ __all__ = [
     "write_gradients",
 ]
 
-_OF_NUMBERS: tuple[type[Loss], ...] = (Squared, Absolute, Quantile, Quantiles, Huber, Poisson, Gamma, Tweedie)
-_OF_CLASSES: tuple[type[Loss], ...] = (Logistic, Exponential, Probit, SquaredHinge)
+_MODULES = {
+    "CLASSIFICATION_LOSSES": "committee.objectives.losses.named_losses",
+    "LOSSES": "committee.objectives.losses.named_losses",
+    "REGRESSION_LOSSES": "committee.objectives.losses.named_losses",
+    "Absolute": "committee.objectives.losses.regression",
+    "Exponential": "committee.objectives.losses.classification",
+    "Gamma": "committee.objectives.losses.regression",
+    "Huber": "committee.objectives.losses.regression",
+    "Interval": "committee.objectives.losses.base",
+    "Logistic": "committee.objectives.losses.classification",
+    "Loss": "committee.objectives.losses.base",
+    "MarginLoss": "committee.objectives.losses.classification",
+    "NativeLoss": "committee.objectives.losses.base",
+    "Poisson": "committee.objectives.losses.regression",
+    "Probit": "committee.objectives.losses.classification",
+    "Quantile": "committee.objectives.losses.regression",
+    "Quantiles": "committee.objectives.losses.regression",
+    "Squared": "committee.objectives.losses.regression",
+    "SquaredHinge": "committee.objectives.losses.classification",
+    "Tweedie": "committee.objectives.losses.regression",
+    "classification_loss": "committee.objectives.losses.named_losses",
+    "from_json": "committee.objectives.losses.named_losses",
+    "regression_loss": "committee.objectives.losses.named_losses",
+    "write_gradients": "committee.objectives.losses.base",
+}
 
-REGRESSION_LOSSES: dict[str, type[Loss]] = {loss.name: loss for loss in _OF_NUMBERS}
-"""The losses of numbers under their names."""
-
-CLASSIFICATION_LOSSES: dict[str, type[Loss]] = {loss.name: loss for loss in _OF_CLASSES}
-"""The losses of classes under their names."""
-
-LOSSES: dict[str, type[Loss]] = REGRESSION_LOSSES | CLASSIFICATION_LOSSES
-"""Every loss under the name that a file stores."""
-
-
-def regression_loss(loss: str | Loss) -> Loss:
-    """The loss of numbers that is meant by a name, at its defaults, or by an object.
-
-    Parameters
-    ----------
-    loss : str or Loss
-        "squared_error", "absolute_error", "quantile", "quantiles", "huber", "poisson", "gamma" or "tweedie"; or
-        one of these losses with other numbers, or a loss of your own.
-
-    Returns
-    -------
-    Loss
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown, or what is given is no loss of numbers.
-
-    Examples
-    --------
-    >>> from committee.objectives.losses import Huber, regression_loss
-    >>> regression_loss("huber"), regression_loss(Huber(delta=2.0))
-    (Huber(delta=1.0), Huber(delta=2.0))
-    """
-    return _chosen(loss, REGRESSION_LOSSES, MeanLink)
-
-
-def classification_loss(loss: str | Loss) -> Loss:
-    """The loss of classes that is meant by a name, or by an object.
-
-    Parameters
-    ----------
-    loss : str or Loss
-        "log_loss", "exponential", "probit" or "squared_hinge"; or a loss of your own.
-
-    Returns
-    -------
-    Loss
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown, or what is given is no loss of classes.
-
-    Examples
-    --------
-    >>> from committee.objectives.losses import classification_loss
-    >>> classification_loss("log_loss")
-    Logistic()
-    """
-    return _chosen(loss, CLASSIFICATION_LOSSES, Link)
-
-
-def from_json(stored: object) -> Loss:
-    """The loss that `Loss.to_json` wrote.
-
-    Parameters
-    ----------
-    stored : dict
-        ``{"name": ..., ...}``; a number left out has its default.
-
-    Returns
-    -------
-    Loss
-        Equal to the one that was stored.
-
-    Raises
-    ------
-    ValueError
-        If `stored` is no dictionary, names an unknown loss, has a key that the loss does not know or a value it
-        refuses.
-
-    Examples
-    --------
-    >>> from committee.objectives.losses import Tweedie, from_json
-    >>> from_json(Tweedie(power=1.2).to_json())
-    Tweedie(power=1.2)
-    """
-    return read_named(stored, LOSSES, "loss")
-
-
-def _chosen(loss: object, table: dict[str, type[Loss]], link: type[Link] | type[MeanLink]) -> Loss:
-    if isinstance(loss, str):
-        if loss not in table:
-            raise ValueError(f"loss is {loss!r}; it must be one of {', '.join(table)}, or an object.")
-        return table[loss]()
-    if not isinstance(loss, Loss):
-        raise ValueError(
-            f"loss is {loss!r}; it must be one of {', '.join(table)}, or a committee.objectives.losses.Loss."
-        )
-    if not isinstance(loss.link, link):
-        raise ValueError(
-            f"loss is {loss!r}, with the link {loss.link!r}; here it must be a {link.__name__}. "
-            f"Choose one of {', '.join(table)}."
-        )
-    return loss
+__getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from committee.bounds.arguments import number, numbers, risk_of_failure
 from committee.bounds.result import Bound
-from committee.bounds.voting import DRAWN, THETAS
+from committee.bounds.voting_margins import DRAWN, THETAS
 
 F64 = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.bounds.arguments import risk_of_failure
-from committee.bounds.first_order import first_order
+from committee.bounds.gibbs_loss import first_order
 from committee.bounds.result import Bound
 from committee.bounds.voter_losses import VoterLosses
 from committee.objectives.pac_bayes import kl_inverse

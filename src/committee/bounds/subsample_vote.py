@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from committee.bounds.arguments import F64, count, number, numbers
-from committee.bounds.overlap import Overlap, advised_draws
 from committee.bounds.result import Bound
+from committee.bounds.subsample_overlap import Overlap, advised_draws
 
 
 def subagging(

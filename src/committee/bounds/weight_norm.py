@@ -39,7 +39,7 @@ class Surrogate:
     Examples
     --------
     >>> import numpy as np
-    >>> from committee.bounds.ensemble_norm import SURROGATES
+    >>> from committee.bounds.weight_norm import SURROGATES
     >>> quadratic = SURROGATES["squared_error"]
     >>> quadratic.value(np.array([0.0, 1.0, 2.5])).tolist(), quadratic.lipschitz
     ([1.0, 0.0, 2.25], 2.0)
