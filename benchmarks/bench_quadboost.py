@@ -19,7 +19,7 @@ from committee.data.binning import Binned
 from committee.data.frames import TableSchema
 from committee.learners.quadboost.gram_run import Schedule
 from committee.learners.quadboost.quad_voters import EveryStump, Target
-from committee.objectives.programs.vote_penalty import Penalty
+from committee.objectives.programs.penalties import NoPenalty
 from committee.voters.stump_dictionary import StumpDictionary
 
 F64 = NDArray[np.float64]
@@ -32,7 +32,7 @@ def one_round(findings: Findings, n: int, rounds: int) -> None:
     weights = np.full(n, 1.0 / n)
     dictionary = StumpDictionary.of(binned, weights)
     target = Target(2.0 * y[None] - 1.0, weights, intercept=True, labels=True)
-    run = EveryStump(binned, dictionary, target, Penalty("none"), Schedule(0.0), 1).runs[0]
+    run = EveryStump(binned, dictionary, target, NoPenalty(), Schedule(0.0), 1).runs[0]
     run.advance(2)
     trial = collect(
         {

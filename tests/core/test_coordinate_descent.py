@@ -9,7 +9,8 @@ from hypothesis import given
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.objectives.programs.vote_penalty import Penalty
+from committee.objectives.programs.penalties import PENALTIES as CLASSES
+from committee.objectives.programs.penalties import NoPenalty
 from tests.oracles import votes as oracle
 
 PENALTIES: Any = st.one_of(
@@ -75,7 +76,7 @@ def test_penalised_risk_falls_by_the_squared_excess_over_eta(case: Any, strength
     below = eta if name == "l1" else eta + strength
     expected = np.max(np.divide(excess**2, below, out=np.zeros(len(b)), where=eta > 0))
     _, weight, fall = _core.greedy_rounds(gram, b.copy(), np.zeros(len(b)), name, strength, True, 1, 0.0)
-    paid = Penalty(name, strength).cost(weight)
+    paid = CLASSES[name](strength).cost(weight)
     assert (fall - paid).sum() == pytest.approx(expected, abs=1e-12)
 
 
@@ -85,8 +86,8 @@ def test_python_says_the_same_as_the_kernel(case: Any, penalty: Any) -> None:
     gram, b = products(H, y, w)
     c, alpha = b.copy(), np.zeros(len(b))
     _core.greedy_rounds(gram, c, alpha, *penalty, False, 3, 0.0)
-    rule = Penalty(*penalty)
-    falls, best = rule.fall(c, np.diag(gram), alpha)
+    rule = CLASSES.get(penalty[0], NoPenalty)(penalty[1])
+    falls, best = rule.decrease(c, np.diag(gram), alpha)
     voter, weight, fall = _core.greedy_rounds(gram, c.copy(), alpha.copy(), *penalty, False, 1, 0.0)
     if len(voter):
         j = int(voter[0])

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from committee import _core
+from committee.objectives.programs.penalties import PENALTIES
 from committee.voters.stump_dictionary import StumpDictionary
 
 F64 = NDArray[np.float64]
@@ -150,39 +151,40 @@ def rademacher_of_stumps(
 ) -> Complexity:
     """Empirical Rademacher complexity of a dictionary of stumps, by its exact search for the best one.
 
-    As `rademacher`, for voters that are too many to be written as a matrix: a draw of signs costs one pass over the
-    rows and one over the cells. With subsets of categories the search leaves out those that have all categories on
-    one side, so there it is exact if the constant voter belongs to the class, and may be a little low if not.
+        As `rademacher`, for voters that are too many to be written as a matrix: a draw of signs costs one pass over the
+        rows and one over the cells. With subsets of categories the search leaves out those that have all categories on
+        one side, so there it is exact if the constant voter belongs to the class, and may be a little low if not.
 
-    Parameters
-    ----------
-    dictionary : StumpDictionary
-        The voters.
-    cells : Cells
-        The binned rows.
-    n_rows : int
-        Rows n.
-    sample_weight, constant, draws, delta, random_state
-        As for `rademacher`, which says what is raised.
+        Parameters
+        ----------
+        dictionary : StumpDictionary
+            The voters.
+        cells : Cells
+            The binned rows.
+        n_rows : int
+            Rows n.
+        sample_weight, constant, draws, delta, random_state
+            As for `rademacher`, which says what is raised.
 
-    Returns
-    -------
-    Complexity
+        Returns
+        -------
+        Complexity
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee import _core
-    >>> from committee.objectives.complexity import rademacher_of_stumps
-    >>> from committee.data.binning import Binned, Bins
-    >>> from committee.voters.stump_dictionary import StumpDictionary
-    >>> X = np.random.default_rng(0).normal(size=(500, 10))
-    >>> bins = Bins.learn(X, None, np.zeros(10, np.int32), 255)
-    >>> binned = Binned(bins, bins.encode(X))
-    >>> dictionary = StumpDictionary.of(binned, np.ones(500))
-    >>> cells = _core.Cells(binned.codes, bins.n_bins, 1)
-    >>> print(rademacher_of_stumps(dictionary, cells, 500, random_state=0))
-    0.1230 +- 0.0007, at most 0.1283
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from committee import _core
+        >>> from committee.objectives.complexity import rademacher_of_stumps
+        >>> from committee.data.binning import Binned, Bins
+        >>> from committee.objectives.programs.penalties import PENALTIES
+    from committee.voters.stump_dictionary import StumpDictionary
+        >>> X = np.random.default_rng(0).normal(size=(500, 10))
+        >>> bins = Bins.learn(X, None, np.zeros(10, np.int32), 255)
+        >>> binned = Binned(bins, bins.encode(X))
+        >>> dictionary = StumpDictionary.of(binned, np.ones(500))
+        >>> cells = _core.Cells(binned.codes, bins.n_bins, 1)
+        >>> print(rademacher_of_stumps(dictionary, cells, 500, random_state=0))
+        0.1230 +- 0.0007, at most 0.1283
     """
 
     def strongest(values: F64) -> F64:
@@ -232,14 +234,13 @@ def theory_alpha(penalty: str, complexity: float, n_voters: int = 1) -> float:
     >>> theory_alpha("l1", 0.05), theory_alpha("l2", 0.05, n_voters=100)
     (0.2, 4.0)
     """
-    powers = {"l1": 0.0, "l2": 0.5, "linf": 1.0}
-    if penalty not in powers:
-        raise ValueError(f"penalty is {penalty!r}; it must be one of {', '.join(powers)}.")
+    if penalty not in PENALTIES:
+        raise ValueError(f"penalty is {penalty!r}; it must be one of {', '.join(PENALTIES)}.")
     if not 0.0 <= complexity < np.inf:
         raise ValueError(f"complexity is {complexity}; it must be a number of at least 0.")
     if int(n_voters) != n_voters or n_voters < 1:
         raise ValueError(f"n_voters is {n_voters}; it must be a whole number of at least 1.")
-    return float((4.0 if penalty == "l1" else 8.0) * n_voters ** powers[penalty] * complexity)
+    return PENALTIES[penalty].theory_strength(float(complexity), int(n_voters))
 
 
 def _monte_carlo(

@@ -11,8 +11,9 @@ from scipy.optimize import lsq_linear
 from sklearn.linear_model import Lasso, Ridge
 
 from committee.learners.quadboost.weight_history import WeightHistory
+from committee.objectives.programs.coordinate_steps import first_largest
+from committee.objectives.programs.penalties import L1Penalty, L2Penalty, LinfPenalty, NoPenalty, Penalty
 from committee.objectives.programs.reweighting import reweight
-from committee.objectives.programs.vote_penalty import Penalty, first_largest
 from tests.oracles import votes as oracle
 
 
@@ -34,7 +35,7 @@ def solved(H: Any, y: Any, w: Any, penalty: Penalty, tol: float = 1e-11) -> tupl
     return alpha, distance
 
 
-PENALTIES = [Penalty("none"), Penalty("l1", 0.03), Penalty("l2", 0.1), Penalty("linf", 0.15)]
+PENALTIES = [NoPenalty(), L1Penalty(0.03), L2Penalty(0.1), LinfPenalty(0.15)]
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(PENALTIES), st.booleans())
@@ -50,7 +51,7 @@ def test_zero_is_in_the_subdifferential(seed: int, penalty: Penalty, alike: bool
 @given(st.integers(0, 2**32 - 1))
 def test_l1_is_scikit_learns_lasso(seed: int) -> None:
     H, y, w = problem(seed)
-    alpha, _ = solved(H, y, w, Penalty("l1", 0.03))
+    alpha, _ = solved(H, y, w, L1Penalty(0.03))
     peer = Lasso(alpha=0.03, fit_intercept=False, tol=1e-12, max_iter=100_000)
     # scikit-learn halves the squared error and the penalty alike
     peer.fit(H, y, sample_weight=w)
@@ -60,7 +61,7 @@ def test_l1_is_scikit_learns_lasso(seed: int) -> None:
 @given(st.integers(0, 2**32 - 1))
 def test_l2_is_scikit_learns_ridge(seed: int) -> None:
     H, y, w = problem(seed)
-    alpha, _ = solved(H, y, w, Penalty("l2", 0.1))
+    alpha, _ = solved(H, y, w, L2Penalty(0.1))
     peer = Ridge(alpha=0.1, fit_intercept=False, solver="cholesky").fit(H, y, sample_weight=w)
     assert_allclose(alpha, peer.coef_, atol=1e-9)
 
@@ -68,7 +69,7 @@ def test_l2_is_scikit_learns_ridge(seed: int) -> None:
 @given(st.integers(0, 2**32 - 1))
 def test_linf_is_least_squares_in_a_box(seed: int) -> None:
     H, y, w = problem(seed)
-    alpha, _ = solved(H, y, w, Penalty("linf", 0.15))
+    alpha, _ = solved(H, y, w, LinfPenalty(0.15))
     root = np.sqrt(w)
     peer = lsq_linear(H * root[:, None], y * root, bounds=(-0.15, 0.15), tol=1e-13, lsq_solver="exact")
     assert oracle.objective(H, y, w, alpha, "linf", 0.15) <= float(w @ (y - H @ peer.x) ** 2) + 1e-12
@@ -95,7 +96,7 @@ def test_it_may_start_anywhere() -> None:
 
 
 def test_no_voters_need_no_weights() -> None:
-    assert reweight(np.zeros((0, 0)), np.zeros(0), np.zeros(0), Penalty("none"), 1e-9) == 0.0
+    assert reweight(np.zeros((0, 0)), np.zeros(0), np.zeros(0), NoPenalty(), 1e-9) == 0.0
 
 
 def test_ties_go_to_the_first() -> None:

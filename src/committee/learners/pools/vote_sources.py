@@ -13,7 +13,8 @@ from sklearn.base import BaseEstimator, clone
 from committee import _core
 from committee.learners.base.estimator import seeded
 from committee.learners.quadboost.residual_run import Found
-from committee.objectives.programs.vote_penalty import Penalty, first_largest
+from committee.objectives.programs.coordinate_steps import first_largest
+from committee.objectives.programs.penalties import Penalty
 from committee.voters.growing import signed_votes
 from committee.voters.stump_dictionary import StumpDictionary, Stumps
 
@@ -63,7 +64,7 @@ class StumpSource:
         for key, weight in alpha.items():
             if isinstance(key, int):
                 self.alpha[key] = weight
-        falls, _ = self.penalty.fall(c, self.eta, self.alpha)
+        falls, _ = self.penalty.decrease(c, self.eta, self.alpha)
         j = first_largest(falls)
         found = None if j < 0 else Found(j, float(c[j]), float(self.eta[j]), float(self.mean[j]))
         subset = self._best_subset(sums, alpha) if self.dictionary.subsets else None
@@ -89,7 +90,7 @@ class StumpSource:
 
     def _fall(self, found: Found, alpha: dict[Hashable, float]) -> float:
         now = alpha.get(found.key, 0.0)
-        return float(self.penalty.fall(np.array([found.c]), np.array([found.eta]), np.array([now]))[0][0])
+        return float(self.penalty.decrease(np.array([found.c]), np.array([found.eta]), np.array([now]))[0][0])
 
     def _by_bin(self, key: Hashable) -> tuple[int, I8]:
         """Column of a voter, and its votes by bin."""

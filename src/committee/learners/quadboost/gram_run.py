@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from committee import _core
 from committee.learners.quadboost.weight_history import WeightHistory
+from committee.objectives.programs.coordinate_steps import greedy_rounds
+from committee.objectives.programs.penalties import Penalty
 from committee.objectives.programs.reweighting import reweight
-from committee.objectives.programs.vote_penalty import Penalty
 
 F64 = NDArray[np.float64]
 
@@ -92,22 +92,13 @@ class GramRun:
 
     def _greedy(self, n_rounds: int) -> None:
         voter, weight, fall = self._rounds(n_rounds)
-        self.history.add_rounds(voter.astype(np.intp), weight)
+        self.history.add_rounds(voter, weight)
         self.falls += fall.tolist()
         self.finished = len(voter) < n_rounds
 
-    def _rounds(self, n_rounds: int) -> tuple[NDArray[np.int32], F64, F64]:
-        least_fall = (self.schedule.tol * self.scale) ** 2
-        return _core.greedy_rounds(
-            self.gram,
-            self.c,
-            self.alpha,
-            self.penalty.name,
-            self.penalty.strength,
-            self.schedule.as_new,
-            n_rounds,
-            least_fall,
-        )
+    def _rounds(self, n_rounds: int) -> tuple[NDArray[np.intp], F64, F64]:
+        least, as_new = (self.schedule.tol * self.scale) ** 2, self.schedule.as_new
+        return greedy_rounds(self.penalty, self.gram, self.c, self.alpha, as_new=as_new, n_rounds=n_rounds, least=least)
 
     def _corrective(self) -> None:
         """One round, and all weights anew where it is time."""
@@ -118,7 +109,7 @@ class GramRun:
         if int(voter[0]) not in self._entered:
             self._entered.append(int(voter[0]))
         if not self.schedule.is_due(len(self.history) + 1):
-            self.history.add(voter.astype(np.intp), weight)
+            self.history.add(voter, weight)
             self.falls.append(float(fall[0]))
             return
         active = np.array(self._entered)

@@ -28,7 +28,7 @@ from committee.learners.quadboost.gram_run import Schedule
 from committee.learners.quadboost.quad_voters import Classifiers, EveryStump, FiniteStumps, QuadVoters, Target, Trees
 from committee.learners.quadboost.risk_watch import RiskWatch
 from committee.objectives.complexity import rademacher_of_stumps, theory_alpha
-from committee.objectives.programs.vote_penalty import Penalty
+from committee.objectives.programs.penalties import PENALTIES, Penalty, penalty_class
 from committee.voters.growing import GrowthLimits, grower
 from committee.voters.stump_dictionary import StumpDictionary
 
@@ -46,7 +46,7 @@ class QuadBoost(CommitteeEstimator):
 
     _stored_attributes: ClassVar[tuple[str, ...]] = ("strength_", "training_risks_", "validation_risks_")
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "penalty": [StrOptions({"l1", "l2", "linf"}), None],
+        "penalty": [StrOptions(PENALTIES.keys()), None],
         "alpha": [Interval(Real, 0.0, None, closed="left"), StrOptions({"theory"})],
         "alpha_max": [Interval(Real, 0.0, None, closed="neither")],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
@@ -230,23 +230,14 @@ class QuadBoost(CommitteeEstimator):
         return listed and C <= MOST_CELLS and n * p * p / 2 + 4 * C * C <= 1.0 * n * p * self.n_estimators * n_outputs
 
     def _penalty(self, complexity: Callable[[], float]) -> Penalty:
-        """The penalty that the parameters ask for; sets `strength_`."""
-        if self.penalty is None:
-            self.strength_ = 0.0
-            return Penalty("none")
-        if self.penalty == "linf":
-            if self.alpha == "theory":
-                raise ValueError(
-                    "alpha='theory' is for penalty='l1' and 'l2'; penalty='linf' bounds each weight by alpha_max, "
-                    "for which the theory names no value. Set alpha_max, and leave alpha as it is."
-                )
-            self.strength_ = float(self.alpha_max)
-            return Penalty("linf", self.strength_)
-        if self.alpha == "theory":
-            self.strength_ = theory_alpha(self.penalty, complexity(), self.n_estimators)
-        else:
-            self.strength_ = float(self.alpha)
-        return Penalty(self.penalty, self.strength_)
+        """Return the penalty that the parameters ask for; sets `strength_`."""
+
+        def theory() -> float:
+            return theory_alpha(str(self.penalty), complexity(), self.n_estimators)
+
+        penalty = penalty_class(self.penalty).of(self.alpha, self.alpha_max, theory)
+        self.strength_ = penalty.strength
+        return penalty
 
     def _complexity(self, binned: Binned, stumps: StumpDictionary, weights: F64, seed: int) -> float:
         """Rademacher complexity of the stumps on the training rows."""
@@ -299,9 +290,10 @@ class QuadBoost(CommitteeEstimator):
         largest = max(run.largest / (run.scale or 1.0) for run in voters.runs)
         why = "no voter goes with y at all"
         if largest > 1e-12:
-            lower = "raise alpha_max" if self.penalty == "linf" else "lower alpha"
+            kind = penalty_class(self.penalty)
             known = f"the largest correlation of a voter with y is {max(run.largest for run in voters.runs):.3g}"
-            why = f"{self.penalty} with strength {self.strength_:.3g} lets none in, where {known}; {lower}"
+            remedy = f"{kind.weakens} {kind.parameter}"
+            why = f"{self.penalty} with strength {self.strength_:.3g} lets none in, where {known}; {remedy}"
         warnings.warn(f"The committee has no voter of any weight: {why}.", stacklevel=3)
 
     def __sklearn_tags__(self) -> Tags:

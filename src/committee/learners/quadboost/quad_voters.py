@@ -15,7 +15,7 @@ from committee.data.binning import Binned
 from committee.learners.pools.vote_sources import ClassifierSource, StumpSource, TreeSource
 from committee.learners.quadboost.gram_run import GramRun, Schedule
 from committee.learners.quadboost.residual_run import ResidualRun
-from committee.objectives.programs.vote_penalty import Penalty
+from committee.objectives.programs.penalties import Penalty
 from committee.voters.estimators import EstimatorVoters
 from committee.voters.forest import Forest
 from committee.voters.growing import forest_of

@@ -23,7 +23,8 @@ from committee.learners.pools.dictionaries import DICTIONARY_CONSTRAINTS, stumps
 from committee.learners.quadboost.quad_voters import Products
 from committee.learners.quadboost.quadboost import classes_committee, signs_of
 from committee.learners.quadboost.quadboost_path import follow, refuse_large, strengths
-from committee.objectives.programs.vote_penalty import Penalty
+from committee.objectives.programs.coordinate_steps import greedy_rounds
+from committee.objectives.programs.penalties import PENALTIES, Penalty, penalty_class
 from committee.vote.links.probability import elected
 from committee.voters.stump_dictionary import StumpDictionary
 
@@ -123,7 +124,7 @@ class QuadBoostClassifierCV(CommitteeClassifier):
         "cv_errors_",
     )
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "penalty": [StrOptions({"l1", "l2", "linf"}), None],
+        "penalty": [StrOptions(PENALTIES.keys()), None],
         "alphas": ["array-like", None],
         "n_alphas": [Interval(Integral, 1, None, closed="left")],
         "eps": [Interval(Real, 0.0, 1.0, closed="neither")],
@@ -213,7 +214,7 @@ class QuadBoostClassifierCV(CommitteeClassifier):
         alphas = (
             np.zeros(1)
             if self.penalty is None
-            else strengths(self.penalty, whole.products, self.alphas, self.n_alphas, self.eps)
+            else strengths(penalty_class(self.penalty), whole.products, self.alphas, self.n_alphas, self.eps)
         )
         errors = np.empty((len(alphas), len(rounds) or 1, len(folds)))
         for k in range(len(folds)):
@@ -284,19 +285,18 @@ class QuadBoostClassifierCV(CommitteeClassifier):
             alphas, rounds = alphas[strongest : only[0] + 1], rounds[: only[1] + 1]
         # errors on held-out rows do not need the digits that the last fit gets
         tol = self.tol if only is not None else 10.0 * self.tol
-        products, K = part.products, len(part.products.b)
+        kind, products, K = penalty_class(self.penalty), part.products, len(part.products.b)
         weights = np.zeros((len(alphas), len(rounds) or 1, K, products.gram.shape[0]))
         for k in range(K):
             b, square = products.b[k], float(products.square[k])
             if not rounds:
-                assert self.penalty is not None
-                weights[:, 0, k], _ = follow(self.penalty, products.gram, b, square, part.groups, alphas, tol)
+                weights[:, 0, k], _ = follow(kind, products.gram, b, square, part.groups, alphas, tol)
                 continue
             for i, strength in enumerate(alphas.tolist()):
-                rule = Penalty("none") if self.penalty is None else Penalty(self.penalty, strength)
-                weights[i, :, k] = list(
-                    _stages(products.gram, b, square, rule, rounds, self.tol, as_new=self.reweight == "none")
+                stages = _stages(
+                    products.gram, b, square, kind(strength), rounds, self.tol, as_new=self.reweight == "none"
                 )
+                weights[i, :, k] = list(stages)
         if only is not None:
             weights = weights[-1:, -1:]
         start = part.start - weights @ part.mean if self.fit_intercept else np.zeros(weights.shape[:3])
@@ -318,12 +318,12 @@ class QuadBoostClassifierCV(CommitteeClassifier):
 
 
 def _stages(
-    gram: F64, b: F64, square: float, rule: Penalty, rounds: list[int], tol: float, *, as_new: bool
+    gram: F64, b: F64, square: float, penalty: Penalty, rounds: list[int], tol: float, *, as_new: bool
 ) -> Iterator[F64]:
     """Weights after each of these numbers of rounds."""
     c, alpha, done = b.copy(), np.zeros(len(b)), 0
     for n_rounds in rounds:
-        _core.greedy_rounds(gram, c, alpha, rule.name, rule.strength, as_new, n_rounds - done, (tol * tol) * square)
+        greedy_rounds(penalty, gram, c, alpha, as_new=as_new, n_rounds=n_rounds - done, least=(tol * tol) * square)
         done = n_rounds
         yield alpha.copy()
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
-import scipy.linalg as la
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 from committee import _core
@@ -18,17 +15,14 @@ from committee.data.parallel import N_JOBS, n_threads
 from committee.learners.pools.dictionaries import DICTIONARY_CONSTRAINTS, stumps_binned
 from committee.learners.quadboost.quad_voters import Products, products_of
 from committee.learners.quadboost.quadboost import QuadBoostClassifier, QuadBoostRegressor
+from committee.objectives.programs.penalties import PENALTIES, Penalty, penalty_class
 from committee.objectives.programs.reweighting import reweight
-from committee.objectives.programs.vote_penalty import Penalty
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
 from committee.voters.stump_dictionary import StumpDictionary
 
 F64 = NDArray[np.float64]
 PathPenalty = Literal["l1", "l2", "linf"]
-
-MOST_SWEEPS = 10_000
-"""Sweeps over all voters that one strength may take."""
 
 MOST_CELLS_OF_PATH = 8000
 """Cells of a table up to which a path is followed: its products then take two matrices of 512 MB."""
@@ -101,7 +95,7 @@ class QuadBoostPath:
 
 @validate_params(  # type: ignore[untyped-decorator]
     {
-        "penalty": [StrOptions({"l1", "l2", "linf"})],
+        "penalty": [StrOptions(PENALTIES.keys())],
         "alphas": ["array-like", None],
         "n_alphas": [Interval(Integral, 1, None, closed="left")],
         "eps": [Interval(Real, 0.0, 1.0, closed="neither")],
@@ -209,8 +203,9 @@ def quadboost_path(
     target = learner._target(rows)
     products = products_of(binned, dictionary, target, threads)
     b, square = products.b[0], float(products.square[0])
-    chosen = strengths(penalty, products, alphas, n_alphas, eps)
-    weights, gaps = follow(penalty, products.gram, b, square, dictionary.groups, chosen, tol)
+    kind = penalty_class(penalty)
+    chosen = strengths(kind, products, alphas, n_alphas, eps)
+    weights, gaps = follow(kind, products.gram, b, square, dictionary.groups, chosen, tol)
     c = b - weights @ products.gram
     risks = square - weights @ b - (weights * c).sum(axis=1)
     start = float(target.weights @ target.y[0])
@@ -235,99 +230,36 @@ def refuse_large(dictionary: StumpDictionary, n_thresholds: int) -> None:
         )
 
 
-def strengths(penalty: PathPenalty, products: Products, alphas: ArrayLike | None, n_alphas: int, eps: float) -> F64:
-    """The strengths of a path, the strongest penalty first."""
-    if alphas is not None:
-        try:
-            values = np.asarray(alphas, dtype=np.float64)
-        except (TypeError, ValueError):
-            values = np.empty(0)
-        given = np.unique(values)
-        if values.ndim != 1 or not len(given) or not (given >= 0.0).all() or not np.isfinite(given).all():
-            raise ValueError(f"alphas={alphas!r} must be a list of finite numbers >= 0, at least one.")
-        if penalty == "linf" and given[0] == 0.0:
-            raise ValueError("alphas holds 0; as a bound on all weights it leaves no committee. Leave it out.")
-        if penalty == "l1" and given[0] == 0.0:
-            raise ValueError(
-                "alphas holds 0, where the LASSO is least squares and has no duality gap to stop by. Leave it out, or "
-                "use QuadBoostClassifier(penalty=None)."
-            )
-        return given if penalty == "linf" else given[::-1].copy()
-    eta = np.diag(products.gram)
-    b = np.abs(products.b)
-    if penalty == "linf":
-        most = float(np.divide(b, eta, out=np.zeros_like(b), where=eta > 1e-12).max(initial=0.0))
-        return np.geomspace(eps * most, most, n_alphas) if most > 0.0 else np.ones(n_alphas)
-    most = float(b.max(initial=0.0))
-    return np.geomspace(most, eps * most, n_alphas) if most > 0.0 else np.zeros(n_alphas)
+def strengths(kind: type[Penalty], products: Products, alphas: ArrayLike | None, n_alphas: int, eps: float) -> F64:
+    """Return the strengths of a path, the strongest penalty first."""
+    if alphas is None:
+        return kind.grid(products.b, np.diag(products.gram), n_alphas, eps)
+    try:
+        values = np.asarray(alphas, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    given = np.unique(values)
+    if values.ndim != 1 or not len(given) or not (given >= 0.0).all() or not np.isfinite(given).all():
+        raise ValueError(f"alphas={alphas!r} must be a list of finite numbers >= 0, at least one.")
+    return kind.ordered(given)
 
 
 def follow(
-    penalty: PathPenalty, gram: F64, b: F64, square: float, start: NDArray[np.int64], alphas: F64, tol: float
+    kind: type[Penalty], gram: F64, b: F64, square: float, groups: NDArray[np.int64], alphas: F64, tol: float
 ) -> tuple[F64, F64]:
     """Weights (S, N) and duality gaps (S,) at all strengths, each found from the one before."""
+    found = kind.path(gram, b, square, groups, alphas, tol)
+    if found is not None:
+        return found
     weights, gaps = np.zeros((len(alphas), len(b))), np.zeros(len(alphas))
     near = tol * np.sqrt(square)
-    if penalty == "l1":
-        return _lasso_path(gram, b, square, start, np.ascontiguousarray(alphas), tol * square)
-    if penalty == "l2":
-        # with fewer rows than stumps the rank is small: G = U'U with r rows of U, and the weights are U'a
-        upper, pivot, rank, _ = la.lapack.dpstrf(gram)
-        U = np.triu(upper)[:rank]
-        U[:, pivot - 1] = U.copy()
-        s, V = la.eigh(U @ U.T, check_finite=False)
-        spectral = V.T @ (U @ b)
-        for i, strength in enumerate(alphas.tolist()):
-            # directions in which no stump moves have s = 0 but for rounding, and then b has no part in them
-            scale = np.where(s > 1e-12 * s.max(initial=0.0), 1.0 / np.maximum(s * (s + strength), 1e-300), 0.0)
-            weights[i] = (V @ (scale * spectral)) @ U
-            gaps[i] = duality_gap(Penalty(penalty, strength), gram, b, square, weights[i])
-        return weights, gaps
     alpha = np.zeros(len(b))
     for i, strength in enumerate(alphas.tolist()):
-        rule = Penalty(penalty, strength)
+        penalty = kind(strength)
         for digit in range(8):  # how near to an optimum a gap needs the weights to be, it does not say beforehand
-            reweight(gram, b, alpha, rule, near * 0.1**digit)
-            gaps[i] = duality_gap(rule, gram, b, square, alpha)
+            reweight(gram, b, alpha, penalty, near * 0.1**digit)
+            gaps[i] = penalty.gap(b - gram @ alpha, alpha, b, square)
             if gaps[i] <= tol * square:
                 break
         weights[i] = alpha
     return weights, gaps
-
-
-def _lasso_path(
-    gram: F64, b: F64, square: float, start: NDArray[np.int64], alphas: F64, most_gap: float
-) -> tuple[F64, F64]:
-    """Sweeps over the coordinates, a column's stumps settled together, until the duality gap is small enough."""
-    weights, gaps = _core.lasso_path(gram, b, square, start, alphas, most_gap, MOST_SWEEPS)
-    if gaps.max() > most_gap:
-        warnings.warn(
-            f"The path ran out of its {MOST_SWEEPS} sweeps at alpha={alphas[gaps.argmax()]:.3g}, with a duality gap of "
-            f"{gaps.max():.2g} where tol asks for {most_gap:.2g}; the weights are the best found. Raise tol, or the "
-            "weakest alphas.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
-    return weights, gaps
-
-
-def duality_gap(rule: Penalty, gram: F64, b: F64, square: float, alpha: F64) -> float:
-    """How much above the least penalised risk these weights can be, at most.
-
-    With c = b - G alpha the correlations with the residual r: "l1", the scaled residual s r, s = min(1, lambda /
-    max |c|), is feasible for the dual, whose value there is 2 s r'y - s^2 r'r; "linf", the linear lower bound of a
-    convex risk over the box, 2 sum_j (bound |c_j| - alpha_j c_j); "l2", |c - lambda alpha|^2 / lambda by strong
-    convexity.
-    """
-    c = b - gram @ alpha
-    if rule.name == "linf":
-        return float(max(0.0, 2.0 * (rule.strength * np.abs(c) - alpha * c).sum()))
-    if rule.name == "l2":
-        off = c - rule.strength * alpha
-        return float(off @ off / rule.strength) if rule.strength > 0.0 else float("nan")
-    ry = square - float(alpha @ b)
-    rr = ry - float(alpha @ c)
-    largest = float(np.abs(c).max(initial=0.0))
-    s = min(1.0, rule.strength / largest) if largest > 0.0 else 1.0
-    primal = rr + float(rule.cost(alpha).sum())
-    return max(0.0, primal - (2.0 * s * ry - s * s * rr))

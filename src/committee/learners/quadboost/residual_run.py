@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from committee.learners.quadboost.gram_run import NOISE, Schedule
 from committee.learners.quadboost.weight_history import WeightHistory
+from committee.objectives.programs.penalties import Penalty
 from committee.objectives.programs.reweighting import reweight
-from committee.objectives.programs.vote_penalty import Penalty
 
 F64 = NDArray[np.float64]
 
@@ -129,7 +129,7 @@ class ResidualRun:
         self.largest = max(self.largest, abs(found.c))
         held = self.alpha.get(found.key, 0.0)
         before = 0.0 if self.schedule.as_new else held
-        falls, best = self.penalty.fall(np.array([found.c]), np.array([found.eta]), np.array([before]))
+        falls, best = self.penalty.decrease(np.array([found.c]), np.array([found.eta]), np.array([before]))
         if float(falls[0]) <= (self.schedule.tol * self.scale) ** 2:
             self.finished = True
             return

@@ -6,8 +6,8 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from committee import _core
-from committee.objectives.programs.vote_penalty import Penalty
+from committee.objectives.programs.coordinate_steps import cyclic_sweeps
+from committee.objectives.programs.penalties import Penalty
 
 F64 = NDArray[np.float64]
 
@@ -23,8 +23,8 @@ def reweight(gram: F64, b: F64, alpha: F64, penalty: Penalty, tol: float, max_st
 
     Cyclic coordinate steps say which weights are free: not zero ("l1"), not at their bound ("linf"). Voters whose
     votes are nearly alike make them slow, so the free weights are then moved together to where their normal
-    equations put them, or as far on the way as none of them changes its sign or leaves the box; the risk falls in
-    both kinds of step.
+    equations put them, or as far on the way as none of them changes its sign or leaves the box; both kinds of step
+    lower the risk.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def reweight(gram: F64, b: F64, alpha: F64, penalty: Penalty, tol: float, max_st
     alpha : float64 array (T,)
         Weights to start from; holds the solution afterwards.
     penalty : Penalty
-        What weights cost.
+        Penalty on the weights.
     tol : float
         Ends when 0 is this near to every coordinate's (halved) subdifferential, or as near as rounding allows.
     max_steps : int, default=500
@@ -50,12 +50,11 @@ def reweight(gram: F64, b: F64, alpha: F64, penalty: Penalty, tol: float, max_st
         return 0.0
     gram = np.ascontiguousarray(gram)
     tol = max(tol, ROUNDING * float(np.abs(b).max()))
-    if penalty.name == "linf":
-        np.clip(alpha, -penalty.strength, penalty.strength, out=alpha)
+    alpha[:] = penalty.clipped(alpha)
     c = b - gram @ alpha
     distance = np.inf
     for _ in range(max_steps):
-        _, distance = _core.cyclic_sweeps(gram, c, alpha, penalty.name, penalty.strength, tol, SWEEPS_BETWEEN)
+        distance = cyclic_sweeps(penalty, gram, c, alpha, tol, SWEEPS_BETWEEN)
         if distance <= tol:
             c = b - gram @ alpha  # the sweeps' own c has gathered rounding errors
             distance = float(penalty.distance(c, alpha).max())
@@ -68,19 +67,13 @@ def reweight(gram: F64, b: F64, alpha: F64, penalty: Penalty, tol: float, max_st
 
 def _step_on_free(gram: F64, b: F64, alpha: F64, penalty: Penalty) -> None:
     """Move the free weights towards the solution of their normal equations."""
-    free = np.ones(len(b), dtype=bool)
-    if penalty.name == "l1":
-        free = alpha != 0.0
-    elif penalty.name == "linf":
-        free = np.abs(alpha) < penalty.strength
+    free = penalty.free(alpha)
     if not free.any():
         return
     A = gram[np.ix_(free, free)]
-    right = b[free] - gram[np.ix_(free, ~free)] @ alpha[~free]
-    if penalty.name == "l1":
-        right = right - penalty.strength * np.sign(alpha[free])
-    if penalty.name == "l2":
-        A = A + penalty.strength * np.eye(len(A))
+    right = b[free] - gram[np.ix_(free, ~free)] @ alpha[~free] - penalty.slope(alpha[free])
+    if penalty.ridge:
+        A = A + penalty.ridge * np.eye(len(A))
     try:
         # voters that are alike make A singular; a ridge of rounding size picks one of the solutions
         factor = la.cho_factor(A + 1e-13 * np.trace(A) / len(A) * np.eye(len(A)), check_finite=False)
@@ -89,19 +82,12 @@ def _step_on_free(gram: F64, b: F64, alpha: F64, penalty: Penalty) -> None:
     now = alpha[free]
     # the correction and not the solution is what the ridge may spoil
     way = la.cho_solve(factor, right - A @ now, check_finite=False)
-    reach = 1.0
-    if penalty.name == "l1":
-        turns = np.sign(now + way) != np.sign(now)
-        stops = -now[turns] / way[turns]
-    elif penalty.name == "linf":
-        turns = np.abs(now + way) > penalty.strength
-        stops = (np.sign(way[turns]) * penalty.strength - now[turns]) / way[turns]
-    else:
-        turns, stops = np.zeros(len(now), dtype=bool), np.empty(0)
-    if len(stops):
-        reach = float(min(1.0, stops.min()))
+    turns, ends = penalty.stops(now, way)
+    # the shares of the way after which weights leave their smooth piece; the first of them ends the step for all
+    shares = (ends[turns] - now[turns]) / way[turns]
+    reach = float(min(1.0, shares.min(initial=1.0)))
     moved = now + reach * way
-    if len(stops) and reach == stops.min():
-        at_stop = np.flatnonzero(turns)[stops <= reach]
-        moved[at_stop] = 0.0 if penalty.name == "l1" else np.sign(way[at_stop]) * penalty.strength
+    # where rounding would leave a weight just beside its end, the next set of free weights would still hold it
+    at_end = np.flatnonzero(turns)[shares <= reach]
+    moved[at_end] = ends[at_end]
     alpha[free] = moved
