@@ -83,8 +83,8 @@ def test_voters_that_are_the_same_share_their_weight_or_not_but_the_risk_is_leas
     alpha, distance = solved(twice, y, w, penalty, tol=1e-9)
     assert distance <= 1e-9
     once, _ = solved(H, y, w, penalty)
-    least = oracle.objective(H, y, w, once, penalty.name, penalty.strength)
-    assert oracle.objective(twice, y, w, alpha, penalty.name, penalty.strength) <= least + 1e-9
+    least = oracle.objective(H, y, w, once, str(penalty.kernel), penalty.strength)
+    assert oracle.objective(twice, y, w, alpha, str(penalty.kernel), penalty.strength) <= least + 1e-9
 
 
 def test_it_may_start_anywhere() -> None:
