@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.objectives.programs.penalties import penalty_class
 from committee.papers.quadboost.tables import ADABOOST, L1, L2, LINF, LPBOOST, STUMPS_PER_COLUMN, VANILLA
 from committee.report.crossvalidation import Split
 
@@ -126,7 +127,7 @@ class QuadBoost:
 
         options = self._as_in_the_document()
         if "alpha" in params:
-            options["alpha_max" if self.penalty == "linf" else "alpha"] = params["alpha"]
+            options[penalty_class(self.penalty).parameter] = params["alpha"]
         return QuadBoostClassifier(self.penalty, n_estimators=int(params.get("rounds", _MOST_ROUNDS)), **options).fit(
             X, y
         )

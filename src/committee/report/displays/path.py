@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from committee.objectives.programs.penalties import penalty_class
 from committee.report.displays.comparison import _COLORS, _INK, _axes
 from committee.report.displays.model_trees import shortened
 
@@ -417,8 +418,7 @@ class QuadBoostPathDisplay:
         return np.where(self.alphas > 0.0, self.alphas, beyond)
 
     def _of_strengths(self) -> str:
-        name = "alpha_max" if self.penalty == "linf" else "alpha"
-        return f"{name} (weaker penalty to the right)"
+        return f"{penalty_class(self.penalty).parameter} (weaker penalty to the right)"
 
     def _strengths_along(self, ax: Axes) -> None:
         """A logarithmic axis from strong to weak."""
@@ -428,7 +428,7 @@ class QuadBoostPathDisplay:
         _plain_ticks(ax, x if len(positive) == 0 else positive)
         low, high = float(x.min()), float(x.max())
         room = (high / low) ** 0.02 if high > low else 2.0
-        weakest_right = self.penalty == "linf"
+        weakest_right = penalty_class(self.penalty).weakens == "raise"
         ax.set_xlim(*((low / room, high * room) if weakest_right else (high * room, low / room)))
         if len(positive) < len(x):  # where no penalty stands, the axis says 0 and not the place
             shown = [tick for tick in ax.get_xticks().tolist() if positive.size and positive.min() <= tick <= high]
