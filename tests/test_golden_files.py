@@ -1,0 +1,139 @@
+"""Files that an earlier version wrote: they load, answer as they did, and hold every kind of thing that a file can."""
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy
+from numpy.testing import assert_array_equal, assert_array_max_ulp
+from numpy.typing import NDArray
+
+import committee
+from tests.golden.write import ANSWERS, FOLDER, MODELS, table
+from tests.stored_models import craft
+
+ULP = 4
+"""How far exponentials and logarithms may differ from processor to processor."""
+
+
+@cache
+def stored() -> dict[str, NDArray[Any]]:
+    return dict(np.load(ANSWERS))
+
+
+@cache
+def document(name: str) -> dict[str, Any]:
+    """What a file says of its model."""
+    with (FOLDER / f"{name}.safetensors").open("rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    model: dict[str, Any] = json.loads(header["__metadata__"]["committee"])["model"]
+    return model
+
+
+def test_every_model_has_its_file_and_every_file_its_answers() -> None:
+    files = {path.stem for path in FOLDER.glob("*.safetensors")}
+    assert files == MODELS.keys()
+    assert files == {key.split("/")[1] for key in stored() if key.startswith("answers/")}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_file_answers_as_it_did(name: str, tmp_path: Path) -> None:
+    path = FOLDER / f"{name}.safetensors"
+    model: Any = committee.load(path)
+    kind = MODELS[name][0]
+    X = table({key.split("/")[2]: rows for key, rows in stored().items() if key.startswith(f"rows/{kind}/")})
+    said = {key.split("/")[3]: answer for key, answer in stored().items() if key.startswith(f"answers/{name}/")}
+    logarithmic = document(name)["link"]["name"] == "log"
+    for method, answer in said.items():
+        now = getattr(model, method)(X)
+        if method == "predict_proba" or logarithmic:
+            assert_array_max_ulp(now, answer, ULP)
+        else:
+            assert now.dtype == answer.dtype
+            assert_array_equal(now, answer)
+    model.save(tmp_path / "again")
+    assert_same_arrays(path, tmp_path / "again")
+
+
+def assert_same_arrays(path: Path, other: Path) -> None:
+    ours, theirs = (safetensors.numpy.load(file.read_bytes()) for file in (path, other))
+    assert ours.keys() == theirs.keys()
+    for name, array in ours.items():
+        assert array.dtype == theirs[name].dtype and array.tobytes() == theirs[name].tobytes(), name
+
+
+# --- every kind is there --------------------------------------------------------------------------------------------
+
+
+def objects(value: Any, under: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """All objects of a document, each with the key that it stands under."""
+    if isinstance(value, dict):
+        yield under, value
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        if isinstance(inner, dict | list):
+            yield from objects(inner, key if isinstance(key, str) else under)
+
+
+def found(key: str, under: str | None = None) -> set[str]:
+    """Texts under a key in all files, of objects that stand under another."""
+    every = [pair for name in MODELS for pair in objects(document(name))]
+    return {value[key] for at, value in every if isinstance(value.get(key), str) and under in (None, at)}
+
+
+def known(folder: Path, name: str, *place: str | int) -> set[str]:
+    """Names that a file may have at a place of its document, by what is said of another one there."""
+
+    def change(whole: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        *path, last = ("model", *place)
+        inner: Any = whole
+        for key in path:
+            inner = inner[key]
+        inner[last] = "?"
+
+    (folder / "model").write_bytes(craft((FOLDER / f"{name}.safetensors").read_bytes(), change))
+    with pytest.raises(committee.ModelFileError, match=r"known are |it must be ") as refused:
+        committee.load(folder / "model")
+    names = re.split("known are |it must be (?:one of )?", str(refused.value))[1]
+    return set(re.findall(r"\w+", names)) - {"and", "or"}
+
+
+def test_every_learner_has_a_file() -> None:
+    assert {document(name)["class"] for name in MODELS} == committee.LEARNERS.keys()
+
+
+def test_every_kind_of_voters_has_a_file(tmp_path: Path) -> None:
+    of_graphs = known(tmp_path, "probabilistic", "voters", "voters", "kind")
+    assert found("kind") == known(tmp_path, "forest", "voters", "kind") | of_graphs
+    assert found("vote", "voters") == known(tmp_path, "forest", "voters", "vote")
+    assert found("walk") == known(tmp_path, "probabilistic", "voters", "walk")
+    assert found("estimate", "voters") == known(tmp_path, "probabilistic_learners", "voters", "voters", "estimate")
+    assert found("link", "voters") == known(tmp_path, "model_tree", "voters", "link")
+
+
+def test_every_link_loss_and_objective_has_a_file(tmp_path: Path) -> None:
+    of_numbers = known(tmp_path, "tree_regressor", "link", "name")
+    assert found("name", "link") == known(tmp_path, "forest", "link", "name") | of_numbers
+    losses = found("loss", "params") | found("name", "loss")
+    assert losses == known(tmp_path, "gradient_object_huber", "params", "loss", "loss", "name")
+    objective = ("attributes", "objective_", "dict", 0, 1)
+    assert found("objective", "params") == known(tmp_path, "reweighted_rank", *objective)
+
+
+def test_forms_without_a_name_have_a_file() -> None:
+    voters = [value for name in MODELS for _, value in objects(document(name)) if "kind" in value]
+    soft = {(value["kind"], value["soft"]) for value in voters if "soft" in value}
+    assert soft >= {(kind, said) for kind in ("estimators", "committees", "model_trees") for said in (False, True)}
+    assert {value["as_array"] for value in voters if value["kind"] == "estimators"} == {False, True}
+    assert any("n_paths" in value for value in voters)
+    assert any("intercept" in document(name) for name in MODELS)
+    assert {document(name)["classes"]["dtype"] for name in MODELS if "classes" in document(name)} == {
+        "bool",
+        "float64",
+        "int64",
+        "str",
+    }
