@@ -4,82 +4,42 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context, clone
 from sklearn.utils import check_random_state, get_tags
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import has_fit_parameter
 
 from committee import _core
-from committee.data.parallel import N_JOBS, n_threads
+from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.learners.adaboost.emphasis import CRITERIA, RULES, Round, is_chance, samme_factors, samme_weight
+from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier, seeded
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.held_out import held_out_rows
+from committee.learners.base.parameters import parameter, with_parameters
+from committee.learners.base.shared_parameters import EarlyStoppingParameters
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Softmax, elected
 from committee.voters.estimators import EstimatorVoters
-from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits, forest_of, grower
+from committee.voters.growing import GrowthLimits, forest_of, grower
 from committee.voters.protocol import Voters
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-class AdaBoostClassifier(CommitteeClassifier):
+@with_parameters
+class AdaBoostClassifier(CommitteeClassifier, EarlyStoppingParameters):
     """AdaBoost on native trees, or on any classifier that takes weights.
 
     Each round grows a voter h_t on weighted rows, gives it a weight alpha_t, and makes the rows it gets wrong
     heavier; the committee is F(x) = sum_t alpha_t h_t(x). The table is binned once; a round is one pass over
     the bins and one over the weights.
-
-    Parameters
-    ----------
-    n_estimators : int, default=50
-        Most rounds; fewer when a voter is perfect, none beats chance, or early stopping says so.
-    max_depth : int or None, default=1
-        Depth of the trees; 1 grows stumps. None: no limit.
-    max_leaf_nodes : int or None, default=None
-        Most leaves of a tree, best split first.
-    learning_rate : float, default=1.0
-        Shrinks every alpha_t (or leaf value), in (0, 10]; smaller steps need more rounds.
-    vote : {"discrete", "confidence", "abstaining"}, default="discrete"
-        "discrete": a leaf votes for its heaviest class, alpha = ln((1 - err) / err) + ln(K - 1) (SAMME).
-        "confidence": a leaf votes c = 1/2 ln((W_+ + eps) / (W_- + eps)), splits have the least
-        Z = 2 sum sqrt(W_+ W_-); with more than two classes AdaBoost.MH. "abstaining": stumps whose sides may
-        refuse to vote. eps = 1 / (2 n).
-    voter : classifier or None, default=None
-        A scikit-learn classifier whose ``fit`` takes ``sample_weight``, in place of the native trees; its
-        votes are discrete.
-    criterion : {"gini", "entropy"}, default="gini"
-        Split criterion of discrete trees; the other votes bring their own.
-    min_samples_leaf : int, default=1
-        Fewest training rows of a leaf.
-    min_weight_leaf : float, default=0.0
-        Least share of the current weight of a leaf, in [0, 0.5].
-    max_features : int, float, "sqrt", "log2" or None, default=None
-        Features that each node looks at, drawn anew; None: all.
-    max_bins : int, default=255
-        Most bins of a column. A column with fewer distinct values is split exactly.
-    categorical_features : "from_dtype", None, list or mask, default="from_dtype"
-        Which columns are categories; "from_dtype": text, categorical and boolean columns of a data frame.
-    early_stopping : bool, default=False
-        Stop when the error on held-out rows has not improved for `n_iter_no_change` rounds, and keep the
-        voters up to the best one. Held out are `X_val`, `y_val` of `fit`, or a `validation_fraction`.
-    validation_fraction : float, default=0.1
-        Share of rows held out, stratified, when early stopping is on and no validation set is given.
-    n_iter_no_change : int, default=10
-        Rounds without improvement that end the run.
-    random_state : int, RandomState or None, default=None
-        Draws the held-out rows and the features of `max_features`; otherwise not used.
-    n_jobs : int or None, default=None
-        Threads; the committee does not depend on it, bit for bit.
 
     Attributes
     ----------
@@ -124,60 +84,29 @@ class AdaBoostClassifier(CommitteeClassifier):
         "normalisers_",
         "validation_errors_",
     )
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        # beyond 10 a step may multiply weights by more than float64 holds
-        "learning_rate": [Interval(Real, 0.0, 10.0, closed="right")],
-        "vote": [StrOptions(set(RULES))],
-        "voter": [HasMethods(["fit", "predict"]), None],
-        "criterion": [StrOptions({"gini", "entropy"})],
-        **{name: limit for name, limit in GROWTH_CONSTRAINTS.items() if name != "min_impurity_decrease"},
-        "categorical_features": "no_validation",
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "n_jobs": N_JOBS,
-    }
-
-    def __init__(
-        self,
-        n_estimators: int = 50,
-        *,
-        max_depth: int | None = 1,
-        max_leaf_nodes: int | None = None,
-        learning_rate: float = 1.0,
-        vote: Literal["discrete", "confidence", "abstaining"] = "discrete",
-        voter: Any = None,
-        criterion: Literal["gini", "entropy"] = "gini",
-        min_samples_leaf: int = 1,
-        min_weight_leaf: float = 0.0,
-        max_features: int | float | str | None = None,
-        max_bins: int = 255,
-        categorical_features: Any = "from_dtype",
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.learning_rate = learning_rate
-        self.vote = vote
-        self.voter = voter
-        self.criterion = criterion
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_leaf = min_weight_leaf
-        self.max_features = max_features
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_estimators: int = shared.n_estimators(50, "a voter is perfect, none beats chance, or early stopping says so")
+    _: KW_ONLY
+    max_depth: int | None = shared.max_depth(1, "1: stumps.")
+    max_leaf_nodes: int | None = shared.max_leaf_nodes()
+    learning_rate: float = shared.learning_rate(1.0)
+    vote: Literal["discrete", "confidence", "abstaining"] = parameter(
+        "discrete",
+        """
+        "discrete": a leaf votes for its heaviest class, alpha = ln((1 - err) / err) + ln(K - 1) (SAMME). "confidence":
+        a leaf votes c = 1/2 ln((W_+ + eps) / (W_- + eps)), splits have the least Z = 2 sum sqrt(W_+ W_-); with more
+        than two classes AdaBoost.MH. "abstaining": stumps whose sides may refuse to vote. eps = 1 / (2 n).
+        """,
+    )
+    voter: Any = shared.voter()
+    criterion: Literal["gini", "entropy"] = parameter(
+        "gini", "Split criterion of discrete trees; the other votes bring their own."
+    )
+    min_samples_leaf: int = shared.min_samples_leaf()
+    min_weight_leaf: float = shared.min_weight_leaf("current weight")
+    max_features: int | float | str | None = shared.max_features()
+    max_bins: int = shared.max_bins()
+    categorical_features: Any = shared.categorical_features()
+    random_state: Any = shared.random_state("the held-out rows and the features of `max_features`")
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(

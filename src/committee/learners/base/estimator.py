@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
-from sklearn.callback import CallbackSupportMixin
+from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_n_features,
@@ -28,6 +27,7 @@ from committee.data.frames import TableSchema, check_frame, is_frame
 from committee.data.labels import class_numbers, label_vector, target_vector
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
+from committee.learners.base.scikit_types import BaseEstimator, CallbackSupportMixin, ClassifierMixin, RegressorMixin
 from committee.vote.committee import Committee
 from committee.vote.explain.tree_contributions import tree_contributions
 from committee.vote.regression import RegressionCommittee
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-class CommitteeEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+class CommitteeEstimator(CallbackSupportMixin, BaseEstimator):
     """Base of the library's learners: what classifiers and regressors have in common.
 
     A subclass's ``fit`` calls `_rows`, trains, and sets ``committee_``; everything a fitted learner can be asked
@@ -173,7 +173,7 @@ class CommitteeEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[m
         return tags
 
 
-class CommitteeClassifier(ClassifierMixin, CommitteeEstimator):  # type: ignore[misc]
+class CommitteeClassifier(ClassifierMixin, CommitteeEstimator):
     """Base of the library's classifiers."""
 
     classes_: NDArray[Any]
@@ -260,7 +260,7 @@ class CommitteeClassifier(ClassifierMixin, CommitteeEstimator):  # type: ignore[
         return self.committee_.staged_predict_proba(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
 
 
-class CommitteeRegressor(RegressorMixin, CommitteeEstimator):  # type: ignore[misc]
+class CommitteeRegressor(RegressorMixin, CommitteeEstimator):
     """Base of the library's regressors."""
 
     committee_: RegressionCommittee

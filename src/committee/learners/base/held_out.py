@@ -43,14 +43,14 @@ def held_out_rows(
         If rows to watch are given but not wanted, or too few rows are there to share.
     """
     given = cast("R | None", model._validation_rows(X_val, y_val))
-    wanted: bool = model.get_params(deep=False)["early_stopping"]
+    wanted: bool = model.early_stopping
     if not wanted:
         if given is not None:
             raise ValueError("X_val is only used by early stopping; set early_stopping=True or leave it out.")
         return rows, None
     if given is not None:
         return rows, given
-    fraction: float = model.get_params(deep=False)["validation_fraction"]
+    fraction: float = model.validation_fraction
     if isinstance(rows, Rows):
         train, held = _split_classes(rows.labels, cast(CommitteeClassifier, model).classes_, fraction, random)
     else:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.learners.margin_boosting.margin_boosting import MarginBoosting
+from committee.learners.base import shared_parameters as shared
+from committee.learners.base.parameters import with_parameters
+from committee.learners.margin_boosting.margin_boosting import DEEPER, EVERY_STUMP, MarginBoosting
 from committee.learners.margin_boosting.voting_run import NO_EDGE, VotingRun, by_round
 from committee.learners.pools.edge_sources import EdgeSource, Found
 
 F64 = NDArray[np.float64]
 
 
+@with_parameters
 class ArcGVClassifier(MarginBoosting):
     """Arc-gv (Breiman 1999): boosting towards the largest minimum margin.
 
@@ -30,37 +34,6 @@ class ArcGVClassifier(MarginBoosting):
     need not be a small test error [3]_: noisy rows decide as much as any.
 
     With more than two classes each is told from the rest by a vote of its own; the largest mean vote is elected.
-
-    Parameters
-    ----------
-    n_estimators : int, default=100
-        Most rounds; fewer when a voter is perfect, or none has an edge above the margin reached.
-    max_depth : int or None, default=1
-        Depth of the trees. 1: each round takes, of all stumps between bins or subsets of categories and their
-        complements, the one with the largest edge. Only then the limit is sure to be the largest margin. Deeper trees
-        are grown by the Gini criterion. None: no limit.
-    max_leaf_nodes : int or None, default=None
-        Most leaves of a tree, best split first.
-    voter : classifier or None, default=None
-        A scikit-learn classifier whose ``fit`` takes ``sample_weight``, in place of the native trees.
-    min_samples_leaf : int, default=1
-        Fewest training rows of a leaf, rows that look the same counted once. More than 1: stumps, too, are grown by
-        the Gini criterion.
-    max_bins : int, default=255
-        Most bins of a column. A column with fewer distinct values is split exactly.
-    categorical_features : "from_dtype", None, list or mask, default="from_dtype"
-        Which columns are categories; "from_dtype": text, categorical and boolean columns of a data frame.
-    early_stopping : bool, default=False
-        Stop when the error on held-out rows has not improved for `n_iter_no_change` rounds, and keep the
-        voters up to the best one. Held out are `X_val`, `y_val` of `fit`, or a `validation_fraction`.
-    validation_fraction : float, default=0.1
-        Share of rows held out, stratified, when early stopping is on and no validation set is given.
-    n_iter_no_change : int, default=10
-        Rounds without improvement that end the run.
-    random_state : int, RandomState or None, default=None
-        Draws the held-out rows, and seeds a given classifier; otherwise not used.
-    n_jobs : int or None, default=None
-        Threads; the committee does not depend on it, bit for bit.
 
     Attributes
     ----------
@@ -116,34 +89,11 @@ class ArcGVClassifier(MarginBoosting):
         "validation_errors_",
     )
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        max_depth: int | None = 1,
-        max_leaf_nodes: int | None = None,
-        voter: Any = None,
-        min_samples_leaf: int = 1,
-        max_bins: int = 255,
-        categorical_features: Any = "from_dtype",
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.voter = voter
-        self.min_samples_leaf = min_samples_leaf
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_estimators: int = shared.n_estimators(100, "a voter is perfect, or none has an edge above the margin reached")
+    _: KW_ONLY
+    max_depth: int | None = shared.max_depth(
+        1, f"{EVERY_STUMP} the one with the largest edge, so that the limit is the largest margin; {DEEPER}"
+    )
 
     def _run(self, source: EdgeSource, positive: int, count: float) -> ArcGVRun:
         return ArcGVRun(source, positive, self.n_estimators)

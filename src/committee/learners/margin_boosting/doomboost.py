@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral, Real
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from sklearn.utils._param_validation import Interval
 
+from committee.learners.base.parameters import COUNT, POSITIVE, SHARE, parameter, with_parameters
 from committee.learners.margin_boosting.margin_boosting import MarginBoosting
 from committee.learners.margin_boosting.voting_run import NO_EDGE, VotingRun, by_round
 from committee.learners.pools.edge_sources import EdgeSource, Found
@@ -22,6 +22,7 @@ GRID = 8
 """Steps at which the cost is looked at before its best valley is searched."""
 
 
+@with_parameters
 class DOOMBoostClassifier(MarginBoosting):
     """DOOM II (Mason, Bartlett, Baxter & Frean 2000): functional gradient steps on a sigmoid cost of the margins.
 
@@ -43,43 +44,6 @@ class DOOMBoostClassifier(MarginBoosting):
     is better. So the descent starts from the vote of a few rounds of AdaBoost, as the first DOOM did.
 
     With more than two classes each is told from the rest by a vote of its own.
-
-    Parameters
-    ----------
-    steepness : float, default=10.0
-        lambda. The steeper, the nearer to the share of wrong rows, and the sooner rows are given up; between 2 and 20
-        by a validation set, as a rule.
-    n_estimators : int, default=200
-        Most rounds, those of AdaBoost among them; fewer when the cost can fall no further.
-    n_start : int, default=20
-        Rounds of AdaBoost at the start. With 1 the vote is a single voter. As many as `n_estimators`: AdaBoost alone.
-    learning_rate : float, default=0.1
-        Largest share s of the vote that a voter of the descent may get, in (0, 1].
-    max_depth : int or None, default=1
-        Depth of the trees. 1: each round takes, of all stumps between bins or subsets of categories and their
-        complements, the one with the largest edge. Deeper trees are grown by the Gini criterion. None: no limit.
-    max_leaf_nodes : int or None, default=None
-        Most leaves of a tree, best split first.
-    voter : classifier or None, default=None
-        A scikit-learn classifier whose ``fit`` takes ``sample_weight``, in place of the native trees.
-    min_samples_leaf : int, default=1
-        Fewest training rows of a leaf, rows that look the same counted once. More than 1: stumps, too, are grown by
-        the Gini criterion.
-    max_bins : int, default=255
-        Most bins of a column. A column with fewer distinct values is split exactly.
-    categorical_features : "from_dtype", None, list or mask, default="from_dtype"
-        Which columns are categories; "from_dtype": text, categorical and boolean columns of a data frame.
-    early_stopping : bool, default=False
-        Stop when the error on held-out rows has not improved for `n_iter_no_change` rounds, and keep the
-        voters up to the best one. Held out are `X_val`, `y_val` of `fit`, or a `validation_fraction`.
-    validation_fraction : float, default=0.1
-        Share of rows held out, stratified, when early stopping is on and no validation set is given.
-    n_iter_no_change : int, default=10
-        Rounds without improvement that end the run.
-    random_state : int, RandomState or None, default=None
-        Draws the held-out rows, and seeds a given classifier; otherwise not used.
-    n_jobs : int or None, default=None
-        Threads; the committee does not depend on it, bit for bit.
 
     Attributes
     ----------
@@ -121,47 +85,26 @@ class DOOMBoostClassifier(MarginBoosting):
     """
 
     _stored_attributes: ClassVar[tuple[str, ...]] = ("costs_", "validation_errors_")
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **MarginBoosting._parameter_constraints,
-        "steepness": [Interval(Real, 0.0, None, closed="neither")],
-        "n_start": [Interval(Integral, 1, None, closed="left")],
-        "learning_rate": [Interval(Real, 0.0, 1.0, closed="right")],
-    }
-
-    def __init__(
-        self,
-        steepness: float = 10.0,
-        *,
-        n_estimators: int = 200,
-        n_start: int = 20,
-        learning_rate: float = 0.1,
-        max_depth: int | None = 1,
-        max_leaf_nodes: int | None = None,
-        voter: Any = None,
-        min_samples_leaf: int = 1,
-        max_bins: int = 255,
-        categorical_features: Any = "from_dtype",
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.steepness = steepness
-        self.n_estimators = n_estimators
-        self.n_start = n_start
-        self.learning_rate = learning_rate
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.voter = voter
-        self.min_samples_leaf = min_samples_leaf
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    steepness: float = parameter(
+        10.0,
+        """lambda. The steeper, the nearer to the share of wrong rows, and the sooner rows are given up; between 2 and
+        20 by a validation set, as a rule.""",
+        POSITIVE,
+    )
+    _: KW_ONLY
+    n_estimators: int = parameter(
+        200, "Most rounds, those of AdaBoost among them; fewer when the cost can decrease no further.", COUNT
+    )
+    n_start: int = parameter(
+        20,
+        """Rounds of AdaBoost at the start. With 1 the vote is a single voter. As many as `n_estimators`: AdaBoost
+        alone.""",
+        COUNT,
+        after="n_estimators",
+    )
+    learning_rate: float = parameter(
+        0.1, "Largest share s of the vote that a voter of the descent may get, in (0, 1].", SHARE, after="n_start"
+    )
 
     def _run(self, source: EdgeSource, positive: int, count: float) -> DOOMRun:
         return DOOMRun(source, positive, self.n_estimators, self.steepness, self.n_start, self.learning_rate)

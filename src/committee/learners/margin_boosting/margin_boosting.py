@@ -6,27 +6,29 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from dataclasses import KW_ONLY
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state, get_tags
-from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import has_fit_parameter
 
-from committee.data.parallel import N_JOBS, n_threads
+from committee.data.parallel import n_threads
 from committee.data.rows import Rows
+from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.held_out import held_out_rows
+from committee.learners.base.parameters import with_parameters
+from committee.learners.base.shared_parameters import EarlyStoppingParameters
 from committee.learners.margin_boosting.error_watch import ErrorWatch
 from committee.learners.margin_boosting.voting_run import VotingRun
 from committee.learners.pools.edge_sources import ClassifierEdges, EdgeSource, StumpEdges, TreeEdges
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Truncated
-from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits
+from committee.voters.growing import GrowthLimits
 from committee.voters.stump_dictionary import StumpDictionary
 
 if TYPE_CHECKING:
@@ -34,31 +36,25 @@ if TYPE_CHECKING:
 
 F64 = NDArray[np.float64]
 
+EVERY_STUMP = "1: each round takes, of all stumps between bins or subsets of categories and their complements,"
+DEEPER = "deeper trees are grown by the Gini criterion."
 
-class MarginBoosting(CommitteeClassifier):
+
+@with_parameters
+class MarginBoosting(CommitteeClassifier, EarlyStoppingParameters):
     """Base of the learners: voters of largest edge, one class against the rest, and margins after each round."""
 
-    n_estimators: int
-    max_depth: int | None
-    max_leaf_nodes: int | None
-    voter: Any
-    min_samples_leaf: int
-    max_bins: int
-    early_stopping: bool
-    n_iter_no_change: int
-    random_state: Any
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        **{name: GROWTH_CONSTRAINTS[name] for name in ("max_depth", "max_leaf_nodes", "min_samples_leaf", "max_bins")},
-        "voter": [HasMethods(["fit", "predict"]), None],
-        "categorical_features": "no_validation",
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "n_jobs": N_JOBS,
-    }
+    n_estimators: int = shared.n_estimators(100, "no voter has an edge left")
+    _: KW_ONLY
+    max_depth: int | None = shared.max_depth(1, f"{EVERY_STUMP} the one with the largest edge; {DEEPER}")
+    max_leaf_nodes: int | None = shared.max_leaf_nodes()
+    voter: Any = shared.voter()
+    min_samples_leaf: int = shared.min_samples_leaf(
+        more="Rows that look the same count once. More than 1: stumps, too, are grown by the Gini criterion."
+    )
+    max_bins: int = shared.max_bins()
+    categorical_features: Any = shared.categorical_features()
+    random_state: Any = shared.random_state("the held-out rows and of a given classifier")
 
     # --- what the learners say ----------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Hashable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import KW_ONLY
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -13,7 +14,9 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
-from committee.learners.margin_boosting.margin_boosting import MarginBoosting
+from committee.learners.base import shared_parameters as shared
+from committee.learners.base.parameters import COUNT, POSITIVE, parameter, with_parameters
+from committee.learners.margin_boosting.margin_boosting import DEEPER, EVERY_STUMP, MarginBoosting
 from committee.learners.margin_boosting.voting_run import NO_EDGE, VotingRun, by_round
 from committee.learners.pools.edge_sources import EdgeSource, Found
 from committee.objectives.programs.simplex_active_set import simplex_minimum
@@ -22,6 +25,7 @@ from committee.objectives.programs.soft_margin import VOTERS_AT_ONCE
 F64 = NDArray[np.float64]
 
 
+@with_parameters
 class MDBoostClassifier(MarginBoosting):
     """Margin-distribution boosting (Shen & Li 2010): the vote with the best mean and variance of its margins.
 
@@ -39,43 +43,6 @@ class MDBoostClassifier(MarginBoosting):
     has an edge above those of the vote, no voter of the whole dictionary could improve it, and the run ends.
 
     With more than two classes each is told from the rest by a program of its own; the largest mean vote is elected.
-
-    Parameters
-    ----------
-    total_weight : float, default=10.0
-        D. The smaller, the more the mean counts, which a single voter makes largest; the larger, the more voters.
-    n_estimators : int, default=500
-        Most voters that join a program; many end without weight. A warning says when this is what ends the run, and
-        `duality_gap_` how much is left to gain.
-    max_depth : int or None, default=1
-        Depth of the trees. 1: each round takes, of all stumps between bins or subsets of categories and their
-        complements, those with the largest edges. Only then no voter is missed. Deeper trees are grown by the Gini
-        criterion. None: no limit.
-    max_leaf_nodes : int or None, default=None
-        Most leaves of a tree, best split first.
-    voter : classifier or None, default=None
-        A scikit-learn classifier whose ``fit`` takes ``sample_weight``, in place of the native trees.
-    min_samples_leaf : int, default=1
-        Fewest training rows of a leaf, rows that look the same counted once. More than 1: stumps, too, are grown by
-        the Gini criterion.
-    max_bins : int, default=255
-        Most bins of a column. A column with fewer distinct values is split exactly.
-    categorical_features : "from_dtype", None, list or mask, default="from_dtype"
-        Which columns are categories; "from_dtype": text, categorical and boolean columns of a data frame.
-    early_stopping : bool, default=False
-        Stop when the error on held-out rows has not improved for `n_iter_no_change` rounds, and keep the
-        voters up to the best one. Held out are `X_val`, `y_val` of `fit`, or a `validation_fraction`.
-    validation_fraction : float, default=0.1
-        Share of rows held out, stratified, when early stopping is on and no validation set is given.
-    n_iter_no_change : int, default=10
-        Rounds without improvement that end the run.
-    random_state : int, RandomState or None, default=None
-        Draws the held-out rows, and seeds a given classifier; otherwise not used.
-    n_jobs : int or None, default=None
-        Threads; the committee does not depend on it, bit for bit.
-    tol : float, default=1e-6
-        A voter joins while its edge, as a share of the rows' weight, exceeds those of the vote by more than this: what
-        the objective is at most below the best.
 
     Attributes
     ----------
@@ -128,44 +95,28 @@ class MDBoostClassifier(MarginBoosting):
         "duality_gap_",
         "validation_errors_",
     )
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **MarginBoosting._parameter_constraints,
-        "total_weight": [Interval(Real, 0.0, None, closed="neither")],
-        "tol": [Interval(Real, 0.0, 1.0, closed="left")],
-    }
-
-    def __init__(
-        self,
-        total_weight: float = 10.0,
-        *,
-        n_estimators: int = 500,
-        max_depth: int | None = 1,
-        max_leaf_nodes: int | None = None,
-        voter: Any = None,
-        min_samples_leaf: int = 1,
-        max_bins: int = 255,
-        categorical_features: Any = "from_dtype",
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        tol: float = 1e-6,
-    ) -> None:
-        self.total_weight = total_weight
-        self.n_estimators = n_estimators
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.voter = voter
-        self.min_samples_leaf = min_samples_leaf
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.tol = tol
+    total_weight: float = parameter(
+        10.0,
+        "D. The smaller, the more the mean counts, which a single voter makes largest; the larger, the more voters.",
+        POSITIVE,
+    )
+    _: KW_ONLY
+    n_estimators: int = parameter(
+        500,
+        """Most voters that join a program; many end without weight. A warning says when this is what ends the run, and
+        `duality_gap_` how much is left to gain.""",
+        COUNT,
+    )
+    max_depth: int | None = shared.max_depth(
+        1, f"{EVERY_STUMP} those with the largest edges, so that no voter is missed; {DEEPER}"
+    )
+    tol: float = parameter(
+        1e-6,
+        """A voter joins while its edge, as a share of the rows' weight, exceeds those of the vote by more than this:
+        what the objective is at most below the best.""",
+        Interval(Real, 0.0, 1.0, closed="left"),
+        after="n_jobs",
+    )
 
     def _run(self, source: EdgeSource, positive: int, count: float) -> MDRun:
         return MDRun(source, positive, self.n_estimators, self.total_weight, count, self.tol)

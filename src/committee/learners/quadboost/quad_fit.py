@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -255,7 +255,7 @@ class QuadBoost(CommitteeEstimator):
 
     def _user_voter(self) -> Any:
         """The user's classifier to clone."""
-        return CommitteeClassifier._member(self, "dictionary", self.dictionary)
+        return CommitteeClassifier._member(cast(CommitteeClassifier, self), "dictionary", self.dictionary)
 
     def _state(self, voters: QuadVoters, watch: RiskWatch | None, count: float, n_rounds: int) -> dict[str, Any]:
         """Fitted attributes as of now."""

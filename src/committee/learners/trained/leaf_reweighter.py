@@ -181,7 +181,7 @@ class LeafReweighter(TrainedEnsembleClassifier):
         self.n_jobs = n_jobs
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())
+        state = dict(super().__getstate__())
         state.pop("path_", None)  # its cuts are larger than the model
         return state
 

@@ -196,7 +196,7 @@ class MarginReweighter(TrainedEnsembleClassifier):
         self.n_jobs = n_jobs
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())
+        state = dict(super().__getstate__())
         state.pop("_lines", None)  # votes are larger than models
         return state
 

@@ -6,13 +6,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_feature_names
 
 from committee.data.frames import TableSchema
 from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.parameters import required, with_parameters
+from committee.learners.base.scikit_types import MetaEstimatorMixin
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
 from committee.voters.estimators import EstimatorVoters
@@ -20,20 +22,25 @@ from committee.voters.estimators import EstimatorVoters
 F64 = NDArray[np.float64]
 
 
-class TrainedEnsembleClassifier(MetaEstimatorMixin, CommitteeClassifier):  # type: ignore[misc]
+@with_parameters
+class TrainedEnsembleClassifier(MetaEstimatorMixin, CommitteeClassifier):
     """Base of classifiers whose first parameter is a trained `ensemble`: frozen, neither trained nor changed.
 
     `clone` keeps the ensemble as it is, and its own parameters cannot be set through this object.
     """
 
     _trained_parameters: ClassVar[tuple[str, ...]] = ("ensemble",)
-    ensemble: Any
-    on: Any  # which rows fit was given: those that the ensemble was trained on, or others
+
+    ensemble: Any = required(
+        """A learner of this library, or what `Committee.from_estimator` takes; a ``FrozenEstimator`` around it is
+        opened.""",
+        "no_validation",
+        type_words="fitted classifier or Committee",
+    )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters; the frozen ensemble's own are not among them."""
-        params: dict[str, Any] = super().get_params(deep=False)
-        return params
+        return super().get_params(deep=False)
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; not those of the frozen ensemble.

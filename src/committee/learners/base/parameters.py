@@ -1,0 +1,216 @@
+"""Parameters of a learner, each declared by one line of its class body.
+
+    @with_parameters
+    class Shrunk(CommitteeClassifier):
+        \"""Summary.\"""
+
+        n_estimators: int = shared.n_estimators(100)
+        _: KW_ONLY
+        shrinkage: float = parameter(0.1, "Factor of every step.", POSITIVE)
+
+The decorator writes from these lines what scikit-learn asks of an estimator: an ``__init__`` that only assigns, its
+signature in the order of the lines, ``_parameter_constraints``, and the docstring's section "Parameters". Type checkers
+read the lines as those of a dataclass. A learner is none, however: libraries that meet a dataclass look at its fields
+alone (Dask gives a fitted model and one that is not the same key).
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from dataclasses import KW_ONLY, dataclass, field, make_dataclass, replace
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, cast, dataclass_transform, get_args, get_origin
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+Learner = TypeVar("Learner", bound=type)
+T = TypeVar("T")
+
+COUNT = Interval(Integral, 1, None, closed="left")
+NOT_NEGATIVE = Interval(Real, 0.0, None, closed="left")
+POSITIVE = Interval(Real, 0.0, None, closed="neither")
+FRACTION = Interval(Real, 0.0, 1.0, closed="neither")
+SHARE = Interval(Real, 0.0, 1.0, closed="right")
+
+_NO_DEFAULT: Any = inspect.Parameter.empty
+_FITTED: Any = object()
+_SECTION = re.compile(r"^\w[\w ]*\n-{3,}$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter as its learner declares it."""
+
+    default: Any
+    text: str
+    constraints: tuple[Any, ...]
+    type_words: str | None
+    after: str | None
+    annotation: Any = None
+    keyword_only: bool = False
+
+    @property
+    def scikit_constraint(self) -> list[Any] | str:
+        """The entry of ``_parameter_constraints``: what was given, and what the annotation says."""
+        if self.constraints == ("no_validation",):
+            return "no_validation"
+        options, others = _members(self.annotation)
+        known: list[Any] = [StrOptions(set(options))] if options else []
+        known += ["boolean"] if bool in others else []
+        known += [None] if NoneType in others and None not in self.constraints else []
+        return [*self.constraints, *known]
+
+    def entry(self, name: str) -> str:
+        """The parameter's lines in a numpydoc section."""
+        head = f"{name} : {self.type_words or _type_words(self.annotation)}"
+        if self.default is not _NO_DEFAULT:
+            head += f", default={_literal(self.default)}"
+        lines = textwrap.wrap(self.text, 112, break_on_hyphens=False, break_long_words=False)
+        return "\n    ".join([head, *lines])
+
+
+def parameter(default: T, text: str, *constraints: Any, type_words: str | None = None, after: str | None = None) -> T:
+    """Declare a parameter with a default.
+
+    Parameters
+    ----------
+    default : object
+        Never changed, as all models share it.
+    text : str
+        What the parameter is, for the docstring.
+    *constraints : object
+        As in scikit-learn's ``_parameter_constraints``; ``"no_validation"`` alone for none. What an annotation says
+        is added: ``bool``, None, and the options of a ``Literal``.
+    type_words : str, default=None
+        The type in the docstring. None: as annotated.
+    after : str, default=None
+        The inherited parameter that this one follows in the signature, both by keyword only. None: own ones come first.
+    """
+    # for type checkers the line's right side is a value of the parameter; `with_parameters` takes it away
+    return cast(T, Parameter(default, " ".join(text.split()), constraints, type_words, after))
+
+
+def required(text: str, *constraints: Any, type_words: str | None = None) -> Any:
+    """Declare a parameter without default; see `parameter`."""
+    return parameter(_NO_DEFAULT, text, *constraints, type_words=type_words)
+
+
+def fitted(*, init: Literal[False] = False) -> Any:
+    """Declare an attribute that `fit` sets; `init` says to type checkers that it is no parameter."""
+    return _FITTED
+
+
+@dataclass_transform(eq_default=False, field_specifiers=(required, fitted))
+def with_parameters(learner: Learner) -> Learner:
+    """Give a class what the parameters of its body, and those it inherits, say: see the module's docstring.
+
+    Raises
+    ------
+    TypeError
+        If a parameter has no constraint, or is to follow one that is not there.
+    """
+    parameters = _in_order(learner)
+    for name, each in parameters.items():
+        if not each.scikit_constraint:
+            raise TypeError(f"{learner.__name__}.{name} has no constraint; give one, or 'no_validation'.")
+    made: Any = learner
+    made.declared_parameters = parameters
+    made._parameter_constraints = {name: each.scikit_constraint for name, each in parameters.items()}
+    made.__init__ = _init(learner, parameters)
+    if made.__doc__ is not None:
+        made.__doc__ = _documented(made.__doc__, parameters)
+    return learner
+
+
+def _in_order(learner: type) -> dict[str, Parameter]:
+    """The parameters of a class in the order of its signature.
+
+    Positional ones as type checkers have them: those of the bases, then its own. Of the others its own come first, as
+    they say most of it. One declared again stays in its place.
+    """
+    own = _declared(learner)
+    inherited: dict[str, Parameter] = {}
+    for base in learner.__mro__[1:]:
+        inherited |= {k: v for k, v in vars(base).get("declared_parameters", {}).items() if k not in inherited}
+    parameters = inherited | own
+    positional = [name for name, each in parameters.items() if not each.keyword_only]
+    new = [name for name, each in own.items() if each.keyword_only and name not in inherited]
+    names = [name for name in new if own[name].after is None]
+    names += [name for name in inherited if parameters[name].keyword_only]
+    for name in new:
+        after = own[name].after
+        if after in names:
+            names.insert(names.index(after) + 1, name)
+        elif after is not None:
+            raise TypeError(f"{learner.__name__}.{name} cannot follow {after!r}: there is no such parameter.")
+    return {name: parameters[name] for name in positional + names}
+
+
+def _declared(learner: type) -> dict[str, Parameter]:
+    """Take the declarations out of a class body, so that a class has no attribute that only models have."""
+    keyword_only, own = False, {}
+    for name, annotation in inspect.get_annotations(learner, eval_str=True).items():
+        value = vars(learner).get(name)
+        keyword_only |= annotation is KW_ONLY
+        if isinstance(value, Parameter):
+            own[name] = replace(value, annotation=annotation, keyword_only=keyword_only)
+        if isinstance(value, Parameter) or value is _FITTED:
+            delattr(learner, name)
+    return own
+
+
+def _init(learner: type, parameters: dict[str, Parameter]) -> Any:
+    """An ``__init__`` that assigns, as the standard library writes it for dataclasses."""
+    fields = [
+        (name, each.annotation, field(kw_only=each.keyword_only))
+        if each.default is _NO_DEFAULT
+        else (name, each.annotation, field(default=each.default, kw_only=each.keyword_only))
+        for name, each in parameters.items()
+    ]
+    init: Any = vars(make_dataclass(learner.__name__, fields, eq=False, repr=False, match_args=False))["__init__"]
+    init.__module__, init.__qualname__ = learner.__module__, f"{learner.__qualname__}.__init__"
+    return init
+
+
+# --- the docstring --------------------------------------------------------------------------------------------------
+
+
+def _documented(doc: str, parameters: dict[str, Parameter]) -> str:
+    """A docstring with the section "Parameters" before its other sections."""
+    doc = inspect.cleandoc(doc)
+    section = "\n".join(["Parameters", "----------", *(each.entry(name) for name, each in parameters.items())])
+    first = _SECTION.search(doc)
+    start = len(doc) if first is None else first.start()
+    return f"{doc[:start].rstrip()}\n\n{section}\n\n{doc[start:]}".rstrip() + "\n"
+
+
+def _members(annotation: Any) -> tuple[list[str], list[Any]]:
+    """What an annotation allows: the strings of its Literals, and its other types."""
+    options: list[str] = []
+    others: list[Any] = []
+    for member in get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,):
+        if get_origin(member) is Literal:
+            options += get_args(member)
+        else:
+            others.append(member)
+    return options, others
+
+
+def _type_words(annotation: Any) -> str:
+    """An annotation as numpydoc has it: ``int or None``, ``{"a", "b"}``."""
+    options, others = _members(annotation)
+    words = [inspect.formatannotation(other) for other in others if other is not NoneType]
+    quoted = [_literal(option) for option in options]
+    words += quoted if words or not quoted else ["{" + ", ".join(quoted) + "}"]
+    words += ["None"] if NoneType in others else []
+    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def _literal(value: Any) -> str:
+    """A default as one would type it: ``"none"``, ``1e-6``."""
+    if isinstance(value, str):
+        return f'"{value}"'
+    return repr(value).replace("e-0", "e-")

@@ -1,0 +1,155 @@
+"""Parameters that several learners have: default, constraint and wording of each stand here once.
+
+A learner gives its default where it has one of its own, and the few words that differ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY
+from numbers import Integral, Real
+from typing import Any
+
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+
+from committee.learners.base.parameters import COUNT, FRACTION, NOT_NEGATIVE, parameter, with_parameters
+
+# --- rounds -----------------------------------------------------------------------------------------------------------
+
+
+def n_estimators(default: int, fewer: str) -> int:
+    """Rounds of boosting."""
+    return parameter(default, f"Most rounds; fewer when {fewer}.", COUNT)
+
+
+def learning_rate(default: float) -> float:
+    """Shrinkage; beyond 10 a step may multiply weights by more than float64 holds."""
+    text = "Shrinks every step, in (0, 10]; smaller steps need more rounds."
+    return parameter(default, text, Interval(Real, 0.0, 10.0, closed="right"))
+
+
+def voter() -> Any:
+    """A user's classifier in place of trees."""
+    return parameter(
+        None,
+        """A scikit-learn classifier whose ``fit`` takes ``sample_weight``, in place of the native trees; its votes are
+        the classes it predicts.""",
+        HasMethods(["fit", "predict"]),
+        None,
+        type_words="classifier or None",
+    )
+
+
+# --- growth of trees --------------------------------------------------------------------------------------------------
+
+
+def max_depth(default: int | None = None, more: str = "") -> int | None:
+    """Depth; `more` says what depends on it."""
+    return parameter(default, f"Most splits between the root of a tree and a leaf. None: no limit. {more}", COUNT)
+
+
+def max_leaf_nodes(default: int | None = None, order: str = "the split that gains most comes first") -> int | None:
+    """Leaves."""
+    text = f"Most leaves of a tree; {order}. None: no limit."
+    return parameter(default, text, Interval(Integral, 2, None, closed="left"))
+
+
+def min_samples_leaf(default: int = 1, more: str = "") -> int:
+    """Rows of a leaf; `more` says how they are counted."""
+    return parameter(default, f"Fewest training rows of a leaf. {more}", COUNT)
+
+
+def min_weight_leaf(of: str = "total weight") -> float:
+    """Weight of a leaf."""
+    text = f"Least share of the {of} that a leaf holds, in [0, 0.5]."
+    return parameter(0.0, text, Interval(Real, 0.0, 0.5, closed="both"))
+
+
+def min_impurity_decrease(default: float = 0.0, of: str = "impurity, as a share of the total weight,") -> float:
+    """Gain of a split."""
+    return parameter(default, f"A split must lower the {of} by more than this.", NOT_NEGATIVE)
+
+
+def max_features(default: int | float | str | None = None, more: str = "") -> int | float | str | None:
+    """Features a node looks at."""
+    return parameter(
+        default,
+        f"""Features that each node looks at, drawn anew: so many (int), this share of them (float), their root or
+        logarithm. None: all. {more}""",
+        COUNT,
+        Interval(Real, 0.0, 1.0, closed="right"),
+        StrOptions({"sqrt", "log2"}),
+        type_words='int, float, "sqrt", "log2" or None',
+    )
+
+
+# --- the table --------------------------------------------------------------------------------------------------------
+
+
+def max_bins(more: str = "") -> int:
+    """Bins of a column; the default is the most that fit into a byte."""
+    return parameter(
+        255,
+        f"""Most bins of a column. A column with no more distinct values is split exactly; more than 255 bins take two
+        bytes a cell instead of one. {more}""",
+        Interval(Integral, 2, 65_535, closed="both"),
+    )
+
+
+def categorical_features(more: str = "") -> Any:
+    """Columns that are categories."""
+    return parameter(
+        "from_dtype",
+        f"""Which columns are categories, by name, number or mask; "from_dtype": text, categorical and boolean columns
+        of a data frame. {more}""",
+        "no_validation",
+        type_words='"from_dtype", None, list or mask',
+    )
+
+
+# --- chance and threads -----------------------------------------------------------------------------------------------
+
+
+def random_state(drawn: str) -> Any:
+    """Seed; `drawn` says of what."""
+    text = f"Seed of {drawn}. An int gives the same draws at every fit."
+    return parameter(None, text, "random_state", type_words="int, RandomState or None")
+
+
+def n_jobs(at_once: str = "Threads") -> int | None:
+    """Parallel work; `at_once` says what runs at the same time."""
+    return parameter(
+        None,
+        f"""{at_once}; -1: as many as there are processors, None: one, unless a joblib backend in force says otherwise.
+        The result does not depend on it, bit for bit.""",
+        COUNT,
+        Interval(Integral, None, -1, closed="right"),
+    )
+
+
+# --- early stopping ---------------------------------------------------------------------------------------------------
+
+
+def early_stopping(measure: str, kept: str) -> bool:
+    """Whether held-out rows end the run."""
+    return parameter(
+        False,
+        f"""Stop when the {measure} on held-out rows has not improved for `n_iter_no_change` rounds, and keep the
+        {kept}. Held out are `X_val`, `y_val` of `fit`, or a `validation_fraction`.""",
+    )
+
+
+@with_parameters
+class EarlyStoppingParameters:
+    """Last parameters of a learner that may stop early; its own come before them."""
+
+    _: KW_ONLY
+    early_stopping: bool = early_stopping("error", "voters up to the best one")
+    validation_fraction: float = parameter(
+        0.1,
+        """Share of the rows held out when early stopping is on and no validation set is given; classes keep their
+        shares.""",
+        FRACTION,
+    )
+    n_iter_no_change: int = parameter(10, "Rounds without improvement that end the run.", COUNT)
+    random_state: Any = random_state("the held-out rows")
+    n_jobs: int | None = n_jobs()

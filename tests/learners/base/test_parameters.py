@@ -1,0 +1,209 @@
+"""Parameters: what a learner declares is what its signature, constraints and documentation say."""
+
+import ast
+import inspect
+import pickle
+import pydoc
+import re
+import typing
+from dataclasses import KW_ONLY, is_dataclass
+
+import numpy as np
+import pytest
+from joblib import Parallel, delayed
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils._param_validation import InvalidParameterError, StrOptions, make_constraint
+
+import committee
+from committee import AdaBoostClassifier, MDBoostClassifier
+from committee.learners.base import shared_parameters as shared
+from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.parameters import POSITIVE, fitted, parameter, required, with_parameters
+
+LEARNERS = [
+    learner for name in committee.LEARNERS if "declared_parameters" in vars(learner := getattr(committee, name))
+]
+
+
+def entries(learner: type) -> dict[str, tuple[str, str]]:
+    """Type and default, and text, of each parameter in a class's documentation."""
+    section = re.search(r"^Parameters\n-+\n(.*?)\n\n\w+\n---", inspect.getdoc(learner) or "", re.MULTILINE | re.DOTALL)
+    assert section is not None
+    heads = re.split(r"^(\w+) : (.*)$", section[1], flags=re.MULTILINE)[1:]
+    return {
+        name: (kind, " ".join(text.split()))
+        for name, kind, text in zip(heads[::3], heads[1::3], heads[2::3], strict=True)
+    }
+
+
+def signature(learner: type) -> dict[str, inspect.Parameter]:
+    return dict(inspect.signature(learner).parameters)
+
+
+def allowed(constraints: list[object], value: object) -> bool:
+    return any(make_constraint(each).is_satisfied_by(value) for each in constraints)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_signature_constraints_and_documentation_agree(learner):
+    documented, constrained = entries(learner), learner._parameter_constraints
+    assert list(signature(learner)) == list(documented) == list(constrained)
+    for name, each in signature(learner).items():
+        kind, _, default = documented[name][0].partition(", default=")
+        if each.default is inspect.Parameter.empty:
+            assert not default
+        else:
+            assert ast.literal_eval(default) == each.default
+            assert type(ast.literal_eval(default)) is type(each.default)
+        if constrained[name] != "no_validation":
+            options = [limit.options for limit in constrained[name] if isinstance(limit, StrOptions)]
+            assert set().union(*options) <= set(re.findall(r'"(\w+)"', kind))
+            limits = [make_constraint(limit) for limit in constrained[name]]
+            assert each.default is inspect.Parameter.empty or any(
+                limit.is_satisfied_by(each.default) for limit in limits
+            )
+            assert any(limit.is_satisfied_by(None) for limit in limits) == ("None" in re.findall(r"\w+", kind))
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_signature_is_that_of_a_plain_class(learner):
+    assert not is_dataclass(learner)
+    assert learner.__init__.__module__ == learner.__module__
+    assert learner.__init__.__qualname__ == f"{learner.__name__}.__init__"
+    assert set(typing.get_type_hints(learner.__init__)) == {*signature(learner), "return"}
+    for name in set(signature(learner)) - {"categorical_features", "n_jobs"}:
+        assert not hasattr(learner, name)
+    with pytest.raises(TypeError, match=rf"{learner.__name__}.__init__\(\) got an unexpected keyword argument 'depht'"):
+        learner(depht=3)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_documentation_has_its_sections_in_order(learner):
+    sections = re.findall(r"^(\w+)\n-+$", inspect.getdoc(learner), re.MULTILINE)
+    order = ["Parameters", "Attributes", "Raises", "Warns", "Notes", "References", "Examples"]
+    assert sections == [name for name in order if name in sections]
+
+
+# --- what is declared outside the package ----------------------------------------------------------------------------
+
+
+@with_parameters
+class Chosen(AdaBoostClassifier):
+    """AdaBoost of one more parameter.
+
+    And some words on it.
+    """
+
+    mode: typing.Literal["a", "b"] | None = parameter("a", "A mode.")
+    _: KW_ONLY
+    power: float = parameter(2.0, "An exponent.\n  Of nothing.", POSITIVE, after="learning_rate")
+    max_depth: int | None = shared.max_depth(2)
+    used_power_: float = fitted()
+
+    def fit(self, X, y, sample_weight=None, **fit_params):
+        self.used_power_ = self.power
+        return super().fit(X, y, sample_weight, **fit_params)
+
+
+def test_a_learner_may_add_parameters():
+    names = list(signature(Chosen))
+    assert names[:6] == ["n_estimators", "mode", "max_depth", "max_leaf_nodes", "learning_rate", "power"]
+    assert signature(Chosen)["max_depth"].default == 2
+    assert signature(Chosen)["mode"].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    assert signature(Chosen)["power"].kind is inspect.Parameter.KEYWORD_ONLY
+    model = Chosen(power=3.0, n_estimators=4)
+    assert repr(model) == "Chosen(n_estimators=4, power=3.0)"
+    assert clone(model).get_params() == model.get_params()
+    assert model.set_params(power=1.5).power == 1.5
+    assert not hasattr(model, "used_power_")
+    assert signature(AdaBoostClassifier).keys() == signature(Chosen).keys() - {"power", "mode"}
+
+
+def test_help_shows_added_parameters():
+    shown = pydoc.plain(pydoc.render_doc(Chosen))
+    assert "power : float, default=2.0" in shown
+    assert "An exponent. Of nothing." in shown
+    assert 'mode : {"a", "b"} or None, default="a"' in shown
+    assert "power: float = 2.0" in shown
+    assert shown.index("And some words on it.") < shown.index("n_estimators : int, default=50")
+
+
+def test_an_added_parameter_is_checked_and_searched():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(InvalidParameterError, match="'power' parameter of Chosen must be a float in the range"):
+        Chosen(power=-1.0).fit(X, y)
+    with pytest.raises(InvalidParameterError, match="'mode' parameter of Chosen must be a str among"):
+        Chosen(mode="c").fit(X, y)
+    search = GridSearchCV(Chosen(n_estimators=3), {"power": [0.5, 1.0], "max_depth": [1, 3]}, cv=2).fit(X, y)
+    assert search.best_params_["max_depth"] == 3
+    assert search.best_estimator_.used_power_ == search.best_params_["power"]
+    again = pickle.loads(pickle.dumps(search.best_estimator_))
+    assert_array_equal(again.predict(X), search.predict(X))
+
+
+def test_a_class_of_a_notebook_can_be_sent_to_other_processes():
+    """joblib sends a class by value that they cannot import."""
+
+    @with_parameters
+    class Local(AdaBoostClassifier):
+        """Of no module."""
+
+        power: float = parameter(2.0, "An exponent.", POSITIVE)
+
+    shown = Parallel(n_jobs=2)(delayed(repr)(model) for model in (Local(), clone(Local(power=3.0, n_estimators=7))))
+    assert shown == ["Local()", "Local(n_estimators=7, power=3.0)"]
+
+
+def test_a_subclass_may_have_its_own_init():
+    class Ten(MDBoostClassifier):
+        def __init__(self, total_weight=10.0):
+            super().__init__(total_weight, n_estimators=10)
+
+    X, y = load_iris(return_X_y=True)
+    model = Ten(3.0)
+    assert clone(model).get_params() == {"total_weight": 3.0}
+    assert model.fit(X[:100], y[:100]).committee_.n_voters <= 10
+    with pytest.raises(InvalidParameterError, match="total_weight"):
+        Ten(-1.0).fit(X, y)
+
+
+def test_a_required_parameter_comes_first():
+    @with_parameters
+    class Wrapped(CommitteeClassifier):
+        """Of another."""
+
+        inner: typing.Any = required("The other.", "no_validation", type_words="classifier")
+
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'inner'"):
+        Wrapped()
+    assert Wrapped(3).inner == 3
+    assert "inner : classifier\n    The other." in Wrapped.__doc__
+
+
+def test_a_declaration_that_says_too_little_is_refused():
+    with pytest.raises(TypeError, match=r"Vague\.power has no constraint"):
+
+        @with_parameters
+        class Vague(AdaBoostClassifier):
+            power: float = parameter(2.0, "An exponent.")
+
+    with pytest.raises(TypeError, match=r"Lost\.power cannot follow 'strength'"):
+
+        @with_parameters
+        class Lost(AdaBoostClassifier):
+            _: KW_ONLY
+            power: float = parameter(2.0, "An exponent.", POSITIVE, after="strength")
+
+
+def test_a_learner_need_not_be_documented_or_postpone_annotations():
+    @with_parameters
+    class Silent(AdaBoostClassifier):
+        _: KW_ONLY
+        start: np.ndarray | None = parameter(None, "Scores.", "array-like")
+
+    assert Silent.__doc__ is None
+    assert signature(Silent)["start"].annotation == np.ndarray | None
+    assert Silent._parameter_constraints["start"] == ["array-like", None]
