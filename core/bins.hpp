@@ -5,7 +5,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -14,9 +13,9 @@
 #include <span>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "threads.hpp"
+#include "vector.hpp"
 
 namespace committee {
 
@@ -42,23 +41,23 @@ inline double weight_of(const Weighed& item) { return item.weight; }
 // Sorts by key: a radix sort on the upper 33 bits (three passes of 11; a pass whose digit is the same
 // everywhere is skipped), then each run that agrees in those - values within 1e-6 of each other - on its own.
 template <class Item>
-void sort_by_key(std::vector<Item>& items, std::vector<Item>& scratch) {
+void sort_by_key(Vector<Item>& items, Vector<Item>& scratch) {
   constexpr int kBits = 11, kPasses = 3, kLow = 64 - kBits * kPasses;
-  constexpr std::size_t kDigits = std::size_t{1} << kBits;
+  constexpr std::uint64_t kDigits = std::uint64_t{1} << kBits;
   const auto digit = [](const Item& item, int pass) { return (key_of(item) >> (kLow + kBits * pass)) & (kDigits - 1); };
-  std::array<std::array<std::uint32_t, kDigits>, kPasses> counts{};
+  std::uint32_t counts[kPasses][kDigits]{};
   for (const Item& item : items)
     for (int pass = 0; pass < kPasses; ++pass) ++counts[pass][digit(item, pass)];
   scratch.resize(items.size());
   for (int pass = 0; pass < kPasses; ++pass) {
     auto& count = counts[pass];
-    if (items.empty() || count[digit(items[0], pass)] == items.size()) continue;
+    if (items.empty() || count[digit(items[0], pass)] == word_of(items.size())) continue;
     std::uint32_t start = 0;
     for (std::uint32_t& c : count) start += std::exchange(c, start);
     for (const Item& item : items) scratch[count[digit(item, pass)]++] = item;
     items.swap(scratch);
   }
-  for (std::size_t first = 0, last = 0; first < items.size(); first = last) {
+  for (std::int64_t first = 0, last = 0; first < items.size(); first = last) {
     bool sorted = true;
     for (last = first + 1; last < items.size() && key_of(items[last]) >> kLow == key_of(items[first]) >> kLow; ++last)
       sorted &= key_of(items[last - 1]) <= key_of(items[last]);
@@ -72,7 +71,7 @@ void sort_by_key(std::vector<Item>& items, std::vector<Item>& scratch) {
 template <class Item>
 class Runs {
  public:
-  explicit Runs(std::span<const Item> sorted) : items_(sorted) {}
+  explicit Runs(const Vector<Item>& sorted) : items_(sorted) {}
   bool next(Weighed& run) {
     if (at_ == items_.size()) return false;
     run = {key_of(items_[at_]), 0.0};
@@ -81,8 +80,8 @@ class Runs {
   }
 
  private:
-  std::span<const Item> items_;
-  std::size_t at_ = 0;
+  const Vector<Item>& items_;
+  std::int64_t at_ = 0;
 };
 
 // A number e with a <= e < b, as near the middle as the floating-point grid allows.
@@ -95,11 +94,11 @@ inline double between(double a, double b) {
 // shared out evenly. A bin is closed once it holds its share of what is left, or when the next value would
 // overfill it.
 template <class Item>
-std::vector<double> edges_of(std::span<const Item> sorted, int max_bins) {
-  std::vector<double> edges;
+Vector<double> edges_of(const Vector<Item>& sorted, int max_bins) {
+  Vector<double> edges;
   std::int64_t n_distinct = sorted.empty() ? 0 : 1;
   double left_over = 0.0;
-  for (std::size_t i = 0; i < sorted.size(); ++i) {
+  for (std::int64_t i = 0; i < sorted.size(); ++i) {
     n_distinct += i > 0 && key_of(sorted[i]) != key_of(sorted[i - 1]);
     left_over += weight_of(sorted[i]);
   }
@@ -120,16 +119,16 @@ std::vector<double> edges_of(std::span<const Item> sorted, int max_bins) {
 }
 
 // The distinct values of a whole column, or nothing as soon as there are more than max_bins of them.
-inline std::vector<std::uint64_t> few_distinct(const double* column, std::int64_t n, std::int64_t stride,
-                                               const double* weights, int max_bins) {
-  std::vector<std::uint64_t> found;
+inline Vector<std::uint64_t> few_distinct(const double* column, std::int64_t n, std::int64_t stride,
+                                          const double* weights, int max_bins) {
+  Vector<std::uint64_t> found;
   for (std::int64_t i = 0; i < n; ++i) {
     const double x = column[i * stride];
     if (std::isnan(x) || (weights && weights[i] == 0.0)) continue;
     const std::uint64_t key = ordered_key(x);
     const auto at = std::ranges::lower_bound(found, key);
     if (at != found.end() && *at == key) continue;
-    if (found.size() == static_cast<std::size_t>(max_bins)) return {};
+    if (found.size() == max_bins) return {};
     found.insert(at, key);
   }
   return found;
@@ -138,17 +137,17 @@ inline std::vector<std::uint64_t> few_distinct(const double* column, std::int64_
 // Edges of every numeric column of X (n x p, row-major); rows of weight 0 do not count. Item: a bare key when
 // all rows weigh the same, else a key with its weight.
 template <class Item>
-std::vector<std::vector<double>> bin_edges(const double* X, std::int64_t n, std::int64_t p, const double* weights,
-                                           const std::int32_t* n_categories, int max_bins, std::int64_t max_sample,
-                                           ThreadTeam& team) {
+Vector<Vector<double>> bin_edges(const double* X, std::int64_t n, std::int64_t p, const double* weights,
+                                 const std::int32_t* n_categories, int max_bins, std::int64_t max_sample,
+                                 ThreadTeam& team) {
   constexpr std::int64_t kColumns = 2;  // gathered together: they share cache lines, and few columns share out well
   const std::int64_t m = std::min(n, max_sample);
-  std::vector<std::vector<double>> edges(static_cast<std::size_t>(p));
+  Vector<Vector<double>> edges(p);
   team.each((p + kColumns - 1) / kColumns, 20 * m * p, [&](std::int64_t group) {
     const std::int64_t first = group * kColumns, last = std::min(p, first + kColumns);
-    std::array<std::vector<Item>, kColumns> columns;
-    std::array<std::size_t, kColumns> size{};
-    for (std::int64_t j = first; j < last; ++j) columns[j - first].resize(static_cast<std::size_t>(m));
+    Vector<Item> columns[kColumns];
+    std::int64_t size[kColumns]{};
+    for (std::int64_t j = first; j < last; ++j) columns[j - first].resize(m);
     for (std::int64_t k = 0; k < m; ++k) {
       const std::int64_t i = m == n ? k : static_cast<std::int64_t>(static_cast<__int128>(k) * n / m);
       for (std::int64_t c = 0; c < last - first; ++c) {
@@ -160,16 +159,16 @@ std::vector<std::vector<double>> bin_edges(const double* X, std::int64_t n, std:
         size[c] += !(std::isnan(x) || (weights && weights[i] == 0.0));
       }
     }
-    std::vector<Item> scratch;
+    Vector<Item> scratch;
     for (std::int64_t j = first; j < last; ++j) {
       if (n_categories[j] > 0) continue;
-      std::vector<Item>& column = columns[j - first];
+      Vector<Item>& column = columns[j - first];
       column.resize(size[j - first]);
       sort_by_key(column, scratch);
       edges[j] = edges_of<Item>(column, max_bins);
-      if (m < n && edges[j].size() + 1 < static_cast<std::size_t>(max_bins)) {
+      if (m < n && edges[j].size() + 1 < max_bins) {
         // the sample may have missed rare values of a column with few of them
-        const std::vector<std::uint64_t> all = few_distinct(X + j, n, p, weights, max_bins);
+        const Vector<std::uint64_t> all = few_distinct(X + j, n, p, weights, max_bins);
         if (!all.empty()) edges[j] = edges_of<std::uint64_t>(all, max_bins);
       }
     }
@@ -194,12 +193,12 @@ class EdgeSearch {
     const std::uint32_t most = *std::ranges::max_element(below_);
     std::partial_sum(below_.begin(), below_.end(), below_.begin());
     depth_ = static_cast<int>(std::bit_width(most));
-    edges_.resize(edges.size() + (std::size_t{1} << depth_), std::numeric_limits<double>::infinity());
+    edges_.resize(edges_.size() + (std::int64_t{1} << depth_), std::numeric_limits<double>::infinity());
   }
 
   void operator()(const double* x, std::int64_t stride, std::uint32_t* found) const {
-    std::array<double, kAbreast> value;
-    std::array<std::uint32_t, kAbreast> at;
+    double value[kAbreast];
+    std::uint32_t at[kAbreast];
     for (int r = 0; r < kAbreast; ++r) {
       value[r] = x[r * stride];
       at[r] = below_[cell_of(value[r])];
@@ -221,15 +220,15 @@ class EdgeSearch {
 
   double lowest_ = 0.0, scale_ = 0.0;
   int depth_ = 0;
-  std::vector<double> edges_;
-  std::vector<std::uint32_t> below_;  // edges in lower cells
+  Vector<double> edges_;
+  Vector<std::uint32_t> below_;  // edges in lower cells
 };
 
 // codes (n x p, row-major) from the edges of all columns.
 template <class Code>
 void bin_codes(const double* X, std::int64_t n, std::int64_t p, const double* edges, const std::int64_t* offset,
                const std::int32_t* n_categories, Code* codes, ThreadTeam& team) {
-  std::vector<EdgeSearch> search;
+  Vector<EdgeSearch> search;
   for (std::int64_t j = 0; j < p; ++j) search.emplace_back(std::span(edges + offset[j], edges + offset[j + 1]));
   constexpr std::int64_t kBlock = 256;  // rows of X that stay in cache while every column is coded
   team.each(n_blocks(n, kBlock), 4 * n * p, [&](std::int64_t b) {
@@ -242,16 +241,16 @@ void bin_codes(const double* X, std::int64_t n, std::int64_t p, const double* ed
           codes[i * p + j] = static_cast<Code>(x >= 0.0 && x < k && x == std::floor(x) ? x : k);
         }
       } else {
-        const EdgeSearch& code_of = search[static_cast<std::size_t>(j)];
+        const EdgeSearch& code_of = search[j];
         const auto missing = static_cast<std::uint32_t>(offset[j + 1] - offset[j] + 1);
-        std::array<std::uint32_t, kBlock> found;
+        std::uint32_t found[kBlock];
         std::int64_t i = begin;
         for (; i + EdgeSearch::kAbreast <= end; i += EdgeSearch::kAbreast)
-          code_of(X + i * p + j, p, found.data() + (i - begin));
+          code_of(X + i * p + j, p, found + (i - begin));
         if (i < end) {  // the last few rows of the table, kAbreast wide by repeating the last one
-          std::array<double, EdgeSearch::kAbreast> rest;
+          double rest[EdgeSearch::kAbreast];
           for (int r = 0; r < EdgeSearch::kAbreast; ++r) rest[r] = X[std::min(i + r, end - 1) * p + j];
-          code_of(rest.data(), 1, found.data() + (i - begin));
+          code_of(rest, 1, found + (i - begin));
         }
         for (i = begin; i < end; ++i)
           codes[i * p + j] = static_cast<Code>(std::isnan(X[i * p + j]) ? missing : found[i - begin]);

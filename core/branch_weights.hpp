@@ -3,14 +3,13 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "row_weights.hpp"
+#include "vector.hpp"
 
 namespace committee {
 
@@ -23,7 +22,7 @@ struct NodeRows {
 };
 
 struct BranchSums {  // by answer, then by label: + answered, of the rows that are + and of those that are -; then -
-  std::array<double, 4> of{};
+  double of[4]{};
 };
 
 struct BranchFactors {
@@ -83,7 +82,7 @@ COMMITTEE_INLINE bool sum_block_of(const NodeRows<Weight>& rows, std::int64_t be
         sum[2] += where(eight.yes, minus);
         sum[3] += where(~eight.yes, minus);
       });
-  for (std::size_t k = 0; k < 4; ++k) sums.of[k] = fold(sum[k]);
+  for (std::int64_t k = 0; k < 4; ++k) sums.of[k] = fold(sum[k]);
   return fine;
 }
 COMMITTEE_CLONES inline bool sum_block(const NodeRows<double>& rows, std::int64_t begin, std::int64_t end,
@@ -145,22 +144,21 @@ template <class Weight>
 template <class Weight, class Body>
 void by_blocks(const NodeRows<Weight>& rows, ThreadTeam& team, const Body& body) {
   const std::int64_t blocks = n_blocks(rows.n);
-  std::vector<std::uint8_t> fine(static_cast<std::size_t>(blocks), 0);
-  team.each(blocks, rows.n, [&](std::int64_t b) {
-    fine[static_cast<std::size_t>(b)] = body(b * kRowBlock, std::min(rows.n, (b + 1) * kRowBlock), b);
-  });
+  Vector<std::uint8_t> fine(blocks, 0);
+  team.each(blocks, rows.n,
+            [&](std::int64_t b) { fine[b] = body(b * kRowBlock, std::min(rows.n, (b + 1) * kRowBlock), b); });
   if (std::find(fine.begin(), fine.end(), 0) != fine.end()) refuse_row(rows);
 }
 
 template <class Weight>
 BranchSums branch_sums(const NodeRows<Weight>& rows, ThreadTeam& team) {
-  std::vector<BranchSums> partial(static_cast<std::size_t>(n_blocks(rows.n)));
+  Vector<BranchSums> partial(n_blocks(rows.n));
   by_blocks(rows, team, [&](std::int64_t begin, std::int64_t end, std::int64_t b) {
-    return sum_block(rows, begin, end, partial[static_cast<std::size_t>(b)]);
+    return sum_block(rows, begin, end, partial[b]);
   });
   BranchSums total;
   for (const BranchSums& sums : partial)
-    for (std::size_t k = 0; k < 4; ++k) total.of[k] += sums.of[k];
+    for (std::int64_t k = 0; k < 4; ++k) total.of[k] += sums.of[k];
   return total;
 }
 

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <vector>
 
 #include "histogram.hpp"
 #include "threads.hpp"
+#include "vector.hpp"
 
 namespace committee {
 
@@ -25,7 +25,7 @@ struct SignedValues {  // plane 0 holds a signed integer
 // sums[cell] = sum of values over the rows in the cell. Values are rounded to multiples of 2^-62 of their total
 // magnitude, so that the sums are exact from there on and the same for any number of threads.
 template <class Code>
-void cell_sums(const BinnedTable<Code>& table, const double* values, double* sums, std::vector<std::uint64_t>& scratch,
+void cell_sums(const BinnedTable<Code>& table, const double* values, double* sums, Vector<std::uint64_t>& scratch,
                ThreadTeam& team) {
   const std::int64_t n = table.n_rows, n_cells = table.n_cells();
   const double total = block_sum(team, n, [&](std::int64_t i) { return std::abs(values[i]); });
@@ -33,14 +33,13 @@ void cell_sums(const BinnedTable<Code>& table, const double* values, double* sum
   std::frexp(total, &exponent);  // total < 2^exponent
   const double unit = std::ldexp(1.0, std::min(62 - exponent, 1000)), inverse = 1.0 / unit;
   // the rounded values, the histogram, and what build_histogram needs for its threads
-  std::vector<std::uint64_t> rounded(static_cast<std::size_t>(n)), histogram(static_cast<std::size_t>(n_cells), 0);
+  Vector<std::uint64_t> rounded(n), histogram(n_cells, 0);
   team.each(n_blocks(n), 2 * n, [&](std::int64_t b) {
     for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i)
-      rounded[i] = static_cast<std::uint64_t>(static_cast<std::int64_t>(values[i] * unit));
+      rounded[i] = word_of(static_cast<std::int64_t>(values[i] * unit));
   });
   build_histogram(table, nullptr, n, SignedValues{rounded.data()}, histogram.data(), 1, scratch, team);
-  for (std::int64_t c = 0; c < n_cells; ++c)
-    sums[c] = static_cast<double>(static_cast<std::int64_t>(histogram[c])) * inverse;
+  for (std::int64_t c = 0; c < n_cells; ++c) sums[c] = static_cast<double>(signed_of(histogram[c])) * inverse;
 }
 
 // The lower half of a square matrix from its upper half.
@@ -59,7 +58,7 @@ inline void mirror(double* matrix, std::int64_t n, ThreadTeam& team) {
 template <class Sum, class Code>
 void add_pairs(const BinnedTable<Code>& table, const double* weights, double unit, double* pairs, ThreadTeam& team) {
   const std::int64_t n = table.n_rows, p = table.n_features, n_cells = table.n_cells();
-  std::vector<std::uint32_t> cells(static_cast<std::size_t>(n * p));
+  Vector<std::uint32_t> cells(n * p);
   team.each(n_blocks(n), n * p, [&](std::int64_t b) {
     for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i)
       for (std::int64_t g = 0; g < p; ++g)
@@ -67,7 +66,7 @@ void add_pairs(const BinnedTable<Code>& table, const double* weights, double uni
   });
   team.each(p, n * p * p / 2, [&](std::int64_t f) {
     const std::int64_t first = table.cell[f], n_own = table.cell[f + 1] - first, n_later = n_cells - first;
-    std::vector<Sum> sums(static_cast<std::size_t>(n_own * n_later), Sum{});
+    Vector<Sum> sums(n_own * n_later, Sum{});
     for (std::int64_t i = 0; i < n; ++i) {
       const std::uint32_t* const cell = cells.data() + i * p;
       Sum* const of_cell = sums.data() + (cell[f] - first) * n_later - first;
@@ -107,7 +106,7 @@ struct StumpCells {
 inline void stump_gram(const double* pairs, std::int64_t n_cells, const StumpCells& stumps, const double* mean,
                        double* gram, ThreadTeam& team) {
   const std::int64_t C = n_cells, N = stumps.n;
-  std::vector<double> down(static_cast<std::size_t>((C + 1) * C), 0.0);
+  Vector<double> down((C + 1) * C, 0.0);
   constexpr std::int64_t kColumns = 64;
   team.each((C + kColumns - 1) / kColumns, C * C, [&](std::int64_t part) {
     for (std::int64_t a = 0; a < C; ++a)
@@ -116,7 +115,7 @@ inline void stump_gram(const double* pairs, std::int64_t n_cells, const StumpCel
   });
   constexpr std::int64_t kStumps = 16;
   team.each((N + kStumps - 1) / kStumps, 2 * N * (C + N), [&](std::int64_t part) {
-    std::vector<double> row(static_cast<std::size_t>(C)), running(static_cast<std::size_t>(C + 1), 0.0);
+    Vector<double> row(C), running(C + 1, 0.0);
     for (std::int64_t j = part * kStumps; j < std::min(N, (part + 1) * kStumps); ++j) {
       const std::int64_t from = stumps.first[j];
       const double* const to_first = down.data() + from * C;

@@ -10,10 +10,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
-#include <vector>
 
 #include "lanes.hpp"
+#include "vector.hpp"
 
 namespace committee {
 
@@ -160,7 +159,7 @@ class GroupedLasso {
       : on_(on), b_(b), square_(square), start_(start), n_groups_(n_groups) {
     std::int64_t largest = 0;
     for (std::int64_t g = 0; g < n_groups; ++g) largest = std::max(largest, start[g + 1] - start[g]);
-    own_.resize(static_cast<std::size_t>(largest));
+    own_.resize(largest);
     before_.resize(own_.size());
   }
 
@@ -210,7 +209,7 @@ class GroupedLasso {
   double square_;
   const std::int64_t* start_;
   std::int64_t n_groups_;
-  std::vector<double> own_, before_;
+  Vector<double> own_, before_;
 };
 
 // Weights at each lambda, `weights` S x N, and duality gaps, each from the one before. Between two changes of the
@@ -219,8 +218,8 @@ class GroupedLasso {
 inline void lasso_path(const Problem& on, const double* b, double square, const std::int64_t* start,
                        std::int64_t n_groups, const double* lambdas, std::int64_t n_lambdas, double tol,
                        std::int64_t max_sweeps, double* weights, double* gaps) {
-  const std::size_t n = static_cast<std::size_t>(on.n);
-  std::vector<double> old_alpha(n), old_c(n), alpha(n), c(n);
+  const std::int64_t n = on.n;
+  Vector<double> old_alpha(n), old_c(n), alpha(n), c(n);
   GroupedLasso lasso(on, b, square, start, n_groups);
   for (std::int64_t i = 0; i < n_lambdas; ++i) {
     std::copy(on.alpha, on.alpha + n, alpha.begin());
@@ -228,11 +227,11 @@ inline void lasso_path(const Problem& on, const double* b, double square, const 
     if (i >= 2 && lambdas[i - 1] != lambdas[i - 2]) {
       const double ahead = (lambdas[i] - lambdas[i - 1]) / (lambdas[i - 1] - lambdas[i - 2]);
       const double gap = lasso_gap(on, b, square, lambdas[i]);
-      for (std::size_t j = 0; j < n; ++j) {
+      for (std::int64_t j = 0; j < n; ++j) {
         on.alpha[j] += ahead * (alpha[j] - old_alpha[j]);
         on.c[j] += ahead * (c[j] - old_c[j]);
       }
-      for (std::size_t j = 0; j < n; ++j)
+      for (std::int64_t j = 0; j < n; ++j)
         if (on.alpha[j] * alpha[j] < 0.0) {  // it would cross zero, where the direction ends
           subtract_row(on.c, on.gram + j * n, -on.alpha[j], on.n);
           on.alpha[j] = 0.0;

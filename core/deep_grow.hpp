@@ -11,12 +11,12 @@
 #include <mutex>
 #include <numeric>
 #include <stdexcept>
-#include <vector>
 
 #include "columns.hpp"
 #include "deep_items.hpp"
 #include "deep_scan.hpp"
 #include "grower.hpp"
+#include "vector.hpp"
 
 namespace committee {
 
@@ -31,10 +31,10 @@ struct CodeView {
 // What the growth of one tree needs, kept for the next one.
 template <class Code, class Item>
 struct DeepBuffers {
-  std::vector<Item> items, right_items;
-  std::vector<std::int32_t> features;
-  std::vector<Code> block;  // codes of the rows of a small node, row by row
-  std::vector<std::int32_t> block_rows;
+  Vector<Item> items, right_items;
+  Vector<std::int32_t> features;
+  Vector<Code> block;  // codes of the rows of a small node, row by row
+  Vector<std::int32_t> block_rows;
   TouchedHistogram histogram;
   BinList list;
 };
@@ -55,7 +55,7 @@ class DeepGrowth {
     for (std::int64_t j = 0; j < table.n_features; ++j) most_bins = std::max(most_bins, table.missing_bin(j) + 1);
     buffers.histogram.make_room(most_bins, planes);
     buffers.list.make_room(most_bins, planes);
-    buffers.features.resize(static_cast<std::size_t>(table.n_features));
+    buffers.features.resize(table.n_features);
     std::iota(buffers.features.begin(), buffers.features.end(), 0);
     const bool all = limits.max_features <= 0 || limits.max_features >= table.n_features;
     max_features_ = all ? table.n_features : limits.max_features;
@@ -64,13 +64,13 @@ class DeepGrowth {
 
   // Grows the tree over buffers.items.
   FlatTree grow() {
-    const auto n = static_cast<std::int64_t>(buffers_.items.size());
+    const auto n = buffers_.items.size();
     buffers_.right_items.resize(buffers_.items.size());
-    tree_.leaf_of_row.assign(static_cast<std::size_t>(table_.n_rows), -1);
-    sums_.assign(static_cast<std::size_t>(planes_), 0);
+    tree_.leaf_of_row.assign(table_.n_rows, -1);
+    sums_.assign(planes_, 0);
     for (const Item& item : buffers_.items) planes_of_node_.add_to_all(sums_.data(), item);
     open_.push_back({0, n, 0, tree_.add_node(planes_), false});
-    std::vector<double> units(static_cast<std::size_t>(planes_));
+    Vector<double> units(planes_);
     units_.read(sums_.data(), planes_, units.data());
     const double total = units_.weight(units.data(), planes_);
     split_limits_ = {limits_.min_samples_leaf, limits_.min_weight_leaf * total,
@@ -97,10 +97,10 @@ class DeepGrowth {
   // As many codes as stay in the second cache: at 100,000 rows nothing is gained, at 1,000,000 two fifths of the time.
   static constexpr std::int64_t kBlockBytes = 1 << 18;
 
-  std::uint64_t* top_sums() { return sums_.data() + sums_.size() - static_cast<std::size_t>(planes_); }
+  std::uint64_t* top_sums() { return sums_.data() + sums_.size() - planes_; }
 
   void record(const Node& node, const std::uint64_t* packed) {
-    tree_.count[static_cast<std::size_t>(node.id)] = node.size();
+    tree_.count[node.id] = node.size();
     double* const sums = tree_.sums.data() + std::int64_t{node.id} * planes_;
     units_.read(packed, planes_, sums);
     if (units_.moment_unit > 0.0) sums[1] += units_.centre * sums[0];
@@ -125,7 +125,7 @@ class DeepGrowth {
   // Takes the node's sums off the stack, and puts its children's there if it has any.
   void expand(Node node) {
     node_sums_.assign(top_sums(), top_sums() + planes_);
-    sums_.resize(sums_.size() - static_cast<std::size_t>(planes_));
+    sums_.resize(sums_.size() - planes_);
     if (!may_split(node, node_sums_.data())) return leaf(node);
     if (!node.in_block && pays_as_block(node)) move_to_block(node);
     const Split split = find_split(node);
@@ -136,13 +136,13 @@ class DeepGrowth {
     tree_.set_split(node.id, split, first);
     open_.push_back({middle, node.end, node.depth + 1, second, node.in_block});
     open_.push_back({node.begin, middle, node.depth + 1, first, node.in_block});
-    sums_.resize(sums_.size() + 2 * static_cast<std::size_t>(planes_), 0);
+    sums_.resize(sums_.size() + 2 * planes_, 0);
     std::uint64_t* const left = top_sums();
     std::uint64_t* const right = left - planes_;
     for (int slot = 0; slot < planes_of_node_.held(); ++slot) {
       const int k = planes_of_node_.plane(slot);
-      left[k] = best_left_[static_cast<std::size_t>(slot)];
-      right[k] = node_sums_[static_cast<std::size_t>(k)] - left[k];
+      left[k] = best_left_[slot];
+      right[k] = node_sums_[k] - left[k];
     }
     record(open_.back(), left);
     record(open_[open_.size() - 2], right);
@@ -150,9 +150,8 @@ class DeepGrowth {
 
   void leaf(const Node& node) {
     for (std::int64_t i = node.begin; i < node.end; ++i) {
-      const std::int32_t row = buffers_.items[static_cast<std::size_t>(i)].row;
-      tree_.leaf_of_row[static_cast<std::size_t>(node.in_block ? buffers_.block_rows[static_cast<std::size_t>(row)]
-                                                               : row)] = node.id;
+      const std::int32_t row = buffers_.items[i].row;
+      tree_.leaf_of_row[node.in_block ? buffers_.block_rows[row] : row] = node.id;
     }
   }
 
@@ -160,18 +159,18 @@ class DeepGrowth {
 
   // A copy takes all features; with few of many looked at it would cost more than it saves.
   bool pays_as_block(const Node& node) const {
-    const auto bytes = static_cast<std::int64_t>(sizeof(Code)) * table_.n_features;
+    const auto bytes = count_of(sizeof(Code)) * table_.n_features;
     return node.size() * bytes <= kBlockBytes && node.size() >= 8 && table_.n_features <= 16 * max_features_;
   }
 
   void move_to_block(Node& node) {
     const std::int64_t p = table_.n_features;
-    buffers_.block.resize(static_cast<std::size_t>(node.size() * p));
-    buffers_.block_rows.resize(static_cast<std::size_t>(node.size()));
+    buffers_.block.resize(node.size() * p);
+    buffers_.block_rows.resize(node.size());
     for (std::int64_t i = 0; i < node.size(); ++i) {
-      Item& item = buffers_.items[static_cast<std::size_t>(node.begin + i)];
+      Item& item = buffers_.items[node.begin + i];
       std::copy_n(table_.codes + item.row * p, p, buffers_.block.data() + i * p);
-      buffers_.block_rows[static_cast<std::size_t>(i)] = item.row;
+      buffers_.block_rows[i] = item.row;
       item.row = static_cast<std::int32_t>(i);
     }
     node.in_block = true;
@@ -185,9 +184,9 @@ class DeepGrowth {
 
   Split find_split(const Node& node) {
     planes_of_node_.look(node_sums_.data(), static_cast<const Item*>(nullptr));
-    slot_sums_.resize(static_cast<std::size_t>(planes_of_node_.held()));
+    slot_sums_.resize(planes_of_node_.held());
     for (int slot = 0; slot < planes_of_node_.held(); ++slot)
-      slot_sums_[static_cast<std::size_t>(slot)] = node_sums_[static_cast<std::size_t>(planes_of_node_.plane(slot))];
+      slot_sums_[slot] = node_sums_[planes_of_node_.plane(slot)];
     if (planes_of_node_.is_identity()) return find_split<2, true>(node);
     return planes_of_node_.held() == 2 ? find_split<2, false>(node) : find_split<0, false>(node);
   }
@@ -197,16 +196,16 @@ class DeepGrowth {
     const CodeView<Code> codes = view_of(node);
     const Item* const items = buffers_.items.data() + node.begin;
     ListScan<Criterion, kPlanes> scan(units_, split_limits_, planes_of_node_.held(), running_);
-    const auto width = static_cast<std::size_t>(planes_of_node_.held());
+    const auto width = planes_of_node_.held();
     found_.clear();
-    found_left_.resize(static_cast<std::size_t>(max_features_) * width);
+    found_left_.resize(max_features_ * width);
     for_features(node, codes, items, [&](std::int32_t j) {
       const std::int64_t missing_bin = table_.missing_bin(j);
       buffers_.histogram.template count<kPlanes, kIdentity>(items, node.size(), codes.column(j), codes.row_step,
                                                             missing_bin + 1, planes_of_node_, buffers_.list);
       std::uint64_t* const left = found_left_.data() + found_.size() * width;
       const auto missing = static_cast<std::int32_t>(missing_bin);
-      found_.push_back(table_.categorical[static_cast<std::size_t>(j)]
+      found_.push_back(table_.categorical[j]
                            ? best_categories<Criterion>(units_, split_limits_, node_sums_.data(), buffers_.list,
                                                         planes_of_node_, missing, j, left)
                            : scan.best(slot_sums_.data(), buffers_.list, missing, j, left));
@@ -216,15 +215,15 @@ class DeepGrowth {
   }
 
   // The lowest feature wins a tie, in whatever order they were drawn.
-  Split best_of_found(std::size_t width) {
+  Split best_of_found(std::int64_t width) {
     order_.resize(found_.size());
     std::iota(order_.begin(), order_.end(), 0);
     if (draws_features_)
       std::sort(order_.begin(), order_.end(),
-                [&](std::size_t a, std::size_t b) { return found_[a].feature < found_[b].feature; });
-    std::size_t best = found_.size();
+                [&](std::int64_t a, std::int64_t b) { return found_[a].feature < found_[b].feature; });
+    std::int64_t best = found_.size();
     double gain = 0.0;
-    for (const std::size_t i : order_)
+    for (const std::int64_t i : order_)
       if (found_[i].gain > gain * (1.0 + kTie)) {
         best = i;
         gain = found_[i].gain;
@@ -246,26 +245,26 @@ class DeepGrowth {
       return false;
     };
     const std::int64_t p = table_.n_features;
-    std::vector<std::int32_t>& features = buffers_.features;
+    Vector<std::int32_t>& features = buffers_.features;
     if (!draws_features_) {
       for (const std::int32_t j : features)
         if (varies(j)) visit(j);
       return;
     }
-    SplitMix random(seed_, static_cast<std::uint64_t>(node.id));
+    SplitMix random(seed_, word_of(node.id));
     swapped_.clear();
     std::int64_t seen = 0;
     for (std::int64_t i = 0; i < p && seen < max_features_; ++i) {
-      const std::int64_t k = i + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(p - i)));
-      std::swap(features[static_cast<std::size_t>(i)], features[static_cast<std::size_t>(k)]);
+      const std::int64_t k = i + random.below(p - i);
+      std::swap(features[i], features[k]);
       swapped_.push_back(k);
-      const std::int32_t j = features[static_cast<std::size_t>(i)];
+      const std::int32_t j = features[i];
       if (!varies(j)) continue;
       visit(j);
       ++seen;
     }
-    for (std::size_t i = swapped_.size(); i-- > 0;)  // in order again, without a look at those that were not drawn
-      std::swap(features[i], features[static_cast<std::size_t>(swapped_[i])]);
+    for (std::int64_t i = swapped_.size(); i-- > 0;)  // in order again, without a look at those that were not drawn
+      std::swap(features[i], features[swapped_[i]]);
   }
 
   // --- its rows ------------------------------------------------------------------------------------------------
@@ -316,14 +315,14 @@ class DeepGrowth {
   SplitLimits split_limits_;
   NodePlanes planes_of_node_{planes_};
   FlatTree tree_;
-  std::vector<Node> open_;
-  std::vector<std::uint64_t> sums_;  // of the open nodes
-  std::vector<std::uint64_t> node_sums_, slot_sums_;
-  std::vector<Split> found_;
-  std::vector<std::uint64_t> found_left_, best_left_;
-  std::vector<std::size_t> order_;
+  Vector<Node> open_;
+  Vector<std::uint64_t> sums_;  // of the open nodes
+  Vector<std::uint64_t> node_sums_, slot_sums_;
+  Vector<Split> found_;
+  Vector<std::uint64_t> found_left_, best_left_;
+  Vector<std::int64_t> order_;
   RunningPlanes running_;
-  std::vector<std::int64_t> swapped_;
+  Vector<std::int64_t> swapped_;
 };
 
 // One binned table, one criterion and one set of limits, for any number of trees at the same time.
@@ -389,7 +388,7 @@ class DeepTableGrower final : public DeepGrower {
 
    private:
     std::mutex mutex_;
-    std::vector<std::unique_ptr<Buffers>> idle_;
+    Vector<std::unique_ptr<Buffers>> idle_;
   };
 
   template <class Criterion, class Item>
@@ -401,7 +400,7 @@ class DeepTableGrower final : public DeepGrower {
   const CriterionName criterion_;
   const int n_classes_;
   const GrowthLimits limits_;
-  std::vector<Code> columns_;  // a large node reads whole columns; the copy is made once for all trees
+  Vector<Code> columns_;  // a large node reads whole columns; the copy is made once for all trees
   Pool<ClassItem> class_pool_;
   Pool<TargetItem> target_pool_;
 };

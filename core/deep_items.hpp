@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
-#include <vector>
 
 #include "split.hpp"
 #include "threads.hpp"
+#include "vector.hpp"
 
 namespace committee {
 
@@ -30,7 +30,7 @@ class RowList {
  public:
   RowList(const std::int32_t* rows, std::int64_t n_in_use, std::int64_t n_rows) : rows_(rows), size_(n_in_use) {
     if (rows == nullptr) return;
-    std::vector<bool> used(static_cast<std::size_t>(n_rows), false);
+    Vector<bool> used(n_rows, false);
     for (std::int64_t i = 0; i < n_in_use; ++i) {
       if (rows[i] < 0 || rows[i] >= n_rows) throw std::invalid_argument("rows holds a number outside the table");
       if (used[rows[i]]) throw std::invalid_argument("rows names a row twice; give it twice the weight instead");
@@ -59,22 +59,22 @@ inline FixedPoint unit_of(const RowList& rows, const double* weights) {
   return FixedPoint::for_total(rows.size(), total);
 }
 
-inline Units gather(std::vector<ClassItem>& items, const RowList& rows, const std::uint16_t* labels, int n_classes,
+inline Units gather(Vector<ClassItem>& items, const RowList& rows, const std::uint16_t* labels, int n_classes,
                     const double* weights) {
   const FixedPoint fixed = unit_of(rows, weights);
-  items.resize(static_cast<std::size_t>(rows.size()));
+  items.resize(rows.size());
   bool fine = true;
   for (std::int64_t i = 0; i < rows.size(); ++i) {
     const std::int32_t row = rows[i];
     fine &= labels[row] < n_classes;
-    items[static_cast<std::size_t>(i)] = {fixed.pack(weights[row]), row, labels[row]};
+    items[i] = {fixed.pack(weights[row]), row, labels[row]};
   }
   if (!fine) throw std::invalid_argument("a label is not below the number of classes");
   return Units{fixed};
 }
 
 // Moments are centred, so that no digit is spent on what no split can change.
-inline Units gather(std::vector<TargetItem>& items, const RowList& rows, const double* targets, const double* weights) {
+inline Units gather(Vector<TargetItem>& items, const RowList& rows, const double* targets, const double* weights) {
   Units units{unit_of(rows, weights)};
   double total = 0.0, sum = 0.0, moment = 0.0;
   for (std::int64_t i = 0; i < rows.size(); ++i) {
@@ -92,12 +92,11 @@ inline Units gather(std::vector<TargetItem>& items, const RowList& rows, const d
   units.moment_unit = moment > 0.0 ? std::ldexp(1.0, 61) / moment : 1.0;
   if (!std::isfinite(units.centre) || !std::isfinite(units.spread) || !std::isfinite(units.moment_unit))
     throw std::invalid_argument("the weighted targets leave the range of numbers; rescale them");
-  items.resize(static_cast<std::size_t>(rows.size()));
+  items.resize(rows.size());
   for (std::int64_t i = 0; i < rows.size(); ++i) {
     const std::int32_t row = rows[i];
     const double scaled = weights[row] * (targets[row] - units.centre) * units.moment_unit;
-    items[static_cast<std::size_t>(i)] = {units.fixed.pack(weights[row]),
-                                          static_cast<std::uint64_t>(std::llround(scaled)), row};
+    items[i] = {units.fixed.pack(weights[row]), word_of(std::llround(scaled)), row};
   }
   return units;
 }
@@ -106,12 +105,12 @@ inline Units gather(std::vector<TargetItem>& items, const RowList& rows, const d
 // hold add exact zeros to every criterion.
 class NodePlanes {
  public:
-  explicit NodePlanes(int planes) : all_(planes), slot_(static_cast<std::size_t>(planes)) {}
+  explicit NodePlanes(int planes) : all_(planes), slot_(planes) {}
 
   void look(const std::uint64_t* sums, const ClassItem*) {
     plane_.clear();
     for (int k = 0; k < all_; ++k) {
-      slot_[static_cast<std::size_t>(k)] = static_cast<std::uint16_t>(plane_.size());
+      slot_[k] = static_cast<std::uint16_t>(plane_.size());
       if (sums[k] != 0 || all_ == 2) plane_.push_back(k);
     }
   }
@@ -119,7 +118,7 @@ class NodePlanes {
 
   int all() const { return all_; }
   int held() const { return static_cast<int>(plane_.size()); }
-  int plane(int slot) const { return plane_[static_cast<std::size_t>(slot)]; }
+  int plane(int slot) const { return plane_[slot]; }
   bool is_identity() const { return all_ == 2; }
 
   // Adds a row to its cell, which has held() slots.
@@ -137,8 +136,8 @@ class NodePlanes {
 
  private:
   int all_;
-  std::vector<int> plane_;           // of each slot
-  std::vector<std::uint16_t> slot_;  // of each plane
+  Vector<int> plane_;           // of each slot
+  Vector<std::uint16_t> slot_;  // of each plane
 };
 
 }  // namespace committee

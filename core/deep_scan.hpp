@@ -7,12 +7,12 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
-#include <vector>
 
 #include "criterion.hpp"
 #include "deep_items.hpp"
 #include "lanes.hpp"
 #include "split.hpp"
+#include "vector.hpp"
 
 namespace committee {
 
@@ -20,8 +20,8 @@ namespace committee {
 class BinList {
  public:
   void make_room(std::int64_t n_bins, int planes) {
-    bin_.resize(static_cast<std::size_t>(n_bins));
-    cell_.resize(static_cast<std::size_t>(n_bins * planes));
+    bin_.resize(n_bins);
+    cell_.resize(n_bins * planes);
   }
   void start(int width) {
     width_ = width;
@@ -31,7 +31,7 @@ class BinList {
   template <int kWidth>
   void take(std::int64_t bin, std::uint64_t* cell) {
     const std::int64_t width = kWidth > 0 ? kWidth : width_;
-    std::uint64_t* const to = cell_.data() + static_cast<std::int64_t>(size_) * width;
+    std::uint64_t* const to = cell_.data() + size_ * width;
     bin_[size_++] = static_cast<std::int32_t>(bin);
     for (std::int64_t k = 0; k < width; ++k) {
       to[k] = cell[k];
@@ -39,16 +39,16 @@ class BinList {
     }
   }
 
-  std::size_t size() const { return size_; }
+  std::int64_t size() const { return size_; }
   int width() const { return width_; }
-  std::int32_t bin(std::size_t i) const { return bin_[i]; }
+  std::int32_t bin(std::int64_t i) const { return bin_[i]; }
   std::int32_t last_bin() const { return bin_[size_ - 1]; }
-  const std::uint64_t* cell(std::size_t i) const { return cell_.data() + i * static_cast<std::size_t>(width_); }
+  const std::uint64_t* cell(std::int64_t i) const { return cell_.data() + i * width_; }
 
  private:
-  std::vector<std::int32_t> bin_;
-  std::vector<std::uint64_t> cell_;
-  std::size_t size_ = 0;
+  Vector<std::int32_t> bin_;
+  Vector<std::uint64_t> cell_;
+  std::int64_t size_ = 0;
   int width_ = 0;
 };
 
@@ -57,8 +57,8 @@ class BinList {
 class TouchedHistogram {
  public:
   void make_room(std::int64_t n_bins, int planes) {
-    cells_.resize(static_cast<std::size_t>(n_bins * planes), 0);
-    marks_.resize(static_cast<std::size_t>((n_bins + 63) / 64), 0);
+    cells_.resize(n_bins * planes, 0);
+    marks_.resize((n_bins + 63) / 64, 0);
   }
 
   // Counts a feature's codes; `list` gets the bins that any of them touched. kWidth: planes.held(), or 0.
@@ -103,24 +103,24 @@ class TouchedHistogram {
   void take_marked(std::int64_t n_bins, BinList& list) {
     const std::int64_t width = kWidth > 0 ? kWidth : list.width();
     for (std::int64_t word = 0; word < (n_bins + 63) / 64; ++word) {
-      for (std::uint64_t left = marks_[static_cast<std::size_t>(word)]; left != 0; left &= left - 1) {
+      for (std::uint64_t left = marks_[word]; left != 0; left &= left - 1) {
         const std::int64_t b = 64 * word + std::countr_zero(left);
         list.template take<kWidth>(b, cells_.data() + b * width);
       }
-      marks_[static_cast<std::size_t>(word)] = 0;
+      marks_[word] = 0;
     }
   }
 
-  std::vector<std::uint64_t> cells_;
-  std::vector<std::uint64_t> marks_;  // one bit for each touched bin
+  Vector<std::uint64_t> cells_;
+  Vector<std::uint64_t> marks_;  // one bit for each touched bin
 };
 
 // Gains of splits after each of n bins, from the running sums of two planes; the same operations as the criterion's, on
 // eight splits at a time. Buffers are longer than n by kLanes; a side without weight gains NaN, which is never more.
 struct RunningPlanes {
-  std::vector<std::uint64_t> first, second;
-  std::vector<double> gain;
-  void make_room(std::size_t n) {
+  Vector<std::uint64_t> first, second;
+  Vector<double> gain;
+  void make_room(std::int64_t n) {
     if (gain.size() >= n + kLanes) return;
     first.resize(n + kLanes);
     second.resize(n + kLanes);
@@ -141,7 +141,7 @@ COMMITTEE_CLONES inline void gains_of(Gini, RunningPlanes& running, std::int64_t
                         __attribute__((always_inline)) { return (a * a + b * b) / (a + b); };
   for (std::int64_t i = 0; i < n; i += kLanes) {
     const LaneBits a = load_sums(running.first.data() + i), b = load_sums(running.second.data() + i);
-    const LaneBits c = static_cast<std::int64_t>(total[0]) - a, d = static_cast<std::int64_t>(total[1]) - b;
+    const LaneBits c = signed_of(total[0]) - a, d = signed_of(total[1]) - b;
     store(running.gain.data() + i, node(weights_of(a, units.fixed), weights_of(b, units.fixed)) +
                                        node(weights_of(c, units.fixed), weights_of(d, units.fixed)) - parent);
   }
@@ -154,7 +154,7 @@ COMMITTEE_CLONES inline void gains_of(SquaredError, RunningPlanes& running, std:
   };
   for (std::int64_t i = 0; i < n; i += kLanes) {
     const LaneBits a = load_sums(running.first.data() + i), b = load_sums(running.second.data() + i);
-    const LaneBits c = static_cast<std::int64_t>(total[0]) - a, d = static_cast<std::int64_t>(total[1]) - b;
+    const LaneBits c = signed_of(total[0]) - a, d = signed_of(total[1]) - b;
     store(running.gain.data() + i, node(a, b) + node(c, d) - parent);
   }
 }
@@ -185,12 +185,12 @@ class ListScan {
     parent_score_ = Criterion::node(left_units_.data(), planes());
     std::fill(left_.begin(), left_.end(), 0);
     const bool has_missing = list.last_bin() == missing_bin;
-    const std::size_t n_values = list.size() - has_missing;
+    const std::int64_t n_values = list.size() - has_missing;
     Split best;
     if constexpr (kPlanes == 2 && kHasLanes<Criterion>)
       if (!has_missing && !counts_matter_ && limits_.min_weight_leaf == 0.0) return best_in_lanes(list, feature);
     // without missing values all rows left is no split
-    for (std::size_t i = 0; i + !has_missing < n_values; ++i) {
+    for (std::int64_t i = 0; i + !has_missing < n_values; ++i) {
       const std::uint64_t* const cell = list.cell(i);
       for (int k = 0; k < planes(); ++k) left_[k] += cell[k];
       if (offer(best.gain)) {
@@ -217,17 +217,17 @@ class ListScan {
 
   // Without limits on the sides all gains are found first, and then the largest.
   Split best_in_lanes(const BinList& list, std::int32_t feature) {
-    const std::size_t n = list.size() - 1;  // all rows left is no split
+    const std::int64_t n = list.size() - 1;  // all rows left is no split
     running_.make_room(n);
     std::uint64_t first = 0, second = 0;
-    for (std::size_t i = 0; i < n; ++i) {
+    for (std::int64_t i = 0; i < n; ++i) {
       running_.first[i] = first += list.cell(i)[0];
       running_.second[i] = second += list.cell(i)[1];
     }
-    gains_of(Criterion{}, running_, static_cast<std::int64_t>(n), sums_, units_, parent_score_);
+    gains_of(Criterion{}, running_, n, sums_, units_, parent_score_);
     Split best;
-    std::size_t at = 0;
-    for (std::size_t i = 0; i < n; ++i)
+    std::int64_t at = 0;
+    for (std::int64_t i = 0; i < n; ++i)
       if (running_.gain[i] > best.gain * (1.0 + kTie)) {
         best.gain = running_.gain[i];
         at = i;
@@ -284,23 +284,21 @@ Split best_categories(const Units& units, const SplitLimits& limits, const std::
                       const NodePlanes& planes, std::int32_t missing_bin, std::int32_t feature,
                       std::uint64_t* best_left) {
   const bool has_missing = list.last_bin() == missing_bin;
-  const std::size_t n_present = list.size() - has_missing, n_cells = n_present + 2;
-  std::vector<std::uint64_t> cells(n_cells * static_cast<std::size_t>(planes.all()), 0);
-  for (std::size_t i = 0; i < list.size(); ++i)
+  const std::int64_t n_present = list.size() - has_missing, n_cells = n_present + 2;
+  Vector<std::uint64_t> cells(n_cells * planes.all(), 0);
+  for (std::int64_t i = 0; i < list.size(); ++i)
     for (int slot = 0; slot < planes.held(); ++slot)
-      cells[static_cast<std::size_t>(planes.plane(slot)) * n_cells + i + (i == n_present)] = list.cell(i)[slot];
+      cells[planes.plane(slot) * n_cells + i + (i == n_present)] = list.cell(i)[slot];
   const auto scan = [&](auto&& feature_scan) {
-    return feature_scan.best(sums, cells.data(), static_cast<std::int64_t>(n_cells),
-                             static_cast<std::int64_t>(n_cells) - 1, feature, true);
+    return feature_scan.best(sums, cells.data(), n_cells, n_cells - 1, feature, true);
   };
   Split best = planes.all() == 2 ? scan(FeatureScan<Criterion, 2>(units, limits, 2))
                                  : scan(FeatureScan<Criterion, 0>(units, limits, planes.all()));
   if (best.feature < 0) return best;
-  std::vector<std::uint8_t> is_left(static_cast<std::size_t>(missing_bin), best.category_is_left.back());
-  for (std::size_t i = 0; i < n_present; ++i) is_left[static_cast<std::size_t>(list.bin(i))] = best.category_is_left[i];
+  Vector<std::uint8_t> is_left(missing_bin, best.category_is_left.back());
+  for (std::int64_t i = 0; i < n_present; ++i) is_left[list.bin(i)] = best.category_is_left[i];
   best.category_is_left = std::move(is_left);
-  for (int slot = 0; slot < planes.held(); ++slot)
-    best_left[slot] = best.left[static_cast<std::size_t>(planes.plane(slot))];
+  for (int slot = 0; slot < planes.held(); ++slot) best_left[slot] = best.left[planes.plane(slot)];
   best.left.clear();
   return best;
 }

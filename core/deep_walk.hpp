@@ -2,12 +2,11 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 #include "histogram.hpp"
+#include "vector.hpp"
 
 namespace committee {
 
@@ -23,7 +22,7 @@ template <class Code>
 class CodeWalk {
  public:
   CodeWalk(const BinnedTable<Code>& table, const TreeArrays& tree) : table_(table), tree_(tree) {
-    nodes_.reserve(static_cast<std::size_t>(tree.n_nodes));
+    nodes_.reserve(tree.n_nodes);
     for (std::int64_t i = 0; i < tree.n_nodes; ++i) {
       const std::int32_t j = tree.feature[i];
       if (j < 0) {  // a leaf sends every row to itself
@@ -57,8 +56,8 @@ class CodeWalk {
   template <bool kCategories>
   void walk(const std::int32_t* rows, std::int64_t n, std::int32_t* leaves) const {
     constexpr std::int64_t kAbreast = 8;  // their loads overlap
-    std::array<const Code*, kAbreast> codes;
-    std::array<std::int32_t, kAbreast> at;
+    const Code* codes[kAbreast];
+    std::int32_t at[kAbreast];
     for (std::int64_t first = 0; first < n; first += kAbreast) {
       const std::int64_t last = n - 1 - first;
       for (std::int64_t k = 0; k < kAbreast; ++k) {
@@ -79,7 +78,7 @@ class CodeWalk {
 
   template <bool kCategories>
   std::int32_t step(std::int32_t i, const Code* codes) const {
-    const Node& node = nodes_[static_cast<std::size_t>(i)];
+    const Node& node = nodes_[i];
     const std::int32_t code = codes[node.feature];
     if (kCategories && node.also_left == kCategorical) {
       if (code == table_.missing_bin(node.feature)) return node.left + !tree_.missing_left[i];
@@ -92,7 +91,7 @@ class CodeWalk {
 
   const BinnedTable<Code>& table_;
   const TreeArrays& tree_;
-  std::vector<Node> nodes_;
+  Vector<Node> nodes_;
   bool has_categories_ = false;
 };
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "eight_rows.hpp"
+#include "integers.hpp"
 #include "lanes.hpp"
 #include "threads.hpp"
 
@@ -23,10 +24,10 @@ COMMITTEE_INLINE Word scramble(Word z) {  // one word, or several at a time
 
 // The path of a row with this key, and the number in [0, 1) that it meets at a node.
 inline std::uint64_t path_key(std::uint64_t key, std::int64_t path) {
-  return scramble(key + kStride * (static_cast<std::uint64_t>(path) + 1));
+  return scramble(key + kStride * (word_of(path) + 1));
 }
 inline double draw_at(std::uint64_t of_path, std::int64_t node) {
-  return static_cast<double>(scramble(of_path + kStride * (static_cast<std::uint64_t>(node) + 1)) >> 11) * 0x1p-53;
+  return static_cast<double>(scramble(of_path + kStride * (word_of(node) + 1)) >> 11) * 0x1p-53;
 }
 
 // A row's key: its values one after the other, scrambled together. Equal numbers count as equal: there is one zero, and

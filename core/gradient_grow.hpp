@@ -4,17 +4,14 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <numeric>
-#include <stdexcept>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "gradient_split.hpp"
 #include "grow.hpp"
 #include "partition.hpp"
 #include "tree.hpp"
+#include "vector.hpp"
 
 namespace committee {
 
@@ -26,7 +23,7 @@ struct GradientGrowth {             // the limits of a tree
   LeafPenalty penalty{};
   std::int64_t max_features = 0;  // per node; 0: all
   bool leaf_wise = true;
-  std::vector<std::int8_t> monotone{};  // per feature, or empty
+  Vector<std::int8_t> monotone{};  // per feature, or empty
 };
 
 struct GradientLeaf {
@@ -36,16 +33,16 @@ struct GradientLeaf {
 
 // A grown tree: structure, and the limits of every node's weight.
 struct GradientTree : FlatTree {
-  std::vector<Bounds> bounds;
-  std::vector<double> value;  // nodes x outputs
+  Vector<Bounds> bounds;
+  Vector<double> value;  // nodes x outputs
 };
 
 template <class Code>
 class GradientGrowing {
  public:
   GradientGrowing(const BinnedTable<Code>& table, const Code* const* columns, const GradientGrowth& growth,
-                  std::int64_t n_outputs, GradientHistograms<Code>& histograms, std::vector<std::int32_t>& rows,
-                  std::vector<std::int32_t>& scratch, std::uint64_t seed, ThreadTeam& team)
+                  std::int64_t n_outputs, GradientHistograms<Code>& histograms, Vector<std::int32_t>& rows,
+                  Vector<std::int32_t>& scratch, std::uint64_t seed, ThreadTeam& team)
       : table_(table),
         columns_(columns),
         growth_(growth),
@@ -75,7 +72,7 @@ class GradientGrowing {
     return std::move(tree_);
   }
 
-  const std::vector<GradientLeaf>& leaves() const { return leaves_; }
+  const Vector<GradientLeaf>& leaves() const { return leaves_; }
 
  private:
   struct Node {
@@ -144,8 +141,8 @@ class GradientGrowing {
   };
 
   // The best split of each node: all their features are scanned together.
-  void find_splits(const std::vector<Node*>& nodes) {
-    std::vector<GradientScan> scans;
+  void find_splits(const Vector<Node*>& nodes) {
+    Vector<GradientScan> scans;
     scans.reserve(nodes.size());
     tasks_.clear();
     for (Node* node : nodes) {
@@ -154,32 +151,30 @@ class GradientGrowing {
                          !growth_.monotone.empty());
     }
     found_.resize(tasks_.size());
-    const std::int64_t work = static_cast<std::int64_t>(nodes.size()) * 4 * n_outputs_ * table_.n_cells();
-    team_.each(static_cast<std::int64_t>(tasks_.size()), work, [&](std::int64_t t) {
-      const auto [scan, j] = tasks_[static_cast<std::size_t>(t)];
-      found_[static_cast<std::size_t>(t)] =
-          scans[scan].best(table_.cell[j], table_.missing_bin(j), j, table_.categorical[j] != 0,
-                           growth_.monotone.empty() ? 0 : growth_.monotone[j]);
+    const std::int64_t work = nodes.size() * 4 * n_outputs_ * table_.n_cells();
+    team_.each(tasks_.size(), work, [&](std::int64_t t) {
+      const auto [scan, j] = tasks_[t];
+      found_[t] = scans[scan].best(table_.cell[j], table_.missing_bin(j), j, table_.categorical[j] != 0,
+                                   growth_.monotone.empty() ? 0 : growth_.monotone[j]);
     });
-    for (std::size_t t = 0; t < tasks_.size(); ++t) {
+    for (std::int64_t t = 0; t < tasks_.size(); ++t) {
       GradientSplit& best = nodes[tasks_[t].first]->split;
       if (found_[t].feature >= 0 && found_[t].gain > best.gain) best = std::move(found_[t]);
     }
-    for (std::size_t s = 0; s < nodes.size(); ++s)
+    for (std::int64_t s = 0; s < nodes.size(); ++s)
       if (const std::int32_t j = nodes[s]->split.feature; j >= 0)
         nodes[s]->left = scans[s].settle(nodes[s]->split, table_.cell[j], table_.missing_bin(j));
   }
 
   // All features, or some drawn for this node.
-  const std::vector<std::int32_t>& features_of(const Node& node) {
+  const Vector<std::int32_t>& features_of(const Node& node) {
     const std::int64_t p = table_.n_features;
-    features_.resize(static_cast<std::size_t>(p));
+    features_.resize(p);
     std::iota(features_.begin(), features_.end(), 0);
     if (growth_.max_features <= 0 || growth_.max_features >= p) return features_;
-    SplitMix random(seed_, static_cast<std::uint64_t>(node.id));
-    for (std::int64_t i = 0; i < growth_.max_features; ++i)
-      std::swap(features_[i], features_[i + static_cast<std::int64_t>(random.below(p - i))]);
-    features_.resize(static_cast<std::size_t>(growth_.max_features));
+    SplitMix random(seed_, word_of(node.id));
+    for (std::int64_t i = 0; i < growth_.max_features; ++i) std::swap(features_[i], features_[i + random.below(p - i)]);
+    features_.resize(growth_.max_features);
     std::sort(features_.begin(), features_.end());
     return features_;
   }
@@ -199,7 +194,7 @@ class GradientGrowing {
     tree_.count[right.id] = right.size();
     const bool left_may = !last && may_split(left), right_may = !last && may_split(right);
     share_histogram(node, left, right, left_may, right_may);
-    std::vector<Node*> splitting;
+    Vector<Node*> splitting;
     if (left_may) splitting.push_back(&left);
     if (right_may) splitting.push_back(&right);
     if (!splitting.empty()) find_splits(splitting);
@@ -242,7 +237,7 @@ class GradientGrowing {
 
   std::int64_t partition(const Node& node) {
     const std::int64_t j = node.split.feature, missing = table_.missing_bin(j);
-    std::vector<std::uint8_t> is_left(static_cast<std::size_t>(missing) + 1);
+    Vector<std::uint8_t> is_left(missing + 1);
     for (std::int64_t b = 0; b < missing; ++b)
       is_left[b] = node.split.category_is_left.empty() ? b <= node.split.bin : node.split.category_is_left[b];
     is_left[missing] = node.split.missing_left;
@@ -256,18 +251,18 @@ class GradientGrowing {
   const GradientLimits limits_;
   const std::int64_t n_outputs_;
   GradientHistograms<Code>& histograms_;
-  std::vector<std::int32_t>&rows_, &scratch_;
+  Vector<std::int32_t>&rows_, &scratch_;
   const std::uint64_t seed_;
   ThreadTeam& team_;
   const Later later_{growth_.leaf_wise};
   bool all_rows_ = false;
   GradientTree tree_;
-  std::vector<Node> open_;
-  std::vector<GradientLeaf> leaves_;
+  Vector<Node> open_;
+  Vector<GradientLeaf> leaves_;
   // of find_splits, kept from node to node
-  std::vector<std::int32_t> features_;
-  std::vector<std::pair<std::size_t, std::int32_t>> tasks_;
-  std::vector<GradientSplit> found_;
+  Vector<std::int32_t> features_;
+  Vector<std::pair<std::int64_t, std::int32_t>> tasks_;
+  Vector<GradientSplit> found_;
 };
 
 }  // namespace committee

@@ -2,17 +2,14 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
-#include <memory>
 #include <numeric>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 #include "columns.hpp"
 #include "gradient_grow.hpp"
+#include "vector.hpp"
 
 namespace committee {
 
@@ -32,7 +29,7 @@ class GradientGrower {
   virtual ~GradientGrower() = default;
   virtual GradientTree grow(const GradientRound& round) = 0;
   // The leaf of every row in the tree grown last, in memory that the next tree writes anew.
-  virtual const std::vector<std::int32_t>& leaf_of_row() const = 0;
+  virtual const Vector<std::int32_t>& leaf_of_row() const = 0;
   virtual std::int64_t n_rows() const = 0;
   virtual std::int64_t n_features() const = 0;
 };
@@ -43,12 +40,12 @@ class TableGradientGrower final : public GradientGrower {
   TableGradientGrower(BinnedTable<Code> table, GradientGrowth growth, int n_outputs, int n_threads)
       : table_(std::move(table)), growth_(std::move(growth)), n_outputs_(n_outputs), n_threads_(n_threads) {
     ThreadTeam team(n_threads_);
-    leaf_of_row_.assign(static_cast<std::size_t>(table_.n_rows), -1);
+    leaf_of_row_.assign(table_.n_rows, -1);
     require_codes_in_range(table_, team);
     by_column_ = by_column(table_, team);
   }
 
-  const std::vector<std::int32_t>& leaf_of_row() const override { return leaf_of_row_; }
+  const Vector<std::int32_t>& leaf_of_row() const override { return leaf_of_row_; }
   std::int64_t n_rows() const override { return table_.n_rows; }
   std::int64_t n_features() const override { return table_.n_features; }
 
@@ -65,7 +62,7 @@ class TableGradientGrower final : public GradientGrower {
   // The chosen columns side by side, so that rows are as short as they can be.
   GradientTree grow_on_some(const WordLayout& layout, const GradientRound& round, ThreadTeam& team) {
     const std::int64_t q = round.n_features, n = table_.n_rows, p = table_.n_features;
-    some_codes_.resize(static_cast<std::size_t>(n * q));
+    some_codes_.resize(n * q);
     BinnedTable<Code> some{some_codes_.data(), n, q, {0}, {}};
     GradientGrowth growth = growth_;
     growth.max_features = std::min(growth.max_features, q);
@@ -88,16 +85,15 @@ class TableGradientGrower final : public GradientGrower {
     return tree;
   }
 
-  std::vector<const Code*> columns_of(const std::int32_t* features, std::int64_t n_features) const {
-    std::vector<const Code*> columns;
+  Vector<const Code*> columns_of(const std::int32_t* features, std::int64_t n_features) const {
+    Vector<const Code*> columns;
     for (std::int64_t i = 0; i < n_features; ++i)
       columns.push_back(by_column_.data() + (features ? features[i] : i) * table_.n_rows);
     return columns;
   }
 
-  GradientTree grow_on(const BinnedTable<Code>& table, const std::vector<const Code*>& columns,
-                       const GradientGrowth& growth, const WordLayout& layout, const GradientRound& round,
-                       ThreadTeam& team) {
+  GradientTree grow_on(const BinnedTable<Code>& table, const Vector<const Code*>& columns, const GradientGrowth& growth,
+                       const WordLayout& layout, const GradientRound& round, ThreadTeam& team) {
     GradientHistograms<Code> histograms(table, n_outputs_, team, idle_);
     histograms.use(layout, words_.data());
     GradientGrowing<Code> growing(table, columns.data(), growth, n_outputs_, histograms, rows_, leaf_of_row_,
@@ -111,7 +107,7 @@ class TableGradientGrower final : public GradientGrower {
 
   // The rows of this tree, each at most once.
   void use_rows(const GradientRound& round, ThreadTeam& team) {
-    const auto n = static_cast<std::size_t>(table_.n_rows);
+    const auto n = table_.n_rows;
     rows_.resize(n);
     if (round.rows == nullptr)
       return team.each(n_blocks(round.n_in_use), round.n_in_use / 4, [&](std::int64_t b) {
@@ -122,21 +118,21 @@ class TableGradientGrower final : public GradientGrower {
     for (std::int64_t i = 0; i < round.n_in_use; ++i) {
       const std::int32_t row = round.rows[i];
       if (row <= last || row >= table_.n_rows) throw std::invalid_argument("rows must rise and stay within the table");
-      last = rows_[static_cast<std::size_t>(i)] = row;
+      last = rows_[i] = row;
     }
   }
 
   // All rows are packed, those of the tree or not: it is one sweep.
   WordLayout pack(const GradientRound& round, ThreadTeam& team) {
     const std::int64_t n = table_.n_rows;
-    std::vector<GradientRange> ranges(static_cast<std::size_t>(n_blocks(n * n_outputs_)));
+    Vector<GradientRange> ranges(n_blocks(n * n_outputs_));
     const auto of_block = [&](std::int64_t b, auto&& run) {
       const std::int64_t begin = b * kRowBlock;
       run(begin, std::min(n * n_outputs_, begin + kRowBlock) - begin);
     };
-    team.each(static_cast<std::int64_t>(ranges.size()), n * n_outputs_, [&](std::int64_t b) {
+    team.each(ranges.size(), n * n_outputs_, [&](std::int64_t b) {
       of_block(b, [&](std::int64_t begin, std::int64_t m) {
-        ranges[static_cast<std::size_t>(b)] = range_of(round.gradient + begin, round.hessian + begin, m);
+        ranges[b] = range_of(round.gradient + begin, round.hessian + begin, m);
       });
     });
     GradientRange range;
@@ -146,9 +142,9 @@ class TableGradientGrower final : public GradientGrower {
     if (range.largest_gradient > 1e150 || range.largest_hessian > 1e150)
       throw std::invalid_argument("a gradient or hessian is larger than 1e150; rescale the target or the weights");
     const WordLayout layout = word_layout(range, n, static_cast<double>(n * n_outputs_));
-    words_.resize(static_cast<std::size_t>((layout.packed ? 1 : 2) * n * n_outputs_));
+    words_.resize((layout.packed ? 1 : 2) * n * n_outputs_);
     if (layout.packed)
-      team.each(static_cast<std::int64_t>(ranges.size()), n * n_outputs_, [&](std::int64_t b) {
+      team.each(ranges.size(), n * n_outputs_, [&](std::int64_t b) {
         of_block(b, [&](std::int64_t begin, std::int64_t m) {
           pack_words(round.gradient + begin, round.hessian + begin, m, layout, words_.data() + begin);
         });
@@ -161,21 +157,21 @@ class TableGradientGrower final : public GradientGrower {
   }
 
   // Gradients and hessians of the leaves once more, in full precision; every leaf's rows learn its number.
-  void sum_leaves(GradientTree& tree, const std::vector<GradientLeaf>& leaves, const GradientRound& round,
+  void sum_leaves(GradientTree& tree, const Vector<GradientLeaf>& leaves, const GradientRound& round,
                   ThreadTeam& team) {
     struct Part {
       std::int64_t begin, end;
       std::int32_t id;
     };
-    std::vector<Part> parts;
+    Vector<Part> parts;
     for (const GradientLeaf& leaf : leaves)
       for (std::int64_t i = leaf.begin; i < leaf.end; i += kRowBlock)
         parts.push_back({i, std::min(leaf.end, i + kRowBlock), leaf.id});
     const std::int64_t n = table_.n_rows, width = 2 * n_outputs_;
-    std::vector<double> partial(parts.size() * static_cast<std::size_t>(width));
+    Vector<double> partial(parts.size() * width);
     if (round.rows != nullptr) std::fill(leaf_of_row_.begin(), leaf_of_row_.end(), -1);
-    team.each(static_cast<std::int64_t>(parts.size()), 4 * round.n_in_use * n_outputs_, [&](std::int64_t k) {
-      const Part& part = parts[static_cast<std::size_t>(k)];
+    team.each(parts.size(), 4 * round.n_in_use * n_outputs_, [&](std::int64_t k) {
+      const Part& part = parts[k];
       double* const out = partial.data() + k * width;
       for (std::int64_t d = 0; d < n_outputs_; ++d) {
         out[d] = sum_over(round.gradient + d * n, part.begin, part.end);
@@ -183,11 +179,10 @@ class TableGradientGrower final : public GradientGrower {
       }
       for (std::int64_t i = part.begin; i < part.end; ++i) leaf_of_row_[rows_[i]] = part.id;
     });
-    const auto n_nodes = static_cast<std::int64_t>(tree.feature.size());
-    tree.sums.assign(static_cast<std::size_t>(n_nodes * width), 0.0);
-    for (std::size_t k = 0; k < parts.size(); ++k)
-      for (std::int64_t d = 0; d < width; ++d)
-        tree.sums[parts[k].id * width + d] += partial[static_cast<std::int64_t>(k) * width + d];
+    const auto n_nodes = tree.feature.size();
+    tree.sums.assign(n_nodes * width, 0.0);
+    for (std::int64_t k = 0; k < parts.size(); ++k)
+      for (std::int64_t d = 0; d < width; ++d) tree.sums[parts[k].id * width + d] += partial[k * width + d];
     for (std::int64_t i = n_nodes - 1; i >= 0; --i)  // children come after their parents
       if (tree.left[i] >= 0)
         for (std::int64_t d = 0; d < width; ++d)
@@ -195,7 +190,7 @@ class TableGradientGrower final : public GradientGrower {
   }
 
   double sum_over(const double* x, std::int64_t begin, std::int64_t end) const {
-    std::array<double, 4> sum{};  // side by side: an addition need not wait for the last one
+    double sum[4]{};  // side by side: an addition need not wait for the last one
     std::int64_t i = begin;
     for (; i + 4 <= end; i += 4)
       for (int k = 0; k < 4; ++k) sum[k] += x[rows_[i + k]];
@@ -205,7 +200,7 @@ class TableGradientGrower final : public GradientGrower {
 
   void weigh(GradientTree& tree, const LeafPenalty& penalty) const {
     const std::int64_t D = n_outputs_;
-    for (std::size_t i = 0; i < tree.feature.size(); ++i)
+    for (std::int64_t i = 0; i < tree.feature.size(); ++i)
       for (std::int64_t d = 0; d < D; ++d) {
         const double G = tree.sums[i * 2 * D + d], H = tree.sums[i * 2 * D + D + d];
         tree.value.push_back(growth_.monotone.empty()
@@ -215,12 +210,12 @@ class TableGradientGrower final : public GradientGrower {
   }
 
   // Rows that the tree was not grown on find their leaves.
-  void walk_others(const GradientTree& tree, const BinnedTable<Code>& table, const std::vector<const Code*>& columns,
+  void walk_others(const GradientTree& tree, const BinnedTable<Code>& table, const Vector<const Code*>& columns,
                    ThreadTeam& team) {
     const std::int64_t n = table.n_rows;
     team.each(n_blocks(n), 8 * n, [&](std::int64_t b) {
       for (std::int64_t row = b * kRowBlock; row < std::min(n, (b + 1) * kRowBlock); ++row) {
-        std::int32_t& at = leaf_of_row_[static_cast<std::size_t>(row)];
+        std::int32_t& at = leaf_of_row_[row];
         if (at >= 0) continue;
         at = 0;
         while (tree.left[at] >= 0) {
@@ -230,7 +225,7 @@ class TableGradientGrower final : public GradientGrower {
           if (code == table.missing_bin(j))
             goes_left = tree.missing_left[at] != 0;
           else if (!tree.category_bits[at].empty())
-            goes_left = (tree.category_bits[at][static_cast<std::size_t>(code / 32)] >> (code % 32)) & 1u;
+            goes_left = (tree.category_bits[at][code / 32] >> (code % 32)) & 1u;
           at = tree.left[at] + !goes_left;
         }
       }
@@ -241,10 +236,10 @@ class TableGradientGrower final : public GradientGrower {
   const GradientGrowth growth_;
   const std::int64_t n_outputs_;
   const int n_threads_;
-  std::vector<Code> by_column_, some_codes_;
-  std::vector<std::int32_t> rows_;
-  std::vector<std::int32_t> leaf_of_row_;  // while a tree grows, room for parting its rows
-  std::vector<std::uint64_t> words_;
+  Vector<Code> by_column_, some_codes_;
+  Vector<std::int32_t> rows_;
+  Vector<std::int32_t> leaf_of_row_;  // while a tree grows, room for parting its rows
+  Vector<std::uint64_t> words_;
   IdleHistograms idle_;
 };
 

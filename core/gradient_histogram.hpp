@@ -6,18 +6,17 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <utility>
-#include <vector>
 
 #include "gradient_words.hpp"
 #include "histogram.hpp"
+#include "vector.hpp"
 
 namespace committee {
 
 struct GradientHistogram {
   bool narrow = false;
-  std::vector<std::uint64_t> sums;  // and eight cells to spare, as they are read eight at a time
+  Vector<std::uint64_t> sums;  // and eight cells to spare, as they are read eight at a time
 };
 
 struct WordPlanes {  // one word per output: plane d
@@ -59,7 +58,7 @@ COMMITTEE_CLONES inline void empty_words(std::uint64_t* words, std::int64_t n_ce
   const std::uint64_t c_mask = (std::uint64_t{1} << layout.count_bits) - 1;
   for (std::int64_t c = 0; c < n_cells; ++c) {
     const std::uint64_t w = words[c];
-    gradients[c] += static_cast<std::uint64_t>(static_cast<std::int64_t>(w) >> g_shift);
+    gradients[c] += word_of(signed_of(w) >> g_shift);
     pairs[c] += (((w >> h_shift) & h_mask) << wide_shift) + (w & c_mask);
     words[c] = 0;
   }
@@ -72,10 +71,10 @@ COMMITTEE_CLONES inline void subtract(std::uint64_t* from, const std::uint64_t* 
 // Memory that the trees of a run share.
 struct IdleHistograms {
   struct Scratch {
-    std::vector<std::uint64_t> words, wide;
+    Vector<std::uint64_t> words, wide;
   };
-  std::vector<std::vector<std::uint64_t>> narrow, wide;
-  std::vector<Scratch> scratch;
+  Vector<Vector<std::uint64_t>> narrow, wide;
+  Vector<Scratch> scratch;
 };
 
 // Histograms of the nodes of one tree, over words (or wide pairs) of one round.
@@ -98,27 +97,25 @@ class GradientHistograms {
       return h;
     }
     GradientHistogram h = take(false);
-    const std::int64_t size = static_cast<std::int64_t>(h.sums.size()), work = n * table_.n_features * n_outputs_;
+    const std::int64_t size = h.sums.size(), work = n * table_.n_features * n_outputs_;
     // a private histogram must be worth zeroing and merging
     const std::int64_t parts = std::clamp<std::int64_t>(work / (8 * size + 1), 1, team_.wanted(work));
-    if (memory_.scratch.size() < static_cast<std::size_t>(parts))
-      memory_.scratch.resize(static_cast<std::size_t>(parts));
+    if (memory_.scratch.size() < parts) memory_.scratch.resize(parts);
     team_.each(parts, work, [&](std::int64_t part) {
-      std::vector<std::uint64_t>& wide = part == 0 ? h.sums : memory_.scratch[static_cast<std::size_t>(part)].wide;
-      if (part > 0) wide.assign(static_cast<std::size_t>(size), 0);
-      add_wide(rows, n * part / parts, n * (part + 1) / parts, wide.data(),
-               memory_.scratch[static_cast<std::size_t>(part)].words);
+      Vector<std::uint64_t>& wide = part == 0 ? h.sums : memory_.scratch[part].wide;
+      if (part > 0) wide.assign(size, 0);
+      add_wide(rows, n * part / parts, n * (part + 1) / parts, wide.data(), memory_.scratch[part].words);
     });
     for (std::int64_t part = 1; part < parts; ++part) {
-      const std::vector<std::uint64_t>& other = memory_.scratch[static_cast<std::size_t>(part)].wide;
-      for (std::int64_t i = 0; i < size; ++i) h.sums[i] += other[static_cast<std::size_t>(i)];
+      const Vector<std::uint64_t>& other = memory_.scratch[part].wide;
+      for (std::int64_t i = 0; i < size; ++i) h.sums[i] += other[i];
     }
     return h;
   }
 
   // What the smaller child leaves of its parent; n rows.
   GradientHistogram rest(GradientHistogram parent, const GradientHistogram& smaller, std::int64_t n) {
-    const std::int64_t size = static_cast<std::int64_t>(smaller.sums.size());
+    const std::int64_t size = smaller.sums.size();
     if (parent.narrow == smaller.narrow) {
       subtract(parent.sums.data(), smaller.sums.data(), size);
       return layout_.packed && !parent.narrow && n <= layout_.block ? narrowed(std::move(parent)) : std::move(parent);
@@ -126,10 +123,9 @@ class GradientHistograms {
     const std::int64_t cells = table_.n_cells();  // a wide parent, a narrow child
     for (std::int64_t d = 0; d < n_outputs_; ++d)
       for (std::int64_t c = 0; c < cells; ++c) {
-        const std::uint64_t w = smaller.sums[static_cast<std::size_t>(d * cells + c)];
-        parent.sums[static_cast<std::size_t>(2 * d * cells + c)] -= static_cast<std::uint64_t>(layout_.gradient(w));
-        parent.sums[static_cast<std::size_t>((2 * d + 1) * cells + c)] -=
-            layout_.wide_pair(layout_.hessian(w), layout_.count(w));
+        const std::uint64_t w = smaller.sums[d * cells + c];
+        parent.sums[2 * d * cells + c] -= word_of(layout_.gradient(w));
+        parent.sums[(2 * d + 1) * cells + c] -= layout_.wide_pair(layout_.hessian(w), layout_.count(w));
       }
     return n <= layout_.block ? narrowed(std::move(parent)) : std::move(parent);
   }
@@ -155,7 +151,7 @@ class GradientHistograms {
       h.sums = std::move(idle.back());
       idle.pop_back();
     }
-    const auto size = static_cast<std::size_t>((narrow ? 1 : 2) * n_outputs_ * table_.n_cells() + kLanes);
+    const auto size = (narrow ? 1 : 2) * n_outputs_ * table_.n_cells() + kLanes;
     cleared ? h.sums.assign(size, 0) : h.sums.resize(size);
     return h;
   }
@@ -166,11 +162,11 @@ class GradientHistograms {
   }
 
   void add_wide(const std::int32_t* rows, std::int64_t begin, std::int64_t end, std::uint64_t* wide,
-                std::vector<std::uint64_t>& words) const {
+                Vector<std::uint64_t>& words) const {
     if (!layout_.packed)
       return add_rows(table_, rows, begin, end, WordPlanes{planes_, table_.n_rows, 2 * n_outputs_}, wide);
     const std::int64_t cells = table_.n_cells();
-    words.assign(static_cast<std::size_t>(n_outputs_ * cells), 0);
+    words.assign(n_outputs_ * cells, 0);
     for (std::int64_t i = begin; i < end; i += layout_.block) {
       add_words(rows, i, std::min(end, i + layout_.block), words.data());
       for (std::int64_t d = 0; d < n_outputs_; ++d)
@@ -186,8 +182,7 @@ class GradientHistograms {
       const std::uint64_t* const pairs = g + cells;
       std::uint64_t* const words = h.sums.data() + d * cells;
       for (std::int64_t c = 0; c < cells; ++c)
-        words[c] =
-            layout_.word(static_cast<std::int64_t>(g[c]), layout_.wide_hessian(pairs[c]), layout_.wide_count(pairs[c]));
+        words[c] = layout_.word(signed_of(g[c]), layout_.wide_hessian(pairs[c]), layout_.wide_count(pairs[c]));
     }
     give_back(std::move(wide));
     return h;

@@ -9,39 +9,35 @@
 #include <limits>
 #include <numeric>
 #include <utility>
-#include <vector>
 
 #include "gradient_histogram.hpp"
 #include "lanes.hpp"
 #include "leaf_weight.hpp"
+#include "vector.hpp"
 
 namespace committee {
 
 // Of a node, in integers: per output gradient and hessian, and the number of rows.
 class GradientSums {
  public:
-  explicit GradientSums(std::int64_t n_outputs = 0) : sums_(static_cast<std::size_t>(2 * n_outputs), 0) {}
-  std::int64_t n_outputs() const { return static_cast<std::int64_t>(sums_.size() / 2); }
-  std::int64_t& gradient(std::int64_t output) { return sums_[static_cast<std::size_t>(2 * output)]; }
-  std::int64_t& hessian(std::int64_t output) { return sums_[static_cast<std::size_t>(2 * output + 1)]; }
-  double gradient(std::int64_t output) const {
-    return static_cast<double>(sums_[static_cast<std::size_t>(2 * output)]);
-  }
-  double hessian(std::int64_t output) const {
-    return static_cast<double>(sums_[static_cast<std::size_t>(2 * output + 1)]);
-  }
+  explicit GradientSums(std::int64_t n_outputs = 0) : sums_(2 * n_outputs, 0) {}
+  std::int64_t n_outputs() const { return sums_.size() / 2; }
+  std::int64_t& gradient(std::int64_t output) { return sums_[2 * output]; }
+  std::int64_t& hessian(std::int64_t output) { return sums_[2 * output + 1]; }
+  double gradient(std::int64_t output) const { return static_cast<double>(sums_[2 * output]); }
+  double hessian(std::int64_t output) const { return static_cast<double>(sums_[2 * output + 1]); }
   double hessians() const {
     double sum = 0.0;
     for (std::int64_t d = 0; d < n_outputs(); ++d) sum += hessian(d);
     return sum;
   }
   GradientSums& operator+=(const GradientSums& other) {
-    for (std::size_t k = 0; k < sums_.size(); ++k) sums_[k] += other.sums_[k];
+    for (std::int64_t k = 0; k < sums_.size(); ++k) sums_[k] += other.sums_[k];
     count += other.count;
     return *this;
   }
   GradientSums& operator-=(const GradientSums& other) {
-    for (std::size_t k = 0; k < sums_.size(); ++k) sums_[k] -= other.sums_[k];
+    for (std::int64_t k = 0; k < sums_.size(); ++k) sums_[k] -= other.sums_[k];
     count -= other.count;
     return *this;
   }
@@ -49,7 +45,7 @@ class GradientSums {
   std::int64_t count = 0;
 
  private:
-  std::vector<std::int64_t> sums_;
+  Vector<std::int64_t> sums_;
 };
 
 struct Bounds {
@@ -61,7 +57,7 @@ struct GradientSplit {
   std::int32_t feature = -1;
   std::int32_t bin = -1;  // bins <= bin go left; -1 for a categorical split
   bool missing_left = false;
-  std::vector<std::uint8_t> category_is_left;
+  Vector<std::uint8_t> category_is_left;
 };
 
 // What a split must satisfy, and what a leaf costs, in integer units.
@@ -122,7 +118,7 @@ struct RunningCells {
   LaneBits sum{};
 
   COMMITTEE_INLINE RunningCells(const std::uint64_t* feature, std::int64_t n_bins, bool missing_left) : cells(feature) {
-    if (missing_left) sum += static_cast<std::int64_t>(feature[n_bins]);
+    if (missing_left) sum += signed_of(feature[n_bins]);
   }
   COMMITTEE_INLINE LaneBits next(std::int64_t i, const LaneBits& there) {  // cells i .. i + 7
     LaneBits v;
@@ -227,7 +223,7 @@ struct Thresholds {
   const std::uint64_t* feature;  // its first cell, in the first plane
   std::int64_t n_cells, n_bins;
   bool narrow, missing_left;
-  const std::vector<OutputTotals>& totals;
+  const Vector<OutputTotals>& totals;
   std::int64_t count, min_samples;
   double hessian, min_hessian;
 
@@ -260,9 +256,9 @@ COMMITTEE_INLINE std::int64_t best_of_one(const Thresholds& t, const LeafPenalty
 template <bool kPlain, class Sums>
 COMMITTEE_INLINE std::int64_t best_of_several(const Thresholds& t, const LeafPenalty& penalty, const WordLayout& layout,
                                               double& gain) {
-  const auto n_outputs = static_cast<std::int64_t>(t.totals.size());
-  std::vector<double> gains(static_cast<std::size_t>((t.n_bins + kLanes - 1) / kLanes * kLanes));
-  std::vector<double> hessians(gains.size());
+  const auto n_outputs = t.totals.size();
+  Vector<double> gains((t.n_bins + kLanes - 1) / kLanes * kLanes);
+  Vector<double> hessians(gains.size());
   FirstLargest best{Lanes{} + gain};
   for (std::int64_t d = 0; d < n_outputs; ++d) {
     Sums sums(t.feature, t.n_cells, d, t.n_bins, t.missing_left, layout);
@@ -338,8 +334,8 @@ class GradientScan {
     const bool larger = left.count > sums_.count - left.count;
     if (rows_in(cell + missing_bin) == 0) split.missing_left = larger;
     if (larger)
-      for (std::size_t b = 0; b < split.category_is_left.size(); ++b)
-        split.category_is_left[b] |= rows_in(cell + static_cast<std::int64_t>(b)) == 0;
+      for (std::int64_t b = 0; b < split.category_is_left.size(); ++b)
+        split.category_is_left[b] |= rows_in(cell + b) == 0;
     return left;
   }
 
@@ -347,8 +343,8 @@ class GradientScan {
   GradientSums left_of(const GradientSplit& split, std::int64_t cell, std::int64_t missing_bin) const {
     GradientSums left(n_outputs_);
     if (split.category_is_left.empty()) add(cell, cell + split.bin + 1, left);
-    for (std::size_t b = 0; b < split.category_is_left.size(); ++b)
-      if (split.category_is_left[b]) add(cell + static_cast<std::int64_t>(b), left);
+    for (std::int64_t b = 0; b < split.category_is_left.size(); ++b)
+      if (split.category_is_left[b]) add(cell + b, left);
     if (split.missing_left) add(cell + missing_bin, left);
     return left;
   }
@@ -366,7 +362,7 @@ class GradientScan {
         if (d == 0) sums.count += layout_.count(w);
       } else {
         const std::uint64_t pair = total(2 * d + 1);
-        sums.gradient(d) += static_cast<std::int64_t>(total(2 * d));
+        sums.gradient(d) += signed_of(total(2 * d));
         sums.hessian(d) += layout_.wide_hessian(pair);
         if (d == 0) sums.count += layout_.wide_count(pair);
       }
@@ -459,7 +455,7 @@ class GradientScan {
   // each is tried. Missing is one more category.
   void scan_categories(std::int64_t cell, std::int64_t missing_bin, GradientSplit& split) const {
     split.gain = kNever;
-    std::vector<std::pair<double, std::int64_t>> order;
+    Vector<std::pair<double, std::int64_t>> order;
     for (std::int64_t d = 0; d < n_outputs_; ++d) {
       order.clear();
       for (std::int64_t b = 0; b <= missing_bin; ++b) {
@@ -469,14 +465,14 @@ class GradientScan {
       }
       std::sort(order.begin(), order.end());
       GradientSums left(n_outputs_);
-      for (std::size_t i = 0; i + 1 < order.size(); ++i) {
+      for (std::int64_t i = 0; i + 1 < order.size(); ++i) {
         add(cell + order[i].second, left);
         if (!allowed(left)) continue;
         const double worth = worth_of(left) + worth_of(right_of(left));
         if (!(worth > split.gain)) continue;
         split.gain = worth;
-        split.category_is_left.assign(static_cast<std::size_t>(missing_bin) + 1, 0);
-        for (std::size_t k = 0; k <= i; ++k) split.category_is_left[order[k].second] = 1;
+        split.category_is_left.assign(missing_bin + 1, 0);
+        for (std::int64_t k = 0; k <= i; ++k) split.category_is_left[order[k].second] = 1;
       }
     }
     if (split.category_is_left.empty()) return;
@@ -491,7 +487,7 @@ class GradientScan {
   const std::int64_t n_cells_, n_outputs_;
   const Bounds bounds_;
   const bool bounded_;
-  std::vector<OutputTotals> totals_;
+  Vector<OutputTotals> totals_;
   double parent_ = 0.0, hessians_ = 0.0;
 };
 

@@ -14,11 +14,10 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <stdexcept>
-#include <vector>
 
 #include "lanes.hpp"
 #include "threads.hpp"
+#include "vector.hpp"
 
 namespace committee {
 
@@ -30,23 +29,20 @@ struct WordLayout {
   double gradient_unit = 1.0, hessian_unit = 1.0;  // integers per unit, powers of two
 
   int gradient_shift() const { return hessian_bits + count_bits; }
-  std::int64_t gradient(std::uint64_t word) const { return static_cast<std::int64_t>(word) >> gradient_shift(); }
+  std::int64_t gradient(std::uint64_t word) const { return signed_of(word) >> gradient_shift(); }
   std::int64_t hessian(std::uint64_t word) const {
-    return static_cast<std::int64_t>((word >> count_bits) & ((std::uint64_t{1} << hessian_bits) - 1));
+    return signed_of((word >> count_bits) & ((std::uint64_t{1} << hessian_bits) - 1));
   }
-  std::int64_t count(std::uint64_t word) const {
-    return static_cast<std::int64_t>(word & ((std::uint64_t{1} << count_bits) - 1));
-  }
-  std::int64_t wide_hessian(std::uint64_t wide) const { return static_cast<std::int64_t>(wide >> wide_count_bits); }
+  std::int64_t count(std::uint64_t word) const { return signed_of(word & ((std::uint64_t{1} << count_bits) - 1)); }
+  std::int64_t wide_hessian(std::uint64_t wide) const { return signed_of(wide >> wide_count_bits); }
   std::int64_t wide_count(std::uint64_t wide) const {
-    return static_cast<std::int64_t>(wide & ((std::uint64_t{1} << wide_count_bits) - 1));
+    return signed_of(wide & ((std::uint64_t{1} << wide_count_bits) - 1));
   }
   std::uint64_t word(std::int64_t gradient, std::int64_t hessian, std::int64_t count) const {
-    return (static_cast<std::uint64_t>(gradient) << gradient_shift()) +
-           (static_cast<std::uint64_t>(hessian) << count_bits) + static_cast<std::uint64_t>(count);
+    return (word_of(gradient) << gradient_shift()) + (word_of(hessian) << count_bits) + word_of(count);
   }
   std::uint64_t wide_pair(std::int64_t hessian, std::int64_t count) const {
-    return (static_cast<std::uint64_t>(hessian) << wide_count_bits) + static_cast<std::uint64_t>(count);
+    return (word_of(hessian) << wide_count_bits) + word_of(count);
   }
 };
 
@@ -79,9 +75,9 @@ inline constexpr double kReadable = 0x1p50;
 inline WordLayout word_layout(const GradientRange& range, std::int64_t n, double terms) {
   WordLayout layout;
   layout.block = std::min(n, kWordBlock);
-  layout.count_bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(layout.block)));
+  layout.count_bits = bits_for(layout.block);
   layout.hessian_bits = (64 - layout.count_bits) / 2;
-  layout.wide_count_bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n)));
+  layout.wide_count_bits = bits_for(n);
   const int gradient_bits = 64 - layout.count_bits - layout.hessian_bits;
   const double rows = static_cast<double>(layout.block), all = static_cast<double>(n);
   const double wide_room = std::min(kReadable, std::ldexp(1.0, 63 - layout.wide_count_bits)) / all;
@@ -136,8 +132,8 @@ COMMITTEE_CLONES inline void pack_words(const double* gradient, const double* he
   const double g_unit = layout.gradient_unit, h_unit = layout.hessian_unit;
   const int g_shift = layout.gradient_shift(), h_shift = layout.count_bits;
   for (std::int64_t i = 0; i < n; ++i)
-    words[i] = (static_cast<std::uint64_t>(rounded(gradient[i] * g_unit)) << g_shift) +
-               (static_cast<std::uint64_t>(rounded(hessian[i] * h_unit)) << h_shift) + 1;
+    words[i] =
+        (word_of(rounded(gradient[i] * g_unit)) << g_shift) + (word_of(rounded(hessian[i] * h_unit)) << h_shift) + 1;
 }
 
 COMMITTEE_CLONES inline void pack_wide(const double* gradient, const double* hessian, std::int64_t n,
@@ -145,8 +141,8 @@ COMMITTEE_CLONES inline void pack_wide(const double* gradient, const double* hes
   const double g_unit = layout.gradient_unit, h_unit = layout.hessian_unit;
   const int h_shift = layout.wide_count_bits;
   for (std::int64_t i = 0; i < n; ++i) {
-    gradients[i] = static_cast<std::uint64_t>(rounded(gradient[i] * g_unit));
-    pairs[i] = (static_cast<std::uint64_t>(rounded(hessian[i] * h_unit)) << h_shift) + 1;
+    gradients[i] = word_of(rounded(gradient[i] * g_unit));
+    pairs[i] = (word_of(rounded(hessian[i] * h_unit)) << h_shift) + 1;
   }
 }
 

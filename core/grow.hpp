@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 #include <numeric>
-#include <vector>
 
 #include "criterion.hpp"
 #include "histogram.hpp"
@@ -15,6 +14,7 @@
 #include "split.hpp"
 #include "threads.hpp"
 #include "tree.hpp"
+#include "vector.hpp"
 
 namespace committee {
 
@@ -32,8 +32,8 @@ class SplitMix {
  public:
   SplitMix(std::uint64_t seed, std::uint64_t stream) : state_(mix(mix(seed) + stream)) {}
   std::uint64_t operator()() { return mix(state_ += 0x9E3779B97F4A7C15u); }
-  std::uint64_t below(std::uint64_t n) {
-    return static_cast<std::uint64_t>((static_cast<unsigned __int128>((*this)()) * n) >> 64);
+  std::int64_t below(std::int64_t n) {
+    return static_cast<std::int64_t>((static_cast<unsigned __int128>((*this)()) * word_of(n)) >> 64);
   }
 
  private:
@@ -47,14 +47,14 @@ class SplitMix {
 
 // The buffers of one boosting run: kept between trees, so that a round allocates nothing of size n.
 struct GrowthBuffers {
-  std::vector<std::int32_t> rows, scratch_rows;
-  std::vector<std::uint64_t> packed;   // n per output
-  std::vector<std::uint64_t> moments;  // n, squared error only
-  std::vector<std::uint64_t> private_histograms;
-  std::vector<std::unique_ptr<std::vector<std::uint64_t>>> idle_histograms;
+  Vector<std::int32_t> rows, scratch_rows;
+  Vector<std::uint64_t> packed;   // n per output
+  Vector<std::uint64_t> moments;  // n, squared error only
+  Vector<std::uint64_t> private_histograms;
+  Vector<std::unique_ptr<Vector<std::uint64_t>>> idle_histograms;
 };
 
-using Histogram = std::unique_ptr<std::vector<std::uint64_t>>;
+using Histogram = std::unique_ptr<Vector<std::uint64_t>>;
 
 template <class Code, class Criterion>
 class Growth {
@@ -97,14 +97,14 @@ class Growth {
     std::int64_t begin, end;  // its rows: buffers.rows[begin..end)
     int depth;
     std::int32_t id;
-    std::vector<std::uint64_t> sums{};
+    Vector<std::uint64_t> sums{};
     Histogram histogram{};
     Split split{};
     std::int64_t size() const { return end - begin; }
   };
 
-  double weight_of(const std::vector<std::uint64_t>& sums) const {
-    std::vector<double> w(planes_);
+  double weight_of(const Vector<std::uint64_t>& sums) const {
+    Vector<double> w(planes_);
     units_.read(sums.data(), planes_, w.data());
     return units_.weight(w.data(), planes_);
   }
@@ -119,12 +119,12 @@ class Growth {
   Histogram take_histogram() {
     Histogram h;
     if (buffers_.idle_histograms.empty()) {
-      h = std::make_unique<std::vector<std::uint64_t>>();
+      h = std::make_unique<Vector<std::uint64_t>>();
     } else {
       h = std::move(buffers_.idle_histograms.back());
       buffers_.idle_histograms.pop_back();
     }
-    h->assign(static_cast<std::size_t>(planes_ * table_.n_cells()), 0);
+    h->assign(planes_ * table_.n_cells(), 0);
     return h;
   }
 
@@ -135,8 +135,8 @@ class Growth {
   }
 
   // The sums over one feature's cells are the node's sums.
-  std::vector<std::uint64_t> feature_sums(const std::vector<std::uint64_t>& h, std::int64_t j) const {
-    std::vector<std::uint64_t> sums(planes_, 0);
+  Vector<std::uint64_t> feature_sums(const Vector<std::uint64_t>& h, std::int64_t j) const {
+    Vector<std::uint64_t> sums(planes_, 0);
     for (int k = 0; k < planes_; ++k)
       for (std::int64_t c = table_.cell[j]; c < table_.cell[j + 1]; ++c) sums[k] += h[k * table_.n_cells() + c];
     return sums;
@@ -149,7 +149,7 @@ class Growth {
 
   bool is_pure(const Node& node) const {
     if (units_.moment_unit > 0.0) return false;
-    std::vector<double> w(planes_);
+    Vector<double> w(planes_);
     units_.read(node.sums.data(), planes_, w.data());
     const double sum = units_.weight(w.data(), planes_);
     return sum <= 0.0 || *std::max_element(w.begin(), w.end()) >= sum;
@@ -180,10 +180,10 @@ class Growth {
   }
 
   Split find_split(const Node& node) {
-    std::vector<std::int32_t> features = features_of(node);
-    std::vector<Split> found(features.size());
+    Vector<std::int32_t> features = features_of(node);
+    Vector<Split> found(features.size());
     const std::int64_t n_cells = table_.n_cells();
-    team_.each(static_cast<std::int64_t>(features.size()), 8 * planes_ * n_cells, [&](std::int64_t i) {
+    team_.each(features.size(), 8 * planes_ * n_cells, [&](std::int64_t i) {
       const std::int32_t j = features[i];
       const auto scan = [&](auto&& feature) {
         return feature.best(node.sums.data(), node.histogram->data() + table_.cell[j], n_cells, table_.missing_bin(j),
@@ -199,15 +199,15 @@ class Growth {
   }
 
   // All features, or max_features of those that vary in the node, in a random order of the node's own.
-  std::vector<std::int32_t> features_of(const Node& node) const {
+  Vector<std::int32_t> features_of(const Node& node) const {
     const std::int64_t p = table_.n_features;
-    std::vector<std::int32_t> features(p);
+    Vector<std::int32_t> features(p);
     std::iota(features.begin(), features.end(), 0);
     if (limits_.max_features <= 0 || limits_.max_features >= p) return features;
-    SplitMix random(seed_, static_cast<std::uint64_t>(node.id));
-    std::vector<std::int32_t> chosen;
-    for (std::int64_t i = 0; i < p && static_cast<std::int64_t>(chosen.size()) < limits_.max_features; ++i) {
-      std::swap(features[i], features[i + static_cast<std::int64_t>(random.below(p - i))]);
+    SplitMix random(seed_, word_of(node.id));
+    Vector<std::int32_t> chosen;
+    for (std::int64_t i = 0; i < p && chosen.size() < limits_.max_features; ++i) {
+      std::swap(features[i], features[i + random.below(p - i)]);
       const std::int32_t j = features[i];
       if (FeatureScan<Criterion, 0>::varies(node.histogram->data() + table_.cell[j], table_.n_cells(), planes_,
                                             table_.cell[j + 1] - table_.cell[j]))
@@ -246,7 +246,7 @@ class Growth {
     if (may_split(larger)) {
       std::uint64_t* const p = parent.histogram->data();
       const std::uint64_t* const s = smaller.histogram->data();
-      for (std::size_t i = 0; i < parent.histogram->size(); ++i) p[i] -= s[i];
+      for (std::int64_t i = 0; i < parent.histogram->size(); ++i) p[i] -= s[i];
     }
     larger.histogram = std::move(parent.histogram);
   }
@@ -255,7 +255,7 @@ class Growth {
   std::int64_t partition(const Node& node) {
     const std::int64_t j = node.split.feature, p = table_.n_features, n = node.size();
     const std::int64_t missing = table_.missing_bin(j);
-    std::vector<std::uint8_t> is_left(static_cast<std::size_t>(missing) + 1);
+    Vector<std::uint8_t> is_left(missing + 1);
     for (std::int64_t b = 0; b < missing; ++b)
       is_left[b] = node.split.category_is_left.empty() ? b <= node.split.bin : node.split.category_is_left[b];
     is_left[missing] = node.split.missing_left;
@@ -268,7 +268,7 @@ class Growth {
     std::int64_t begin, end;
     std::int32_t id;
   };
-  const std::vector<Leaf>& leaves() const { return leaves_; }
+  const Vector<Leaf>& leaves() const { return leaves_; }
 
  private:
   const BinnedTable<Code>& table_;
@@ -282,8 +282,8 @@ class Growth {
   bool all_rows_ = false;
   SplitLimits split_limits_;
   FlatTree tree_;
-  std::vector<Node> open_;
-  std::vector<Leaf> leaves_;
+  Vector<Node> open_;
+  Vector<Leaf> leaves_;
 };
 
 }  // namespace committee

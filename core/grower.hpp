@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <memory>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "grow.hpp"
+#include "vector.hpp"
 
 namespace committee {
 
@@ -108,11 +107,10 @@ class TableGrower final : public Grower {
                 ThreadTeam& team) {
     Growth<Code, Criterion> growth(table_, limits_, planes, units, fill, seed, buffers_, team);
     FlatTree tree = growth.grow(n_in_use, all_rows);
-    tree.leaf_of_row.assign(static_cast<std::size_t>(table_.n_rows), -1);
+    tree.leaf_of_row.assign(table_.n_rows, -1);
     const auto& leaves = growth.leaves();
-    team.each(static_cast<std::int64_t>(leaves.size()), 2 * n_in_use, [&](std::int64_t l) {
-      for (std::int64_t i = leaves[l].begin; i < leaves[l].end; ++i)
-        tree.leaf_of_row[static_cast<std::size_t>(buffers_.rows[i])] = leaves[l].id;
+    team.each(leaves.size(), 2 * n_in_use, [&](std::int64_t l) {
+      for (std::int64_t i = leaves[l].begin; i < leaves[l].end; ++i) tree.leaf_of_row[buffers_.rows[i]] = leaves[l].id;
     });
     return tree;
   }
@@ -141,16 +139,16 @@ class TableGrower final : public Grower {
     units.moment_unit = moment > 0.0 ? std::ldexp(1.0, 61) / moment : 1.0;
     if (!std::isfinite(units.centre) || !std::isfinite(units.spread) || !std::isfinite(units.moment_unit))
       throw std::invalid_argument("the weighted targets leave the range of numbers; rescale them");
-    buffers_.moments.resize(static_cast<std::size_t>(table_.n_rows));
+    buffers_.moments.resize(table_.n_rows);
     for_rows(rows, n_in_use, [&](std::int64_t row) {
       const double z = targets[row] - units.centre;
-      buffers_.moments[row] = static_cast<std::uint64_t>(std::llround(weights[row] * z * units.moment_unit));
+      buffers_.moments[row] = word_of(std::llround(weights[row] * z * units.moment_unit));
     });
   }
 
   // The rows of this tree, each at most once.
   void use_rows(const std::int32_t* rows, std::int64_t n_in_use, ThreadTeam& team) {
-    const auto n = static_cast<std::size_t>(table_.n_rows);
+    const auto n = table_.n_rows;
     buffers_.rows.resize(n);
     buffers_.scratch_rows.resize(n);
     if (rows == nullptr)
@@ -158,7 +156,7 @@ class TableGrower final : public Grower {
         const std::int64_t begin = b * kRowBlock, end = std::min(n_in_use, begin + kRowBlock);
         std::iota(buffers_.rows.begin() + begin, buffers_.rows.begin() + end, static_cast<std::int32_t>(begin));
       });
-    std::vector<bool> used(n, false);
+    Vector<bool> used(n, false);
     for (std::int64_t i = 0; i < n_in_use; ++i) {
       const std::int32_t row = rows[i];
       if (row < 0 || row >= table_.n_rows) throw std::invalid_argument("rows holds a number outside the table");
@@ -186,14 +184,13 @@ class TableGrower final : public Grower {
       throw std::invalid_argument("weights must be finite, not negative, and sum to more than zero");
     if (total < 1e-150 || total > 1e150)  // criteria multiply weights
       throw std::invalid_argument("the weights sum to less than 1e-150 or more than 1e150; rescale them");
-    buffers_.packed.resize(static_cast<std::size_t>(table_.n_rows * n_outputs));
+    buffers_.packed.resize(table_.n_rows * n_outputs);
     team.each(n_blocks(n_in_use), 2 * n_in_use * n_outputs, [&](std::int64_t b) {
       const std::int64_t end = std::min(n_in_use, (b + 1) * kRowBlock);
       for (std::int64_t i = b * kRowBlock; i < end; ++i) {
         const std::int64_t row = rows ? rows[i] : i;
         for (std::int64_t l = 0; l < n_outputs; ++l)
-          buffers_.packed[static_cast<std::size_t>(l * table_.n_rows + row)] =
-              fixed.pack(weights[row * n_outputs + l], l == 0);
+          buffers_.packed[l * table_.n_rows + row] = fixed.pack(weights[row * n_outputs + l], l == 0);
       }
     });
     return fixed;

@@ -7,14 +7,13 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "threads.hpp"
+#include "vector.hpp"
 
 namespace committee {
 
@@ -23,8 +22,8 @@ struct BinnedTable {
   const Code* codes;  // n_rows x n_features, row-major
   std::int64_t n_rows;
   std::int64_t n_features;
-  std::vector<std::int64_t> cell;  // feature j owns cells cell[j]..cell[j + 1]; its last one is "missing"
-  std::vector<std::uint8_t> categorical;
+  Vector<std::int64_t> cell;  // feature j owns cells cell[j]..cell[j + 1]; its last one is "missing"
+  Vector<std::uint8_t> categorical;
 
   std::int64_t n_cells() const { return cell.back(); }
   std::int64_t missing_bin(std::int64_t j) const { return cell[j + 1] - cell[j] - 1; }
@@ -33,17 +32,17 @@ struct BinnedTable {
 template <class Code>
 void require_codes_in_range(const BinnedTable<Code>& table, ThreadTeam& team) {
   const std::int64_t p = table.n_features, n = table.n_rows;
-  std::vector<std::vector<Code>> largest(static_cast<std::size_t>(n_blocks(n)));
+  Vector<Vector<Code>> largest(n_blocks(n));
   team.each(n_blocks(n), n * p / 4, [&](std::int64_t b) {
-    std::vector<Code> most(static_cast<std::size_t>(p), 0);
+    Vector<Code> most(p, 0);
     Code* __restrict const of_block = most.data();  // of their own, or a byte might be any other
     for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i) {
       const Code* __restrict const row = table.codes + i * p;
       for (std::int64_t j = 0; j < p; ++j) of_block[j] = std::max(of_block[j], row[j]);
     }
-    largest[static_cast<std::size_t>(b)] = std::move(most);
+    largest[b] = std::move(most);
   });
-  for (const std::vector<Code>& most : largest)
+  for (const Vector<Code>& most : largest)
     for (std::int64_t j = 0; j < p; ++j)
       if (most[j] > table.missing_bin(j))
         throw std::invalid_argument("codes of feature " + std::to_string(j) + " exceed its number of bins");
@@ -58,7 +57,7 @@ struct FixedPoint {
   // n rows whose weights sum to `total` cannot overflow 64 bits. The unit is a power of two: whole weights stay whole,
   // so that a weight of k and k rows are the same to the last bit.
   static FixedPoint for_total(std::int64_t n, double total) {
-    const int bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n)));
+    const int bits = bits_for(n);
     int exponent = 0;
     std::frexp(total, &exponent);  // total < 2^exponent
     return {bits, std::ldexp(1.0, 63 - bits - exponent), std::ldexp(1.0, exponent + bits - 63)};
@@ -66,12 +65,8 @@ struct FixedPoint {
   std::uint64_t pack(double w, std::uint64_t count = 1) const {
     return (static_cast<std::uint64_t>(w * unit + 0.5) << count_bits) + count;
   }
-  double weight(std::uint64_t packed) const {
-    return static_cast<double>(static_cast<std::int64_t>(packed >> count_bits)) * inverse;
-  }
-  std::int64_t count(std::uint64_t packed) const {
-    return static_cast<std::int64_t>(packed & ((std::uint64_t{1} << count_bits) - 1));
-  }
+  double weight(std::uint64_t packed) const { return static_cast<double>(signed_of(packed >> count_bits)) * inverse; }
+  std::int64_t count(std::uint64_t packed) const { return signed_of(packed & ((std::uint64_t{1} << count_bits) - 1)); }
 };
 
 // Which plane a row adds to, and what. One per kind of statistic.
@@ -128,7 +123,7 @@ void add_rows(const BinnedTable<Code>& table, const std::int32_t* rows, std::int
   const auto one_row = [&](std::int64_t row) {
     const Code* const code = table.codes + row * p;
     planes(row, [&](auto plane, std::uint64_t value) {
-      std::uint64_t* const h = histogram + static_cast<std::int64_t>(plane) * n_cells;
+      std::uint64_t* const h = histogram + std::int64_t{plane} * n_cells;
 #pragma GCC unroll 4
       for (std::int64_t j = 0; j < p; ++j) h[cell[j] + code[j]] += value;
     });
@@ -142,7 +137,7 @@ void add_rows(const BinnedTable<Code>& table, const std::int32_t* rows, std::int
       const std::int64_t next = rows[i + kAhead];
       planes.prefetch(next);
       const char* const line = reinterpret_cast<const char*>(table.codes + next * p);
-      const std::int64_t bytes = p * static_cast<std::int64_t>(sizeof(Code));
+      const std::int64_t bytes = p * count_of(sizeof(Code));
       for (std::int64_t byte = 0; byte < bytes; byte += 64) __builtin_prefetch(line + byte);
       __builtin_prefetch(line + bytes - 1);  // a row seldom begins where a line does
     }
@@ -154,20 +149,20 @@ void add_rows(const BinnedTable<Code>& table, const std::int32_t* rows, std::int
 // how many there are changes nothing.
 template <class Code, class Planes>
 void build_histogram(const BinnedTable<Code>& table, const std::int32_t* rows, std::int64_t n, const Planes& planes,
-                     std::uint64_t* histogram, std::int64_t n_planes, std::vector<std::uint64_t>& scratch,
+                     std::uint64_t* histogram, std::int64_t n_planes, Vector<std::uint64_t>& scratch,
                      ThreadTeam& team) {
   const std::int64_t size = n_planes * table.n_cells();
   const std::int64_t work = n * table.n_features;
   // a private histogram must be worth zeroing and merging
   const std::int64_t parts = std::clamp<std::int64_t>(work / (4 * size + 1), 1, team.wanted(work));
   if (parts == 1) return add_rows(table, rows, 0, n, planes, histogram);
-  scratch.assign(static_cast<std::size_t>((parts - 1) * size), 0);
+  scratch.assign((parts - 1) * size, 0);
   team.each(parts, work, [&](std::int64_t part) {
     std::uint64_t* const mine = part == 0 ? histogram : scratch.data() + (part - 1) * size;
     add_rows(table, rows, n * part / parts, n * (part + 1) / parts, planes, mine);
   });
   for (std::int64_t part = 1; part < parts; ++part)
-    for (std::int64_t i = 0; i < size; ++i) histogram[i] += scratch[static_cast<std::size_t>((part - 1) * size + i)];
+    for (std::int64_t i = 0; i < size; ++i) histogram[i] += scratch[(part - 1) * size + i];
 }
 
 }  // namespace committee

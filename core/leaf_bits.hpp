@@ -5,15 +5,14 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <vector>
 
 #include "lanes.hpp"
+#include "vector.hpp"
 
 namespace committee {
 
@@ -154,22 +153,22 @@ class BitTrees {
   }
 
   // Whether so many splits pay for turning rows into columns.
-  bool worthwhile(std::int64_t n_features) const {
-    return static_cast<std::int64_t>(splits_.size() + categories_.size()) >= 4 * n_features;
-  }
+  bool worthwhile(std::int64_t n_features) const { return splits_.size() + categories_.size() >= 4 * n_features; }
   bool all() const { return all_; }
   bool has(std::int64_t t) const { return trees_[t].has_bits; }
 
   BitColumns columns_of(const double* rows, std::int64_t n_features) const {
-    BitColumns columns{std::make_unique_for_overwrite<double[]>(static_cast<std::size_t>(n_features * kBitRows)),
-                       std::make_unique_for_overwrite<std::int64_t[]>(coded_.size() * kBitRows)};
+    BitColumns columns{std::unique_ptr<double[]>(new double[n_features * kBitRows]),
+                       std::unique_ptr<std::int64_t[]>(new std::int64_t[coded_.size() * kBitRows])};
+    double* const values = columns.values.get();
+    std::int64_t* const codes = columns.codes.get();
     for (std::int64_t j = 0; j < n_features; ++j)
-      for (std::int64_t i = 0; i < kBitRows; ++i) columns.values[j * kBitRows + i] = rows[i * n_features + j];
-    for (std::size_t c = 0; c < coded_.size(); ++c)
+      for (std::int64_t i = 0; i < kBitRows; ++i) values[j * kBitRows + i] = rows[i * n_features + j];
+    for (std::int64_t c = 0; c < coded_.size(); ++c)
       for (std::int64_t i = 0; i < kBitRows; ++i) {
         const double x = rows[i * n_features + coded_[c].feature];
         const bool is_code = x >= 0.0 && x < kNoCode && x == std::floor(x);
-        columns.codes[c * kBitRows + i] = is_code ? static_cast<std::int64_t>(x) : kNoCode;
+        codes[c * kBitRows + i] = is_code ? static_cast<std::int64_t>(x) : kNoCode;
         columns.codes_fit &= !coded_[c].two_words || x != kNoCode;
       }
     return columns;
@@ -179,19 +178,18 @@ class BitTrees {
   template <class Visit>
   void read(std::int64_t t, const BitColumns& columns, std::int64_t begin, const Visit& visit) const {
     const Tree& tree = trees_[t];
-    std::array<std::int64_t, kBitRows> bits;
+    std::int64_t bits[kBitRows];
     leaf_bits_(columns,
-               {splits_.data() + tree.begin, static_cast<std::int64_t>(tree.missing_left - tree.begin),
-                static_cast<std::int64_t>(tree.end - tree.begin), categories_.data() + tree.categories,
-                static_cast<std::int64_t>(tree.categories_end - tree.categories)},
-               bits.data());
+               {splits_.data() + tree.begin, tree.missing_left - tree.begin, tree.end - tree.begin,
+                categories_.data() + tree.categories, tree.categories_end - tree.categories},
+               bits);
     const std::int32_t* const leaf = leaf_.data() + tree.leaf;
-    for (int r = 0; r < kBitRows; ++r) visit(begin + r, leaf[std::countr_zero(static_cast<std::uint64_t>(bits[r]))]);
+    for (int r = 0; r < kBitRows; ++r) visit(begin + r, leaf[std::countr_zero(word_of(bits[r]))]);
   }
 
  private:
   struct Tree {  // its splits, and the leaf of its first bit
-    std::size_t begin, missing_left, end, categories, categories_end, leaf;
+    std::int64_t begin, missing_left, end, categories, categories_end, leaf;
     bool has_bits;
   };
   struct Coded {  // a feature of categories, and whether kNoCode may be one of them
@@ -212,7 +210,7 @@ class BitTrees {
     }
   }
   std::int64_t kept(std::int32_t left, int first) const {
-    return static_cast<std::int64_t>(~(((std::uint64_t{1} << n_below_[left]) - 1) << first));
+    return signed_of(~(((std::uint64_t{1} << n_below_[left]) - 1) << first));
   }
 
   // The codes that go left: those of the split's own words, and with the missing ones kNoCode and any beyond.
@@ -229,12 +227,12 @@ class BitTrees {
   }
 
   LeafBits leaf_bits_ = leaf_bits_here();
-  std::vector<Tree> trees_;
-  std::vector<BitSplit> splits_;
-  std::vector<BitCategories> categories_;
-  std::vector<Coded> coded_;
-  std::vector<std::int32_t> leaf_;
-  std::vector<int> n_below_, first_;
+  Vector<Tree> trees_;
+  Vector<BitSplit> splits_;
+  Vector<BitCategories> categories_;
+  Vector<Coded> coded_;
+  Vector<std::int32_t> leaf_;
+  Vector<int> n_below_, first_;
   bool all_ = true;
 };
 

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "lanes.hpp"
 #include "newton.hpp"
 #include "traverse.hpp"
+#include "vector.hpp"
 
 namespace committee {
 
@@ -95,7 +95,7 @@ class ClassProbabilities {
 
   const LossName loss_;
   const std::int64_t n_outputs_, n_classes_, padded_;
-  std::vector<double> scores_, smaller_, p_;
+  Vector<double> scores_, smaller_, p_;
 };
 
 class LeafModelTrees {
@@ -109,7 +109,7 @@ class LeafModelTrees {
         n_features_(n_features),
         stride_((n_features + kLanes - 1) / kLanes * kLanes),
         intercept_(intercept, intercept + n_models * n_outputs),
-        coefficient_(static_cast<std::size_t>(n_models * n_outputs * stride_), 0.0) {
+        coefficient_(n_models * n_outputs * stride_, 0.0) {
     for (std::int64_t i = 0; i < arrays.n_nodes; ++i)
       if (arrays.feature[i] < 0 && (model[i] < 0 || model[i] >= n_models))
         throw std::invalid_argument("a leaf has no model: node " + std::to_string(i));
@@ -130,16 +130,16 @@ class LeafModelTrees {
     const std::int64_t n_trees = trees_.n_trees();
     team.each(n_blocks(n, kBlock), n * n_trees * (8 + n_outputs_ * stride_ / 4), [&](std::int64_t b) {
       const std::int64_t begin = b * kBlock, size = std::min(n - begin, kBlock);
-      std::vector<double> padded(static_cast<std::size_t>(size * stride_), 0.0);
+      Vector<double> padded(size * stride_, 0.0);
       for (std::int64_t i = 0; i < size; ++i)
         std::copy_n(D + (begin + i) * n_features_, n_features_, padded.begin() + i * stride_);
-      std::vector<std::int32_t> reached(static_cast<std::size_t>(n_trees * size));
+      Vector<std::int32_t> reached(n_trees * size);
       ThreadTeam alone(1);
       trees_.walk(X + begin * trees_.n_features(), size, alone, [&](std::int64_t t) {
         return [mine = reached.data() + t * size, model = model_.data() + trees_.offset(t)](
                    std::int64_t i, std::int32_t at) { mine[i] = model[at]; };
       });
-      std::vector<double> scores(static_cast<std::size_t>(size * n_outputs_));
+      Vector<double> scores(size * n_outputs_);
       auto take = taker();
       for (std::int64_t t = 0; t < n_trees; ++t) {
         linear_scores(padded.data(), size, stride_, reached.data() + t * size, intercept_.data(), coefficient_.data(),
@@ -151,9 +151,9 @@ class LeafModelTrees {
 
  private:
   Trees trees_;
-  std::vector<std::int32_t> model_;
+  Vector<std::int32_t> model_;
   std::int64_t n_outputs_, n_features_, stride_;
-  std::vector<double> intercept_, coefficient_;
+  Vector<double> intercept_, coefficient_;
 };
 
 // The class that scores elect: one output by its sign (0 is the first class), more by the (first) largest.
@@ -182,7 +182,7 @@ inline void tally_committees(const std::int16_t* votes, std::int64_t n, std::int
                              const std::int64_t* start, std::int64_t n_committees, std::int64_t n_classes, bool hard,
                              double* tally, ThreadTeam& team) {
   team.each(n_blocks(n), n * n_trees, [&](std::int64_t b) {
-    std::vector<double> inner(static_cast<std::size_t>(n_classes));
+    Vector<double> inner(n_classes);
     for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i) {
       const std::int16_t* const vote = votes + i * n_trees;
       double* const out = tally + i * n_classes;
@@ -194,13 +194,13 @@ inline void tally_committees(const std::int16_t* votes, std::int64_t n, std::int
         std::ranges::fill(inner, 0.0);
         double total = 0.0;
         for (std::int64_t t = start[c]; t < start[c + 1]; ++t) {
-          inner[static_cast<std::size_t>(vote[t])] += weights[t];
+          inner[vote[t]] += weights[t];
           total += weights[t];
         }
         if (hard)
           out[std::ranges::max_element(inner) - inner.begin()] += 1.0;
         else
-          for (std::int64_t k = 0; k < n_classes; ++k) out[k] += inner[static_cast<std::size_t>(k)] / total;
+          for (std::int64_t k = 0; k < n_classes; ++k) out[k] += inner[k] / total;
       }
     }
   });

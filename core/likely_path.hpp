@@ -4,12 +4,11 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
+#include "vector.hpp"
 #include "vote_graph.hpp"
 
 namespace committee {
@@ -41,14 +40,13 @@ class LikelySteps {
   // stumps: those of sets, null for a matrix.
   void walk(const SoftStumps* stumps, const double* X, std::int64_t width, std::int64_t n, double* scores,
             std::int32_t* steps, ThreadTeam& team) const {
-    team.each(n_blocks(n, kGraphBlock), 8 * n * n_graphs() * static_cast<std::int64_t>(std::bit_width(steps_.size())),
-              [&](std::int64_t b) {
-                const std::int64_t begin = b * kGraphBlock, end = std::min(n, begin + kGraphBlock);
-                if (has_sets_)
-                  walk_block<true>(stumps, X, width, begin, end, scores, steps);
-                else
-                  walk_block<false>(stumps, X, width, begin, end, scores, steps);
-              });
+    team.each(n_blocks(n, kGraphBlock), 8 * n * n_graphs() * bits_for(steps_.size()), [&](std::int64_t b) {
+      const std::int64_t begin = b * kGraphBlock, end = std::min(n, begin + kGraphBlock);
+      if (has_sets_)
+        walk_block<true>(stumps, X, width, begin, end, scores, steps);
+      else
+        walk_block<false>(stumps, X, width, begin, end, scores, steps);
+    });
   }
 
  private:
@@ -63,10 +61,10 @@ class LikelySteps {
 
   explicit LikelySteps(const VoteGraph& graph) {
     for (std::int64_t d = 0; d < graph.n_graphs(); ++d) start_.push_back(static_cast<std::int32_t>(graph.start(d)));
-    steps_.reserve(static_cast<std::size_t>(graph.size() + 1));
+    steps_.reserve(graph.size() + 1);
   }
 
-  std::int64_t n_graphs() const { return static_cast<std::int64_t>(start_.size()); }
+  std::int64_t n_graphs() const { return start_.size(); }
 
   // above_is_plus: which side of the threshold says +; tie_below: a value at the threshold is not above it.
   void add(const VoteGraph::Node& node, std::int32_t feature, double threshold, bool above_is_plus, bool tie_below,
@@ -127,7 +125,7 @@ class LikelySteps {
       for (std::int64_t d = 0; d < D; ++d) {
         std::int32_t at[kAbreast], met[kAbreast]{};
         double score[kAbreast]{};
-        std::fill(at, at + kAbreast, start_[static_cast<std::size_t>(d)]);
+        std::fill(at, at + kAbreast, start_[d]);
         for (bool walking = true; walking;) {
           walking = false;
 #pragma GCC unroll 8
@@ -148,8 +146,8 @@ class LikelySteps {
     }
   }
 
-  std::vector<std::int32_t> start_;
-  std::vector<Step> steps_;
+  Vector<std::int32_t> start_;
+  Vector<Step> steps_;
   bool has_sets_ = false;
 };
 

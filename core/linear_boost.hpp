@@ -9,11 +9,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
-#include <vector>
 
 #include "newton.hpp"
 #include "threads.hpp"
+#include "vector.hpp"
 
 namespace committee {
 
@@ -146,7 +145,7 @@ class Leaf {
 
  private:
   std::int64_t n_rows_, stride_, p_;
-  std::vector<double> columns_, mean_, scale_;
+  Vector<double> columns_, mean_, scale_;
 };
 
 // Changes of the risk below this share of it are rounding: boosting has converged.
@@ -220,7 +219,7 @@ class LeafBoost {
   }
 
   double intercept() const { return intercept_; }
-  const std::vector<double>& slopes() const { return slope_; }
+  const Vector<double>& slopes() const { return slope_; }
   double score(std::int64_t i) const { return f_[i]; }
 
  private:
@@ -294,19 +293,19 @@ class LeafBoost {
 
   const Leaf& leaf_;
   const std::int64_t n_;
-  std::vector<double> f_, y_, v_, w_, wz_, w2_, wz2_, trial_, zero_;
-  std::vector<FeatureSums> sums_;
-  std::vector<double> slope_;
+  Vector<double> f_, y_, v_, w_, wz_, w2_, wz2_, trial_, zero_;
+  Vector<FeatureSums> sums_;
+  Vector<double> slope_;
   NewtonSums now_{}, then_{};
   double intercept_ = 0.0, total_ = 0.0, largest_ = 0.0, inverse_weight_ = 0.0;
 };
 
 struct LeafModels {
-  std::vector<double> intercept;    // leaves x outputs
-  std::vector<double> coefficient;  // leaves x outputs x features
-  std::vector<double> score;        // rows (in the order given) x outputs
-  std::vector<std::int32_t> path;   // leaves x outputs x steps
-  std::vector<double> risk;         // leaves x outputs x (steps + 1)
+  Vector<double> intercept;    // leaves x outputs
+  Vector<double> coefficient;  // leaves x outputs x features
+  Vector<double> score;        // rows (in the order given) x outputs
+  Vector<std::int32_t> path;   // leaves x outputs x steps
+  Vector<double> risk;         // leaves x outputs x (steps + 1)
 };
 
 // Boosts every leaf: its rows are rows[start[l]..start[l + 1]). One output means two classes, sign + for label 1;

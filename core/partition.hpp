@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
-#include <vector>
 
 #include "threads.hpp"
+#include "vector.hpp"
 
 namespace committee {
 
@@ -15,7 +15,7 @@ inline constexpr std::int64_t kFetch = 32;  // rows fetched ahead of use
 // Moves the rows whose `codes[row * stride]` has is_left set to the front; returns how many they are.
 template <class Code>
 std::int64_t partition_rows(std::int32_t* rows, std::int32_t* scratch, std::int64_t n, const Code* codes,
-                            std::int64_t stride, const std::vector<std::uint8_t>& is_left, ThreadTeam& team) {
+                            std::int64_t stride, const Vector<std::uint8_t>& is_left, ThreadTeam& team) {
   // Left rows to `to_left`, the others to `to_right`; both are written each time, so that nothing branches.
   const auto share = [&](std::int64_t begin, std::int64_t end, std::int32_t* to_left, std::int32_t* to_right) {
     const std::uint8_t* const left = is_left.data();  // of its own, or every store might seem to change it
@@ -36,22 +36,22 @@ std::int64_t partition_rows(std::int32_t* rows, std::int32_t* scratch, std::int6
     std::copy_n(scratch, n - n_left, rows + n_left);
     return n_left;
   }
-  std::vector<std::int64_t> lefts(static_cast<std::size_t>(n_blocks(n)) + 1, 0);
+  Vector<std::int64_t> lefts(n_blocks(n) + 1, 0);
   team.each(n_blocks(n), 2 * n, [&](std::int64_t b) {
     const std::int64_t begin = b * kRowBlock, end = std::min(n, begin + kRowBlock);
-    lefts[static_cast<std::size_t>(b) + 1] = share(begin, end, rows + begin, scratch + begin);
+    lefts[b + 1] = share(begin, end, rows + begin, scratch + begin);
   });
   std::partial_sum(lefts.begin(), lefts.end(), lefts.begin());
   const std::int64_t n_left = lefts.back();
   // left rows move forwards within `rows`, block by block; the others come from `scratch` afterwards
   for (std::int64_t b = 0; b < n_blocks(n); ++b) {
-    const std::int64_t before = lefts[static_cast<std::size_t>(b)];
-    std::copy_n(rows + b * kRowBlock, lefts[static_cast<std::size_t>(b) + 1] - before, rows + before);
+    const std::int64_t before = lefts[b];
+    std::copy_n(rows + b * kRowBlock, lefts[b + 1] - before, rows + before);
   }
   team.each(n_blocks(n), n, [&](std::int64_t b) {
     const std::int64_t begin = b * kRowBlock, end = std::min(n, begin + kRowBlock);
-    const std::int64_t before = lefts[static_cast<std::size_t>(b)];
-    const std::int64_t here = end - begin - (lefts[static_cast<std::size_t>(b) + 1] - before);
+    const std::int64_t before = lefts[b];
+    const std::int64_t here = end - begin - (lefts[b + 1] - before);
     std::copy_n(scratch + begin, here, rows + n_left + begin - before);
   });
   return n_left;

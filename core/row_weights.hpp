@@ -3,14 +3,13 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <vector>
 
 #include "lanes.hpp"
 #include "threads.hpp"
+#include "vector.hpp"
 
 namespace committee {
 
@@ -67,9 +66,9 @@ COMMITTEE_CLONES inline WeightSum weight_sum(const float* w, std::int64_t n) { r
 // The sum of all, by blocks in their order; not a number where one of them is no weight.
 template <class Weight>
 double checked_sum(const Weight* w, std::int64_t n, ThreadTeam& team) {
-  std::vector<WeightSum> partial(static_cast<std::size_t>(n_blocks(n)));
+  Vector<WeightSum> partial(n_blocks(n));
   team.each(n_blocks(n), n, [&](std::int64_t b) {
-    partial[static_cast<std::size_t>(b)] = weight_sum(w + b * kRowBlock, std::min(kRowBlock, n - b * kRowBlock));
+    partial[b] = weight_sum(w + b * kRowBlock, std::min(kRowBlock, n - b * kRowBlock));
   });
   double total = 0.0;
   for (const WeightSum& of_block : partial)

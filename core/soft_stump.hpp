@@ -8,12 +8,12 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "eight_rows.hpp"
 #include "lanes.hpp"
 #include "newton.hpp"
 #include "threads.hpp"
+#include "vector.hpp"
 
 namespace committee {
 
@@ -59,16 +59,15 @@ class SoftStumps {
   }
 
   std::int64_t n_features() const { return n_features_; }
-  std::int64_t size() const { return static_cast<std::int64_t>(stumps_.size()); }
-  const SoftStump& operator[](std::int64_t t) const { return stumps_[static_cast<std::size_t>(t)]; }
+  std::int64_t size() const { return stumps_.size(); }
+  const SoftStump& operator[](std::int64_t t) const { return stumps_[t]; }
 
   // q of a stump on categories. Whatever is no category of the set, known or not, is outside it.
   double of_category(const SoftStump& stump, double x) const {
     if (std::isnan(x)) return stump.missing;
     if (!(x >= 0.0 && x < 32.0 * stump.words && x == std::floor(x))) return 0.0;
     const auto category = static_cast<std::uint32_t>(x);
-    return static_cast<double>((words_[static_cast<std::size_t>(stump.first_word) + category / 32] >> category % 32) &
-                               1u);
+    return static_cast<double>((words_[stump.first_word + category / 32] >> category % 32) & 1u);
   }
 
   // q of one stump on eight rows.
@@ -126,8 +125,8 @@ class SoftStumps {
   }
 
   std::int64_t n_features_;
-  std::vector<SoftStump> stumps_;
-  std::vector<std::uint32_t> words_;
+  Vector<SoftStump> stumps_;
+  Vector<std::uint32_t> words_;
 };
 
 // q[i * T + t], of the rows begin..end.

@@ -2,13 +2,12 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <limits>
 #include <numeric>
-#include <vector>
 
 #include "histogram.hpp"
+#include "vector.hpp"
 
 namespace committee {
 
@@ -23,8 +22,8 @@ struct Split {
   std::int32_t feature = -1;
   std::int32_t bin = -1;  // bins <= bin go left; -1 for a categorical split
   bool missing_left = false;
-  std::vector<std::uint64_t> left;             // the left child's sums, one per plane
-  std::vector<std::uint8_t> category_is_left;  // per category, empty for a numeric split
+  Vector<std::uint64_t> left;             // the left child's sums, one per plane
+  Vector<std::uint8_t> category_is_left;  // per category, empty for a numeric split
 };
 
 struct SplitLimits {
@@ -43,7 +42,7 @@ struct Units {
 
   void read(const std::uint64_t* sums, int planes, double* out) const {
     for (int k = 0; k < planes; ++k) out[k] = fixed.weight(sums[k]);
-    if (moment_unit > 0.0) out[1] = static_cast<double>(static_cast<std::int64_t>(sums[1])) / moment_unit;
+    if (moment_unit > 0.0) out[1] = static_cast<double>(signed_of(sums[1])) / moment_unit;
   }
   std::int64_t count(const std::uint64_t* sums, int planes) const {
     std::int64_t n = 0;
@@ -57,12 +56,21 @@ struct Units {
 
 // One number per plane; kPlanes 0: known at run time only.
 template <class T, int kPlanes>
-struct PerPlane : std::array<T, kPlanes> {
-  explicit PerPlane(int) : std::array<T, kPlanes>{} {}
+class PerPlane {
+ public:
+  explicit PerPlane(int) { std::fill(begin(), end(), T{}); }
+  T& operator[](int k) { return values_[k]; }
+  T* data() { return values_; }
+  T* begin() { return values_; }
+  T* end() { return values_ + kPlanes; }
+
+ private:
+  T values_[std::size_t{kPlanes}];
 };
 template <class T>
-struct PerPlane<T, 0> : std::vector<T> {
-  explicit PerPlane(int planes) : std::vector<T>(static_cast<std::size_t>(planes)) {}
+class PerPlane<T, 0> : public Vector<T> {
+ public:
+  explicit PerPlane(int planes) : Vector<T>(planes) {}
 };
 
 // Scans the cells of one feature of one node.
@@ -136,7 +144,7 @@ class FeatureScan {
   }
 
   bool left_is_larger() const {
-    std::vector<std::uint64_t> right(planes());
+    Vector<std::uint64_t> right(planes());
     for (int k = 0; k < planes(); ++k) right[k] = sums_[k] - best_.left[k];
     return units_.count(best_.left.data(), planes()) > units_.count(right.data(), planes());
   }
@@ -172,26 +180,26 @@ class FeatureScan {
     for (int ordering = 0; ordering < Criterion::orderings(planes()); ++ordering) {
       order_by(ordering);
       std::fill(left_.begin(), left_.end(), 0);
-      for (std::size_t i = 0; i + 1 < present_.size(); ++i) {
+      for (std::int64_t i = 0; i + 1 < present_.size(); ++i) {
         add_left(present_[i]);
         if (!offer()) continue;
-        best_.category_is_left.assign(static_cast<std::size_t>(missing_bin) + 1, 0);
-        for (std::size_t k = 0; k <= i; ++k) best_.category_is_left[present_[k]] = 1;
+        best_.category_is_left.assign(missing_bin + 1, 0);
+        for (std::int64_t k = 0; k <= i; ++k) best_.category_is_left[present_[k]] = 1;
       }
     }
     if (best_.category_is_left.empty()) return;
     // categories this node never saw follow the larger child
     if (left_is_larger()) {
-      std::vector<std::uint8_t> seen(best_.category_is_left.size(), 0);
+      Vector<std::uint8_t> seen(best_.category_is_left.size(), 0);
       for (const std::int64_t b : present_) seen[b] = 1;
-      for (std::size_t b = 0; b < seen.size(); ++b) best_.category_is_left[b] |= !seen[b];
+      for (std::int64_t b = 0; b < seen.size(); ++b) best_.category_is_left[b] |= !seen[b];
     }
     best_.missing_left = best_.category_is_left.back();
     best_.category_is_left.pop_back();
   }
 
   void order_by(int ordering) {
-    std::vector<std::pair<double, std::int64_t>> keyed;
+    Vector<std::pair<double, std::int64_t>> keyed;
     PerPlane<std::uint64_t, kPlanes> cell(planes_);
     PerPlane<double, kPlanes> shares(planes_);
     for (const std::int64_t b : present_) {
@@ -204,7 +212,7 @@ class FeatureScan {
           b);
     }
     std::sort(keyed.begin(), keyed.end());
-    for (std::size_t i = 0; i < keyed.size(); ++i) present_[i] = keyed[i].second;
+    for (std::int64_t i = 0; i < keyed.size(); ++i) present_[i] = keyed[i].second;
   }
 
   const Units& units_;
@@ -217,7 +225,7 @@ class FeatureScan {
   Split best_;
   PerPlane<std::uint64_t, kPlanes> left_, right_;
   PerPlane<double, kPlanes> left_units_, right_units_;
-  std::vector<std::int64_t> present_;
+  Vector<std::int64_t> present_;
 };
 
 }  // namespace committee

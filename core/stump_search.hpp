@@ -11,12 +11,11 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
-#include <stdexcept>
-#include <vector>
 
 #include "histogram.hpp"
 #include "row_weights.hpp"
 #include "soft_stump.hpp"
+#include "vector.hpp"
 
 namespace committee {
 
@@ -31,7 +30,7 @@ struct LabelPlanes {  // plane = label; weights become integers as they are read
   template <class Add>
   void operator()(std::int64_t row, Add&& add) const {
     const double scaled = static_cast<double>(weights[row]) * unit + 0.5;
-    add(std::int64_t{labels[row]}, static_cast<std::uint64_t>(static_cast<std::int64_t>(scaled)));
+    add(std::int64_t{labels[row]}, word_of(static_cast<std::int64_t>(scaled)));
   }
   void prefetch(std::int64_t row) const {
     __builtin_prefetch(weights + row);
@@ -60,15 +59,14 @@ struct StumpChoice {
   std::int32_t feature = -1, edge = -1;  // edge: -1 for categories
   bool ascending = true;
   double missing = 0.0, z = 0.0;
-  std::vector<std::uint32_t> categories;  // 32 each; set: +
+  Vector<std::uint32_t> categories;  // 32 each; set: +
 };
 
 // The thresholds that a soft stump tries: all edges, or the middle ones of so many equal shares of them.
-inline std::vector<std::int32_t> soft_edges(std::int64_t n_edges) {
-  std::vector<std::int32_t> chosen(static_cast<std::size_t>(std::min(n_edges, kMostSoftEdges)));
-  const auto n = static_cast<std::int64_t>(chosen.size());
-  for (std::int64_t k = 0; k < n; ++k)
-    chosen[static_cast<std::size_t>(k)] = static_cast<std::int32_t>((2 * k + 1) * n_edges / (2 * n));
+inline Vector<std::int32_t> soft_edges(std::int64_t n_edges) {
+  Vector<std::int32_t> chosen(std::min(n_edges, kMostSoftEdges));
+  const auto n = chosen.size();
+  for (std::int64_t k = 0; k < n; ++k) chosen[k] = static_cast<std::int32_t>((2 * k + 1) * n_edges / (2 * n));
   return chosen;
 }
 
@@ -76,15 +74,15 @@ inline constexpr std::int64_t kTogether = 2 * kLanes;  // thresholds that share 
 
 // How far a soft stump is from the hard one of the same edge, at every position: q on the bins below the edge, minus
 // 1 - q on those above, neither of which loses digits.
-COMMITTEE_CLONES inline void soft_table(const StumpColumn& column, const std::vector<std::int32_t>& edges,
+COMMITTEE_CLONES inline void soft_table(const StumpColumn& column, const Vector<std::int32_t>& edges,
                                         std::int64_t n_bins, double* table) {
-  const auto n_edges = static_cast<std::int64_t>(edges.size());
+  const auto n_edges = edges.size();
   for (std::int64_t first = 0; first < n_edges; first += kLanes) {
     double* cell = table + first / kTogether * kTogether * n_bins + first % kTogether;
     Lanes c;
     LaneBits edge;
     for (std::int64_t r = 0; r < kLanes; ++r) {
-      edge[r] = edges[static_cast<std::size_t>(std::min(first + r, n_edges - 1))];
+      edge[r] = edges[std::min(first + r, n_edges - 1)];
       c[r] = column.edges[edge[r]];
     }
     for (std::int64_t b = 0; b < n_bins; ++b, cell += kTogether) {
@@ -121,23 +119,23 @@ struct ColumnBest {
   Candidate split;
 };
 
-inline ColumnBest best_of(const std::vector<Candidate>& candidates, const SideSums& missing) {
+inline ColumnBest best_of(const Vector<Candidate>& candidates, const SideSums& missing) {
   const bool gaps = missing.all() > 0.0;
   const auto z_of = [&](const Candidate& c, bool above) {
     return above ? root_of(c.upper + missing) + root_of(c.lower) : root_of(c.upper) + root_of(c.lower + missing);
   };
-  std::vector<double> above(candidates.size()), below(candidates.size());
+  Vector<double> above(candidates.size()), below(candidates.size());
   double least = std::numeric_limits<double>::infinity();
-  for (std::size_t k = 0; k < candidates.size(); ++k) {
+  for (std::int64_t k = 0; k < candidates.size(); ++k) {
     above[k] = z_of(candidates[k], true);
     below[k] = gaps ? z_of(candidates[k], false) : above[k];
     least = std::min({least, above[k], below[k]});
   }
   ColumnBest best;
-  for (std::size_t k = 0; k < candidates.size(); ++k) {
+  for (std::int64_t k = 0; k < candidates.size(); ++k) {
     const double z = std::min(above[k], below[k]);
     if (z > least * (1.0 + kSameZ)) continue;
-    best = {z, static_cast<std::int64_t>(k), above[k] <= z * (1.0 + kSameZ), candidates[k]};
+    best = {z, k, above[k] <= z * (1.0 + kSameZ), candidates[k]};
     break;
   }
   return best;
@@ -147,18 +145,15 @@ template <class Code>
 class StumpSearch {
  public:
   // softness has one number per column; labels are 0 or 1.
-  StumpSearch(BinnedTable<Code> table, std::vector<std::uint8_t> labels, const double* positions, const double* edges,
+  StumpSearch(BinnedTable<Code> table, Vector<std::uint8_t> labels, const double* positions, const double* edges,
               const std::int64_t* edge_offset, const double* softness, ThreadTeam& team)
-      : table_(std::move(table)),
-        labels_(std::move(labels)),
-        edges_(static_cast<std::size_t>(table_.n_features)),
-        tables_(edges_.size()) {
+      : table_(std::move(table)), labels_(std::move(labels)), edges_(table_.n_features), tables_(edges_.size()) {
     team.each(table_.n_features, 20 * table_.n_cells() * kMostSoftEdges, [&](std::int64_t j) {
       const std::int64_t n_bins = table_.missing_bin(j);
       if (table_.categorical[j] || softness[j] == 0.0 || n_bins < 2) return;
       const StumpColumn column{positions + table_.cell[j] - j, edges + edge_offset[j], softness[j]};
       edges_[j] = soft_edges(n_bins - 1);
-      tables_[j].resize(static_cast<std::size_t>(padded(edges_[j]) * n_bins));
+      tables_[j].resize(padded(edges_[j]) * n_bins);
       soft_table(column, edges_[j], n_bins, tables_[j].data());
     });
   }
@@ -172,14 +167,14 @@ class StumpSearch {
     int exponent = 0;
     std::frexp(total, &exponent);  // total < 2^exponent
     const double unit = std::ldexp(1.0, std::min(62 - exponent, 1000)), inverse = 1.0 / unit;
-    std::vector<std::uint64_t> histogram(static_cast<std::size_t>(2 * n_cells), 0), scratch;
+    Vector<std::uint64_t> histogram(2 * n_cells, 0), scratch;
     build_histogram(table_, nullptr, n, LabelPlanes<Weight>{weights, labels_.data(), unit}, histogram.data(), 2,
                     scratch, team);
     // every column holds all rows
     const SideSums every = sums_of(histogram.data(), 0, table_.cell[1]);
     StumpChoice choice;
     choice.z = 2.0 * root_of(every) * inverse;
-    std::vector<ColumnBest> found(static_cast<std::size_t>(table_.n_features));
+    Vector<ColumnBest> found(table_.n_features);
     team.each(table_.n_features, 10 * n_soft_cells() + 10 * n_cells, [&](std::int64_t j) {
       // a category among the others, or else tried on both sides
       const SideSums missing = table_.categorical[j] ? SideSums{} : sums_of_missing(histogram.data(), j);
@@ -196,7 +191,7 @@ class StumpSearch {
  private:
   std::int64_t n_soft_cells() const {
     return std::accumulate(tables_.begin(), tables_.end(), std::int64_t{0},
-                           [](std::int64_t sum, const auto& t) { return sum + static_cast<std::int64_t>(t.size()); });
+                           [](std::int64_t sum, const auto& t) { return sum + t.size(); });
   }
 
   // Of cells [begin, end), exact.
@@ -213,27 +208,25 @@ class StumpSearch {
     return sums_of(histogram, table_.cell[j + 1] - 1, table_.cell[j + 1]);
   }
 
-  static std::int64_t padded(const std::vector<std::int32_t>& edges) {
-    return n_blocks(static_cast<std::int64_t>(edges.size()), kTogether) * kTogether;
+  static std::int64_t padded(const Vector<std::int32_t>& edges) {
+    return n_blocks(edges.size(), kTogether) * kTogether;
   }
 
-  std::vector<Candidate> candidates(const std::uint64_t* histogram, std::int64_t j) const {
+  Vector<Candidate> candidates(const std::uint64_t* histogram, std::int64_t j) const {
     if (table_.categorical[j]) {
-      const std::vector<std::int64_t> order = in_order(histogram, j);
-      return cuts(histogram, order.size(), [&](std::size_t k) { return table_.cell[j] + order[k]; });
+      const Vector<std::int64_t> order = in_order(histogram, j);
+      return cuts(histogram, order.size(), [&](std::int64_t k) { return table_.cell[j] + order[k]; });
     }
-    const std::vector<Candidate> hard =
-        cuts(histogram, static_cast<std::size_t>(table_.missing_bin(j)),
-             [&](std::size_t b) { return table_.cell[j] + static_cast<std::int64_t>(b); });
+    const Vector<Candidate> hard =
+        cuts(histogram, table_.missing_bin(j), [&](std::int64_t b) { return table_.cell[j] + b; });
     return tables_[j].empty() ? hard : softened(histogram, j, hard);
   }
 
   // The hard splits of a column's edges, less what soft stumps take from either side and give to the other. At most
   // half of a bin's weight changes sides, so that no sum is a small difference of large ones.
-  std::vector<Candidate> softened(const std::uint64_t* histogram, std::int64_t j,
-                                  const std::vector<Candidate>& hard) const {
+  Vector<Candidate> softened(const std::uint64_t* histogram, std::int64_t j, const Vector<Candidate>& hard) const {
     const std::int64_t n_bins = table_.missing_bin(j), n_edges = padded(edges_[j]);
-    std::vector<double> numbers(static_cast<std::size_t>(2 * (n_bins + n_edges)));
+    Vector<double> numbers(2 * (n_bins + n_edges));
     double* const yes = numbers.data();
     double* const no = yes + n_bins;
     double* const of_yes = no + n_bins;
@@ -243,10 +236,10 @@ class StumpSearch {
       yes[b] = static_cast<double>(histogram[table_.n_cells() + table_.cell[j] + b]);
     }
     soft_sums(tables_[j].data(), n_edges, n_bins, yes, no, of_yes, of_no);
-    std::vector<Candidate> found(edges_[j].size());
+    Vector<Candidate> found(edges_[j].size());
     const auto moved = [](double weight, double more) { return std::max(0.0, weight + more); };
-    for (std::size_t k = 0; k < found.size(); ++k) {
-      const auto& [upper, lower] = hard[static_cast<std::size_t>(edges_[j][k])];
+    for (std::int64_t k = 0; k < found.size(); ++k) {
+      const auto& [upper, lower] = hard[edges_[j][k]];
       found[k] = {{moved(upper.yes, of_yes[k]), moved(upper.no, of_no[k])},
                   {moved(lower.yes, -of_yes[k]), moved(lower.no, -of_no[k])}};
     }
@@ -255,14 +248,14 @@ class StumpSearch {
 
   // Hard splits of n cells that come one after the other: all but the last from each on are above.
   template <class CellOf>
-  std::vector<Candidate> cuts(const std::uint64_t* histogram, std::size_t n, const CellOf& cell_of) const {
-    std::vector<Candidate> found(n > 0 ? n - 1 : 0);
+  Vector<Candidate> cuts(const std::uint64_t* histogram, std::int64_t n, const CellOf& cell_of) const {
+    Vector<Candidate> found(n > 0 ? n - 1 : 0);
     std::uint64_t all_yes = 0, all_no = 0, yes = 0, no = 0;
-    for (std::size_t k = 0; k < n; ++k) {
+    for (std::int64_t k = 0; k < n; ++k) {
       all_no += histogram[cell_of(k)];
       all_yes += histogram[table_.n_cells() + cell_of(k)];
     }
-    for (std::size_t k = 0; k < found.size(); ++k) {
+    for (std::int64_t k = 0; k < found.size(); ++k) {
       no += histogram[cell_of(k)];
       yes += histogram[table_.n_cells() + cell_of(k)];
       found[k] = {{static_cast<double>(all_yes - yes), static_cast<double>(all_no - no)},
@@ -272,10 +265,10 @@ class StumpSearch {
   }
 
   // The categories with weight, "missing" the last of them, by the share of their weight that is +.
-  std::vector<std::int64_t> in_order(const std::uint64_t* histogram, std::int64_t j) const {
+  Vector<std::int64_t> in_order(const std::uint64_t* histogram, std::int64_t j) const {
     const std::int64_t n_own = table_.cell[j + 1] - table_.cell[j];
-    std::vector<double> share(static_cast<std::size_t>(n_own));
-    std::vector<std::int64_t> order;
+    Vector<double> share(n_own);
+    Vector<std::int64_t> order;
     for (std::int64_t b = 0; b < n_own; ++b) {
       const SideSums own = sums_of(histogram, table_.cell[j] + b, table_.cell[j] + b + 1);
       if (own.all() == 0.0) continue;
@@ -291,7 +284,7 @@ class StumpSearch {
     choice.feature = static_cast<std::int32_t>(j);
     choice.z = 2.0 * best.z * inverse;
     if (table_.categorical[j]) return choose_set(histogram, j, best, choice);
-    const auto k = static_cast<std::size_t>(best.candidate);
+    const auto k = best.candidate;
     choice.edge = tables_[j].empty() ? static_cast<std::int32_t>(k) : edges_[j][k];
     const SideSums missing = sums_of_missing(histogram, j);
     Candidate split = best.split;
@@ -306,22 +299,22 @@ class StumpSearch {
 
   // Categories are sorted by their share of +, so that + is always what comes after the cut.
   void choose_set(const std::uint64_t* histogram, std::int64_t j, const ColumnBest& best, StumpChoice& choice) const {
-    const std::vector<std::int64_t> order = in_order(histogram, j);
+    const Vector<std::int64_t> order = in_order(histogram, j);
     const std::int64_t n_bins = table_.missing_bin(j), first_plus = best.candidate + 1;
     const double plus = best.split.upper.all(), minus = best.split.lower.all();
     const bool gaps = sums_of_missing(histogram, j).all() > 0.0;
-    std::vector<std::uint8_t> in_set(static_cast<std::size_t>(n_bins + 1), plus > minus);
-    for (std::int64_t k = 0; k < static_cast<std::int64_t>(order.size()); ++k) in_set[order[k]] = k >= first_plus;
+    Vector<std::uint8_t> in_set(n_bins + 1, plus > minus);
+    for (std::int64_t k = 0; k < order.size(); ++k) in_set[order[k]] = k >= first_plus;
     choice.missing = gaps ? in_set[n_bins] : plus / (plus + minus);
-    choice.categories.assign(static_cast<std::size_t>((n_bins + 31) / 32), 0);
+    choice.categories.assign((n_bins + 31) / 32, 0);
     for (std::int64_t c = 0; c < n_bins; ++c)
       choice.categories[c / 32] |= static_cast<std::uint32_t>(in_set[c]) << (c % 32);
   }
 
   BinnedTable<Code> table_;
-  std::vector<std::uint8_t> labels_;
-  std::vector<std::vector<std::int32_t>> edges_;  // of soft columns: the thresholds tried
-  std::vector<std::vector<double>> tables_;       // and q of every bin
+  Vector<std::uint8_t> labels_;
+  Vector<Vector<std::int32_t>> edges_;  // of soft columns: the thresholds tried
+  Vector<Vector<double>> tables_;       // and q of every bin
 };
 
 }  // namespace committee

@@ -9,7 +9,8 @@
 #include <functional>
 #include <mutex>
 #include <thread>
-#include <vector>
+
+#include "vector.hpp"
 
 namespace committee {
 
@@ -87,7 +88,7 @@ class ThreadTeam {
   std::atomic<int> busy_{0};
   std::atomic<bool> stopping_{false};
   std::function<void()> job_;
-  std::vector<std::jthread> others_;
+  Vector<std::jthread> others_;
 };
 
 // Rows are cut into blocks of this many wherever a sum over rows must not depend on the number of threads.
@@ -98,12 +99,12 @@ inline std::int64_t n_blocks(std::int64_t n, std::int64_t block = kRowBlock) { r
 // sum of value(i) over [0, n): within blocks, then over blocks in order.
 template <class Value>
 double block_sum(ThreadTeam& team, std::int64_t n, Value&& value) {
-  std::vector<double> partial(static_cast<std::size_t>(n_blocks(n)));
+  Vector<double> partial(n_blocks(n));
   team.each(n_blocks(n), 2 * n, [&](std::int64_t b) {
     const std::int64_t end = std::min(n, (b + 1) * kRowBlock);
     double sum = 0.0;
     for (std::int64_t i = b * kRowBlock; i < end; ++i) sum += value(i);
-    partial[static_cast<std::size_t>(b)] = sum;
+    partial[b] = sum;
   });
   double total = 0.0;
   for (double s : partial) total += s;

@@ -3,16 +3,15 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "leaf_bits.hpp"
 #include "threads.hpp"
+#include "vector.hpp"
 
 namespace committee {
 
@@ -39,15 +38,13 @@ class Trees {
 
   std::int64_t n_features() const { return n_features_; }
   std::int64_t n_trees() const { return n_trees_; }
-  std::int64_t n_nodes() const { return static_cast<std::int64_t>(nodes_.size()); }
-  std::int64_t offset(std::int64_t tree) const { return offset_[static_cast<std::size_t>(tree)]; }
+  std::int64_t n_nodes() const { return nodes_.size(); }
+  std::int64_t offset(std::int64_t tree) const { return offset_[tree]; }
   // Of a node, counted over all trees; the left child is counted within its own.
-  bool is_leaf(std::int64_t node) const { return sides_[static_cast<std::size_t>(node)].kind == kLeaf; }
-  std::int32_t feature(std::int64_t node) const { return nodes_[static_cast<std::size_t>(node)].feature; }
-  std::int32_t left(std::int64_t node) const { return nodes_[static_cast<std::size_t>(node)].left; }
-  bool goes_left(std::int64_t node, const double* x) const {
-    return step(nodes_[static_cast<std::size_t>(node)], sides_[static_cast<std::size_t>(node)], x) == left(node);
-  }
+  bool is_leaf(std::int64_t node) const { return sides_[node].kind == kLeaf; }
+  std::int32_t feature(std::int64_t node) const { return nodes_[node].feature; }
+  std::int32_t left(std::int64_t node) const { return nodes_[node].left; }
+  bool goes_left(std::int64_t node, const double* x) const { return step(nodes_[node], sides_[node], x) == left(node); }
 
   // visitor(tree) gives what is called with (row, leaf) for every row that the tree sees; a row's trees come
   // in order.
@@ -63,7 +60,7 @@ class Trees {
       const bool gaps = !(in_columns && bits_.all()) && any_missing(x, (end - begin) * n_features_);
       for (std::int64_t t = 0; t < n_trees_; ++t) {
         const auto visit = visitor(t);
-        const bool has_categories = has_categories_[static_cast<std::size_t>(t)];
+        const bool has_categories = has_categories_[t];
         if (in_columns && bits_.has(t) && (columns.codes_fit || !has_categories))
           bits_.read(t, columns, begin, visit);
         else if (has_categories)
@@ -112,15 +109,14 @@ class Trees {
   }
 
   void measure_depths() {
-    std::vector<std::int32_t> depth;
+    Vector<std::int32_t> depth;
     for (std::int64_t t = 0; t < n_trees_; ++t) {
-      depth.assign(static_cast<std::size_t>(offset_[t + 1] - offset_[t]), 0);
+      depth.assign(offset_[t + 1] - offset_[t], 0);
       std::int32_t deepest = 0;
-      for (std::size_t i = 0; i < depth.size(); ++i) {  // children come after their parents
+      for (std::int64_t i = 0; i < depth.size(); ++i) {  // children come after their parents
         deepest = std::max(deepest, depth[i]);
-        const Node& node = nodes_[static_cast<std::size_t>(offset_[t]) + i];
-        if (sides_[static_cast<std::size_t>(offset_[t]) + i].kind != kLeaf)
-          depth[node.left] = depth[node.left + 1] = depth[i] + 1;
+        const Node& node = nodes_[offset_[t] + i];
+        if (sides_[offset_[t] + i].kind != kLeaf) depth[node.left] = depth[node.left + 1] = depth[i] + 1;
       }
       depth_.push_back(deepest);
     }
@@ -175,24 +171,24 @@ class Trees {
     if (!(value >= 0.0 && value < 32.0 * side.words && value == std::floor(value)))
       return node.left + !side.missing_left;  // not a category: missing
     const auto category = static_cast<std::uint32_t>(value);
-    return node.left + !((words_[static_cast<std::size_t>(side.first_word) + category / 32] >> (category % 32)) & 1u);
+    return node.left + !((words_[side.first_word + category / 32] >> (category % 32)) & 1u);
   }
 
   template <Steps kSteps, class Visit>
   void walk_tree(std::int64_t t, const double* X, std::int64_t begin, std::int64_t end, const Visit& visit) const {
     constexpr int kAbreast = 8;
     constexpr std::int32_t kShallow = 6;
-    const Node* const tree = nodes_.data() + offset_[static_cast<std::size_t>(t)];
-    const Side* const sides = sides_.data() + offset_[static_cast<std::size_t>(t)];
+    const Node* const tree = nodes_.data() + offset_[t];
+    const Side* const sides = sides_.data() + offset_[t];
     const auto next_of = [&](std::int32_t at, const double* x) {
       if constexpr (kSteps == kPlain) return plain_step(tree[at], x);
       if constexpr (kSteps == kGaps) return gap_step(tree[at], sides[at], x);
       return step(tree[at], sides[at], x);
     };
-    const std::int32_t depth = depth_[static_cast<std::size_t>(t)];
+    const std::int32_t depth = depth_[t];
     std::int64_t i = begin;
     for (; i + kAbreast <= end; i += kAbreast) {
-      std::array<std::int32_t, kAbreast> at{};
+      std::int32_t at[kAbreast]{};
       const double* const x = X + i * n_features_;
       const auto advance = [&] {
         std::int32_t moved = 0;
@@ -225,12 +221,12 @@ class Trees {
   }
 
   std::int64_t n_features_, n_trees_;
-  std::vector<std::int64_t> offset_;
-  std::vector<std::int32_t> depth_;
-  std::vector<Node> nodes_;
-  std::vector<Side> sides_;
-  std::vector<std::uint32_t> words_;
-  std::vector<std::uint8_t> has_categories_;  // of each tree
+  Vector<std::int64_t> offset_;
+  Vector<std::int32_t> depth_;
+  Vector<Node> nodes_;
+  Vector<Side> sides_;
+  Vector<std::uint32_t> words_;
+  Vector<std::uint8_t> has_categories_;  // of each tree
   BitTrees bits_;
 };
 

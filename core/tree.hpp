@@ -3,17 +3,18 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+
+#include "vector.hpp"
 
 namespace committee {
 
 struct FlatTree {
-  std::vector<std::int32_t> feature, bin, left;
-  std::vector<std::uint8_t> missing_left;
-  std::vector<std::vector<std::uint32_t>> category_bits;
-  std::vector<double> gain, sums;  // sums: nodes x planes
-  std::vector<std::int64_t> count;
-  std::vector<std::int32_t> leaf_of_row;
+  Vector<std::int32_t> feature, bin, left;
+  Vector<std::uint8_t> missing_left;
+  Vector<Vector<std::uint32_t>> category_bits;
+  Vector<double> gain, sums;  // sums: nodes x planes
+  Vector<std::int64_t> count;
+  Vector<std::int32_t> leaf_of_row;
 
   std::int32_t add_node(int planes) {
     feature.push_back(-1);
@@ -22,7 +23,7 @@ struct FlatTree {
     missing_left.push_back(0);
     category_bits.emplace_back();
     gain.push_back(0.0);
-    sums.resize(sums.size() + static_cast<std::size_t>(planes));
+    sums.resize(sums.size() + planes);
     count.push_back(0);
     return static_cast<std::int32_t>(feature.size() - 1);
   }
@@ -35,7 +36,7 @@ struct FlatTree {
     missing_left[node] = split.missing_left;
     gain[node] = split.gain;
     category_bits[node].assign((split.category_is_left.size() + 31) / 32, 0);
-    for (std::size_t c = 0; c < split.category_is_left.size(); ++c)
+    for (std::int64_t c = 0; c < split.category_is_left.size(); ++c)
       category_bits[node][c / 32] |= static_cast<std::uint32_t>(split.category_is_left[c]) << (c % 32);
   }
 };

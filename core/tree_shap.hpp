@@ -16,17 +16,17 @@
 #include <cmath>
 #include <cstdint>
 #include <numbers>
-#include <vector>
 
 #include "lanes.hpp"
 #include "threads.hpp"
 #include "traverse.hpp"
+#include "vector.hpp"
 
 namespace committee {
 
 // Points and weights of Gauss and Legendre's rule on [0, 1], exact up to degree 2 n - 1.
 struct Quadrature {
-  std::vector<double> point, weight;
+  Vector<double> point, weight;
   explicit Quadrature(int n) {
     for (int q = 0; q < n; ++q) {
       double x = std::cos(std::numbers::pi * (q + 0.75) / (n + 0.5)), slope = 1.0;
@@ -67,7 +67,7 @@ class ShapTree {
   // cover: the weight of the training rows of every node of the forest.
   ShapTree(const Trees& trees, std::int64_t t, const double* cover)
       : begin(trees.offset(t)), size(trees.offset(t + 1) - begin), edges(size), share(size, 1.0), reach(size, 1.0) {
-    std::vector<std::int64_t> features(size, 0);  // different ones above each node
+    Vector<std::int64_t> features(size, 0);  // different ones above each node
     for (std::int64_t i = 0; i < size; ++i) {
       if (trees.is_leaf(begin + i)) {
         edges[i].is_leaf = true;
@@ -100,10 +100,10 @@ class ShapTree {
   }
 
   std::int64_t begin, size, n_points;
-  std::vector<ShapEdge> edges;
-  std::vector<double> share, reach;  // of the feature's splits down to the node; of all training rows
-  std::vector<double> point_weight, h_off;
-  std::vector<ShapTerm> terms;  // (points, nodes)
+  Vector<ShapEdge> edges;
+  Vector<double> share, reach;  // of the feature's splits down to the node; of all training rows
+  Vector<double> point_weight, h_off;
+  Vector<ShapTerm> terms;  // (points, nodes)
 };
 
 COMMITTEE_INLINE Lanes on_or_off(const LaneBits& passes, double on, double off) {
@@ -157,16 +157,15 @@ class TreeShap {
 
   // out (n, features + 1, n_outputs), zeros before; the last place becomes the expected score.
   void contributions(const double* X, std::int64_t n, double* out, ThreadTeam& team) const {
-    constexpr std::size_t kTerms = std::size_t{1} << 20;  // held at once
+    constexpr std::int64_t kTerms = std::int64_t{1} << 20;  // held at once
     const std::int64_t O = scores_.n_outputs, places = (trees_.n_features() + 1) * O;
-    std::vector<Quadrature> rules;
-    std::vector<double> expected(O, 0.0);
-    std::vector<ShapTree> batch;
-    std::size_t terms = 0;
+    Vector<Quadrature> rules;
+    Vector<double> expected(O, 0.0);
+    Vector<ShapTree> batch;
+    std::int64_t terms = 0;
     for (std::int64_t t = 0; t < trees_.n_trees(); ++t) {
       ShapTree& tree = batch.emplace_back(trees_, t, cover_);
-      while (static_cast<std::int64_t>(rules.size()) <= tree.n_points)
-        rules.emplace_back(static_cast<int>(rules.size()));
+      while (rules.size() <= tree.n_points) rules.emplace_back(static_cast<int>(rules.size()));
       tree.prepare(rules[tree.n_points]);
       for (std::int64_t c = 0; c < tree.size; ++c)
         if (tree.edges[c].is_leaf)
@@ -175,7 +174,7 @@ class TreeShap {
                 scores_.weight(t) * tree.reach[c] * scores_.value[(tree.begin + c) * scores_.D + d];
       terms += tree.terms.size();
       if (terms < kTerms && t + 1 < trees_.n_trees()) continue;
-      add(batch, t + 1 - static_cast<std::int64_t>(batch.size()), X, n, out, team);
+      add(batch, t + 1 - batch.size(), X, n, out, team);
       batch.clear();
       terms = 0;
     }
@@ -184,7 +183,7 @@ class TreeShap {
 
  private:
   // The contributions of some trees, of which the first is number `first`.
-  void add(const std::vector<ShapTree>& batch, std::int64_t first, const double* X, std::int64_t n, double* out,
+  void add(const Vector<ShapTree>& batch, std::int64_t first, const double* X, std::int64_t n, double* out,
            ThreadTeam& team) const {
     constexpr std::int64_t kBlock = 64;
     const std::int64_t places = trees_.n_features() * scores_.n_outputs;
@@ -195,10 +194,10 @@ class TreeShap {
     }
     team.each(n_blocks(n, kBlock), n * terms, [&](std::int64_t b) {
       const std::int64_t begin = b * kBlock, end = std::min(n, begin + kBlock);
-      std::vector<EightRows> passes(largest), product(largest), sum(largest);
-      std::vector<EightRows> phi(places * n_blocks(end - begin, kLanes), EightRows{});
-      for (std::size_t k = 0; k < batch.size(); ++k) {
-        const std::int64_t t = first + static_cast<std::int64_t>(k);
+      Vector<EightRows> passes(largest), product(largest), sum(largest);
+      Vector<EightRows> phi(places * n_blocks(end - begin, kLanes), EightRows{});
+      for (std::int64_t k = 0; k < batch.size(); ++k) {
+        const std::int64_t t = first + k;
         for (std::int64_t i = begin; i < end; i += kLanes) {
           follow(batch[k], X, i, end, passes.data());
           add_contributions(batch[k], passes.data(), scores_.value + batch[k].begin * scores_.D, scores_.D,

@@ -9,11 +9,11 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "draws.hpp"
 #include "soft_stump.hpp"
 #include "threads.hpp"
+#include "vector.hpp"
 
 namespace committee {
 
@@ -39,10 +39,10 @@ class VoteGraph {
     }
   }
 
-  std::int64_t size() const { return static_cast<std::int64_t>(nodes_.size()); }
-  std::int64_t n_graphs() const { return static_cast<std::int64_t>(start_.size()) - 1; }
-  std::int64_t start(std::int64_t d) const { return start_[static_cast<std::size_t>(d)]; }
-  const Node& operator[](std::int64_t t) const { return nodes_[static_cast<std::size_t>(t)]; }
+  std::int64_t size() const { return nodes_.size(); }
+  std::int64_t n_graphs() const { return start_.size() - 1; }
+  std::int64_t start(std::int64_t d) const { return start_[d]; }
+  const Node& operator[](std::int64_t t) const { return nodes_[t]; }
 
  private:
   static void check(const GraphArrays& a) {
@@ -62,8 +62,8 @@ class VoteGraph {
       }
   }
 
-  std::vector<std::int64_t> start_;
-  std::vector<Node> nodes_;
+  Vector<std::int64_t> start_;
+  Vector<Node> nodes_;
 };
 
 // Where the probabilities of eight rows come from: a matrix with a column for each node, or stumps and the rows'
@@ -155,7 +155,7 @@ inline constexpr std::int64_t kGraphBlock = 256;  // rows that a thread takes at
 template <class Source>
 void expect(const VoteGraph& graph, const Source& source, std::int64_t n, const Expectations& out, ThreadTeam& team) {
   team.each(n_blocks(n, kGraphBlock), 8 * n * graph.size(), [&](std::int64_t b) {
-    std::vector<double> reach(static_cast<std::size_t>((graph.size() + 1) * kLanes));
+    Vector<double> reach((graph.size() + 1) * kLanes);
     expect_block(graph, source, b * kGraphBlock, std::min(n, (b + 1) * kGraphBlock), reach.data(), out);
   });
 }

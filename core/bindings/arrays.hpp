@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "../histogram.hpp"
+#include "../vector.hpp"
 
 namespace committee {
 
@@ -35,23 +36,33 @@ inline void require(bool holds, const char* what) {
   if (!holds) throw std::invalid_argument(what);
 }
 
+// Sizes as everything else is counted.
+template <class... Args>
+std::int64_t length(const nb::ndarray<Args...>& array) {
+  return count_of(array.size());
+}
+template <class... Args>
+std::int64_t extent(const nb::ndarray<Args...>& array, std::int64_t axis) {
+  return array.shape_ptr()[axis];
+}
+
 // A vector becomes a NumPy array that owns it.
 template <class T>
-nb::object array_of(std::vector<T>&& values, std::vector<std::size_t> shape) {
-  auto* owned = new std::vector<T>(std::move(values));
-  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, T>(owned->data(), shape.size(), shape.data(), owner));
+nb::object array_of(Vector<T>&& values, std::initializer_list<std::int64_t> shape) {
+  auto* owned = new Vector<T>(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<Vector<T>*>(p); });
+  const std::vector<std::size_t> sizes(shape.begin(), shape.end());
+  return nb::cast(nb::ndarray<nb::numpy, T>(owned->data(), sizes.size(), sizes.data(), owner));
 }
 template <class T>
-nb::object array_of(std::vector<T>&& values) {
-  const std::size_t n = values.size();
-  return array_of(std::move(values), {n});
+nb::object array_of(Vector<T>&& values) {
+  return array_of(std::move(values), {values.size()});
 }
 
 inline void require_weights(const In1<double>& weights) {
   double total = 0.0;
   bool fine = true;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
+  for (std::int64_t i = 0; i < length(weights); ++i) {
     fine &= weights(i) >= 0.0;
     total += weights(i);
   }
@@ -66,12 +77,8 @@ const T* data_or_null(const std::optional<In1<T>>& a) {
 
 template <class Code>
 BinnedTable<Code> table_of(const Codes& codes, const In1<std::int32_t>& n_bins, const std::uint8_t* categorical) {
-  BinnedTable<Code> table{static_cast<const Code*>(codes.data()),
-                          static_cast<std::int64_t>(codes.shape(0)),
-                          static_cast<std::int64_t>(codes.shape(1)),
-                          {0},
-                          {}};
-  for (std::size_t j = 0; j < codes.shape(1); ++j) {
+  BinnedTable<Code> table{static_cast<const Code*>(codes.data()), extent(codes, 0), extent(codes, 1), {0}, {}};
+  for (std::int64_t j = 0; j < extent(codes, 1); ++j) {
     require(n_bins(j) >= 1 && n_bins(j) <= 65535, "n_bins must lie in [1, 65535]");
     table.cell.push_back(table.cell.back() + n_bins(j) + 1);
     table.categorical.push_back(categorical ? categorical[j] : 0);
@@ -86,9 +93,9 @@ inline bool is_wide(const Codes& codes) {
 }
 
 inline void require_codes(const Codes& codes, const In1<std::int32_t>& n_bins) {
-  require(codes.shape(1) >= 1, "codes needs at least one column");
-  require(codes.shape(0) < static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()), "too many rows");
-  require(n_bins.size() == codes.shape(1), "n_bins needs one number per column");
+  require(extent(codes, 1) >= 1, "codes needs at least one column");
+  require(extent(codes, 0) < std::numeric_limits<std::int32_t>::max(), "too many rows");
+  require(length(n_bins) == extent(codes, 1), "n_bins needs one number per column");
 }
 
 void register_bins(nb::module_& m);

@@ -7,23 +7,23 @@ namespace {
 
 nb::tuple py_bin_edges(In2<double> X, std::optional<In1<double>> weights, In1<std::int32_t> n_categories, int max_bins,
                        std::int64_t max_sample, int n_threads) {
-  require(n_categories.size() == X.shape(1), "n_categories needs one number per column");
-  for (std::size_t j = 0; j < n_categories.size(); ++j)
+  require(length(n_categories) == extent(X, 1), "n_categories needs one number per column");
+  for (std::int64_t j = 0; j < length(n_categories); ++j)
     require(n_categories(j) >= 0, "n_categories must not be negative");
   if (weights) require_weights(*weights);
-  require(!weights || weights->size() == X.shape(0), "weights needs one number per row");
+  require(!weights || length(*weights) == extent(X, 0), "weights needs one number per row");
   require(max_bins >= 2 && max_bins <= 65535, "max_bins must lie in [2, 65535]");
   require(max_sample >= 1, "max_sample must be positive");
-  std::vector<double> edges;
-  std::vector<std::int64_t> offset{0};
+  Vector<double> edges;
+  Vector<std::int64_t> offset{0};
   {
     nb::gil_scoped_release release;
     ThreadTeam team(n_threads);
     const auto learn = weights ? bin_edges<Weighed> : bin_edges<std::uint64_t>;
-    for (const auto& column : learn(X.data(), X.shape(0), X.shape(1), data_or_null(weights), n_categories.data(),
+    for (const auto& column : learn(X.data(), extent(X, 0), extent(X, 1), data_or_null(weights), n_categories.data(),
                                     max_bins, max_sample, team)) {
       edges.insert(edges.end(), column.begin(), column.end());
-      offset.push_back(static_cast<std::int64_t>(edges.size()));
+      offset.push_back(edges.size());
     }
   }
   return nb::make_tuple(array_of(std::move(edges)), array_of(std::move(offset)));
@@ -31,12 +31,11 @@ nb::tuple py_bin_edges(In2<double> X, std::optional<In1<double>> weights, In1<st
 
 nb::object py_bin_codes(In2<double> X, In1<double> edges, In1<std::int64_t> offset, In1<std::int32_t> n_categories,
                         bool wide, int n_threads) {
-  const std::size_t n = X.shape(0), p = X.shape(1);
-  require(n_categories.size() == p && offset.size() == p + 1, "offset and n_categories must fit the columns");
-  require(offset(0) == 0 && offset(p) == static_cast<std::int64_t>(edges.size()), "offset must span the edges");
-  for (std::size_t j = 0; j < p; ++j) {
-    require(offset(j) <= offset(j + 1) && offset(j + 1) <= static_cast<std::int64_t>(edges.size()),
-            "offset must not fall");
+  const std::int64_t n = extent(X, 0), p = extent(X, 1);
+  require(length(n_categories) == p && length(offset) == p + 1, "offset and n_categories must fit the columns");
+  require(offset(0) == 0 && offset(p) == length(edges), "offset must span the edges");
+  for (std::int64_t j = 0; j < p; ++j) {
+    require(offset(j) <= offset(j + 1) && offset(j + 1) <= length(edges), "offset must not fall");
     require(offset(j + 1) - offset(j) + 1 <= (wide ? 65535 : 255) && n_categories(j) <= (wide ? 65535 : 255),
             "a column has more bins than its codes can hold");
     require(n_categories(j) >= 0, "n_categories must not be negative");
@@ -45,7 +44,7 @@ nb::object py_bin_codes(In2<double> X, In1<double> edges, In1<std::int64_t> offs
               "edges must be finite and rise within a column");
   }
   const auto make = [&]<class Code>(Code) {
-    std::vector<Code> codes(n * p);
+    Vector<Code> codes(n * p);
     {
       nb::gil_scoped_release release;
       ThreadTeam team(n_threads);

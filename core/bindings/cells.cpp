@@ -13,7 +13,7 @@ class PyCells {
  public:
   PyCells(Codes codes, In1<std::int32_t> n_bins, int n_threads) : codes_(codes), n_threads_(n_threads) {
     require_codes(codes, n_bins);
-    require(codes.shape(0) >= 1, "codes needs at least one row");
+    require(extent(codes, 0) >= 1, "codes needs at least one row");
     if (is_wide(codes))
       table_ = table_of<std::uint16_t>(codes, n_bins, nullptr);
     else
@@ -25,13 +25,13 @@ class PyCells {
   }
 
   nb::object sums(In1<double> values) const {
-    require_rows(values.size());
-    std::vector<double> out;
+    require_rows(length(values));
+    Vector<double> out;
     visit([&](const auto& table) {
       nb::gil_scoped_release release;
-      require_finite(values.data(), values.size());
-      out.resize(static_cast<std::size_t>(table.n_cells()));
-      std::vector<std::uint64_t> scratch;
+      require_finite(values.data(), length(values));
+      out.resize(table.n_cells());
+      Vector<std::uint64_t> scratch;
       ThreadTeam team(n_threads_);
       cell_sums(table, values.data(), out.data(), scratch, team);
     });
@@ -39,13 +39,13 @@ class PyCells {
   }
 
   nb::object pairs(In1<double> weights) const {
-    require_rows(weights.size());
-    std::vector<double> out;
-    std::size_t n_cells = 0;
+    require_rows(length(weights));
+    Vector<double> out;
+    std::int64_t n_cells = 0;
     visit([&](const auto& table) {
       nb::gil_scoped_release release;
-      require_finite(weights.data(), weights.size());
-      n_cells = static_cast<std::size_t>(table.n_cells());
+      require_finite(weights.data(), length(weights));
+      n_cells = table.n_cells();
       out.resize(n_cells * n_cells);
       ThreadTeam team(n_threads_);
       cell_pairs(table, weights.data(), out.data(), team);
@@ -54,24 +54,24 @@ class PyCells {
   }
 
   nb::object scores(In2<double> by_cell) const {
-    std::vector<double> out;
-    const std::size_t k = by_cell.shape(1);
+    Vector<double> out;
+    const std::int64_t k = extent(by_cell, 1);
     visit([&](const auto& table) {
-      require(static_cast<std::int64_t>(by_cell.shape(0)) == table.n_cells(), "by_cell needs one row per cell");
+      require(extent(by_cell, 0) == table.n_cells(), "by_cell needs one row per cell");
       nb::gil_scoped_release release;
-      out.resize(static_cast<std::size_t>(table.n_rows) * k);
+      out.resize(table.n_rows * k);
       ThreadTeam team(n_threads_);
-      cell_scores(table, by_cell.data(), static_cast<std::int64_t>(k), out.data(), team);
+      cell_scores(table, by_cell.data(), k, out.data(), team);
     });
-    return array_of(std::move(out), {codes_.shape(0), k});
+    return array_of(std::move(out), {extent(codes_, 0), k});
   }
 
   void shift(nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu> values, std::int64_t feature,
              In1<double> by_bin) const {
-    require_rows(values.size());
+    require_rows(length(values));
     visit([&](const auto& table) {
       require(feature >= 0 && feature < table.n_features, "feature is no column of the table");
-      require(static_cast<std::int64_t>(by_bin.size()) == table.missing_bin(feature) + 1,
+      require(length(by_bin) == table.missing_bin(feature) + 1,
               "by_bin needs one number per bin of the column, and one for missing values");
       nb::gil_scoped_release release;
       ThreadTeam team(n_threads_);
@@ -84,10 +84,10 @@ class PyCells {
   void visit(Body&& body) const {
     std::visit(std::forward<Body>(body), table_);
   }
-  void require_rows(std::size_t n) const { require(n == codes_.shape(0), "one number per row is needed"); }
-  static void require_finite(const double* values, std::size_t n) {
+  void require_rows(std::int64_t n) const { require(n == extent(codes_, 0), "one number per row is needed"); }
+  static void require_finite(const double* values, std::int64_t n) {
     bool finite = true;
-    for (std::size_t i = 0; i < n; ++i) finite &= std::abs(values[i]) <= std::numeric_limits<double>::max();
+    for (std::int64_t i = 0; i < n; ++i) finite &= std::abs(values[i]) <= std::numeric_limits<double>::max();
     require(finite, "values must be finite");
   }
 
@@ -99,22 +99,21 @@ class PyCells {
 nb::object py_stump_gram(In2<double> pairs, In1<std::int64_t> first, In1<std::int64_t> missing, In1<std::int64_t> low,
                          In1<std::int64_t> high, In1<std::int8_t> vote, std::optional<In1<double>> mean,
                          int n_threads) {
-  const std::size_t n = first.size();
-  const auto n_cells = static_cast<std::int64_t>(pairs.shape(0));
-  require(pairs.shape(1) == pairs.shape(0), "pairs must be square");
-  require(missing.size() == n && low.size() == n && high.size() == n && vote.size() == n,
+  const std::int64_t n = length(first);
+  const auto n_cells = extent(pairs, 0);
+  require(extent(pairs, 1) == extent(pairs, 0), "pairs must be square");
+  require(length(missing) == n && length(low) == n && length(high) == n && length(vote) == n,
           "each stump needs its four cells and a vote");
-  for (std::size_t j = 0; j < n; ++j)
+  for (std::int64_t j = 0; j < n; ++j)
     require(0 <= first(j) && first(j) <= low(j) && low(j) <= high(j) && high(j) <= missing(j) && missing(j) < n_cells,
             "a stump's cells are out of order");
-  for (std::size_t j = 1; j < n; ++j) require(first(j - 1) <= first(j), "stumps must come column by column");
-  require(!mean || mean->size() == n, "mean needs one number per stump");
-  std::vector<double> gram(n * n);
+  for (std::int64_t j = 1; j < n; ++j) require(first(j - 1) <= first(j), "stumps must come column by column");
+  require(!mean || length(*mean) == n, "mean needs one number per stump");
+  Vector<double> gram(n * n);
   {
     nb::gil_scoped_release release;
     ThreadTeam team(n_threads);
-    const StumpCells stumps{first.data(), missing.data(), low.data(),
-                            high.data(),  vote.data(),    static_cast<std::int64_t>(n)};
+    const StumpCells stumps{first.data(), missing.data(), low.data(), high.data(), vote.data(), n};
     stump_gram(pairs.data(), n_cells, stumps, data_or_null(mean), gram.data(), team);
   }
   return array_of(std::move(gram), {n, n});

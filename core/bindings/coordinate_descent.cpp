@@ -10,10 +10,10 @@ namespace {
 using Out1 = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 Problem problem(const In2<double>& gram, const Out1& c, const Out1& alpha) {
-  const std::size_t n = gram.shape(0);
-  require(gram.shape(1) == n, "gram must be square");
-  require(c.size() == n && alpha.size() == n, "c and alpha need one number per voter");
-  return {gram.data(), c.data(), alpha.data(), static_cast<std::int64_t>(n)};
+  const std::int64_t n = extent(gram, 0);
+  require(extent(gram, 1) == n, "gram must be square");
+  require(length(c) == n && length(alpha) == n, "c and alpha need one number per voter");
+  return {gram.data(), c.data(), alpha.data(), n};
 }
 
 template <class Run>
@@ -30,15 +30,15 @@ nb::tuple py_greedy_rounds(In2<double> gram, Out1 c, Out1 alpha, const std::stri
                            bool as_new, std::int64_t n_rounds, double least_fall) {
   const Problem on = problem(gram, c, alpha);
   require(n_rounds >= 0 && least_fall >= 0.0, "n_rounds and least_fall must not be negative");
-  std::vector<std::int32_t> voter(static_cast<std::size_t>(n_rounds));
-  std::vector<double> weight(voter.size()), fall(voter.size());
+  Vector<std::int32_t> voter(n_rounds);
+  Vector<double> weight(voter.size()), fall(voter.size());
   with_penalty(penalty, strength, [&](const auto& rule) {
     nb::gil_scoped_release release;
-    std::vector<double> eta(static_cast<std::size_t>(on.n));
+    Vector<double> eta(on.n);
     for (std::int64_t j = 0; j < on.n; ++j) eta[j] = on.gram[j * on.n + j];
     const auto n =
         greedy_rounds(on, rule, eta.data(), as_new, n_rounds, least_fall, voter.data(), weight.data(), fall.data());
-    voter.resize(static_cast<std::size_t>(n));
+    voter.resize(n);
     weight.resize(voter.size());
     fall.resize(voter.size());
   });
@@ -60,20 +60,20 @@ nb::tuple py_cyclic_sweeps(In2<double> gram, Out1 c, Out1 alpha, const std::stri
 
 nb::tuple py_lasso_path(In2<double> gram, In1<double> b, double square, In1<std::int64_t> start, In1<double> lambdas,
                         double tol, std::int64_t max_sweeps) {
-  const std::size_t n = gram.shape(0), n_lambdas = lambdas.size();
-  require(gram.shape(1) == n && b.size() == n, "gram must be square, with one number of b per voter");
+  const std::int64_t n = extent(gram, 0), n_lambdas = length(lambdas);
+  require(extent(gram, 1) == n && length(b) == n, "gram must be square, with one number of b per voter");
   require(tol >= 0.0 && max_sweeps >= 0, "tol and max_sweeps must not be negative");
-  require(start.size() >= 1 && start(0) == 0 && start(start.size() - 1) == static_cast<std::int64_t>(n),
+  require(length(start) >= 1 && start(0) == 0 && start(length(start) - 1) == n,
           "start must begin at 0 and end at the number of voters");
-  for (std::size_t g = 1; g < start.size(); ++g) require(start(g - 1) <= start(g), "start must not fall");
-  for (std::size_t i = 0; i < n_lambdas; ++i) require(lambdas(i) >= 0.0, "lambdas must not be negative");
-  std::vector<double> weights(n * n_lambdas), gaps(n_lambdas);
+  for (std::int64_t g = 1; g < length(start); ++g) require(start(g - 1) <= start(g), "start must not fall");
+  for (std::int64_t i = 0; i < n_lambdas; ++i) require(lambdas(i) >= 0.0, "lambdas must not be negative");
+  Vector<double> weights(n * n_lambdas), gaps(n_lambdas);
   {
     nb::gil_scoped_release release;
-    std::vector<double> c(b.data(), b.data() + n), alpha(n, 0.0);
-    const Problem on{gram.data(), c.data(), alpha.data(), static_cast<std::int64_t>(n)};
-    lasso_path(on, b.data(), square, start.data(), static_cast<std::int64_t>(start.size()) - 1, lambdas.data(),
-               static_cast<std::int64_t>(n_lambdas), tol, max_sweeps, weights.data(), gaps.data());
+    Vector<double> c(b.data(), b.data() + n), alpha(n, 0.0);
+    const Problem on{gram.data(), c.data(), alpha.data(), n};
+    lasso_path(on, b.data(), square, start.data(), length(start) - 1, lambdas.data(), n_lambdas, tol, max_sweeps,
+               weights.data(), gaps.data());
   }
   return nb::make_tuple(array_of(std::move(weights), {n_lambdas, n}), array_of(std::move(gaps)));
 }

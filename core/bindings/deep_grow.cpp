@@ -17,8 +17,8 @@ class PyDeepGrower {
                std::int64_t max_features, int n_threads)
       : codes_(codes) {
     require_codes(codes, n_bins);
-    require(codes.shape(0) >= 1, "codes needs at least one row");
-    require(categorical.size() == codes.shape(1), "categorical needs one flag per column");
+    require(extent(codes, 0) >= 1, "codes needs at least one row");
+    require(length(categorical) == extent(codes, 1), "categorical needs one flag per column");
     require(n_classes >= 1 && n_classes <= 65535, "n_classes must lie in [1, 65535]");
     require(max_depth >= 0 && max_features >= 0, "limits must not be negative");
     require(min_samples_leaf >= 1, "min_samples_leaf must be at least 1");
@@ -39,20 +39,19 @@ class PyDeepGrower {
   GrownTree grow_classes(In1<std::uint16_t> labels, In1<double> weights, std::optional<In1<std::int32_t>> rows,
                          std::uint64_t seed) const {
     const std::int64_t n = grower_->n_rows();
-    require(static_cast<std::int64_t>(labels.size()) == n, "labels needs one number per row");
-    require(static_cast<std::int64_t>(weights.size()) == n, "weights needs one number per row");
+    require(length(labels) == n, "labels needs one number per row");
+    require(length(weights) == n, "weights needs one number per row");
     return grown([&] {
-      return grower_->grow_classes(labels.data(), weights.data(), data_or_null(rows), rows ? rows->size() : n, seed);
+      return grower_->grow_classes(labels.data(), weights.data(), data_or_null(rows), rows ? length(*rows) : n, seed);
     });
   }
 
   GrownTree grow_targets(In1<double> targets, In1<double> weights, std::optional<In1<std::int32_t>> rows,
                          std::uint64_t seed) const {
     const std::int64_t n = grower_->n_rows();
-    require(static_cast<std::int64_t>(targets.size()) == n && static_cast<std::int64_t>(weights.size()) == n,
-            "targets and weights need one number per row");
+    require(length(targets) == n && length(weights) == n, "targets and weights need one number per row");
     return grown([&] {
-      return grower_->grow_targets(targets.data(), weights.data(), data_or_null(rows), rows ? rows->size() : n, seed);
+      return grower_->grow_targets(targets.data(), weights.data(), data_or_null(rows), rows ? length(*rows) : n, seed);
     });
   }
 
@@ -72,32 +71,26 @@ class PyDeepGrower {
 };
 
 template <class Code>
-std::vector<std::int32_t> leaves_of(const BinnedTable<Code>& table, const TreeArrays& tree,
-                                    const In1<std::int32_t>& rows) {
+Vector<std::int32_t> leaves_of(const BinnedTable<Code>& table, const TreeArrays& tree, const In1<std::int32_t>& rows) {
   nb::gil_scoped_release release;
-  for (std::size_t i = 0; i < rows.size(); ++i)
+  for (std::int64_t i = 0; i < length(rows); ++i)
     require(rows.data()[i] >= 0 && rows.data()[i] < table.n_rows, "rows holds a number outside the table");
-  std::vector<std::int32_t> leaves(rows.size());
-  CodeWalk<Code>(table, tree).walk(rows.data(), static_cast<std::int64_t>(rows.size()), leaves.data());
+  Vector<std::int32_t> leaves(length(rows));
+  CodeWalk<Code>(table, tree).walk(rows.data(), length(rows), leaves.data());
   return leaves;
 }
 
 nb::object walk_codes(Codes codes, In1<std::int32_t> n_bins, const GrownTree& tree, In1<std::int32_t> rows) {
   require_codes(codes, n_bins);
   const auto feature = nb::cast<In1<std::int32_t>>(tree.feature);
-  for (std::size_t i = 0; i < feature.size(); ++i)
-    require(feature(i) < static_cast<std::int32_t>(codes.shape(1)), "the tree was grown on more columns");
+  for (std::int64_t i = 0; i < length(feature); ++i)
+    require(feature(i) < static_cast<std::int32_t>(extent(codes, 1)), "the tree was grown on more columns");
   const auto bin = nb::cast<In1<std::int32_t>>(tree.bin), left = nb::cast<In1<std::int32_t>>(tree.left);
   const auto missing_left = nb::cast<In1<std::uint8_t>>(tree.missing_left);
   const auto offset = nb::cast<In1<std::int64_t>>(tree.category_offset);
   const auto bits = nb::cast<In1<std::uint32_t>>(tree.category_bits);
-  const TreeArrays arrays{static_cast<std::int64_t>(feature.size()),
-                          feature.data(),
-                          bin.data(),
-                          left.data(),
-                          missing_left.data(),
-                          offset.data(),
-                          bits.data()};
+  const TreeArrays arrays{length(feature),     feature.data(), bin.data(), left.data(),
+                          missing_left.data(), offset.data(),  bits.data()};
   return array_of(is_wide(codes) ? leaves_of(table_of<std::uint16_t>(codes, n_bins, nullptr), arrays, rows)
                                  : leaves_of(table_of<std::uint8_t>(codes, n_bins, nullptr), arrays, rows));
 }

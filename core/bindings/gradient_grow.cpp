@@ -11,15 +11,15 @@ namespace {
 struct GrownGradientTree {
   nb::object feature, bin, left, missing_left, category_offset, category_bits, gain, count, sums, value, bounds;
 
-  GrownGradientTree(GradientTree&& t, std::size_t n_outputs) {
-    const std::size_t n = t.feature.size();
-    std::vector<std::int64_t> offset{0};
-    std::vector<std::uint32_t> bits;
+  GrownGradientTree(GradientTree&& t, std::int64_t n_outputs) {
+    const std::int64_t n = t.feature.size();
+    Vector<std::int64_t> offset{0};
+    Vector<std::uint32_t> bits;
     for (const auto& words : t.category_bits) {
       bits.insert(bits.end(), words.begin(), words.end());
-      offset.push_back(static_cast<std::int64_t>(bits.size()));
+      offset.push_back(bits.size());
     }
-    std::vector<double> limits;
+    Vector<double> limits;
     for (const Bounds& b : t.bounds) limits.insert(limits.end(), {b.lower, b.upper});
     feature = array_of(std::move(t.feature));
     bin = array_of(std::move(t.bin));
@@ -43,8 +43,8 @@ class PyGradientGrower {
                    const std::string& growth, std::optional<In1<std::int8_t>> monotone, int n_threads)
       : codes_(codes), n_outputs_(n_outputs) {
     require_codes(codes, n_bins);
-    require(codes.shape(0) >= 1, "codes needs at least one row");
-    require(categorical.size() == codes.shape(1), "categorical needs one flag per column");
+    require(extent(codes, 0) >= 1, "codes needs at least one row");
+    require(length(categorical) == extent(codes, 1), "categorical needs one flag per column");
     require(n_outputs >= 1, "n_outputs must be at least 1");
     require(max_depth >= 0 && max_leaf_nodes >= 0 && max_features >= 0, "limits must not be negative");
     require(min_samples_leaf >= 1, "min_samples_leaf must be at least 1");
@@ -55,9 +55,9 @@ class PyGradientGrower {
                           min_hessian_leaf, min_gain,         {leaf_l0, leaf_l1, leaf_l2, l0_per_leaf},
                           max_features,     growth == "leaf", {}};
     if (monotone) {
-      require(monotone->size() == codes.shape(1), "monotone needs one sign per column");
+      require(length(*monotone) == extent(codes, 1), "monotone needs one sign per column");
       require(n_outputs == 1, "monotone constraints need one output");
-      for (std::size_t j = 0; j < monotone->size(); ++j) {
+      for (std::int64_t j = 0; j < length(*monotone); ++j) {
         const std::int8_t sign = (*monotone)(j);
         require(sign >= -1 && sign <= 1, "monotone signs must be -1, 0 or 1");
         require(sign == 0 || categorical(j) == 0, "a categorical column cannot be monotone");
@@ -79,14 +79,14 @@ class PyGradientGrower {
     const std::int64_t n = grower_->n_rows();
     require_shape(gradient, n);
     require_shape(hessian, n);
-    require(!rows || rows->size() >= 1, "rows must name at least one row");
-    require(!features || features->size() >= 1, "features must name at least one column");
+    require(!rows || length(*rows) >= 1, "rows must name at least one row");
+    require(!features || length(*features) >= 1, "features must name at least one column");
     const GradientRound round{gradient.data(),
                               hessian.data(),
                               data_or_null(rows),
-                              rows ? static_cast<std::int64_t>(rows->size()) : n,
+                              rows ? length(*rows) : n,
                               data_or_null(features),
-                              features ? static_cast<std::int64_t>(features->size()) : grower_->n_features(),
+                              features ? length(*features) : grower_->n_features(),
                               seed};
     GradientTree tree;
     {
@@ -94,19 +94,18 @@ class PyGradientGrower {
       const std::scoped_lock one_at_a_time(growing_);  // the buffers are shared
       tree = grower_->grow(round);
     }
-    return GrownGradientTree(std::move(tree), static_cast<std::size_t>(n_outputs_));
+    return GrownGradientTree(std::move(tree), n_outputs_);
   }
 
   nb::ndarray<nb::numpy, const std::int32_t, nb::ndim<1>> leaf_of_row() const {
-    const std::vector<std::int32_t>& leaf = grower_->leaf_of_row();
-    return {leaf.data(), {leaf.size()}, nb::find(this)};
+    const Vector<std::int32_t>& leaf = grower_->leaf_of_row();
+    return {leaf.data(), {size_of(leaf.size())}, nb::find(this)};
   }
 
  private:
   void require_shape(const In<double>& a, std::int64_t n) const {
-    const bool one = a.ndim() == 1 && n_outputs_ == 1 && static_cast<std::int64_t>(a.shape(0)) == n;
-    const bool several =
-        a.ndim() == 2 && static_cast<int>(a.shape(0)) == n_outputs_ && static_cast<std::int64_t>(a.shape(1)) == n;
+    const bool one = a.ndim() == 1 && n_outputs_ == 1 && extent(a, 0) == n;
+    const bool several = a.ndim() == 2 && extent(a, 0) == n_outputs_ && extent(a, 1) == n;
     require(one || several, "gradient and hessian must be (n,), or (n_outputs, n)");
   }
 
@@ -119,9 +118,9 @@ class PyGradientGrower {
 
 void py_add_leaf_values(nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu> scores,
                         In1<std::int32_t> leaf_of_row, In1<double> value, int n_threads) {
-  const auto n = static_cast<std::int64_t>(scores.size());
-  require(leaf_of_row.size() == scores.size(), "leaf_of_row needs one leaf per score");
-  const auto n_values = static_cast<std::uint32_t>(value.size());
+  const auto n = length(scores);
+  require(length(leaf_of_row) == length(scores), "leaf_of_row needs one leaf per score");
+  const auto n_values = static_cast<std::uint32_t>(length(value));
   nb::gil_scoped_release release;
   ThreadTeam team(n_threads);
   team.each(n_blocks(n), n, [&](std::int64_t b) {

@@ -16,8 +16,8 @@ class PyGrower {
            double min_weight_leaf, double min_gain, std::int64_t max_features, int n_threads)
       : codes_(codes), n_classes_(n_classes) {
     require_codes(codes, n_bins);
-    require(codes.shape(0) >= 1, "codes needs at least one row");
-    require(categorical.size() == codes.shape(1), "categorical needs one flag per column");
+    require(extent(codes, 0) >= 1, "codes needs at least one row");
+    require(length(categorical) == extent(codes, 1), "categorical needs one flag per column");
     require(n_classes >= 1 && n_classes <= 65535, "n_classes must lie in [1, 65535]");
     require(max_depth >= 0 && max_leaf_nodes >= 0 && max_features >= 0, "limits must not be negative");
     require(min_samples_leaf >= 1, "min_samples_leaf must be at least 1");
@@ -37,25 +37,23 @@ class PyGrower {
   GrownTree grow_classes(In1<std::uint16_t> labels, In<double> weights, std::optional<In1<std::int32_t>> rows,
                          std::uint64_t seed) {
     const std::int64_t n = grower_->n_rows();
-    require(static_cast<std::int64_t>(labels.size()) == n, "labels needs one number per row");
+    require(length(labels) == n, "labels needs one number per row");
     require(weights.ndim() == 1 || weights.ndim() == 2, "weights must be (n,) or (n, n_classes)");
-    require(static_cast<std::int64_t>(weights.shape(0)) == n, "weights needs one number per row");
-    require(weights.ndim() == 1 || static_cast<int>(weights.shape(1)) == n_classes_,
-            "weights must be (n,) or (n, n_classes)");
-    const std::int64_t n_outputs = weights.ndim() == 1 ? 1 : static_cast<std::int64_t>(weights.shape(1));
+    require(extent(weights, 0) == n, "weights needs one number per row");
+    require(weights.ndim() == 1 || extent(weights, 1) == n_classes_, "weights must be (n,) or (n, n_classes)");
+    const std::int64_t n_outputs = weights.ndim() == 1 ? 1 : extent(weights, 1);
     return grown([&] {
       return grower_->grow_classes(labels.data(), weights.data(), n_outputs, data_or_null(rows),
-                                   rows ? rows->size() : n, seed);
+                                   rows ? length(*rows) : n, seed);
     });
   }
 
   GrownTree grow_targets(In1<double> targets, In1<double> weights, std::optional<In1<std::int32_t>> rows,
                          std::uint64_t seed) {
     const std::int64_t n = grower_->n_rows();
-    require(static_cast<std::int64_t>(targets.size()) == n && static_cast<std::int64_t>(weights.size()) == n,
-            "targets and weights need one number per row");
+    require(length(targets) == n && length(weights) == n, "targets and weights need one number per row");
     return grown([&] {
-      return grower_->grow_targets(targets.data(), weights.data(), data_or_null(rows), rows ? rows->size() : n, seed);
+      return grower_->grow_targets(targets.data(), weights.data(), data_or_null(rows), rows ? length(*rows) : n, seed);
     });
   }
 

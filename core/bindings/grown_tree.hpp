@@ -13,13 +13,13 @@ struct GrownTree {
   nb::object feature, bin, left, missing_left, category_offset, category_bits, gain, count, sums, leaf_of_row;
 
   explicit GrownTree(FlatTree&& t) {
-    const std::size_t n = t.feature.size();
-    const std::size_t n_planes = t.sums.size() / n;
-    std::vector<std::int64_t> offset{0};
-    std::vector<std::uint32_t> bits;
+    const std::int64_t n = t.feature.size();
+    const std::int64_t n_planes = t.sums.size() / n;
+    Vector<std::int64_t> offset{0};
+    Vector<std::uint32_t> bits;
     for (const auto& words : t.category_bits) {
       bits.insert(bits.end(), words.begin(), words.end());
-      offset.push_back(static_cast<std::int64_t>(bits.size()));
+      offset.push_back(bits.size());
     }
     feature = array_of(std::move(t.feature));
     bin = array_of(std::move(t.bin));

@@ -14,14 +14,14 @@ struct Packed {
   const std::int32_t* rows;
   std::int64_t n_in_use;
   FixedPoint fixed;
-  std::vector<std::uint64_t> packed;
+  Vector<std::uint64_t> packed;
 
   Packed(const Codes& codes, const In1<std::int32_t>& n_bins, const In1<std::uint16_t>& labels, int n_classes,
          const In1<double>& weights, const std::optional<In1<std::int32_t>>& in_use)
       : table(table_of<Code>(codes, n_bins, nullptr)),
         rows(data_or_null(in_use)),
-        n_in_use(static_cast<std::int64_t>(in_use ? in_use->size() : codes.shape(0))),
-        packed(codes.shape(0), 0) {
+        n_in_use(in_use ? length(*in_use) : extent(codes, 0)),
+        packed(extent(codes, 0), 0) {
     double total = 0.0;
     for (std::int64_t i = 0; i < n_in_use; ++i) {
       const std::int64_t row = rows ? rows[i] : i;
@@ -37,7 +37,7 @@ struct Packed {
     require(std::isfinite(fixed.unit), "weights are too small to be told apart; rescale them");
     for (std::int64_t i = 0; i < n_in_use; ++i) {
       const std::int64_t row = rows ? rows[i] : i;
-      packed[static_cast<std::size_t>(row)] = fixed.pack(weights(row));
+      packed[row] = fixed.pack(weights(row));
     }
   }
 };
@@ -45,7 +45,7 @@ struct Packed {
 void require_sizes(const Codes& codes, const In1<std::int32_t>& n_bins, const In1<std::uint16_t>& labels, int n_classes,
                    const In1<double>& weights) {
   require_codes(codes, n_bins);
-  require(labels.size() == codes.shape(0) && weights.size() == codes.shape(0),
+  require(length(labels) == extent(codes, 0) && length(weights) == extent(codes, 0),
           "labels and weights need one number per row");
   require(n_classes >= 1 && n_classes <= 65535, "n_classes must lie in [1, 65535]");
 }
@@ -53,26 +53,27 @@ void require_sizes(const Codes& codes, const In1<std::int32_t>& n_bins, const In
 nb::tuple py_class_histogram(Codes codes, In1<std::int32_t> n_bins, In1<std::uint16_t> labels, int n_classes,
                              In1<double> weights, std::optional<In1<std::int32_t>> rows, int n_threads) {
   require_sizes(codes, n_bins, labels, n_classes, weights);
-  std::vector<double> weight;
-  std::vector<std::int64_t> count;
+  Vector<double> weight;
+  Vector<std::int64_t> count;
   const auto run = [&]<class Code>(Code) {
     nb::gil_scoped_release release;
     const Packed<Code> in(codes, n_bins, labels, n_classes, weights, rows);
-    const std::size_t size = static_cast<std::size_t>(in.table.n_cells() * n_classes);
-    std::vector<std::uint64_t> histogram(size, 0), scratch;
+    const std::int64_t size = in.table.n_cells() * n_classes;
+    Vector<std::uint64_t> histogram(size, 0), scratch;
     ThreadTeam team(n_threads);
     build_histogram(in.table, in.rows, in.n_in_use, ClassPlanes{in.packed.data(), labels.data()}, histogram.data(),
                     n_classes, scratch, team);
     weight.resize(size);
     count.resize(size);
-    for (std::size_t c = 0; c < size; ++c) {
+    for (std::int64_t c = 0; c < size; ++c) {
       weight[c] = in.fixed.weight(histogram[c]);
       count[c] = in.fixed.count(histogram[c]);
     }
   };
   is_wide(codes) ? run(std::uint16_t{}) : run(std::uint8_t{});
-  const std::vector<std::size_t> shape{static_cast<std::size_t>(n_classes), weight.size() / n_classes};
-  return nb::make_tuple(array_of(std::move(weight), shape), array_of(std::move(count), shape));
+  const std::int64_t n_cells = weight.size() / n_classes;
+  return nb::make_tuple(array_of(std::move(weight), {n_classes, n_cells}),
+                        array_of(std::move(count), {n_classes, n_cells}));
 }
 
 nb::object py_histogram_seconds(Codes codes, In1<std::int32_t> n_bins, In1<std::uint16_t> labels, int n_classes,
@@ -80,11 +81,11 @@ nb::object py_histogram_seconds(Codes codes, In1<std::int32_t> n_bins, In1<std::
                                 int n_threads) {
   require_sizes(codes, n_bins, labels, n_classes, weights);
   require(repeats >= 1, "repeats must be positive");
-  std::vector<double> seconds;
+  Vector<double> seconds;
   const auto run = [&]<class Code>(Code) {
     nb::gil_scoped_release release;
     const Packed<Code> in(codes, n_bins, labels, n_classes, weights, rows);
-    std::vector<std::uint64_t> histogram(static_cast<std::size_t>(in.table.n_cells() * n_classes)), scratch;
+    Vector<std::uint64_t> histogram(in.table.n_cells() * n_classes), scratch;
     ThreadTeam team(n_threads);
     for (int repeat = 0; repeat < repeats; ++repeat) {
       const auto start = std::chrono::steady_clock::now();

@@ -14,21 +14,20 @@ class PyLeafModelTrees {
                    In3<double> coefficient)
       : trees_(
             forest_arrays(n_features, offset, feature, threshold, left, missing_left, category_offset, category_bits),
-            checked(model, feature, intercept, coefficient), static_cast<std::int64_t>(intercept.shape(0)),
-            static_cast<std::int64_t>(intercept.shape(1)), static_cast<std::int64_t>(coefficient.shape(2)),
-            intercept.data(), coefficient.data()) {}
+            checked(model, feature, intercept, coefficient), extent(intercept, 0), extent(intercept, 1),
+            extent(coefficient, 2), intercept.data(), coefficient.data()) {}
 
   nb::object scores(In2<double> X, In2<double> D, int n_threads) const {
-    const std::size_t n = rows_of(X, D), T = static_cast<std::size_t>(trees_.trees().n_trees());
-    const std::size_t K = static_cast<std::size_t>(trees_.n_outputs());
-    std::vector<double> out(n * T * K);
+    const std::int64_t n = rows_of(X, D), T = trees_.trees().n_trees();
+    const std::int64_t K = trees_.n_outputs();
+    Vector<double> out(n * T * K);
     {
       nb::gil_scoped_release release;
       ThreadTeam team(n_threads);
       trees_.walk(X.data(), D.data(), n, team, [&] {
         return [&](std::int64_t begin, std::int64_t size, std::int64_t t, const double* scores) {
           for (std::int64_t i = 0; i < size; ++i)
-            std::copy_n(scores + i * K, K, out.data() + (static_cast<std::size_t>(begin + i) * T + t) * K);
+            std::copy_n(scores + i * K, K, out.data() + ((begin + i) * T + t) * K);
         };
       });
     }
@@ -36,16 +35,16 @@ class PyLeafModelTrees {
   }
 
   nb::object votes(In2<double> X, In2<double> D, int n_threads) const {
-    const std::size_t n = rows_of(X, D), T = static_cast<std::size_t>(trees_.trees().n_trees());
+    const std::int64_t n = rows_of(X, D), T = trees_.trees().n_trees();
     return array_of(elections(X, D, n, n_threads), {n, T});
   }
 
   nb::object tally_probabilities(In2<double> X, In2<double> D, In1<double> weights, const std::string& link,
                                  int n_threads) const {
-    const std::size_t n = rows_of(X, D), K = static_cast<std::size_t>(std::max<std::int64_t>(2, trees_.n_outputs()));
-    require(static_cast<std::int64_t>(weights.size()) == trees_.trees().n_trees(), "weights needs one number per tree");
+    const std::int64_t n = rows_of(X, D), K = std::max<std::int64_t>(2, trees_.n_outputs());
+    require(length(weights) == trees_.trees().n_trees(), "weights needs one number per tree");
     const LossName loss = loss_named(link);
-    std::vector<double> tally(n * K, 0.0);
+    Vector<double> tally(n * K, 0.0);
     {
       nb::gil_scoped_release release;
       ThreadTeam team(n_threads);
@@ -56,38 +55,37 @@ class PyLeafModelTrees {
 
   nb::object tally_committees(In2<double> X, In2<double> D, In1<double> weights, In1<std::int64_t> start,
                               std::int64_t n_classes, bool hard, int n_threads) const {
-    const std::size_t n = rows_of(X, D);
+    const std::int64_t n = rows_of(X, D);
     const std::int64_t T = trees_.trees().n_trees();
-    require(static_cast<std::int64_t>(weights.size()) == T, "weights needs one number per tree");
+    require(length(weights) == T, "weights needs one number per tree");
     require(n_classes >= std::max<std::int64_t>(2, trees_.n_outputs()),
             "n_classes must be 2, or the number of outputs");
-    require(start.size() >= 2 && start(0) == 0 && start(start.size() - 1) == T,
+    require(length(start) >= 2 && start(0) == 0 && start(length(start) - 1) == T,
             "start must run from 0 to the number of trees");
-    for (std::size_t c = 0; c + 1 < start.size(); ++c) require(start(c) < start(c + 1), "a committee has no trees");
-    for (std::size_t t = 0; t < weights.size(); ++t)
+    for (std::int64_t c = 0; c + 1 < length(start); ++c) require(start(c) < start(c + 1), "a committee has no trees");
+    for (std::int64_t t = 0; t < length(weights); ++t)
       require(weights(t) > 0.0 && std::isfinite(weights(t)), "weights must be positive and finite");
-    std::vector<double> tally(n * static_cast<std::size_t>(n_classes), 0.0);
-    const std::vector<std::int16_t> votes = elections(X, D, n, n_threads);
+    Vector<double> tally(n * n_classes, 0.0);
+    const Vector<std::int16_t> votes = elections(X, D, n, n_threads);
     {
       nb::gil_scoped_release release;
       ThreadTeam team(n_threads);
-      committee::tally_committees(votes.data(), n, T, weights.data(), start.data(), start.size() - 1, n_classes, hard,
+      committee::tally_committees(votes.data(), n, T, weights.data(), start.data(), length(start) - 1, n_classes, hard,
                                   tally.data(), team);
     }
-    return array_of(std::move(tally), {n, static_cast<std::size_t>(n_classes)});
+    return array_of(std::move(tally), {n, n_classes});
   }
 
  private:
-  std::vector<std::int16_t> elections(const In2<double>& X, const In2<double>& D, std::size_t n, int n_threads) const {
-    const std::size_t T = static_cast<std::size_t>(trees_.trees().n_trees());
-    std::vector<std::int16_t> votes(n * T);
+  Vector<std::int16_t> elections(const In2<double>& X, const In2<double>& D, std::int64_t n, int n_threads) const {
+    const std::int64_t T = trees_.trees().n_trees();
+    Vector<std::int16_t> votes(n * T);
     nb::gil_scoped_release release;
     ThreadTeam team(n_threads);
     trees_.walk(X.data(), D.data(), n, team, [&] {
       return [&](std::int64_t begin, std::int64_t size, std::int64_t t, const double* scores) {
         for (std::int64_t i = 0; i < size; ++i)
-          votes[static_cast<std::size_t>(begin + i) * T + t] =
-              elected(scores + i * trees_.n_outputs(), trees_.n_outputs());
+          votes[(begin + i) * T + t] = elected(scores + i * trees_.n_outputs(), trees_.n_outputs());
       };
     });
     return votes;
@@ -95,20 +93,18 @@ class PyLeafModelTrees {
 
   static const std::int32_t* checked(const In1<std::int32_t>& model, const In1<std::int32_t>& feature,
                                      const In2<double>& intercept, const In3<double>& coefficient) {
-    require(model.size() == feature.size(), "model needs one number per node");
-    require(intercept.shape(0) == coefficient.shape(0) && intercept.shape(1) == coefficient.shape(1),
+    require(length(model) == length(feature), "model needs one number per node");
+    require(extent(intercept, 0) == extent(coefficient, 0) && extent(intercept, 1) == extent(coefficient, 1),
             "intercept and coefficient must be for the same models and outputs");
-    require(intercept.shape(1) >= 1 && intercept.shape(1) <= 32767, "a model needs 1 to 32767 outputs");
+    require(extent(intercept, 1) >= 1 && extent(intercept, 1) <= 32767, "a model needs 1 to 32767 outputs");
     return model.data();
   }
 
-  std::size_t rows_of(const In2<double>& X, const In2<double>& D) const {
-    require(static_cast<std::int64_t>(X.shape(1)) == trees_.trees().n_features(),
-            "X has another number of columns than the trees");
-    require(static_cast<std::int64_t>(D.shape(1)) == trees_.n_features(),
-            "D has another number of columns than the models");
-    require(X.shape(0) == D.shape(0), "X and D need the same rows");
-    return X.shape(0);
+  std::int64_t rows_of(const In2<double>& X, const In2<double>& D) const {
+    require(extent(X, 1) == trees_.trees().n_features(), "X has another number of columns than the trees");
+    require(extent(D, 1) == trees_.n_features(), "D has another number of columns than the models");
+    require(extent(X, 0) == extent(D, 0), "X and D need the same rows");
+    return extent(X, 0);
   }
 
   LeafModelTrees trees_;

@@ -21,14 +21,14 @@ void py_loss_gradients(const std::string& name, nb::ndarray<nb::ro, nb::ndim<1>,
   require(F.ndim() == (softmax ? 2 : 1), "F must be (n,), or (n_outputs, n) for softmax");
   for (const auto* out : {&gradient, &hessian}) {
     require(out->ndim() == F.ndim(), "gradient and hessian must have the shape of F");
-    for (std::size_t d = 0; d < F.ndim(); ++d)
-      require(out->shape(d) == F.shape(d), "gradient and hessian must have the shape of F");
+    for (std::int64_t d = 0; d < count_of(F.ndim()); ++d)
+      require(extent(*out, d) == extent(F, d), "gradient and hessian must have the shape of F");
   }
-  const std::int64_t n = static_cast<std::int64_t>(F.shape(F.ndim() - 1));
-  const std::int64_t n_outputs = softmax ? static_cast<std::int64_t>(F.shape(0)) : 1;
+  const std::int64_t n = extent(F, softmax ? 1 : 0);
+  const std::int64_t n_outputs = softmax ? extent(F, 0) : 1;
   require(n_outputs >= 1, "F needs at least one row of scores");
-  require(static_cast<std::int64_t>(y.size()) == n, "y needs one number per row");
-  require(!weights || static_cast<std::int64_t>(weights->size()) == n, "weights needs one number per row");
+  require(length(y) == n, "y needs one number per row");
+  require(!weights || length(*weights) == n, "weights needs one number per row");
   const double* const w = data_or_null(weights);
   nb::gil_scoped_release release;
   ThreadTeam team(n_threads);
@@ -37,7 +37,7 @@ void py_loss_gradients(const std::string& name, nb::ndarray<nb::ro, nb::ndim<1>,
         F.data(), w, gradient.data(), hessian.data(), n, b * kRowBlock, std::min(n, (b + 1) * kRowBlock)};
     const auto* const label = static_cast<const std::uint16_t*>(y.data());
     if (squared) return squared_rows(rows, static_cast<const double*>(y.data()));
-    std::vector<double> spare(static_cast<std::size_t>(softmax ? 3 * n_outputs * kLanes : 0));
+    Vector<double> spare(softmax ? 3 * n_outputs * kLanes : 0);
     require(softmax ? softmax_rows(rows, label, n_outputs, spare.data()) : logistic_rows(rows, label),
             "a label has no score");
   });

@@ -14,11 +14,11 @@ class PyStumpSearch {
                 int n_threads)
       : codes_(codes), n_threads_(n_threads), search_(std::monostate{}) {
     require_codes(codes, n_bins);
-    require(codes.shape(0) >= 1, "codes needs at least one row");
-    require(categorical.size() == codes.shape(1) && softness.size() == codes.shape(1),
+    require(extent(codes, 0) >= 1, "codes needs at least one row");
+    require(length(categorical) == extent(codes, 1) && length(softness) == extent(codes, 1),
             "categorical and softness need one number per column");
-    require(labels.size() == codes.shape(0), "labels needs one number per row");
-    for (std::size_t i = 0; i < labels.size(); ++i) require(labels(i) <= 1, "labels must be 0 or 1");
+    require(length(labels) == extent(codes, 0), "labels needs one number per row");
+    for (std::int64_t i = 0; i < length(labels); ++i) require(labels(i) <= 1, "labels must be 0 or 1");
     require_bins(n_bins, categorical, positions, edges, edge_offset, softness);
     const auto make = [&]<class Code>(Code) {
       BinnedTable<Code> table = table_of<Code>(codes, n_bins, categorical.data());
@@ -26,7 +26,7 @@ class PyStumpSearch {
       ThreadTeam team(n_threads_);
       require_codes_in_range(table, team);
       search_.emplace<StumpSearch<Code>>(std::move(table),
-                                         std::vector<std::uint8_t>(labels.data(), labels.data() + labels.size()),
+                                         Vector<std::uint8_t>(labels.data(), labels.data() + length(labels)),
                                          positions.data(), edges.data(), edge_offset.data(), softness.data(), team);
     };
     is_wide(codes) ? make(std::uint16_t{}) : make(std::uint8_t{});
@@ -34,12 +34,12 @@ class PyStumpSearch {
 
   template <class Weight>
   nb::tuple best(In1<Weight> weights) const {
-    require(weights.size() == codes_.shape(0), "weights needs one number per row");
+    require(length(weights) == extent(codes_, 0), "weights needs one number per row");
     StumpChoice choice;
     {
       nb::gil_scoped_release release;
       ThreadTeam team(n_threads_);
-      const double total = checked_sum(weights.data(), static_cast<std::int64_t>(weights.size()), team);
+      const double total = checked_sum(weights.data(), length(weights), team);
       require(std::isfinite(total), "weights must be finite and not negative, and so must their sum");
       if (const auto* narrow = std::get_if<StumpSearch<std::uint8_t>>(&search_))
         choice = narrow->best(weights.data(), total, team);
@@ -55,21 +55,21 @@ class PyStumpSearch {
   static void require_bins(const In1<std::int32_t>& n_bins, const In1<std::uint8_t>& categorical,
                            const In1<double>& positions, const In1<double>& edges, const In1<std::int64_t>& edge_offset,
                            const In1<double>& softness) {
-    const std::size_t p = n_bins.size();
-    require(
-        edge_offset.size() == p + 1 && edge_offset(0) == 0 && edge_offset(p) == static_cast<std::int64_t>(edges.size()),
-        "edge_offset must run from 0 to the number of edges, column by column");
+    const std::int64_t p = length(n_bins);
+    require(length(edge_offset) == p + 1 && edge_offset(0) == 0 && edge_offset(p) == length(edges),
+            "edge_offset must run from 0 to the number of edges, column by column");
     std::int64_t n_positions = 0;
-    for (std::size_t j = 0; j < p; ++j) {
+    for (std::int64_t j = 0; j < p; ++j) {
       require(n_bins(j) >= 1 && n_bins(j) <= 65535, "n_bins must lie in [1, 65535]");
       n_positions += n_bins(j);
       require(edge_offset(j + 1) - edge_offset(j) == (categorical(j) ? 0 : n_bins(j) - 1),
               "a column of numbers needs one edge less than it has bins, and one of categories none");
       require(softness(j) >= 0.0 && std::isfinite(softness(j)), "softness must be finite and not negative");
     }
-    require(static_cast<std::int64_t>(positions.size()) == n_positions, "positions needs one number per bin");
-    for (std::size_t b = 0; b < positions.size(); ++b) require(std::isfinite(positions(b)), "positions must be finite");
-    for (std::size_t j = 0; j < p; ++j)
+    require(length(positions) == n_positions, "positions needs one number per bin");
+    for (std::int64_t b = 0; b < length(positions); ++b)
+      require(std::isfinite(positions(b)), "positions must be finite");
+    for (std::int64_t j = 0; j < p; ++j)
       for (std::int64_t e = edge_offset(j); e < edge_offset(j + 1); ++e)
         require(std::isfinite(edges(e)) && (e == edge_offset(j) || edges(e) > edges(e - 1)),
                 "the edges of a column must be finite and increase");
@@ -83,29 +83,29 @@ class PyStumpSearch {
 nb::object py_stump_probabilities(In2<double> X, In1<std::int32_t> feature, In1<double> threshold, In1<double> softness,
                                   In1<std::uint8_t> ascending, In1<double> missing, In1<std::int64_t> category_offset,
                                   In1<std::uint32_t> category_bits, int n_threads) {
-  const std::size_t n = X.shape(0), T = feature.size();
-  const SoftStumps stumps(stump_arrays(static_cast<std::int64_t>(X.shape(1)), feature, threshold, softness, ascending,
-                                       missing, category_offset, category_bits));
-  std::vector<double> q;
+  const std::int64_t n = extent(X, 0), T = length(feature);
+  const SoftStumps stumps(
+      stump_arrays(extent(X, 1), feature, threshold, softness, ascending, missing, category_offset, category_bits));
+  Vector<double> q;
   {
     nb::gil_scoped_release release;
     q.resize(n * T);
     ThreadTeam team(n_threads);
-    stump_probabilities(stumps, X.data(), static_cast<std::int64_t>(n), q.data(), team);
+    stump_probabilities(stumps, X.data(), n, q.data(), team);
   }
   return array_of(std::move(q), {n, T});
 }
 
 template <class Weight>
 NodeRows<Weight> node_rows(const In1<Weight>& weights, const In1<double>& q, const In1<std::uint8_t>& labels) {
-  require(q.size() == weights.size() && labels.size() == weights.size(),
+  require(length(q) == length(weights) && length(labels) == length(weights),
           "weights, q and labels need one number per row");
-  return {weights.data(), q.data(), labels.data(), static_cast<std::int64_t>(weights.size())};
+  return {weights.data(), q.data(), labels.data(), length(weights)};
 }
 
 BranchFactors branch_factors(const In2<double>& factors) {
-  require(factors.shape(0) == 2 && factors.shape(1) == 2, "factors must be (2, 2)");
-  for (std::size_t k = 0; k < 4; ++k)
+  require(extent(factors, 0) == 2 && extent(factors, 1) == 2, "factors must be (2, 2)");
+  for (std::int64_t k = 0; k < 4; ++k)
     require(factors.data()[k] >= 0.0 && std::isfinite(factors.data()[k]), "factors must be finite and not negative");
   return {factors(0, 0), factors(0, 1), factors(1, 0), factors(1, 1)};
 }
@@ -113,12 +113,12 @@ BranchFactors branch_factors(const In2<double>& factors) {
 template <class Weight>
 nb::object py_branch_sums(In1<Weight> weights, In1<double> q, In1<std::uint8_t> labels, int n_threads) {
   const NodeRows<Weight> rows = node_rows(weights, q, labels);
-  std::vector<double> sums;
+  Vector<double> sums;
   {
     nb::gil_scoped_release release;
     ThreadTeam team(n_threads);
     const BranchSums found = branch_sums(rows, team);
-    sums.assign(found.of.begin(), found.of.end());
+    sums.assign(std::begin(found.of), std::end(found.of));
   }
   return array_of(std::move(sums), {2, 2});
 }
@@ -128,11 +128,11 @@ nb::tuple py_branch_weights(In1<Weight> weights, In1<double> q, In1<std::uint8_t
                             int n_threads) {
   const NodeRows<Weight> rows = node_rows(weights, q, labels);
   const BranchFactors factor = branch_factors(factors);
-  std::vector<Weight> plus, minus;
+  Vector<Weight> plus, minus;
   {
     nb::gil_scoped_release release;
-    plus.resize(weights.size());
-    minus.resize(weights.size());
+    plus.resize(length(weights));
+    minus.resize(length(weights));
     ThreadTeam team(n_threads);
     branch_weights(rows, factor, plus.data(), minus.data(), team);
   }
@@ -144,10 +144,10 @@ nb::object py_joined_weights(In1<Weight> weights, In1<double> q, In1<std::uint8_
                              int n_threads) {
   const NodeRows<Weight> rows = node_rows(weights, q, labels);
   const BranchFactors factor = branch_factors(factors);
-  std::vector<Weight> joined;
+  Vector<Weight> joined;
   {
     nb::gil_scoped_release release;
-    joined.resize(weights.size());
+    joined.resize(length(weights));
     ThreadTeam team(n_threads);
     branch_weights<Weight>(rows, factor, joined.data(), nullptr, team);
   }

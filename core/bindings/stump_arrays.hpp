@@ -10,13 +10,13 @@ inline SoftStumpArrays stump_arrays(std::int64_t n_features, const In1<std::int3
                                     const In1<double>& threshold, const In1<double>& softness,
                                     const In1<std::uint8_t>& ascending, const In1<double>& missing,
                                     const In1<std::int64_t>& category_offset, const In1<std::uint32_t>& category_bits) {
-  const std::size_t n = feature.size();
-  require(threshold.size() == n && softness.size() == n && ascending.size() == n && missing.size() == n &&
-              category_offset.size() == n + 1,
+  const std::int64_t n = length(feature);
+  require(length(threshold) == n && length(softness) == n && length(ascending) == n && length(missing) == n &&
+              length(category_offset) == n + 1,
           "stumps: the arrays differ in length");
   return {n_features,
-          static_cast<std::int64_t>(n),
-          static_cast<std::int64_t>(category_bits.size()),
+          n,
+          length(category_bits),
           feature.data(),
           threshold.data(),
           softness.data(),

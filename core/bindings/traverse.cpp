@@ -17,13 +17,13 @@ class PyTrees {
                              category_bits)) {}
 
   nb::object apply(In2<double> X, int n_threads) const {
-    const std::size_t n = rows_of(X), T = static_cast<std::size_t>(trees_.n_trees());
-    std::vector<std::int32_t> leaves(n * T);
+    const std::int64_t n = rows_of(X), T = trees_.n_trees();
+    Vector<std::int32_t> leaves(n * T);
     {
       nb::gil_scoped_release release;
       ThreadTeam team(n_threads);
       trees_.walk(X.data(), n, team, [&](std::int64_t t) {
-        return [&leaves, T, t](std::int64_t i, std::int32_t at) { leaves[static_cast<std::size_t>(i) * T + t] = at; };
+        return [&leaves, T, t](std::int64_t i, std::int32_t at) { leaves[i * T + t] = at; };
       });
     }
     return array_of(std::move(leaves), {n, T});
@@ -31,13 +31,13 @@ class PyTrees {
 
   nb::object tally_labels(In2<double> X, In1<std::int32_t> label, In1<double> weights, std::int64_t n_classes,
                           int n_threads) const {
-    const std::size_t n = rows_of(X);
+    const std::int64_t n = rows_of(X);
     require(n_classes >= 1, "n_classes must be positive");
-    require(static_cast<std::int64_t>(label.size()) == trees_.n_nodes(), "label needs one number per node");
-    require(static_cast<std::int64_t>(weights.size()) == trees_.n_trees(), "weights needs one number per tree");
-    for (std::size_t i = 0; i < label.size(); ++i)
+    require(length(label) == trees_.n_nodes(), "label needs one number per node");
+    require(length(weights) == trees_.n_trees(), "weights needs one number per tree");
+    for (std::int64_t i = 0; i < length(label); ++i)
       require(label(i) >= -1 && label(i) < n_classes, "a label is out of range");
-    std::vector<double> F(n * static_cast<std::size_t>(n_classes), 0.0);
+    Vector<double> F(n * n_classes, 0.0);
     {
       nb::gil_scoped_release release;
       ThreadTeam team(n_threads);
@@ -48,14 +48,14 @@ class PyTrees {
         };
       });
     }
-    return array_of(std::move(F), {n, static_cast<std::size_t>(n_classes)});
+    return array_of(std::move(F), {n, n_classes});
   }
 
   nb::object sum_values(In2<double> X, In2<double> value, In1<double> weights, int n_threads) const {
-    const std::size_t n = rows_of(X), D = value.shape(1);
-    require(static_cast<std::int64_t>(value.shape(0)) == trees_.n_nodes(), "value needs one row per node");
-    require(static_cast<std::int64_t>(weights.size()) == trees_.n_trees(), "weights needs one number per tree");
-    std::vector<double> F(n * D, 0.0);
+    const std::int64_t n = rows_of(X), D = extent(value, 1);
+    require(extent(value, 0) == trees_.n_nodes(), "value needs one row per node");
+    require(length(weights) == trees_.n_trees(), "weights needs one number per tree");
+    Vector<double> F(n * D, 0.0);
     {
       nb::gil_scoped_release release;
       ThreadTeam team(n_threads);
@@ -67,7 +67,7 @@ class PyTrees {
         trees_.walk(X.data(), n, team, [&](std::int64_t t) {
           return [v = value.data() + trees_.offset(t) * D, w = weights.data()[t], F = F.data(), D](std::int64_t i,
                                                                                                    std::int32_t at) {
-            for (std::size_t d = 0; d < D; ++d) F[i * D + d] += w * v[at * D + d];
+            for (std::int64_t d = 0; d < D; ++d) F[i * D + d] += w * v[at * D + d];
           };
         });
     }
@@ -76,13 +76,12 @@ class PyTrees {
 
   nb::object sum_outputs(In2<double> X, In1<double> value, In1<double> weights, std::int64_t n_outputs,
                          int n_threads) const {
-    const std::size_t n = rows_of(X);
+    const std::int64_t n = rows_of(X);
     require(n_outputs >= 1, "n_outputs must be positive");
-    require(static_cast<std::int64_t>(value.size()) == trees_.n_nodes(), "value needs one number per node");
+    require(length(value) == trees_.n_nodes(), "value needs one number per node");
     require(trees_.n_trees() % n_outputs == 0, "there must be one tree per output and round");
-    require(static_cast<std::int64_t>(weights.size()) == trees_.n_trees() / n_outputs,
-            "weights needs one number per round");
-    std::vector<double> F(n * static_cast<std::size_t>(n_outputs), 0.0);
+    require(length(weights) == trees_.n_trees() / n_outputs, "weights needs one number per round");
+    Vector<double> F(n * n_outputs, 0.0);
     {
       nb::gil_scoped_release release;
       ThreadTeam team(n_threads);
@@ -91,14 +90,13 @@ class PyTrees {
                     n_outputs);
       });
     }
-    return array_of(std::move(F), {n, static_cast<std::size_t>(n_outputs)});
+    return array_of(std::move(F), {n, n_outputs});
   }
 
  private:
-  std::size_t rows_of(const In2<double>& X) const {
-    require(static_cast<std::int64_t>(X.shape(1)) == trees_.n_features(),
-            "X has another number of columns than the trees");
-    return X.shape(0);
+  std::int64_t rows_of(const In2<double>& X) const {
+    require(extent(X, 1) == trees_.n_features(), "X has another number of columns than the trees");
+    return extent(X, 0);
   }
   Trees trees_;
 };

@@ -12,25 +12,25 @@ nb::object tree_contributions(In2<double> X, std::int64_t n_features, In1<std::i
                               In1<double> weights, std::int64_t n_outputs, int n_threads) {
   const Trees trees(
       forest_arrays(n_features, offset, feature, threshold, left, missing_left, category_offset, category_bits));
-  const std::int64_t n_trees = trees.n_trees(), D = value.shape(1);
-  require(static_cast<std::int64_t>(X.shape(1)) == n_features, "X has another number of columns than the trees");
-  require(static_cast<std::int64_t>(cover.size()) == trees.n_nodes(), "cover needs one number per node");
-  require(static_cast<std::int64_t>(value.shape(0)) == trees.n_nodes(), "value needs one row per node");
+  const std::int64_t n_trees = trees.n_trees(), D = extent(value, 1);
+  require(extent(X, 1) == n_features, "X has another number of columns than the trees");
+  require(length(cover) == trees.n_nodes(), "cover needs one number per node");
+  require(extent(value, 0) == trees.n_nodes(), "value needs one row per node");
   require(n_outputs >= 1 && (D == n_outputs || D == 1), "value needs one column, or one for every output");
   const std::int64_t per_round = n_outputs / D;
   require(n_trees % per_round == 0, "there must be one tree per output and round");
-  require(static_cast<std::int64_t>(weights.size()) == n_trees / per_round, "weights needs one number per round");
-  for (std::size_t i = 0; i < cover.size(); ++i)
+  require(length(weights) == n_trees / per_round, "weights needs one number per round");
+  for (std::int64_t i = 0; i < length(cover); ++i)
     require(cover(i) >= 0.0 && std::isfinite(cover(i)), "cover must be finite and not negative");
-  const std::size_t n = X.shape(0), places = static_cast<std::size_t>(n_features + 1);
-  std::vector<double> out(n * places * static_cast<std::size_t>(n_outputs));
+  const std::int64_t n = extent(X, 0), places = n_features + 1;
+  Vector<double> out(n * places * n_outputs);
   {
     nb::gil_scoped_release release;
     ThreadTeam team(n_threads);
     TreeShap(trees, cover.data(), {value.data(), D, n_outputs, weights.data()})
-        .contributions(X.data(), static_cast<std::int64_t>(n), out.data(), team);
+        .contributions(X.data(), n, out.data(), team);
   }
-  return array_of(std::move(out), {n, places, static_cast<std::size_t>(n_outputs)});
+  return array_of(std::move(out), {n, places, n_outputs});
 }
 
 }  // namespace

@@ -8,76 +8,73 @@ namespace committee {
 namespace {
 
 VoteGraph graph_of(const In2<std::int32_t>& next, const In2<double>& vote, const In1<std::int64_t>& start) {
-  require(next.shape(1) == 2 && vote.shape(1) == 2 && vote.shape(0) == next.shape(0),
+  require(extent(next, 1) == 2 && extent(vote, 1) == 2 && extent(vote, 0) == extent(next, 0),
           "graph: next and vote must be (n_nodes, 2)");
-  require(start.size() >= 2, "graph: start needs one number per score, and one more");
-  return VoteGraph({static_cast<std::int64_t>(next.shape(0)), static_cast<std::int64_t>(start.size()) - 1, next.data(),
-                    vote.data(), start.data()});
+  require(length(start) >= 2, "graph: start needs one number per score, and one more");
+  return VoteGraph({extent(next, 0), length(start) - 1, next.data(), vote.data(), start.data()});
 }
 
 // What is asked of a graph, for either source of probabilities.
 class AskedGraph {
  public:
   template <class Source>
-  static nb::tuple expected(const VoteGraph& graph, const Source& source, std::size_t n, int n_threads) {
-    const auto D = static_cast<std::size_t>(graph.n_graphs());
-    std::vector<double> scores, cost;
+  static nb::tuple expected(const VoteGraph& graph, const Source& source, std::int64_t n, int n_threads) {
+    const auto D = graph.n_graphs();
+    Vector<double> scores, cost;
     {
       nb::gil_scoped_release release;
       scores.resize(n * D);
       cost.resize(n);
       ThreadTeam team(n_threads);
-      expect(graph, source, static_cast<std::int64_t>(n), {scores.data(), cost.data(), nullptr}, team);
+      expect(graph, source, n, {scores.data(), cost.data(), nullptr}, team);
     }
     return nb::make_tuple(array_of(std::move(scores), {n, D}), array_of(std::move(cost)));
   }
 
   template <class Source>
-  static nb::object reach(const VoteGraph& graph, const Source& source, std::size_t n, int n_threads) {
-    const auto T = static_cast<std::size_t>(graph.size());
-    std::vector<double> found;
+  static nb::object reach(const VoteGraph& graph, const Source& source, std::int64_t n, int n_threads) {
+    const auto T = graph.size();
+    Vector<double> found;
     {
       nb::gil_scoped_release release;
       found.resize(n * T);
       ThreadTeam team(n_threads);
-      expect(graph, source, static_cast<std::int64_t>(n), {nullptr, nullptr, found.data()}, team);
+      expect(graph, source, n, {nullptr, nullptr, found.data()}, team);
     }
     return array_of(std::move(found), {n, T});
   }
 
   static nb::tuple likely(const VoteGraph& graph, const LikelySteps& path, const SoftStumps* stumps,
                           const In2<double>& rows, int n_threads) {
-    const std::size_t n = rows.shape(0);
-    const auto D = static_cast<std::size_t>(graph.n_graphs());
-    std::vector<double> scores;
-    std::vector<std::int32_t> steps;
+    const std::int64_t n = extent(rows, 0);
+    const auto D = graph.n_graphs();
+    Vector<double> scores;
+    Vector<std::int32_t> steps;
     {
       nb::gil_scoped_release release;
       scores.resize(n * D);
       steps.resize(n);
       ThreadTeam team(n_threads);
-      path.walk(stumps, rows.data(), static_cast<std::int64_t>(rows.shape(1)), static_cast<std::int64_t>(n),
-                scores.data(), steps.data(), team);
+      path.walk(stumps, rows.data(), extent(rows, 1), n, scores.data(), steps.data(), team);
     }
     return nb::make_tuple(array_of(std::move(scores), {n, D}), array_of(std::move(steps)));
   }
 
   template <class Source>
-  static nb::tuple sampled(const VoteGraph& graph, const Source& source, std::size_t n, const In1<std::uint64_t>& keys,
+  static nb::tuple sampled(const VoteGraph& graph, const Source& source, std::int64_t n, const In1<std::uint64_t>& keys,
                            std::int64_t n_paths, int n_threads) {
-    require(keys.size() == n, "keys needs one number per row");
+    require(length(keys) == n, "keys needs one number per row");
     require(n_paths >= 1, "n_paths must be positive");
-    const auto D = static_cast<std::size_t>(graph.n_graphs());
-    std::vector<double> scores, steps;
-    std::vector<std::int64_t> positive;
+    const auto D = graph.n_graphs();
+    Vector<double> scores, steps;
+    Vector<std::int64_t> positive;
     {
       nb::gil_scoped_release release;
       scores.resize(n * D);
       positive.resize(n * D);
       steps.resize(n);
       ThreadTeam team(n_threads);
-      draw_paths(graph, source, static_cast<std::int64_t>(n),
-                 {keys.data(), n_paths, scores.data(), positive.data(), steps.data()}, team);
+      draw_paths(graph, source, n, {keys.data(), n_paths, scores.data(), positive.data(), steps.data()}, team);
     }
     return nb::make_tuple(array_of(std::move(scores), {n, D}), array_of(std::move(positive), {n, D}),
                           array_of(std::move(steps)));
@@ -95,17 +92,17 @@ class PyStumpGraph {
         likely_(LikelySteps::of_stumps(graph_, same_size(stumps_, graph_))) {}
 
   nb::tuple expected(In2<double> X, int n_threads) const {
-    return AskedGraph::expected(graph_, source(X), X.shape(0), n_threads);
+    return AskedGraph::expected(graph_, source(X), extent(X, 0), n_threads);
   }
   nb::object reach(In2<double> X, int n_threads) const {
-    return AskedGraph::reach(graph_, source(X), X.shape(0), n_threads);
+    return AskedGraph::reach(graph_, source(X), extent(X, 0), n_threads);
   }
   nb::tuple likely(In2<double> X, int n_threads) const {
     source(X);
     return AskedGraph::likely(graph_, likely_, &stumps_, X, n_threads);
   }
   nb::tuple sampled(In2<double> X, In1<std::uint64_t> keys, std::int64_t n_paths, int n_threads) const {
-    return AskedGraph::sampled(graph_, source(X), X.shape(0), keys, n_paths, n_threads);
+    return AskedGraph::sampled(graph_, source(X), extent(X, 0), keys, n_paths, n_threads);
   }
 
  private:
@@ -114,7 +111,7 @@ class PyStumpGraph {
     return stumps;
   }
   StumpSource source(const In2<double>& X) const {
-    require(static_cast<std::int64_t>(X.shape(1)) == stumps_.n_features(), "X has a different number of columns");
+    require(extent(X, 1) == stumps_.n_features(), "X has a different number of columns");
     return {X.data(), stumps_};
   }
 
@@ -129,23 +126,23 @@ class PyMatrixGraph {
       : graph_(graph_of(next, vote, start)), likely_(LikelySteps::of_columns(graph_)) {}
 
   nb::tuple expected(In2<double> q, int n_threads) const {
-    return AskedGraph::expected(graph_, source(q, n_threads), q.shape(0), n_threads);
+    return AskedGraph::expected(graph_, source(q, n_threads), extent(q, 0), n_threads);
   }
   nb::object reach(In2<double> q, int n_threads) const {
-    return AskedGraph::reach(graph_, source(q, n_threads), q.shape(0), n_threads);
+    return AskedGraph::reach(graph_, source(q, n_threads), extent(q, 0), n_threads);
   }
   nb::tuple likely(In2<double> q, int n_threads) const {
     source(q, n_threads);
     return AskedGraph::likely(graph_, likely_, nullptr, q, n_threads);
   }
   nb::tuple sampled(In2<double> q, In1<std::uint64_t> keys, std::int64_t n_paths, int n_threads) const {
-    return AskedGraph::sampled(graph_, source(q, n_threads), q.shape(0), keys, n_paths, n_threads);
+    return AskedGraph::sampled(graph_, source(q, n_threads), extent(q, 0), keys, n_paths, n_threads);
   }
 
  private:
   MatrixSource source(const In2<double>& q, int n_threads) const {
-    require(static_cast<std::int64_t>(q.shape(1)) == graph_.size(), "q needs one column per node");
-    const auto n = static_cast<std::int64_t>(q.size());
+    require(extent(q, 1) == graph_.size(), "q needs one column per node");
+    const auto n = length(q);
     nb::gil_scoped_release release;
     ThreadTeam team(n_threads);
     team.each(n_blocks(n), n, [&](std::int64_t b) {
@@ -162,13 +159,12 @@ class PyMatrixGraph {
 };
 
 nb::object py_row_keys(In2<double> X, std::uint64_t seed, int n_threads) {
-  std::vector<std::uint64_t> keys;
+  Vector<std::uint64_t> keys;
   {
     nb::gil_scoped_release release;
-    keys.resize(X.shape(0));
+    keys.resize(extent(X, 0));
     ThreadTeam team(n_threads);
-    row_keys(X.data(), static_cast<std::int64_t>(X.shape(0)), static_cast<std::int64_t>(X.shape(1)), seed, keys.data(),
-             team);
+    row_keys(X.data(), extent(X, 0), extent(X, 1), seed, keys.data(), team);
   }
   return array_of(std::move(keys));
 }
