@@ -1,13 +1,13 @@
 """Voters that answer at random: added up, in a tree, and in trees nested in trees, with as many voters.
 
-Draws nested_trees_bounds.png, nested_trees_graph.png and nested_trees_dolls.png.
+Draws nested_trees_bounds.png and nested_trees_graph.png.
 """
 
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
 from committee import BoostingTreeClassifier, MatryoshkaClassifier, ProbabilisticAdaBoostClassifier
-from committee.report import BoundDisplay, DollDisplay, NestDisplay
+from committee.report import BoundDisplay, NestDisplay
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 y = y.map({0: "malignant", 1: "benign"})
@@ -25,5 +25,4 @@ for name, model in models.items():
 
 BoundDisplay.from_estimators(models).figure_.savefig("nested_trees_bounds.png", dpi=150)
 NestDisplay.from_estimator(models["2-matryoshka"]).figure_.savefig("nested_trees_graph.png", dpi=150)
-DollDisplay.from_estimator(models["2-matryoshka"]).figure_.savefig("nested_trees_dolls.png", dpi=150)
-print("drawn: nested_trees_bounds.png, nested_trees_graph.png, nested_trees_dolls.png")
+print("drawn: nested_trees_bounds.png, nested_trees_graph.png")

@@ -15,7 +15,7 @@ from committee import GradientBoostingRegressor, load
 from committee.cli.main import app
 from committee.data.examples import load_example
 from committee.data.read import read_table, split_target
-from committee.report.displays.model_trees import ContributionDisplay
+from committee.report import ContributionDisplay
 
 COMMITTEE = [sys.executable, "-c", "from committee.cli.main import main; main()"]
 

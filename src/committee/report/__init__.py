@@ -6,13 +6,13 @@ from committee.data.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from committee.report.displays.bound import BoundDisplay
+    from committee.report.displays.coefficient_map import CoefficientMapDisplay
     from committee.report.displays.comparison import ComparisonDisplay, SizeDisplay
-    from committee.report.displays.doll import DollDisplay
+    from committee.report.displays.contribution import ContributionDisplay
     from committee.report.displays.margin import MarginDisplay
     from committee.report.displays.margin_change import MarginChangeDisplay
-    from committee.report.displays.model_trees import CoefficientMapDisplay, ContributionDisplay
     from committee.report.displays.nest import NestDisplay
-    from committee.report.displays.path import QuadBoostPathDisplay
+    from committee.report.displays.quadboost_path import QuadBoostPathDisplay
     from committee.report.displays.risk import RiskPathDisplay
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "CoefficientMapDisplay",
     "ComparisonDisplay",
     "ContributionDisplay",
-    "DollDisplay",
     "MarginChangeDisplay",
     "MarginDisplay",
     "NestDisplay",
@@ -31,14 +30,13 @@ __all__ = [
 
 _MODULES = {
     "BoundDisplay": "committee.report.displays.bound",
-    "CoefficientMapDisplay": "committee.report.displays.model_trees",
+    "CoefficientMapDisplay": "committee.report.displays.coefficient_map",
     "ComparisonDisplay": "committee.report.displays.comparison",
-    "ContributionDisplay": "committee.report.displays.model_trees",
-    "DollDisplay": "committee.report.displays.doll",
+    "ContributionDisplay": "committee.report.displays.contribution",
     "MarginChangeDisplay": "committee.report.displays.margin_change",
     "MarginDisplay": "committee.report.displays.margin",
     "NestDisplay": "committee.report.displays.nest",
-    "QuadBoostPathDisplay": "committee.report.displays.path",
+    "QuadBoostPathDisplay": "committee.report.displays.quadboost_path",
     "RiskPathDisplay": "committee.report.displays.risk",
     "SizeDisplay": "committee.report.displays.comparison",
 }

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.names import listing
-from committee.report.displays.model_trees import model_trees
 from committee.report.tables import Grid
 from committee.vote.explain.contributions import node_means
-from committee.vote.explain.leaf_models import leaf_models
+from committee.vote.explain.leaf_models import leaf_models, model_trees
 
 __all__ = ["describe_margins", "inspection", "score_in_words"]
 

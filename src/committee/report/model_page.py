@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.report.displays.coefficient_map import CoefficientMapDisplay
 from committee.report.displays.margin import MarginDisplay
-from committee.report.displays.model_trees import CoefficientMapDisplay
 from committee.report.displays.risk import RiskPathDisplay
 from committee.report.html import Picture, data_uri, page
 from committee.report.inspection import has_model_trees, inspection

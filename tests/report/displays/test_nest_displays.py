@@ -1,4 +1,6 @@
-"""Pictures of voters that answer at random: their graph, its dolls, and its bound."""
+"""Pictures of voters that answer at random: the first of their graph, and its bound."""
+
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -18,14 +20,12 @@ from committee import (
 )
 from committee.bounds.nested_trees import normaliser_of_edge, tree_factor, two_matryoshka
 from committee.data.frames import TableSchema
-from committee.report import BoundDisplay, DollDisplay, NestDisplay
-from committee.report.displays.layered_layout import layered
-from committee.report.displays.vote_paths import answer_shares
-from committee.report.displays.voter_words import in_two_lines, voter_words
+from committee.report import BoundDisplay, NestDisplay
+from committee.report.displays.voter_words import voter_words
 from committee.voters.soft_stumps import SoftStumps
 
 BLUE, ORANGE = "#0072b2", "#d55e00"
-DRAWN = (NestDisplay, DollDisplay, BoundDisplay)
+DRAWN = (NestDisplay, BoundDisplay)
 
 
 def cancer():
@@ -89,15 +89,23 @@ def title(display):
     return display.ax_.get_title(loc="left").replace("\n", " ")
 
 
-def overlapping(patches):
-    """Pairs of boxes that overlap."""
-    boxes = [patch.get_bbox() for patch in patches]
-    return [
-        (i, j)
-        for i, a in enumerate(boxes)
-        for j, b in enumerate(boxes[:i])
-        if a.x0 < b.x1 and b.x0 < a.x1 and a.y0 < b.y1 and b.y0 < a.y1
-    ]
+def assert_texts_apart(display):
+    """No two texts share a place, and each is as wide as it was taken to be."""
+    canvas = FigureCanvasAgg(display.figure_)
+    canvas.draw()
+    boxes = [text.get_window_extent(canvas.get_renderer()) for text in display.ax_.texts]
+    for i, a in enumerate(boxes):
+        for b in boxes[:i]:
+            assert not (a.x0 < b.x1 and b.x0 < a.x1 and a.y0 < b.y1 and b.y0 < a.y1)
+
+
+def lines_of(display):
+    """The texts of each line below the heading, from the left."""
+    rows = {}
+    for text in display.ax_.texts:
+        x, y = text.get_position()
+        rows.setdefault(round(y, 6), []).append((x, text.get_text()))
+    return [[text for _, text in sorted(row)] for _, row in sorted(rows.items())][1:-1]
 
 
 # --- words -----------------------------------------------------------------------------------------------------------
@@ -129,119 +137,105 @@ def test_a_stump_in_words_is_when_it_is_likely_to_say_plus(stump, words):
     assert voter_words(SoftStumps.of([stump], n_features=2), 0, table) == words
 
 
-def test_words_break_before_the_comparison():
-    assert in_two_lines("mean concavity <= 0.12 ± 0.01", 20) == ["mean concavity", "<= 0.12 ± 0.01"]
-    assert in_two_lines("short > 1", 20) == ["short > 1"]
-    assert all(len(line) <= 12 for line in in_two_lines("a_column_of_a_long_name in {one, two, +3}", 12))
-
-
-# --- layers ----------------------------------------------------------------------------------------------------------
-
-
-def test_layers_are_longest_paths_and_nodes_keep_their_room():
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        edges = [(int(rng.integers(b)), b, float(rng.choice([-1.0, 1.0]))) for b in range(1, 14) for _ in range(2)]
-        x, layer, lanes = layered(14, edges, 2.0, 0.5)
-        assert all(layer[b] == 1 + max(layer[a] for a, c, _ in edges if c == b) for b in range(1, 14))
-        assert [len(passed) for passed in lanes] == [layer[b] - layer[a] - 1 for a, b, _ in edges]
-        for depth in set(layer):
-            here = np.sort(x[[t for t in range(14) if layer[t] == depth]])
-            assert (np.diff(here) >= 2.0 - 1e-9).all()
-
-
-def test_edges_of_a_tree_do_not_cross():
-    edges = [(0, 1, -1.0), (0, 2, 1.0), (2, 3, -1.0), (1, 4, 1.0), (2, 5, 1.0), (1, 6, -1.0)]
-    x, _, _ = layered(7, edges, 1.0, 1.0)
-    assert x[1] < x[2] and x[6] < x[4] < x[3] < x[5]
-
-
 # --- the graph -------------------------------------------------------------------------------------------------------
 
 
-def test_graph_has_a_box_for_each_voter_and_an_edge_for_each_answer(nest):
-    display = whole(NestDisplay.from_estimator(nest))
-    graph = nest.graph_
-    inner = int((graph.next >= 0).sum())
-    assert len(parts(display, "voter")) == len(graph.next) == len(display.drawn_)
-    assert len(parts(display, "edge")) == inner
-    assert len(parts(display, "exit")) == len(parts(display, "end")) == graph.next.size - inner
-    assert title(display) == f"score for malignant, {len(graph.next)} voters"
-    assert not overlapping(parts(display, "voter"))
-    assert "voter 0, 100%" in texts(display)
-    assert any(text.startswith(("mean ", "worst ")) and "±" in text for text in texts(display))
+def test_a_line_says_the_question_its_rows_and_both_answers():
+    words, following = ["age > 40", "pulse > 90", "sex = f"], [[1, 2], [-1, 2], [-1, -1]]
+    vote = [[0.731, -0.412], [0.2, -0.9], [1.0, -1.0]]
+    display = whole(NestDisplay(words, following, vote, [1.0, 0.4, 0.087], subject="score for ill").plot())
+    assert title(display) == "score for ill: 3 voters" and display.drawn_ == [0, 1, 2]
+    assert lines_of(display) == [
+        ["0:  age > 40", "100%", "+0.73", "→ 1", "−0.41", "→ 2"],  # noqa: RUF001
+        ["+ 1:  pulse > 90", "40%", "+0.20", "ends at +0.93", "−0.90", "→ 2"],  # noqa: RUF001
+        # of two answers, so below voter 0 and with the scores of both ways
+        ["2:  sex = f", "8.7%", "+1.00", "ends at +0.59 to +0.83", "−1.00", "ends at −1.41 to −1.17"],  # noqa: RUF001
+    ]
+    assert [to_hex(dot.get_color()) for dot in parts(display, "voter")] == ["#999999", BLUE, "#999999"]
+    x = [dot.get_xdata()[0] for dot in parts(display, "voter")]
+    assert x[0] == x[2] < x[1]
 
 
-def test_both_answers_of_a_sum_lead_on(total):
+def test_first_levels_are_drawn_and_the_rest_is_a_count(tree):
+    display = whole(NestDisplay.from_estimator(tree, max_voters=7))
+    assert_texts_apart(display)
+    following = tree.graph_.next
+    level = {0: 0}
+    for t, answers in enumerate(following.tolist()):
+        level |= {end: level[t] + 1 for end in answers if end >= 0}
+    assert len(display.drawn_) == 7 and title(display) == "score for malignant: first 7 of 31 voters"
+    last = max(level[t] for t in display.drawn_)
+    assert all(t in display.drawn_ for t in level if level[t] < last)
+    same = [t for t in level if level[t] == last]
+    assert min(tree.reach_[t] for t in same if t in display.drawn_) >= max(
+        (tree.reach_[t] for t in same if t not in display.drawn_), default=0.0
+    )
+    counts = [int(text.split()[-2]) for text in texts(display) if text.startswith("→ …")]
+    assert sum(counts) == 31 - 7  # in a tree no voter is counted twice
+
+
+def test_lines_of_a_tree_are_below_the_voter_that_leads_to_them(tree):
+    display = NestDisplay.from_estimator(tree, max_voters=31)
+    assert sorted(display.drawn_) == list(range(31))
+    place = {t: i for i, t in enumerate(display.drawn_)}
+    dots = parts(display, "voter")
+    for t, answers in enumerate(tree.graph_.next.tolist()):
+        for end, color in zip(answers, (BLUE, ORANGE), strict=True):
+            if end >= 0:
+                dot = dots[place[end]]
+                assert place[end] > place[t] and to_hex(dot.get_color()) == color
+                assert dot.get_xdata()[0] > dots[place[t]].get_xdata()[0]
+
+
+def test_voters_of_a_sum_stand_below_each_other(total):
     display = whole(NestDisplay.from_estimator(total))
-    edges = parts(display, "edge")
-    assert len(edges) == 10 and {to_hex(edge.get_edgecolor()) for edge in edges} == {BLUE, ORANGE}
-    assert np.ptp([box.get_bbox().x0 for box in parts(display, "voter")]) < 1e-6
+    dots = parts(display, "voter")
+    assert display.drawn_ == list(range(6)) and len(parts(display, "edge")) == 5
+    assert {(dot.get_xdata()[0], to_hex(dot.get_color())) for dot in dots} == {(dots[0].get_xdata()[0], "#999999")}
+    assert [line[3] == line[5] for line in lines_of(display)] == [True] * 5 + [False]
 
 
-def test_tree_of_31_voters_is_legible(tree):
-    display = whole(NestDisplay.from_estimator(tree))
-    assert not overlapping(parts(display, "voter"))
-    canvas = FigureCanvasAgg(display.figure_)
-    canvas.draw()
-    renderer = canvas.get_renderer()
-    for text in display.ax_.texts:
-        if text.get_text().startswith("voter "):
-            label = text.get_window_extent(renderer)
-            assert any(
-                box.x0 <= label.x0 and label.x1 <= box.x1 and box.y0 <= label.y0 and label.y1 <= box.y1
-                for box in (patch.get_window_extent(renderer) for patch in parts(display, "voter"))
-            )
+def test_trees_of_a_matryoshka_follow_each_other(nest):
+    display = whole(NestDisplay.from_estimator(nest))
+    assert sorted(display.drawn_) == list(range(len(nest.graph_.next)))
+    left = parts(display, "voter")[0].get_xdata()[0]
+    first = [t for t, dot in zip(display.drawn_, parts(display, "voter"), strict=True) if dot.get_xdata()[0] == left]
+    many = [t for t in range(1, len(nest.graph_.next)) if (nest.graph_.next == t).sum() > 1]
+    assert first == sorted(first) and set(first) - {0} <= set(many)
 
 
-def test_exits_have_the_sign_of_the_score_where_paths_agree():
-    following = [[1, 1], [-1, -1]]
-    agree = NestDisplay(["a", "b"], following, [[2.0, 1.0], [0.5, -0.5]], [1.0, 1.0]).plot()
-    assert [to_hex(dot.get_markerfacecolor()) for dot in parts(agree, "exit")] == [BLUE, BLUE]
-    differ = NestDisplay(["a", "b"], following, [[2.0, -1.0], [0.5, -2.5]], [1.0, 1.0]).plot()
-    assert [to_hex(dot.get_markerfacecolor()) for dot in parts(differ, "exit")] == [ORANGE, "#ffffff"]
-    one = NestDisplay(["a"], [[-1, -1]], [[0.731, -0.412]], [1.0]).plot()
-    assert texts(one).count("+0.73") == 2 and texts(one).count("−0.41") == 2  # noqa: RUF001
-
-
-def test_limits_leave_voters_out_and_say_so(tree):
-    display = whole(NestDisplay.from_estimator(tree, max_depth=3))
-    layers = {round(box.get_bbox().y0, 6) for box in parts(display, "voter")}
-    left_out = 31 - len(display.drawn_)
-    assert len(layers) == 3 and f"… {left_out} more voters" in title(display)
-    assert sum(int(text.split()[1]) for text in texts(display) if text.startswith("…")) == left_out
-    rare = NestDisplay.from_estimator(tree, min_reach=0.2)
-    assert all(tree.reach_[t] >= 0.2 for t in rare.drawn_) and 0 < len(rare.drawn_) < 31
+@pytest.mark.parametrize("n_voters", [64, 256])
+def test_many_voters_fit_on_a_page(n_voters):
+    X, y = mixed()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*beats chance")
+        models = [
+            ProbabilisticAdaBoostClassifier(n_voters).fit(X, y),
+            BoostingTreeClassifier(n_voters).fit(X, y),
+            MatryoshkaClassifier(shape="greedy", max_voters=n_voters).fit(X, y),
+        ]
+    for model in models:
+        display = whole(NestDisplay.from_estimator(model))
+        assert_texts_apart(display)
+        assert max(display.figure_.get_size_inches()) < 11.0 and len(display.drawn_) == 20
 
 
 def test_shares_are_those_of_the_rows_given(nest):
     X, _ = cancer()
     display = NestDisplay.from_estimator(nest, X)
     np.testing.assert_allclose(display.reach, nest.reach_, atol=1e-4)
-    np.testing.assert_allclose(display.shares.sum(axis=1), display.reach)
     some = NestDisplay.from_estimator(nest, X[:5])
     assert not np.allclose(some.reach, nest.reach_, atol=1e-3)
 
 
-def test_shares_of_answers_are_told_from_those_of_voters(tree, nest):
-    X, _ = cancer()
-    exact = NestDisplay.from_estimator(tree, X).shares
-    inner = tree.graph_.next >= 0
-    np.testing.assert_allclose(NestDisplay.from_estimator(tree).shares[inner], exact[inner], atol=1e-3)
-    following = nest.graph_.next
-    shares = answer_shares(following.astype(np.int64), nest.reach_)
-    comes = np.zeros(len(following) + 1)
-    np.add.at(comes, following, shares)
-    np.testing.assert_allclose(comes[1:-1], nest.reach_[1:], atol=1e-6)
-
-
 @pytest.mark.parametrize("collect", ["confidence", "sign"])
-def test_categories_and_gaps_are_told(collect):
+def test_categories_and_gaps_are_in_the_words(collect):
     X, y = mixed()
     model = MatryoshkaClassifier(levels=3, collect=collect).fit(X, y)
-    shown = " ".join(texts(whole(NestDisplay.from_estimator(model))))
-    assert "colour" in shown and ("{" in shown or "=" in shown) and "score for yes" not in shown
-    whole(DollDisplay.from_estimator(model))
+    display = whole(NestDisplay.from_estimator(model))
+    assert_texts_apart(display)
+    shown = " ".join(texts(display))
+    assert "colour" in shown and ("{" in shown or "=" in shown)
     assert "a_column_with_a_name_that_is_far_too_long" not in shown
 
 
@@ -253,56 +247,13 @@ def test_each_class_has_a_graph_of_its_own(flowers):
     X, _ = load_iris(return_X_y=True, as_frame=True)
     display = NestDisplay.from_estimator(flowers, X, for_class="virginica")
     np.testing.assert_allclose(display.reach[0], 1.0)
-    assert any(text.startswith("0  ") for text in texts(DollDisplay.from_estimator(flowers, for_class="virginica")))
+    assert any(text.startswith("0:  ") for text in texts(display))
 
 
 def test_voters_of_the_user_go_by_their_class():
     X, y = cancer()
     model = BoostingTreeClassifier(3, voter=DecisionTreeClassifier(max_depth=1), method="majority").fit(X, y)
-    assert "DecisionTreeClassifier" in texts(whole(NestDisplay.from_estimator(model)))
-
-
-# --- dolls -----------------------------------------------------------------------------------------------------------
-
-
-def test_dolls_hold_their_voters_and_each_other(nest):
-    display = whole(DollDisplay.from_estimator(nest))
-    dolls, voters = parts(display, "doll"), parts(display, "voter")
-    distinct = {tuple(doll) for doll in nest.dolls_} | {tuple(range(len(nest.edges_)))}
-    assert len(dolls) == len(distinct) == len(display.dolls) and len(voters) == len(nest.edges_)
-    assert not overlapping(voters)
-    inside = sorted(
-        sum(
-            doll.get_bbox().x0 <= voter.get_bbox().x0 and voter.get_bbox().x1 <= doll.get_bbox().x1
-            and doll.get_bbox().y0 <= voter.get_bbox().y0 and voter.get_bbox().y1 <= doll.get_bbox().y1
-            for voter in voters
-        )
-        for doll in dolls
-    )  # fmt: skip
-    assert inside == sorted(map(len, distinct))
-
-
-def test_a_tree_is_one_doll_and_a_sum_none(tree, total):
-    assert len(parts(DollDisplay.from_estimator(tree), "doll")) == 1
-    display = whole(DollDisplay.from_estimator(total))
-    assert not parts(display, "doll") and len({voter.get_y() for voter in parts(display, "voter")}) == 1
-    assert title(display) == "score for malignant, 6 voters"
-
-
-def test_a_chain_of_dolls_stays_legible():
-    chain = [list(range(k)) for k in range(2, 65)]
-    display = whole(DollDisplay([f"a column of many > {t}" for t in range(64)], chain, reach=np.ones(64)).plot())
-    voters = parts(display, "voter")
-    assert len(voters) == 64 and not overlapping(voters)
-    assert any(voter.get_width() > voter.get_height() for voter in voters)  # those that lie
-    assert max(display.figure_.get_size_inches()) < 20
-
-
-def test_greedy_dolls_are_drawn():
-    X, y = mixed()
-    model = MatryoshkaClassifier(shape="greedy", max_voters=32).fit(X, y)
-    display = whole(DollDisplay.from_estimator(model))
-    assert len(parts(display, "voter")) == len(model.edges_) and not overlapping(parts(display, "voter"))
+    assert "0:  DecisionTreeClassifier" in texts(whole(NestDisplay.from_estimator(model)))
 
 
 # --- the bound -------------------------------------------------------------------------------------------------------
@@ -390,13 +341,7 @@ def test_classes_without_a_score_are_refused(nest, flowers, Display):
         (lambda: NestDisplay([], np.empty((0, 2)), np.empty((0, 2)), []), "at least one voter"),
         (lambda: NestDisplay(["a"], [[-1, -1]], [[1.0, -1.0]], [1.0, 0.5]), r"need \(1, 2\)"),
         (lambda: NestDisplay(["a", "b"], [[1, 0], [-1, -1]], np.ones((2, 2)), [1.0, 0.5]), "leads back"),
-        (lambda: NestDisplay(["a"], [[-1, -1]], [[1.0, -1.0]], [1.0], max_depth=0), "max_depth=0"),
-        (lambda: NestDisplay(["a"], [[-1, -1]], [[1.0, -1.0]], [1.0], min_reach=2.0), "min_reach=2.0"),
-        (lambda: NestDisplay(["a"], [[-1, -1]], [[1.0, -1.0]], [1.0], shares=[0.5, 0.5]), "shares has shape"),
-        (lambda: DollDisplay([], []), "at least one voter"),
-        (lambda: DollDisplay(["a"], [[0, 1]]), r"dolls holds \[0, 1\]"),
-        (lambda: DollDisplay(["a"], [[]]), r"dolls holds \[\]"),
-        (lambda: DollDisplay(["a", "b", "c"], [[0, 1], [1, 2]]), "overlap"),
+        (lambda: NestDisplay(["a"], [[-1, -1]], [[1.0, -1.0]], [1.0], max_voters=0), "max_voters=0"),
         (lambda: BoundDisplay({}), "bounds is empty"),
         (lambda: BoundDisplay.from_estimators({}), "bounds is empty"),
         (lambda: BoundDisplay({"a": [0.5, 0.0]}), "above 0"),

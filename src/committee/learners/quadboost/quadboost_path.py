@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 from committee import _core
+from committee.data.frames import TableSchema
 from committee.data.parallel import N_JOBS, n_threads
 from committee.learners.pools.dictionaries import DICTIONARY_CONSTRAINTS, stumps_binned
 from committee.learners.quadboost.quad_voters import Products, products_of
@@ -65,6 +66,17 @@ class QuadBoostPath:
 
     def __repr__(self) -> str:
         return f"QuadBoostPath({self.penalty}, {len(self.alphas)} strengths, {len(self.dictionary)} stumps)"
+
+    @property
+    def table(self) -> TableSchema:
+        """The columns of the training table."""
+        table: TableSchema = self._learner.table_
+        return table
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        """The two class labels; None for numbers."""
+        return getattr(self._learner, "classes_", None)
 
     def committee(self, index: int) -> Committee | RegressionCommittee:
         """The committee at one point of the path.

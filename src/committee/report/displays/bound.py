@@ -1,4 +1,4 @@
-"""The bound on the expected training error while voters are added, and what theory promises of them."""
+"""The bound on the expected training error while voters are added, beside the promise of theory."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from committee.bounds.nested_trees import normaliser_of_edge, tree_factor, two_matryoshka
-from committee.report.displays.comparison import _axes, _color, _line
-from committee.report.displays.model_trees import shortened
-from committee.report.displays.nested_score import NestedScore
+from committee.report.displays.nested_score import nested_score
+from committee.report.displays.style import GREY, Display, color, grid, legend_above, line_style, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,11 +20,10 @@ __all__ = ["BoundDisplay"]
 
 F64 = NDArray[np.float64]
 
-_GREY = "#777777"
 _LITTLE = 0.99
 
 
-class BoundDisplay:
+class BoundDisplay(Display):
     """Bound C on the expected training error against the number of voters, on a logarithmic axis.
 
     Grey reference curves say what voters of one edge promise: a sum rho^T, a tree F(T, rho), and at powers of two the
@@ -40,7 +38,7 @@ class BoundDisplay:
     n_scores : int, default=1
         So many times the promise of one score is drawn, where bounds are sums over as many.
     subject : str, default="expected training error"
-        What is bounded, for the axis.
+        Name of the bounded quantity, for the axis.
 
     Attributes
     ----------
@@ -149,49 +147,37 @@ class BoundDisplay:
         """
         if isinstance(edge, str) and edge != "smallest":
             raise ValueError(f"edge={edge!r} is no edge; give a number in (0, 1/2), 'smallest', or None for no curves")
-        found = {name: _scores(estimator, for_class) for name, estimator in estimators.items()}
+        scores = {name: _bounds_and_edges(estimator, for_class) for name, estimator in estimators.items()}
         smallest = None
-        if edge == "smallest" and found:
-            least = min(float(np.abs(score.edges).min()) for score in next(iter(found.values())))
-            most = max(len(score.bounds) for scores in found.values() for score in scores)
+        if edge == "smallest" and scores:
+            least = min(float(np.abs(edges).min()) for _, edges in next(iter(scores.values())))
+            most = max(len(bounds) for pairs in scores.values() for bounds, _ in pairs)
             # curves that stay at 1 would only press the others down
             tells = least < 0.5 and normaliser_of_edge(least) ** most < _LITTLE
             smallest = least if tells else None
-        n_scores = max(map(len, found.values()), default=1)
         display = cls(
-            {name: _summed([score.bounds for score in scores]) for name, scores in found.items()},
+            {name: _summed([bounds for bounds, _ in pairs]) for name, pairs in scores.items()},
             edge=smallest if isinstance(edge, str) else edge,
-            n_scores=n_scores,
+            n_scores=max(map(len, scores.values()), default=1),
             subject="expected training error" if for_class is None else f"expected error of the score for {for_class}",
         )
         return display.plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> BoundDisplay:
-        """Draw the curves.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        BoundDisplay
-            Itself.
-        """
+    def _draw(self, ax: Axes | None) -> None:
+        """The curves, the reference curves in grey, and a legend above."""
         from matplotlib.ticker import MaxNLocator
 
-        self.figure_, self.ax_ = _axes(ax, 7.2, 4.2)
+        ax = self._axes(ax, 7.2, 4.2)
         most = max(map(len, self.bounds.values()))
-        self.ax_.set_yscale("log")
+        ax.set_yscale("log")
         for i, (name, values) in enumerate(self.bounds.items()):
-            self.ax_.plot(
+            ax.plot(
                 np.arange(1, len(values) + 1),
                 values,
-                color=_color(i),
-                linestyle=_line(i),
-                linewidth=1.4
-                + min(0.8 * (len(self.bounds) - 1 - i), 3.2),  # one that lies under others shows beside them
+                color=color(i),
+                linestyle=line_style(i),
+                # one that lies under others shows beside them
+                linewidth=1.4 + min(0.8 * (len(self.bounds) - 1 - i), 3.2),
                 zorder=2.0 + 0.01 * i,
                 marker="o" if len(values) == 1 else None,
                 markersize=4,
@@ -201,21 +187,17 @@ class BoundDisplay:
         if self.edge is not None:
             self._draw_references(most, low)
         self._scale(low)
-        self.ax_.set(
+        ax.set(
             xlabel="voters" if self.n_scores == 1 else "voters of each score",
             ylabel=f"bound on the {self.subject}",
             xlim=(1.0 - 0.015 * most, most + 0.015 * most),
         )
-        self.ax_.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
-        self.ax_.grid(axis="y", color="#dddddd", linewidth=0.7)
-        self.ax_.set_axisbelow(True)
-        self.ax_.legend(
-            frameon=False, fontsize="small", ncols=2, loc="lower left", bbox_to_anchor=(0.0, 1.01), borderaxespad=0.0
-        )
-        return self
+        ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
+        grid(ax, "y")
+        legend_above(ax)
 
     def _draw_references(self, most: int, low: float) -> None:
-        """What voters of one edge promise; as far down as the bounds come, with a little room."""
+        """The promise of voters of one edge, as far down as the bounds come, with a little room."""
         assert self.edge is not None
         rho, floor = normaliser_of_edge(self.edge), 0.3 * low
         T = np.arange(1, max(most, 2) + 1)
@@ -229,7 +211,7 @@ class BoundDisplay:
         ):
             curve = self.n_scores * values
             self.ax_.plot(
-                x, np.where(curve >= floor, curve, np.nan), color=_GREY, linewidth=1.1, zorder=1, label=label, **style
+                x, np.where(curve >= floor, curve, np.nan), color=GREY, linewidth=1.1, zorder=1, label=label, **style
             )
 
     def _scale(self, low: float) -> None:
@@ -251,12 +233,13 @@ class BoundDisplay:
         axis.set_minor_locator(NullLocator())
 
 
-def _scores(estimator: Any, for_class: Any) -> list[NestedScore]:
-    """The scores of a learner whose bounds add up; one if a class is named."""
+def _bounds_and_edges(estimator: Any, for_class: Any) -> list[tuple[F64, F64]]:
+    """Bounds and edges of each score of a learner, whose bounds add up; of one score if a class is named."""
     check_is_fitted(estimator)
-    if for_class is not None or len(estimator.classes_) == 2:
-        return [NestedScore.of(estimator, for_class)]
-    return [NestedScore.of(estimator, label) for label in estimator.classes_.tolist()]
+    one = for_class is not None or len(estimator.classes_) == 2
+    labels = [for_class] if one else estimator.classes_.tolist()
+    nodes = [nested_score(estimator, label)[0] for label in labels]
+    return [(estimator.bounds_[each], estimator.edges_[each]) for each in nodes]
 
 
 def _summed(bounds: list[F64]) -> F64:

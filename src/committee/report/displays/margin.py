@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.report.displays.comparison import _axes, _color, _line
-from committee.report.displays.model_trees import shortened
+from committee.report.displays.style import PALE, Display, color, legend_above, line_style, shortened
 from committee.vote.committee import Committee
 from committee.vote.margin_distribution import MarginDistribution
 
@@ -22,7 +21,7 @@ _MOST_STAGES, _FEWEST_VOTERS = 4, 10
 """Curves of one vote, and voters of the first, unless it is said which: fewer voters have few margins to vote with."""
 
 
-class MarginDisplay:
+class MarginDisplay(Display):
     """Cumulative margin curves: the share of rows whose margin is at most theta.
 
     A curve that is further right belongs to a more unanimous vote; its height at 0 is the share of rows that the vote
@@ -35,16 +34,14 @@ class MarginDisplay:
     colors : mapping of str to int, default=None
         Place of each name in the palette; by default the order of ``margins``. Lets several pictures agree.
     title : str, default=None
-        What the legend is headed with.
+        Heading of the legend.
 
     Attributes
     ----------
     distributions : dict of str to MarginDistribution
-        What is drawn.
-    ax_ : matplotlib Axes
-        Where it was drawn.
-    figure_ : matplotlib Figure
-        Figure of the axes.
+        The curves drawn.
+    ax_, figure_
+        Axes and figure drawn on.
 
     Raises
     ------
@@ -158,9 +155,7 @@ class MarginDisplay:
                 f"estimators is a {type(estimators).__name__}; give a mapping of names to classifiers, or give them "
                 "without names to from_estimator."
             )
-        return cls(
-            {name: _margins(_committee(each), each, X, y, sample_weight) for name, each in estimators.items()}
-        ).plot(ax)
+        return cls({name: margins_under(each, X, y, sample_weight) for name, each in estimators.items()}).plot(ax)
 
     @classmethod
     def from_stages(
@@ -208,68 +203,48 @@ class MarginDisplay:
         >>> list(display.distributions)
         ['5', '40']
         """
-        committee = _committee(estimator)
-        T = committee.n_voters
+        T = committee_of(estimator).n_voters
         if rounds is None:
             rounds = [T // 4**i for i in range(_MOST_STAGES) if i == 0 or T // 4**i >= _FEWEST_VOTERS][::-1]
         steps = [int(t) for t in rounds]
         if not steps or steps != list(rounds) or min(steps) < 1 or max(steps) > T or len(set(steps)) < len(steps):
             raise ValueError(f"rounds is {list(rounds)!r}; give different whole numbers between 1 and the {T} voters")
-        curves = {f"{t:,}": _margins(committee.select(slice(t)), estimator, X, y, sample_weight) for t in steps}
+        curves = {f"{t:,}": margins_under(estimator, X, y, sample_weight, n_voters=t) for t in steps}
         return cls(curves, title="voters").plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> MarginDisplay:
-        """Draw the curves.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        MarginDisplay
-            Itself.
-        """
-        self.figure_, self.ax_ = _axes(ax, 7.2, 3.8)
+    def _draw(self, ax: Axes | None) -> None:
+        """The curves from -1 to 1, and a legend above."""
+        ax = self._axes(ax, 7.2, 3.8)
         for name, each in self.distributions.items():
             theta, share = each.curve()
             i = self.colors[name]
             x = np.concatenate([[-1.0], theta, [1.0]])
             y = np.concatenate([[0.0], share, [1.0]])
-            style = {"color": _color(i), "linestyle": _line(i), "linewidth": 1.6}
-            self.ax_.step(x, y, where="post", label=shortened(name, 36), **style)  # type: ignore[arg-type]
+            style = {"color": color(i), "linestyle": line_style(i), "linewidth": 1.6}
+            ax.step(x, y, where="post", label=shortened(name, 36), **style)  # type: ignore[arg-type]
         lowest = min(each.minimum for each in self.distributions.values())
         highest = max(float(each.margins.max()) for each in self.distributions.values())
         left, right = max(-1.0, min(-0.05, lowest - 0.05)), min(1.02, max(0.1, highest + 0.05))
-        self.ax_.axvline(0.0, color="#999999", linewidth=0.8, zorder=0)
-        self.ax_.set(xlim=(left, right), ylim=(0.0, 1.02), xlabel="margin")
-        self.ax_.set_ylabel("share of rows at or below")
-        self._name_curves(2 if self.title is None else len(self.distributions))
-        return self
-
-    def _name_curves(self, n_columns: int) -> None:
-        """Above the axes, where no curve can be in the way."""
-        self.ax_.legend(
-            title=self.title,
-            frameon=False,
-            fontsize="small",
-            title_fontsize="small",
-            alignment="left",
-            ncols=n_columns,
-            loc="lower left",
-            bbox_to_anchor=(0.0, 1.01),
-            borderaxespad=0.0,
-        )
+        ax.axvline(0.0, color=PALE, linewidth=0.8, zorder=0)
+        ax.set(xlim=(left, right), ylim=(0.0, 1.02), xlabel="margin")
+        ax.set_ylabel("share of rows at or below")
+        legend_above(ax, 2 if self.title is None else len(self.distributions), title=self.title)
 
 
-def _committee(estimator: Any) -> Committee:
+def committee_of(estimator: Any) -> Committee:
+    """The committee of a fitted classifier; one that is given as it is."""
     return estimator if isinstance(estimator, Committee) else Committee.from_estimator(estimator)
 
 
-def _margins(
-    committee: Committee, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+def margins_under(
+    estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, n_voters: int | None = None
 ) -> MarginDistribution:
-    """Margins alone: what the voters do on their own is not drawn, and takes time."""
-    named = estimator.validate_rows(X) if hasattr(estimator, "validate_rows") else X
-    return MarginDistribution(committee.margins(named, y), sample_weight)  # type: ignore[arg-type]
+    """Margins of rows under the vote of a fitted classifier or committee, or of its first voters.
+
+    Margins alone: the errors of single voters, which `MarginDistribution.of` adds, take time.
+    """
+    committee = committee_of(estimator)
+    if n_voters is not None:
+        committee = committee.select(slice(n_voters))
+    checked = estimator.validate_rows(X) if hasattr(estimator, "validate_rows") else X
+    return MarginDistribution(committee.margins(checked, y), sample_weight)  # type: ignore[arg-type]

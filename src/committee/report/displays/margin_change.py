@@ -1,4 +1,4 @@
-"""What new weights have done to the margins of a vote, as a picture: both curves, and every row before and after."""
+"""Margins of a vote before and after new weights, as a picture: both curves, and every row."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.report.displays.comparison import _COLORS, _axes
-from committee.report.displays.margin import MarginDisplay, _committee, _margins
-from committee.report.displays.model_trees import shortened
+from committee.report.displays.margin import MarginDisplay, margins_under
+from committee.report.displays.style import COLORS, GRID, PALE, legend_above, new_figure, open_axes, shortened
 from committee.vote.margin_distribution import MarginDistribution
 
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MarginChangeDisplay"]
 
-_PALE = "#999999"
 _SAME = 1e-9
 """Margins that differ by no more are the same."""
 _MOST_TICKS = 5
@@ -26,7 +24,7 @@ _MOST_TICKS = 5
 _BESIDE_ANOTHER = 16
 """Letters of a name up to which two of them go side by side over such an axis."""
 _ROUNDING = 1e-9
-"""What a share times a number of rows may pass a whole number by."""
+"""Rounding error of a share times a number of rows."""
 
 
 class MarginChangeDisplay:
@@ -41,21 +39,19 @@ class MarginChangeDisplay:
     before, after : MarginDistribution or array-like (n,)
         Margins of the same rows in the same order, in [-1, 1].
     names : pair of str, default=("before", "after")
-        What the two votes are called.
+        Names of the two votes.
     highlighted : float, bool array-like (n,) or array-like of int, default=None
         Rows to mark: the share of them that had the smallest margins before, a mask, or their places. A share xi marks
         ceil(xi n) rows, and those whose margin is equal to the largest of these.
     highlighted_name : str, default=None
-        What the marked rows are called in the legend.
+        Name of the marked rows in the legend.
 
     Attributes
     ----------
     highlighted : bool array (n,) or None
         The marked rows.
-    axes_ : list of matplotlib Axes
-        Where it was drawn.
-    figure_ : matplotlib Figure
-        Figure of the axes.
+    axes_, figure_
+        List of axes, and figure drawn on.
 
     Raises
     ------
@@ -108,7 +104,7 @@ class MarginChangeDisplay:
         highlighted: Any = None,
         axes: Axes | Sequence[Axes] | None = None,
     ) -> MarginChangeDisplay:
-        """Draw what became of the margins of some rows.
+        """Draw the margins of some rows before and after.
 
         Parameters
         ----------
@@ -141,8 +137,8 @@ class MarginChangeDisplay:
         >>> len(display.axes_)
         2
         """
-        found = [_margins(_committee(each), each, X, y, sample_weight) for each in (before, after)]
-        return cls(*found, names=names, highlighted=highlighted).plot(axes)
+        margins = [margins_under(each, X, y, sample_weight) for each in (before, after)]
+        return cls(*margins, names=names, highlighted=highlighted).plot(axes)
 
     @property
     def share_raised(self) -> float:
@@ -173,10 +169,7 @@ class MarginChangeDisplay:
             If `axes` are more than two.
         """
         if axes is None:
-            from matplotlib.figure import Figure
-
-            figure = Figure(figsize=(8.6, 4.1), layout="constrained")
-            axes = figure.subplots(1, 2, width_ratios=(1.0, 1.0))
+            axes = new_figure(8.6, 4.1).subplots(1, 2, width_ratios=(1.0, 1.0))
         given: list[Axes] = np.ravel(axes).tolist()  # type: ignore[arg-type]
         if not 1 <= len(given) <= 2:
             raise ValueError(f"axes has {len(given)} axes; give one for the points, or two for curves and points")
@@ -186,10 +179,10 @@ class MarginChangeDisplay:
             self.curves.plot(given[0])
             given[0].xaxis.set_major_locator(MaxNLocator(_MOST_TICKS))
             if max(map(len, self.names)) > _BESIDE_ANOTHER:
-                self.curves._name_curves(1)
+                legend_above(given[0], 1)
         self.axes_ = given
-        self.figure_, ax = _axes(given[-1], 0.0, 0.0)
-        self._draw_points(ax)
+        self.figure_ = open_axes(given[-1])
+        self._draw_points(given[-1])
         return self
 
     def _draw_points(self, ax: Axes) -> None:
@@ -206,23 +199,23 @@ class MarginChangeDisplay:
             "rasterized": n > 10_000,
         }
         marked = np.zeros(n, dtype=bool) if self.highlighted is None else self.highlighted
-        ax.plot(x[~marked], y[~marked], color=_COLORS[0], zorder=2, **style)
-        ax.plot(x[marked], y[marked], color=_COLORS[1], zorder=3, **style | {"alpha": 0.9})
+        ax.plot(x[~marked], y[~marked], color=COLORS[0], zorder=2, **style)
+        ax.plot(x[marked], y[marked], color=COLORS[1], zorder=3, **style | {"alpha": 0.9})
         low, high = min(x.min(), y.min()), max(x.max(), y.max())
         room = 0.04 * max(high - low, 0.05)
         low, high = max(low - room, -1.02), min(high + room, 1.02)
-        ax.axline((low, low), slope=1.0, color=_PALE, linewidth=0.9, zorder=1)
+        ax.axline((low, low), slope=1.0, color=PALE, linewidth=0.9, zorder=1)
         if low < 0.0 < high:
-            ax.axvline(0.0, color="#dddddd", linewidth=0.8, zorder=0)
-            ax.axhline(0.0, color="#dddddd", linewidth=0.8, zorder=0)
+            ax.axvline(0.0, color=GRID, linewidth=0.8, zorder=0)
+            ax.axhline(0.0, color=GRID, linewidth=0.8, zorder=0)
         ax.set(xlim=(low, high), ylim=(low, high))
         ax.set_aspect("equal", adjustable="box")
         ax.set_xlabel(f"margin, {shortened(self.names[0], 30)}")
         ax.set_ylabel(f"margin, {shortened(self.names[1], 30)}")
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_locator(MaxNLocator(_MOST_TICKS))
-        said = f"larger for {self.share_raised:.1%} of the rows, smaller for {self.share_lowered:.1%}"
-        ax.set_title(said, fontsize="small", color="#444444", loc="left", pad=24 if marked.any() else 6)
+        title = f"larger for {self.share_raised:.1%} of the rows, smaller for {self.share_lowered:.1%}"
+        ax.set_title(title, fontsize="small", color="#444444", loc="left", pad=24 if marked.any() else 6)
         if marked.any():
             self._name_points(ax)
 
@@ -233,16 +226,8 @@ class MarginChangeDisplay:
         assert self.highlighted is not None
         words = (f"{self.highlighted_name or 'marked rows'} ({self.highlighted.sum():,})", "other rows")
         points: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 5.0, "markeredgewidth": 0.0}
-        ax.legend(
-            handles=[Line2D([], [], color=_COLORS[1 - i], label=said, **points) for i, said in enumerate(words)],
-            frameon=False,
-            fontsize="small",
-            ncols=2,
-            loc="lower left",
-            bbox_to_anchor=(0.0, 1.0),
-            borderaxespad=0.0,
-            handletextpad=0.2,
-        )
+        handles = [Line2D([], [], color=COLORS[1 - i], label=text, **points) for i, text in enumerate(words)]
+        legend_above(ax, handles=handles, bbox_to_anchor=(0.0, 1.0), handletextpad=0.2)
 
 
 def _marked(given: Any, margins: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from committee.report.displays.comparison import _axes, _color, _line
-from committee.report.displays.model_trees import model_trees, shortened
+from committee.report.displays.style import Display, color, grid, legend_above, line_style, shortened
+from committee.vote.explain.leaf_models import model_trees
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +20,7 @@ _MOST_CURVES = 7
 """More curves than this are drawn thin and grey, with their mean."""
 
 
-class RiskPathDisplay:
+class RiskPathDisplay(Display):
     """Mean training risk after every boosting step.
 
     Parameters
@@ -101,45 +101,26 @@ class RiskPathDisplay:
         weights = np.repeat(mass, path.shape[1])
         return cls(path.reshape(-1, path.shape[2]), names=names, weights=weights).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> RiskPathDisplay:
-        """Draw the curves; more than a few are thin and grey, with their weighted mean.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        RiskPathDisplay
-            Itself.
-        """
-        self.figure_, self.ax_ = _axes(ax, 7.2, 3.8)
+    def _draw(self, ax: Axes | None) -> None:
+        """The curves; more than a few are thin and grey, with their weighted mean."""
+        ax = self._axes(ax, 7.2, 3.8)
         steps = np.arange(self.risk.shape[1])
         many = len(self.risk) > _MOST_CURVES
         for i, curve in enumerate(self.risk):
             if many:
                 label = f"{len(self.risk)} curves, one for each leaf and class" if i == 0 else None
-                self.ax_.plot(steps, curve, color="#aaaaaa", linewidth=0.8, alpha=0.7, label=label)
+                ax.plot(steps, curve, color="#aaaaaa", linewidth=0.8, alpha=0.7, label=label)
             else:
-                style = {"color": _color(i), "linestyle": _line(i)}
-                self.ax_.plot(steps, curve, linewidth=1.6, label=shortened(self.names[i], 36), **style)  # type: ignore[arg-type]
+                style = {"color": color(i), "linestyle": line_style(i)}
+                ax.plot(steps, curve, linewidth=1.6, label=shortened(self.names[i], 36), **style)  # type: ignore[arg-type]
         if many:
             mean = self.weights @ self.risk / self.weights.sum()
-            self.ax_.plot(steps, mean, color=_color(0), linewidth=2.2, label="their mean, by rows")
-        self.ax_.set(xlabel="boosting step", ylabel="mean risk of the training rows", xlim=(0, max(steps[-1], 1)))
-        self.ax_.set_ylim(0.0, 1.05 * max(float(self.risk.max()), 1e-12))
-        self.ax_.grid(axis="y", color="#dddddd", linewidth=0.7)
+            ax.plot(steps, mean, color=color(0), linewidth=2.2, label="their mean, by rows")
+        ax.set(xlabel="boosting step", ylabel="mean risk of the training rows", xlim=(0, max(steps[-1], 1)))
+        ax.set_ylim(0.0, 1.05 * max(float(self.risk.max()), 1e-12))
+        grid(ax, "y")
         if len(self.risk) > 1:
-            self.ax_.legend(
-                frameon=False,
-                fontsize="small",
-                ncols=2,
-                loc="lower left",
-                bbox_to_anchor=(0.0, 1.01),
-                borderaxespad=0.0,
-            )
-        return self
+            legend_above(ax)
 
 
 def _classes_of(estimator: Any, n_outputs: int) -> list[str]:

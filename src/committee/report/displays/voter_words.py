@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import textwrap
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -66,30 +63,6 @@ def voter_words(voters: SoftStumps | OracleVoters, t: int, table: TableSchema) -
     s = float(voters.softness[t])
     told = f"{name} {'>' if voters.ascending[t] else '<='} {_number(c)}" + (f" ± {_number(s, 2)}" if s else "")
     return f"{told} or {_GAPS}" if gaps_are_plus else told
-
-
-def in_two_lines(words: str, letters: int) -> list[str]:
-    """At most two lines of at most so many letters; the second begins with the comparison, where there is one.
-
-    Parameters
-    ----------
-    words : str
-        As `voter_words` gives them.
-    letters : int
-        Letters of a line.
-
-    Examples
-    --------
-    >>> from committee.report.displays.voter_words import in_two_lines
-    >>> in_two_lines("mean concave points > 0.05 ± 0.01", 20)
-    ['mean concave points', '> 0.05 ± 0.01']
-    """
-    if len(words) <= letters:
-        return [words]
-    lines = re.split(r" (?=(?:[<>=≠]|<=|in) )", words, maxsplit=1)
-    if len(lines) == 1:
-        lines = textwrap.wrap(words, letters)
-    return [_cut(line if i == 0 else " ".join(lines[1:]), letters) for i, line in enumerate(lines[:2])]
 
 
 def _categories(name: str, words: NDArray[np.uint32], known: list[str], gaps: bool) -> str:

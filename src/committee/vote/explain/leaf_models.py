@@ -101,6 +101,16 @@ def leaf_models(
     return pl.DataFrame({**columns, **{name: coefficient[:, c].copy() for c, name in enumerate(names)}})
 
 
+def model_trees(estimator: Any) -> ModelForest:
+    """The model trees of a fitted classifier, without their committees."""
+    voters = getattr(getattr(estimator, "committee_", None), "voters", None)
+    if isinstance(voters, BoostedCommittees):
+        return voters.members
+    if not isinstance(voters, ModelForest):
+        raise ValueError(f"{type(estimator).__name__} has no linear leaf models; give a fitted model tree or SBPMT")
+    return voters
+
+
 def coefficient_names(design_names: Sequence[str]) -> list[str]:
     """Distinct column names of the coefficients, none of them one of `LEADING`.
 

@@ -1,0 +1,210 @@
+"""The score of one row as a sum over features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from committee.report.displays.style import AGAINST, FOR, INK, PALE, Display, shortened
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["ContributionDisplay"]
+
+F64 = NDArray[np.float64]
+
+
+class ContributionDisplay(Display):
+    """The score of one row: from the mean over the training rows, feature by feature.
+
+    Parameters
+    ----------
+    contributions : array-like (p + 1,)
+        One row, and for one class, of what ``contributions(X)`` returns; the bias last.
+    labels : sequence of str (p,)
+        Features in words, as ``"age = 41"``.
+    subject : str, default="score"
+        What the contributions add up to, for the axis.
+    remark : str, default=""
+        A line above, as what the row was voted.
+    max_features : int, default=12
+        So many are drawn, the largest first; the others, and those that add nothing, are one bar.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Axes and figure drawn on.
+
+    Raises
+    ------
+    ValueError
+        If there is not one label for each feature.
+
+    Examples
+    --------
+    >>> from committee.report import ContributionDisplay
+    >>> display = ContributionDisplay([0.5, -0.2, 1.0], ["age = 41", "city = Oslo"]).plot()
+    >>> [tick.get_text() for tick in display.ax_.get_yticklabels()]
+    ['mean of training rows', 'age = 41', 'city = Oslo', 'score']
+    """
+
+    def __init__(
+        self,
+        contributions: ArrayLike,
+        labels: Sequence[str],
+        *,
+        subject: str = "score",
+        remark: str = "",
+        max_features: int = 12,
+    ) -> None:
+        self.contributions = np.asarray(contributions, dtype=np.float64)
+        if self.contributions.shape != (len(labels) + 1,):
+            raise ValueError(
+                f"contributions has shape {self.contributions.shape}; {len(labels)} labels need ({len(labels) + 1},),"
+                " the bias last; of several classes, choose one"
+            )
+        self.labels, self.subject, self.remark, self.max_features = list(labels), subject, remark, max_features
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        row: int = 0,
+        *,
+        label: Any = None,
+        max_features: int = 12,
+        ax: Axes | None = None,
+    ) -> ContributionDisplay:
+        """Draw what each feature adds to the score of one row.
+
+        Parameters
+        ----------
+        estimator : ProbitModelTreeClassifier or SBPMTClassifier
+            Fitted.
+        X : frame or array (n, p)
+            Rows.
+        row : int, default=0
+            Which of them.
+        label : class label, default=None
+            Whose score, with more than two classes; the predicted class's by default.
+        max_features : int, default=12
+            So many are drawn, the largest first; the others are one bar.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        ContributionDisplay
+            Already drawn.
+
+        Raises
+        ------
+        ValueError
+            If the label is no class of the estimator, or there is no such row.
+        """
+        from committee.voters.committees import BoostedCommittees
+
+        encoded = estimator.table_.encode(estimator.validate_rows(X))
+        if not -len(encoded) <= row < len(encoded):
+            raise ValueError(f"row={row} is not there; X has {len(encoded)} rows")
+        one = X[[row]] if isinstance(X, np.ndarray) else _row(X, row)
+        predicted = estimator.predict(one).tolist()[0]
+        if not hasattr(estimator, "classes_"):
+            display = cls._of_number(estimator, one, encoded[row], predicted, max_features)
+            return display.plot(ax)
+        classes = estimator.classes_.tolist()
+        shares = estimator.contributions(one)[0]
+        score = "mean score" if isinstance(estimator.committee_.voters, BoostedCommittees) else "score"
+        if shares.ndim == 1:
+            subject = f"{score}: above 0 for {classes[1]}, below for {classes[0]}"
+        else:
+            label = predicted if label is None else label
+            if label not in classes:
+                raise ValueError(f"label={label!r} is no class; the classes are {', '.join(map(repr, classes))}")
+            shares, subject = shares[:, classes.index(label)], f"{score} for {label}"
+        share = estimator.predict_proba(one)[0, classes.index(predicted)]
+        display = cls(
+            shares,
+            _values_in_words(encoded[row], estimator.table_),
+            subject=subject,
+            remark=f"predicted {predicted} ({share:.0%})",
+            max_features=max_features,
+        )
+        return display.plot(ax)
+
+    @classmethod
+    def _of_number(
+        cls, estimator: Any, one: Any, encoded: Any, predicted: float, max_features: int
+    ) -> ContributionDisplay:
+        """The contributions to the score of a number."""
+        shares = estimator.contributions(one)[0]
+        if shares.ndim > 1:
+            raise ValueError("the estimator predicts several numbers at once, whose order is settled after the sum")
+        labels, remark = _values_in_words(encoded, estimator.table_), f"predicted {predicted:.4g}"
+        return cls(shares, labels, subject="score", remark=remark, max_features=max_features)
+
+    def _draw(self, ax: Axes | None) -> None:
+        """One bar for each feature, the largest on top, from the bias down to the score."""
+        bias, shares = float(self.contributions[-1]), self.contributions[:-1]
+        order = np.argsort(-np.abs(shares), kind="stable")
+        n_drawn = min(self.max_features, max(1, np.count_nonzero(shares)))
+        drawn, others = order[:n_drawn], order[n_drawn:]
+        steps, words = shares[drawn].tolist(), [shortened(self.labels[j], 40) for j in drawn]
+        if len(others):
+            steps.append(float(shares[others].sum()))
+            words.append(f"{len(others)} other" + ("s" if len(others) > 1 else ""))
+        edges = bias + np.concatenate([[0.0], np.cumsum(steps)])
+        ax = self._axes(ax, 7.2, 1.3 + 0.3 * (len(steps) + 2))
+        for i, step in enumerate(steps):
+            color = FOR if step >= 0 else AGAINST
+            ax.barh(i + 1, step, left=edges[i], height=0.62, color=color)
+            ax.plot([edges[i]] * 2, [i - 0.31 if i else 0, i + 1.31], color=PALE, linewidth=0.7, zorder=0)
+        last = len(steps) + 1
+        score = float(edges[-1])
+        ax.plot([score] * 2, [last - 1.31, last], color=PALE, linewidth=0.7, zorder=0)
+        ax.plot([bias, score], [0, last], linestyle="", marker="D", color=INK, markersize=6)
+        self._write(edges, steps)
+        ax.axvline(0.0, color=PALE, linewidth=0.8, linestyle=":", zorder=0)
+        ax.set_yticks(range(last + 1), ["mean of training rows", *words, "score"], fontsize=9)
+        ax.set(ylim=(last + 0.6, -0.6), xlabel=self.subject)
+        ax.tick_params(axis="y", length=0)
+        if self.remark:
+            ax.set_title(self.remark, fontsize=10, loc="left")
+
+    def _write(self, edges: F64, steps: list[float]) -> None:
+        """Every bar's figure, beyond the end it points to; room is made for them."""
+        low, high = min(edges.min(), 0.0), max(edges.max(), 0.0)
+        room = 0.02 * (high - low or 1.0)
+        self.ax_.set_xlim(low - 8 * room, high + 8 * room)
+        for i, step in enumerate(steps):
+            at = max(edges[i], edges[i + 1]) if step >= 0 else min(edges[i], edges[i + 1])
+            side = "left" if step >= 0 else "right"
+            self.ax_.text(
+                at + (room if step >= 0 else -room) / 2, i + 1, f"{step:+.3g}", ha=side, va="center", fontsize=8
+            )
+        for place, value in ((0, edges[0]), (len(steps) + 1, edges[-1])):
+            self.ax_.text(value + 1.5 * room, place, f"{value:.3g}", ha="left", va="center", fontsize=8)
+
+
+def _row(X: Any, row: int) -> Any:
+    """One row of a frame, as a frame."""
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(X, eager_only=True)
+    row %= len(frame)
+    return frame[row : row + 1].to_native()
+
+
+def _values_in_words(encoded: F64, table: Any) -> list[str]:
+    """``age = 41`` for every column of an encoded row."""
+    words = []
+    for j, value in enumerate(encoded.tolist()):
+        known = table.categories[j]
+        text = "missing" if np.isnan(value) else f"{value:.6g}" if known is None else str(known[int(value)])
+        words.append(f"{table.column(j)} {text}" if text == "missing" else f"{table.column(j)} = {text}")
+    return words

@@ -1,0 +1,143 @@
+"""Style of all pictures: colours, markers, axes, legends, and the base class of those on one pair of axes.
+
+Pictures are drawn on matplotlib's `Figure` directly and touch no global state, so they work without a screen and in
+threads. For a window, draw on axes of pyplot: ``display.plot(plt.subplots()[1])``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing import Literal, Self
+
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#333333")
+"""The palette of Okabe and Ito, readable with colour-blind eyes; without its yellow, too light on white."""
+
+FOR, AGAINST = COLORS[:2]
+"""Votes for a class and against it."""
+
+INK, GREY, PALE, GRID = "#222222", "#777777", "#999999", "#dddddd"
+
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+
+
+def color(i: int) -> str:
+    """Colour of the i-th model."""
+    return COLORS[i % len(COLORS)]
+
+
+def marker(i: int) -> str:
+    """Marker of the i-th model; markers go on when the colours start again, so that 49 models stay distinct."""
+    return _MARKERS[(i + i // len(COLORS)) % len(_MARKERS)]
+
+
+def line_style(i: int) -> str:
+    """Line style of the i-th model, another one each time that the colours start again."""
+    return ("-", "--", ":", "-.")[(i // len(COLORS)) % 4]
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure of that size in inches, apart from pyplot."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def open_axes(ax: Axes) -> Figure:
+    """Take the upper and right spines away, and return the figure of the axes."""
+    ax.spines[["top", "right"]].set_visible(False)
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    return figure
+
+
+class Display(ABC):
+    """A picture on one pair of axes, in the manner of scikit-learn's displays: made from results, drawn by `plot`.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Axes and figure drawn on.
+    """
+
+    ax_: Axes
+    figure_: Figure
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        Display
+            Itself.
+        """
+        self._draw(ax)
+        return self
+
+    @abstractmethod
+    def _draw(self, ax: Axes | None) -> None:
+        """Draw on the axes, or on those of `_axes`."""
+
+    def _axes(self, ax: Axes | None, width: float, height: float) -> Axes:
+        """The axes to draw on: those given, or a new figure's of that size in inches."""
+        self.ax_ = new_figure(width, height).subplots() if ax is None else ax
+        self.figure_ = open_axes(self.ax_)
+        return self.ax_
+
+
+def grid(ax: Axes, axis: Literal["both", "x", "y"] = "both") -> None:
+    """Pale lines across the axes, below all that is drawn."""
+    ax.grid(axis=axis, color=GRID, linewidth=0.7)
+    ax.set_axisbelow(True)
+
+
+_PLAIN_LEGEND: dict[str, Any] = {
+    "frameon": False,
+    "fontsize": "small",
+    "title_fontsize": "small",
+    "alignment": "left",
+    "borderaxespad": 0.0,
+}
+
+
+def legend_above(ax: Axes, n_columns: int = 2, **options: Any) -> None:
+    """A legend above the axes, where no curve can be in its way."""
+    above: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.01), "ncols": n_columns}
+    ax.legend(**_PLAIN_LEGEND | above | options)
+
+
+def legend_beside(ax: Axes, loc: Literal["upper left", "center left"] = "upper left", **options: Any) -> None:
+    """A legend right of the axes, at their top or beside their middle."""
+    beside: dict[str, Any] = {"loc": loc, "bbox_to_anchor": (1.02, 1.0 if loc == "upper left" else 0.5)}
+    ax.legend(**_PLAIN_LEGEND | beside | options)
+
+
+def plain_log_ticks(axis: Axis, low: float, high: float) -> None:
+    """Plain numbers at few round places of a logarithmic axis, whose minor labels would overlap."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    span = high / low
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if span < 50 else (1.0, 3.0) if span < 500 else (1.0,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: plain_number(value)))
+    axis.set_minor_locator(NullLocator())
+
+
+def plain_number(value: float) -> str:
+    """A tick of a logarithmic axis: thousands separated, fractions as short as they are."""
+    return f"{value:,.0f}" if value >= 1.0 else f"{value:g}"
+
+
+def shortened(text: str, most: int = 28) -> str:
+    """Text that ends in an ellipsis if it is too long."""
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
