@@ -15,8 +15,8 @@ from sklearn.model_selection import train_test_split
 from benchmarks.figures import Figure, Findings, command
 from benchmarks.pairing import Spread
 from committee import RandomForestClassifier
-from committee.bounds import certify
 from committee.data.read import read_table, split_target
+from committee.learners.trained import certify
 
 TABLES = [
     "australian",

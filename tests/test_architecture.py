@@ -22,10 +22,6 @@ PAGE = ROOT / "docs" / "architecture.md"
 
 UPWARD = {
     ("learners.base.estimator", "files.store"): "`save` stands where users look for it",
-    ("bounds", "learners.trained.certify"): "names of the old face, until callers have moved",
-    ("bounds", "learners.trained.fitted_bounds"): "names of the old face, until callers have moved",
-    ("bounds", "learners.trained.fitted_norm"): "names of the old face, until callers have moved",
-    ("bounds.voter_losses", "*"): "votes of fitted learners, until they have moved to learners/trained",
     ("__init__", "*"): "the table of names names everything, for the type checker alone",
 }
 """The imports that go up, and why."""
@@ -166,7 +162,7 @@ def test_learners_load_nothing_costly_that_scikit_learn_does_not():
     assert not LATE & (ours - theirs)
 
 
-@pytest.mark.parametrize("face", ["__init__", "bounds", "objectives.losses", "report"])
+@pytest.mark.parametrize("face", ["__init__", "bounds", "learners.trained", "objectives.losses", "report"])
 def test_lazy_names_are_those_that_type_checkers_see(face):
     package = import_module("committee" if face == "__init__" else f"committee.{face}")
     typed = dict(imported.module.rpartition(".")[::-2] for imported in imports_of(face) if imported.kind == "types")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from committee.learners.quadboost.quadboost import QuadBoostClassifier, QuadBoostRegressor
     from committee.learners.quadboost.quadboost_cv import QuadBoostClassifierCV
     from committee.learners.quadboost.quadboost_path import quadboost_path
-    from committee.learners.trained.certify import certify
+    from committee.learners.trained.certificates import certify
     from committee.learners.trained.leaf_reweighter import LeafReweighter
     from committee.learners.trained.pruned import prune
     from committee.learners.trained.reweighter import MarginReweighter
@@ -100,7 +100,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
 
 _OTHERS = {
     "MarginDistribution": "committee.vote.margin_distribution",
-    "certify": "committee.learners.trained.certify",
+    "certify": "committee.learners.trained.certificates",
     "Committee": "committee.vote.committee",
     "RegressionCommittee": "committee.vote.regression",
     "ModelFileError": "committee.files.store",

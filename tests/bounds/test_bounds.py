@@ -21,8 +21,6 @@ from committee.bounds import (
     boosting_probit_risk,
     boosting_vc,
     exponential_loss,
-    for_adaboost,
-    for_sbpmt,
     majority,
     margin_product,
     model_tree_vc_dimension,
@@ -30,6 +28,7 @@ from committee.bounds import (
     overlap_limits,
     subagging,
 )
+from committee.learners.trained import for_adaboost, for_sbpmt
 from tests.oracles import bounds as oracle
 
 seeds = st.integers(0, 2**32 - 1)

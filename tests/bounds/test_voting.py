@@ -13,10 +13,11 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.tree import DecisionTreeClassifier
 
 from committee import AdaBoostClassifier, SubaggingClassifier, TreeVoter
-from committee.bounds import for_vote, ln_tree_class, voting, voting_certified
+from committee.bounds import ln_tree_class, voting, voting_certified
 from committee.bounds.base_class import splits_of_bins, splits_of_rows
 from committee.bounds.voting_margins import DRAWN, THETAS
 from committee.data.binning import Bins
+from committee.learners.trained import for_vote
 from committee.objectives.pac_bayes import kl_inverse
 
 margins = st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=30).map(np.array)

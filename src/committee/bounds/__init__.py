@@ -25,13 +25,9 @@ if TYPE_CHECKING:
     from committee.bounds.voter_losses import VoterLosses
     from committee.bounds.voting_margins import voting, voting_certified
     from committee.bounds.weight_norm import Surrogate, ensemble_margin, ensemble_norm
-    from committee.learners.trained.certify import Certificate, certify
-    from committee.learners.trained.fitted_bounds import for_adaboost, for_sbpmt, for_vote
-    from committee.learners.trained.fitted_norm import for_quadboost
 
 __all__ = [
     "Bound",
-    "Certificate",
     "Overlap",
     "Surrogate",
     "VoterLosses",
@@ -43,17 +39,12 @@ __all__ = [
     "breiman_margin",
     "c_bound",
     "c_bound_pac_bayes",
-    "certify",
     "ensemble_complexity",
     "ensemble_margin",
     "ensemble_norm",
     "expected_complexity",
     "exponential_loss",
     "first_order",
-    "for_adaboost",
-    "for_quadboost",
-    "for_sbpmt",
-    "for_vote",
     "held_out_errors",
     "ln_tree_class",
     "majority",
@@ -74,7 +65,6 @@ __all__ = [
 
 _MODULES = {
     "Bound": "committee.bounds.result",
-    "Certificate": "committee.learners.trained.certify",
     "Overlap": "committee.bounds.subsample_overlap",
     "Surrogate": "committee.bounds.weight_norm",
     "VoterLosses": "committee.bounds.voter_losses",
@@ -86,17 +76,12 @@ _MODULES = {
     "breiman_margin": "committee.bounds.smallest_margin",
     "c_bound": "committee.bounds.margin_moments",
     "c_bound_pac_bayes": "committee.bounds.margin_moments",
-    "certify": "committee.learners.trained.certify",
     "ensemble_complexity": "committee.bounds.rademacher",
     "ensemble_margin": "committee.bounds.weight_norm",
     "ensemble_norm": "committee.bounds.weight_norm",
     "expected_complexity": "committee.bounds.rademacher",
     "exponential_loss": "committee.bounds.training_margins",
     "first_order": "committee.bounds.gibbs_loss",
-    "for_adaboost": "committee.learners.trained.fitted_bounds",
-    "for_quadboost": "committee.learners.trained.fitted_norm",
-    "for_sbpmt": "committee.learners.trained.fitted_bounds",
-    "for_vote": "committee.learners.trained.fitted_bounds",
     "held_out_errors": "committee.bounds.held_out_rows",
     "ln_tree_class": "committee.bounds.base_class",
     "majority": "committee.bounds.subsample_vote",

@@ -8,10 +8,10 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.tree import DecisionTreeClassifier
 
-from committee.bounds import ensemble_margin, ensemble_norm, for_quadboost, massart
+from committee.bounds import ensemble_margin, ensemble_norm, massart
 from committee.learners.margin_boosting.lpboost import LPBoostClassifier
 from committee.learners.quadboost.quadboost import QuadBoostClassifier
-from committee.learners.trained import fitted_norm
+from committee.learners.trained import fitted_norm, for_quadboost
 from committee.objectives.complexity import Complexity, rademacher
 
 

@@ -10,6 +10,7 @@ from sklearn.model_selection import train_test_split
 
 from committee import AdaBoostClassifier, MarginReweighter, RandomForestClassifier
 from committee.bounds import VoterLosses, tandem, tandem_weights
+from committee.learners.trained import voter_losses
 from committee.objectives.margins.pair_losses import PairLosses
 from committee.objectives.margins.tandem_bound import Tandem, tandem_bound
 from committee.objectives.programs.lines import Lines
@@ -64,7 +65,7 @@ def test_out_of_bag_and_on_validation_rows(table):
     for forest in (ours, theirs):
         for on, rows, truth in (("oob", X, y), ("validation", new, labels)):
             model = MarginReweighter(forest, "tandem", on=on).fit(rows, truth)
-            losses = VoterLosses.of(forest, rows, truth, on="oob" if on == "oob" else "holdout")
+            losses = voter_losses(forest, rows, truth, on="oob" if on == "oob" else "holdout")
             assert model.value_before_ == pytest.approx(tandem(losses).value, abs=1e-9)
             assert model.value_ == pytest.approx(tandem(losses, model.weights_).value, abs=1e-9)
             assert model.value_ <= model.value_before_ and model.weights_.min() >= 0.0
@@ -78,7 +79,7 @@ def test_voters_that_count_the_other_way_round_cost_a_larger_prior():
     committee = AdaBoostClassifier(n_estimators=6).fit(X[:300], y[:300]).committee_
     turned = committee.select(np.arange(6), weights=committee.weights * [1, -1, 1, 1, 1, 1])
     model = MarginReweighter(turned, "tandem", on="validation").fit(X[300:], y[300:])
-    losses = VoterLosses.of(turned, X[300:], y[300:])
+    losses = voter_losses(turned, X[300:], y[300:])
     assert losses.turned and model.weights_[1] <= 0.0
     assert model.value_ == pytest.approx(tandem(losses, np.abs(model.weights_)).value, abs=1e-9)
 

@@ -81,7 +81,7 @@ def for_sbpmt(
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from committee import SBPMTClassifier
-    >>> from committee.bounds import for_sbpmt
+    >>> from committee.learners.trained import for_sbpmt
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = SBPMTClassifier(n_leaf_steps=5, max_depth=2, random_state=0).fit(X, y)
     >>> bounds = for_sbpmt(model, X, y)
@@ -134,7 +134,7 @@ def for_adaboost(model: AdaBoostClassifier, theta: float = 0.0) -> Bound:
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from committee import AdaBoostClassifier
-    >>> from committee.bounds import for_adaboost
+    >>> from committee.learners.trained import for_adaboost
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = AdaBoostClassifier(vote="confidence").fit(X, y)
     >>> 1 - model.score(X, y) <= for_adaboost(model).value < 0.01
@@ -218,7 +218,7 @@ def for_vote(
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from committee import AdaBoostClassifier
-    >>> from committee.bounds import for_vote
+    >>> from committee.learners.trained import for_vote
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> bound = for_vote(AdaBoostClassifier().fit(X, y), X, y)["certified"]
     >>> bound.vacuous, f"{bound.terms['rows_to_be_useful']:.0e} rows would bring it down to 1/2"

@@ -91,7 +91,7 @@ def for_quadboost(
     --------
     >>> import numpy as np
     >>> from committee import QuadBoostClassifier
-    >>> from committee.bounds import for_quadboost
+    >>> from committee.learners.trained import for_quadboost
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(5000, 2))
     >>> y = X[:, 0] > 0.0

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.bounds import for_vote, voting, voting_certified
+from committee.bounds import voting, voting_certified
 from committee.learners.adaboost.adaboost import AdaBoostClassifier
+from committee.learners.trained import for_vote
 from committee.papers.lectures.plan import Plan
 from committee.papers.shared.journal import Cell
 from committee.report.crossvalidation import Rows, Table, stratified_folds

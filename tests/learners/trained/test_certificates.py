@@ -24,8 +24,9 @@ from committee import (
     SubaggingClassifier,
     TreeVoter,
 )
-from committee.bounds import VoterLosses, certify, first_order, tandem
-from committee.learners.trained.certify import CERTIFICATES, WHOLE_VOTE
+from committee.bounds import first_order, tandem
+from committee.learners.trained import certify, voter_losses
+from committee.learners.trained.certificates import CERTIFICATES, WHOLE_VOTE
 from committee.learners.trained.unseen_rows import unseen_rows
 
 CANCER = load_breast_cancer(return_X_y=True)
@@ -64,13 +65,13 @@ def test_a_row_that_the_vote_gets_wrong_has_a_gibbs_loss_of_half(model, table):
     order = np.random.default_rng(1).permutation(len(y))
     fit, new = order[:half], order[half:]
     model.fit(X[fit], y[fit])
-    losses = VoterLosses.of(model, X[new], y[new])
+    losses = voter_losses(model, X[new], y[new])
     wrong = model.predict(X[new]) != y[new]
     assert wrong.any() and (losses.gibbs()[wrong] >= 0.5 - 1e-12).all()
     committee = Committee.from_estimator(model)
     if committee.n_classes == 2:
         np.testing.assert_allclose(1 - 2 * losses.gibbs(), committee.margins(X[new], y[new]), atol=1e-12)
-    named = VoterLosses.of(model, X[new], y[new], votes="labels")
+    named = voter_losses(model, X[new], y[new], votes="labels")
     assert set(np.unique(named.least)) <= {-1, 0, 1} and named.weights.sum() == pytest.approx(1.0)
 
 
@@ -80,7 +81,7 @@ def test_labels_are_those_of_the_largest_score(table):
     model = RandomForestClassifier(20, max_depth=2, random_state=0).fit(X, y)
     H = model.committee_.votes(X)
     labels = np.where(H > 0, 1, 0) if H.ndim == 2 else H.argmax(axis=2)
-    losses = VoterLosses.of(model, X, y, votes="labels")
+    losses = voter_losses(model, X, y, votes="labels")
     np.testing.assert_array_equal(losses.least == 1, labels == y[:, None])
     np.testing.assert_array_equal(losses.least == -1, labels != y[:, None])
     np.testing.assert_allclose(losses.weights, 1 / 20)
@@ -90,7 +91,7 @@ def test_negative_weights_turn_votes_round_and_cost_a_larger_prior():
     X, y = CANCER
     committee = AdaBoostClassifier(n_estimators=5).fit(X, y).committee_
     turned = committee.select(np.arange(5), weights=committee.weights * [1, -1, 1, 1, 1])
-    losses = VoterLosses.of(turned, X, y)
+    losses = voter_losses(turned, X, y)
     assert losses.turned and losses.ln_prior == pytest.approx(np.log(10))
     np.testing.assert_allclose(1 - 2 * losses.gibbs(), turned.margins(X, y), atol=1e-12)
 
@@ -121,7 +122,7 @@ def test_rows_out_of_bag_are_those_that_the_fit_left_out():
         BaggingClassifier(DecisionTreeClassifier(), 60, oob_score=True, random_state=0),
     ):
         model.fit(X, y)
-        losses = VoterLosses.of(model, X, y, on="oob")
+        losses = voter_losses(model, X, y, on="oob")
         assert 0.2 < losses.unseen.mean() < 0.8
         voted = losses.unseen.any(axis=1)
         np.testing.assert_array_equal(voted, np.isfinite(model.oob_decision_function_[:, 0]))
@@ -131,9 +132,9 @@ def test_trees_are_no_worse_than_they_say_out_of_bag():
     X, y = CANCER
     X, new, y, labels = train_test_split(X, y, test_size=0.5, random_state=0)
     model = forest().fit(X, y)
-    out, held = VoterLosses.of(model, X, y, on="oob"), VoterLosses.of(model, new, labels)
+    out, held = voter_losses(model, X, y, on="oob"), voter_losses(model, new, labels)
     assert out.weights @ out.risk == pytest.approx(held.weights @ held.risk, abs=0.02)
-    seen = VoterLosses.of(model, X, y)
+    seen = voter_losses(model, X, y)
     assert seen.weights @ seen.risk < 0.7 * (out.weights @ out.risk)
 
 
@@ -191,7 +192,7 @@ def test_rows_that_all_voters_have_seen_are_no_other_rows():
         theirs = [kind(n_estimators=4, oob_score=True, random_state=0) for kind in (TheirForest, BaggingClassifier)]
         models = [model.fit(X, y) for model in theirs]
     for model in models:
-        losses = VoterLosses.of(model, X, y, on="oob")
+        losses = voter_losses(model, X, y, on="oob")
         assert not losses.unseen.any(axis=1).all()
         with pytest.raises(ValueError, match="is not the one that ensemble remembers"):
             certify(model, X[::-1], y[::-1], on="oob")
@@ -221,11 +222,11 @@ def test_rows_by_which_weights_were_found_are_no_test_set_and_the_voters_are_tho
     reserved = forest(reserve=0.2).fit(X, y)
     by_these = MarginReweighter(reserved, "doom", on="oob").fit(X, y)
     assert by_these.committee_.n_voters < 60
-    losses = VoterLosses.of(by_these, X, y, on="oob")
+    losses = voter_losses(by_these, X, y, on="oob")
     assert not losses.untouched.any() and losses.ln_prior == np.log(reserved.committee_.n_voters)
     assert "test_set" not in certify(by_these, X, y, on="oob").bounds
     by_others = MarginReweighter(reserved, "doom", on="validation").fit(*coins(400, 1))
-    losses = VoterLosses.of(by_others, X, y, on="oob")
+    losses = voter_losses(by_others, X, y, on="oob")
     assert losses.untouched.sum() >= 80 and losses.ln_prior == np.log(by_others.committee_.n_voters)
 
 
@@ -253,7 +254,7 @@ def test_a_certificate_out_of_bag():
     assert tuple(found.bounds) == OUT_OF_BAG and found.n_rows == len(X) and found.on == "oob"
     assert found.test_error == pytest.approx(1 - model.score(new, labels))
     assert found.test_error < found.best.value < 0.4 and not found.vacuous
-    losses = VoterLosses.of(model, X, y, on="oob")
+    losses = voter_losses(model, X, y, on="oob")
     assert found["tandem"].value == tandem(losses, delta=0.05 / 4).value
     alone = certify(model, X, y, on="oob", bounds=("first_order",))
     assert alone.best.value == first_order(losses).value < found["first_order"].value
@@ -357,7 +358,7 @@ def test_a_reserve_judges_the_whole_vote():
 def test_the_reserve_counts_for_every_voter_and_every_pair():
     X, y = CANCER
     model = forest(reserve=0.25).fit(X, y)
-    losses = VoterLosses.of(model, X, y, on="oob")
+    losses = voter_losses(model, X, y, on="oob")
     reserve = np.zeros(569, dtype=bool)
     reserve[model.reserved_rows_] = True
     np.testing.assert_array_equal(losses.untouched, losses.unseen.all(axis=1))
@@ -367,7 +368,7 @@ def test_the_reserve_counts_for_every_voter_and_every_pair():
     assert whole.unseen is None and whole.n_rows == 142
     np.testing.assert_array_equal(whole.least, losses.least[reserve])
     with pytest.raises(ValueError, match="use on='holdout', or a forest with a reserve"):
-        VoterLosses.of(forest().fit(X, y), X, y, on="oob").of_untouched()
+        voter_losses(forest().fit(X, y), X, y, on="oob").of_untouched()
 
 
 def test_rows_that_all_draws_happen_to_leave_are_a_test_set_too():
@@ -380,7 +381,7 @@ def test_rows_that_all_draws_happen_to_leave_are_a_test_set_too():
     ]
     for model in models:
         model.fit(X, y)
-        losses = VoterLosses.of(model, X, y, on="oob")
+        losses = voter_losses(model, X, y, on="oob")
         found = certify(model, X, y, on="oob")
         assert found.n_untouched == losses.unseen.all(axis=1).sum() > 250
         assert "test_set" in found.bounds and found["test_set"].terms["rows"] == found.n_untouched
@@ -390,12 +391,12 @@ def test_rows_by_which_the_number_of_trees_was_chosen_are_no_test_set():
     X, y = CANCER
     few = {"n_estimators": "oob", "max_estimators": 60, "max_samples": 0.02}
     chosen = forest(**few).fit(X, y)
-    losses = VoterLosses.of(chosen, X, y, on="oob")
+    losses = voter_losses(chosen, X, y, on="oob")
     assert losses.unseen.all(axis=1).any() and not losses.untouched.any()
     assert "test_set" not in certify(chosen, X, y, on="oob").bounds
     assert losses.ln_prior == pytest.approx(np.log(60)) and losses.n_voters < 60
     held = forest(**few, reserve=0.2).fit(X, y)
-    losses = VoterLosses.of(held, X, y, on="oob")
+    losses = voter_losses(held, X, y, on="oob")
     np.testing.assert_array_equal(np.flatnonzero(losses.untouched), held.reserved_rows_)
     assert losses.of_untouched().ln_prior == pytest.approx(np.log(losses.n_voters))
 
@@ -421,7 +422,7 @@ def test_rows_of_no_weight_are_no_test_set():
     weight = (np.arange(178) % 2).astype(float)
     model = SBPMTClassifier(n_estimators=20, oob_score=True, random_state=0, n_leaf_steps=5, max_depth=2)
     model.fit(X, y, weight)
-    losses = VoterLosses.of(model, X, y, on="oob", sample_weight=weight)
+    losses = voter_losses(model, X, y, on="oob", sample_weight=weight)
     assert losses.unseen.any() and not losses.unseen[weight == 0].any() and not losses.untouched.any()
 
 

@@ -19,8 +19,9 @@ from committee.bounds.margin_moments import c_bound_pac_bayes
 from committee.bounds.result import Bound
 from committee.bounds.tandem_loss import tandem
 from committee.bounds.unlabelled_rows import unlabelled_margins
-from committee.bounds.voter_losses import Rows, VoterLosses, Votes
+from committee.bounds.voter_losses import VoterLosses
 from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.trained.ensemble_losses import JudgedOn, Votes, voter_losses
 from committee.vote.committee import Committee
 
 CERTIFICATES: Mapping[str, Callable[..., Bound]] = MappingProxyType(
@@ -49,9 +50,9 @@ class Certificate:
     Parameters
     ----------
     ensemble : str
-        What was asked.
+        Type of the ensemble.
     on : {"holdout", "oob"}
-        Which rows it was asked on.
+        Which rows judge it.
     n_rows : int
         How many.
     delta : float
@@ -69,7 +70,7 @@ class Certificate:
     """
 
     ensemble: str
-    on: Rows
+    on: JudgedOn
     n_rows: int
     delta: float
     bounds: dict[str, Bound]
@@ -128,7 +129,7 @@ def certify(
     X: Any,
     y: ArrayLike,
     delta: float = 0.05,
-    on: Rows = "holdout",
+    on: JudgedOn = "holdout",
     X_test: Any = None,
     y_test: ArrayLike | None = None,
     *,
@@ -195,7 +196,7 @@ def certify(
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.model_selection import train_test_split
     >>> from committee import RandomForestClassifier
-    >>> from committee.bounds import certify
+    >>> from committee.learners.trained import certify
     >>> X, X_test, y, y_test = train_test_split(*load_breast_cancer(return_X_y=True), random_state=0)
     >>> forest = RandomForestClassifier(max_samples=0.3, oob_score=True, random_state=0).fit(X, y)
     >>> certificate = certify(forest, X, y, on="oob", X_test=X_test, y_test=y_test)
@@ -215,7 +216,7 @@ def certify(
         raise ValueError(f"bounds is empty; give some of {', '.join(known)}, or None for all.")
     if X_unlabelled is not None and votes != "own":
         raise ValueError(f"X_unlabelled is given with votes={votes!r}; it is for votes='own' alone.")
-    losses = VoterLosses.of(ensemble, X, y, on=on, votes=votes, sample_weight=sample_weight, n_threads=n_threads)
+    losses = voter_losses(ensemble, X, y, on=on, votes=votes, sample_weight=sample_weight, n_threads=n_threads)
     possible = _possible(losses, X_unlabelled is not None)
     asked = possible if bounds is None else tuple(bounds)
     for name in asked:
@@ -253,6 +254,6 @@ def _leads(ensemble: Any, X: Any, n_threads: int) -> NDArray[np.float64]:
 def _error(ensemble: Any, X: Any, y: ArrayLike, votes: Votes, n_threads: int) -> float:
     """Share of wrong rows: of an ensemble's predictions, or of the vote of its voters' labels, ties being wrong."""
     if votes == "labels":
-        losses = VoterLosses.of(ensemble, X, y, votes=votes, n_threads=n_threads)
+        losses = voter_losses(ensemble, X, y, votes=votes, n_threads=n_threads)
         return float((losses.gibbs() >= 0.5 - ROUNDING).mean())
     return float((np.asarray(ensemble.predict(X)) != np.asarray(y)).mean())
