@@ -17,8 +17,9 @@ from benchmarks.tables import collisions
 from committee import QuadBoostClassifier, _core, quadboost_path
 from committee.data.binning import Binned
 from committee.data.frames import TableSchema
+from committee.learners.pools.stump_pool import StumpPool
 from committee.learners.quadboost.gram_run import Schedule
-from committee.learners.quadboost.quad_voters import EveryStump, Target
+from committee.learners.quadboost.quad_voters import QuadVoters, ScoreTargets
 from committee.objectives.programs.penalties import NoPenalty
 from committee.voters.stump_dictionary import StumpDictionary
 
@@ -31,8 +32,9 @@ def one_round(findings: Findings, n: int, rounds: int) -> None:
     binned = Binned.of(X, None, TableSchema.learn(X), 255)
     weights = np.full(n, 1.0 / n)
     dictionary = StumpDictionary.of(binned, weights)
-    target = Target(2.0 * y[None] - 1.0, weights, intercept=True, labels=True)
-    run = EveryStump(binned, dictionary, target, NoPenalty(), Schedule(0.0), 1).runs[0]
+    target = ScoreTargets(2.0 * y[None] - 1.0, weights, intercept=True, labels=True)
+    pool = StumpPool(binned, dictionary, 1, centred=True)
+    run = QuadVoters.on_residuals([pool], target, NoPenalty(), Schedule(0.0)).runs[0]
     run.advance(2)
     trial = collect(
         {

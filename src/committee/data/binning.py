@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -113,12 +114,12 @@ class Bins:
         offset = np.concatenate([[0], np.cumsum([len(e) for e in edges])]).astype(np.int64)
         return cls(np.concatenate(edges), offset, n_categories)
 
-    @property
+    @cached_property
     def n_bins(self) -> NDArray[np.int32]:
         """Bins of each column, the one for missing values not counted, ``(p,)``."""
         return np.where(self.n_categories > 0, self.n_categories, np.diff(self.offset) + 1).astype(np.int32)
 
-    @property
+    @cached_property
     def categorical(self) -> NDArray[np.uint8]:
         """1 where a column is categorical, ``(p,)``."""
         return (self.n_categories > 0).astype(np.uint8)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -56,21 +56,21 @@ class Stumps:
             tuple(left),
         )
 
-    def by_bin(self, t: int, n_bins: int, categorical: bool) -> NDArray[np.int8]:
-        """Votes of stump t on each bin of its column, the one for missing values last, ``(n_bins + 1,)``."""
-        subset = None if self.left is None else self.left[t]
-        if subset is not None:
-            is_left = subset
-        else:
-            number = np.arange(n_bins)
-            is_left = number == self.bin[t] if categorical else number <= self.bin[t]
-        return np.append(np.where(is_left, -1, 1), self.missing[t]).astype(np.int8)
+    def by_bin(self, bins: Bins) -> Iterator[NDArray[np.int8]]:
+        """Votes of each stump on the bins of its column, the one for missing values last, ``(n_bins + 1,)`` each."""
+        n_bins, categorical = bins.n_bins, bins.categorical
+        for t, f in enumerate(self.feature.tolist()):
+            is_left = None if self.left is None else self.left[t]
+            if is_left is None:
+                number = np.arange(n_bins[f])
+                is_left = number == self.bin[t] if categorical[f] else number <= self.bin[t]
+            yield np.append(np.where(is_left, -1, 1), self.missing[t]).astype(np.int8)
 
     def votes(self, codes: NDArray[np.uint8] | NDArray[np.uint16], bins: Bins) -> NDArray[np.int8]:
         """What they vote on binned rows, ``(n, T)``."""
         H = np.empty((len(codes), len(self)), dtype=np.int8, order="F")
-        for t, f in enumerate(self.feature.tolist()):
-            H[:, t] = self.by_bin(t, int(bins.n_bins[f]), bool(bins.categorical[f]))[codes[:, f]]
+        for t, (f, by_bin) in enumerate(zip(self.feature.tolist(), self.by_bin(bins), strict=True)):
+            H[:, t] = by_bin[codes[:, f]]
         return H
 
 
@@ -354,48 +354,40 @@ class StumpDictionary:
         Forest
             A stump that refuses missing values has five nodes, any other three.
         """
-        bins = self.bins
-        refuses = stumps.missing == 0
+        bins, refuses = self.bins, stumps.missing == 0
         size = np.where(refuses, 5, 3)
         offset = np.concatenate([[0], np.cumsum(size)])
-        n_nodes = int(offset[-1])
-        # the node of the split itself, below the one that sets missing values apart where there is such a one
-        split = offset[:-1] + refuses
-        left = np.where(refuses, offset[:-1] + 3, offset[:-1] + 1)
-        feature, bin = np.full(n_nodes, -1, dtype=np.int32), np.full(n_nodes, -1, dtype=np.int32)
-        child = np.full(n_nodes, -1, dtype=np.int32)
-        missing_left = np.zeros(n_nodes, dtype=np.uint8)
-        feature[split], bin[split] = stumps.feature, stumps.bin
-        child[split] = np.where(refuses, 3, 1)
+        root, n_nodes = offset[:-1], int(offset[-1])
+        # the split is the root, or its left child where the root sets missing values apart
+        split, left, apart = root + refuses, root + np.where(refuses, 3, 1), root[refuses]
+        feature, bin, child = np.full((3, n_nodes), -1, dtype=np.int32)
+        feature[split], bin[split], child[split] = stumps.feature, stumps.bin, left - root
+        feature[apart], bin[apart], child[apart] = stumps.feature[refuses], bins.n_bins[stumps.feature[refuses]] - 1, 1
+        bin[(feature >= 0) & (bins.categorical[feature] > 0)] = -1
+        missing_left, gain = np.zeros(n_nodes, dtype=np.uint8), np.zeros(n_nodes)
         missing_left[split] = stumps.missing == -1
-        apart = offset[:-1][refuses]
-        feature[apart], child[apart] = stumps.feature[refuses], 1
-        bin[apart] = bins.n_bins[stumps.feature[refuses]] - 1  # the last bin: all that is not missing
+        gain[split] = 1.0  # the root that sets missing values apart counts nothing: a voter's importance is its weight
         vote = np.zeros(n_nodes, dtype=np.int8)
         vote[left], vote[left + 1] = np.where(flip, 1, -1), np.where(flip, -1, 1)
-        weight, count = np.zeros(n_nodes), np.zeros(n_nodes)
-        words: list[NDArray[np.uint32]] = [np.empty(0, dtype=np.uint32)] * n_nodes
-        for t, f in enumerate(stumps.feature.tolist()):
+        label = value = None
+        if output is None:
+            label = np.where(vote < 0, 0, np.where(vote > 0, 1, -1)).astype(np.int32)
+        else:
+            value = np.zeros((n_nodes, n_classes))
+            value[np.arange(n_nodes), np.repeat(output, size)] = vote
+        weight, count = np.zeros((2, n_nodes))
+        words = [np.empty(0, dtype=np.uint32)] * n_nodes
+        for t, by_bin in enumerate(stumps.by_bin(bins)):
+            f, at = int(stumps.feature[t]), int(split[t])
             cells = slice(int(self.offset[f]), int(self.offset[f + 1]))
-            by_bin = stumps.by_bin(t, int(bins.n_bins[f]), bool(bins.categorical[f]))
             for record, of_cell in ((weight, self.cell_weight[cells]), (count, self.cell_count[cells])):
                 record[left[t]], record[left[t] + 1] = of_cell[by_bin < 0].sum(), of_cell[by_bin > 0].sum()
-                record[split[t]] = record[left[t]] + record[left[t] + 1]
+                record[at] = record[left[t]] + record[left[t] + 1]
                 if refuses[t]:
-                    record[offset[t]], record[offset[t] + 2] = of_cell.sum(), of_cell[-1]
+                    record[root[t]], record[root[t] + 2] = of_cell.sum(), of_cell[-1]
             if bins.categorical[f]:
-                words[int(split[t])] = _words(by_bin[:-1] < 0)
-                bin[split[t]] = -1
-                if refuses[t]:
-                    words[int(offset[t])] = _words(np.ones(int(bins.n_bins[f]), dtype=bool))
-                    bin[offset[t]] = -1
-        refusing = np.zeros(n_nodes, dtype=bool)
-        refusing[apart + 2] = True
-        if output is None:
-            label, value = np.where(vote < 0, 0, np.where(vote > 0, 1, -1)).astype(np.int32), None
-        else:
-            label, value = None, np.zeros((n_nodes, n_classes))
-            value[np.arange(n_nodes), np.repeat(output, size)] = vote
+                words[root[t]] = _words(np.ones(len(by_bin) - 1, dtype=bool))  # all that is not missing
+                words[at] = _words(by_bin[:-1] < 0)
         return Forest(
             n_features=len(bins.n_categories),
             n_classes=n_classes,
@@ -408,8 +400,7 @@ class StumpDictionary:
             category_bits=np.concatenate(words),
             label=label,
             value=value,
-            # the split counts, and not the one that sets missing values apart: a voter's importance is its weight
-            gain=np.where(np.isin(np.arange(n_nodes), split), 1.0, 0.0),
+            gain=gain,
             weight=weight,
             count=np.rint(count).astype(np.int64),
         )

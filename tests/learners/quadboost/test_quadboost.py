@@ -18,8 +18,9 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 import committee
 from committee import QuadBoostClassifier, QuadBoostRegressor
-from committee.learners.quadboost import quadboost
-from committee.learners.quadboost.quad_voters import EveryStump, FiniteStumps
+from committee.learners.quadboost import quad_fit
+from committee.learners.quadboost.gram_run import GramRun
+from committee.learners.quadboost.residual_run import ResidualRun
 from tests.oracles import votes as oracle
 
 PENALTIES: list[dict[str, Any]] = [
@@ -104,24 +105,24 @@ def test_products_and_passes_make_the_same_committee(
         **params, n_estimators=20, dictionary="all_stumps", reweight=reweight, fit_intercept=fit_intercept
     )
     found = []
-    for pays in (True, False):
-        monkeypatch.setattr(quadboost.QuadBoost, "_products_pay", lambda *_, pays=pays: pays)
+    for run in (GramRun, ResidualRun):
+        monkeypatch.setattr(quad_fit, "products_pay", lambda *_, run=run: run is GramRun)
         found.append(model.fit(X, y).decision_function(X))
-        assert isinstance(voters_of(model, X, y), FiniteStumps if pays else EveryStump)
+        assert isinstance(run_of(model, X, y), run)
     assert_allclose(*found, atol=1e-6)
 
 
 def test_products_are_kept_where_they_are_cheaper_than_passes() -> None:
     X, y = noisy(200)
-    assert isinstance(voters_of(QuadBoostClassifier(), X, y), FiniteStumps)
+    assert isinstance(run_of(QuadBoostClassifier(), X, y), GramRun)
     wide = np.random.default_rng(0).normal(size=(200, 400))
-    assert isinstance(voters_of(QuadBoostClassifier(n_estimators=20), wide, y), EveryStump)
-    assert isinstance(voters_of(QuadBoostClassifier(n_estimators=20, dictionary="all_stumps"), X, y), EveryStump)
+    assert isinstance(run_of(QuadBoostClassifier(n_estimators=20), wide, y), ResidualRun)
+    assert isinstance(run_of(QuadBoostClassifier(n_estimators=20, dictionary="all_stumps"), X, y), ResidualRun)
 
 
-def voters_of(model: Any, X: Any, y: Any) -> Any:
+def run_of(model: Any, X: Any, y: Any) -> Any:
     rows = model._rows(X, y, None)
-    return model._voters(rows, model._target(rows), 0)
+    return model._voters(rows, model._target(rows), 0).runs[0]
 
 
 def test_training_error_is_at_most_one_less_the_squared_edges() -> None:

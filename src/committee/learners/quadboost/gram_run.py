@@ -76,7 +76,7 @@ class GramRun:
         self.largest = float(np.abs(b).max(initial=0.0))
         self.missed = 0.0
         self.history = WeightHistory()
-        self.falls: list[float] = []
+        self.decreases: list[float] = []
         self.finished = False
         self._entered: list[int] = []
 
@@ -93,7 +93,7 @@ class GramRun:
     def _greedy(self, n_rounds: int) -> None:
         voter, weight, fall = self._rounds(n_rounds)
         self.history.add_rounds(voter, weight)
-        self.falls += fall.tolist()
+        self.decreases += fall.tolist()
         self.finished = len(voter) < n_rounds
 
     def _rounds(self, n_rounds: int) -> tuple[NDArray[np.intp], F64, F64]:
@@ -110,7 +110,7 @@ class GramRun:
             self._entered.append(int(voter[0]))
         if not self.schedule.is_due(len(self.history) + 1):
             self.history.add(voter, weight)
-            self.falls.append(float(fall[0]))
+            self.decreases.append(float(fall[0]))
             return
         active = np.array(self._entered)
         before = self._risk()
@@ -122,7 +122,7 @@ class GramRun:
         self.alpha[active] = weights
         self.c = self.b - weights @ self.gram[active]
         self.history.add(active, weights)
-        self.falls.append(float(fall[0]) + before - self._risk())
+        self.decreases.append(float(fall[0]) + before - self._risk())
 
     def _risk(self) -> float:
         """The quadratic risk, but for the target's own mean square."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from numbers import Integral, Real
@@ -17,28 +17,26 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from committee import _core
-from committee.data.binning import Binned
 from committee.data.parallel import N_JOBS, n_threads
 from committee.learners.base.estimator import CommitteeClassifier, CommitteeEstimator
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.held_out import held_out_rows
+from committee.learners.pools.classifier_pool import ClassifierPool
 from committee.learners.pools.dictionaries import DICTIONARY_CONSTRAINTS, check_voter, stumps_binned, trees_binned
+from committee.learners.pools.pool import Pool
+from committee.learners.pools.stump_pool import StumpPool
+from committee.learners.pools.tree_pool import TreePool
 from committee.learners.quadboost.gram_run import Schedule
-from committee.learners.quadboost.quad_voters import Classifiers, EveryStump, FiniteStumps, QuadVoters, Target, Trees
+from committee.learners.quadboost.quad_voters import QuadVoters, ScoreTargets, products_pay
 from committee.learners.quadboost.risk_watch import RiskWatch
 from committee.objectives.complexity import rademacher_of_stumps, theory_alpha
 from committee.objectives.programs.penalties import PENALTIES, Penalty, penalty_class
-from committee.voters.growing import GrowthLimits, grower
-from committee.voters.stump_dictionary import StumpDictionary
+from committee.voters.growing import GrowthLimits
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 F64 = NDArray[np.float64]
-
-MOST_CELLS = 3000
-"""Cells of a table up to which all products of its stumps are kept: two matrices of 72 MB."""
 
 
 class QuadBoost(CommitteeEstimator):
@@ -117,7 +115,7 @@ class QuadBoost(CommitteeEstimator):
         """Check and encode training rows."""
 
     @abstractmethod
-    def _target(self, rows: Any) -> Target:
+    def _target(self, rows: Any) -> ScoreTargets:
         """What is fitted on these rows."""
 
     @abstractmethod
@@ -199,35 +197,37 @@ class QuadBoost(CommitteeEstimator):
         limits: AbstractContextManager[Any] = threadpool_limits(1, "blas")
         return limits
 
-    def _voters(self, rows: Any, target: Target, seed: int) -> QuadVoters:
-        """The dictionary that the parameters ask for, ready for the first round."""
+    def _voters(self, rows: Any, target: ScoreTargets, seed: int) -> QuadVoters:
+        """Return the voters that the parameters ask for, ready for the first round."""
         threads = n_threads(self.n_jobs)
         every = {"every_k": self.reweight_interval, "fully_corrective": 1}.get(self.reweight, 0)
         schedule = Schedule(self.tol, every, as_new=self.reweight == "none")
+        K, count = target.n_outputs, rows.count
+        centre = target.weights if self.fit_intercept else None
+        pools: Sequence[Pool]
         if self.dictionary in ("stumps", "all_stumps"):
             binned, stumps = stumps_binned(
                 rows, self.table_, self.dictionary, self.n_thresholds, self.thresholds, self.max_bins, threads
             )
-            penalty = self._penalty(lambda: self._complexity(binned, stumps, rows.weights, seed))
-            small = self._products_pay(len(rows), stumps, target.n_outputs)
-            return (FiniteStumps if small else EveryStump)(binned, stumps, target, penalty, schedule, threads)
-        penalty = self._penalty(self._no_complexity)
-        if self.dictionary == "trees":
-            binned = trees_binned(rows, self.table_, self.max_bins, threads)
-            limits = GrowthLimits(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf)
-            return Trees(binned, grower(binned, "gini", 2, limits, threads), target, penalty, schedule, seed)
-        voter = self._user_voter()
-        return Classifiers(voter, rows.X, rows.count, target, penalty, schedule, seed)
+            pool = StumpPool(binned, stumps, threads, centred=self.fit_intercept)
+            penalty = self._penalty(lambda: self._complexity(pool, rows.weights, seed))
+            if products_pay(len(rows), stumps, self.n_estimators * K):
+                return QuadVoters.on_products(pool, target, penalty, schedule, threads)
+            pools = [pool] * K
+        else:
+            penalty = self._penalty(self._no_complexity)
+            if self.dictionary == "trees":
+                binned = trees_binned(rows, self.table_, self.max_bins, threads)
+                limits = GrowthLimits(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf)
+                pools = [TreePool(binned, limits, threads, centre) for _ in range(K)]
+            else:
+                voter = self._user_voter()
 
-    def _products_pay(self, n: int, stumps: StumpDictionary, n_outputs: int) -> bool:
-        """Whether all products of the stumps cost less than the passes over the table that they save.
+                def scaled(weights: F64) -> F64:
+                    return np.asarray(count * weights / weights.sum())
 
-        Products take n p^2 / 2 additions and some C^2 for C cells; a pass takes n p, and there is one a round and
-        score. Subsets of categories have no list to take products of.
-        """
-        C, p = int(stumps.offset[-1]), len(stumps.offset) - 1
-        listed = not (stumps.subsets and stumps.bins.categorical.any())
-        return listed and C <= MOST_CELLS and n * p * p / 2 + 4 * C * C <= 1.0 * n * p * self.n_estimators * n_outputs
+                pools = [ClassifierPool(voter, rows.X, seed + k, scaled, centre) for k in range(K)]
+        return QuadVoters.on_residuals(pools, target, penalty, schedule)
 
     def _penalty(self, complexity: Callable[[], float]) -> Penalty:
         """Return the penalty that the parameters ask for; sets `strength_`."""
@@ -239,11 +239,15 @@ class QuadBoost(CommitteeEstimator):
         self.strength_ = penalty.strength
         return penalty
 
-    def _complexity(self, binned: Binned, stumps: StumpDictionary, weights: F64, seed: int) -> float:
+    def _complexity(self, pool: StumpPool, weights: F64, seed: int) -> float:
         """Rademacher complexity of the stumps on the training rows."""
-        cells = _core.Cells(binned.codes, binned.bins.n_bins, n_threads(self.n_jobs))
         found = rademacher_of_stumps(
-            stumps, cells, len(weights), sample_weight=weights, constant=self.fit_intercept, random_state=seed
+            pool.dictionary,
+            pool.cells,
+            len(weights),
+            sample_weight=weights,
+            constant=self.fit_intercept,
+            random_state=seed,
         )
         return found.estimate
 
@@ -260,17 +264,17 @@ class QuadBoost(CommitteeEstimator):
     def _state(self, voters: QuadVoters, watch: RiskWatch | None, count: float, n_rounds: int) -> dict[str, Any]:
         """Fitted attributes as of now."""
         kept = n_rounds if watch is None else watch.best
-        falls = np.zeros((kept, len(voters.runs)))
+        decreases = np.zeros((kept, len(voters.runs)))
         for k, run in enumerate(voters.runs):
-            some = run.falls[:kept]
-            falls[: len(some), k] = some
+            some = run.decreases[:kept]
+            decreases[: len(some), k] = some
         start = np.array([run.scale**2 for run in voters.runs])
         members, weights, intercept = voters.committee(kept)
         return {
             "table_": self.table_,
             "n_features_in_": self.n_features_in_,
             "strength_": self.strength_,
-            "training_risks_": start.sum() - np.concatenate([[0.0], np.cumsum(falls.sum(axis=1))]),
+            "training_risks_": start.sum() - np.concatenate([[0.0], np.cumsum(decreases.sum(axis=1))]),
             "validation_risks_": None if watch is None else np.array(watch.risks[: kept + 1]),
             **self._committee(members, weights, intercept, count),
         }

@@ -13,7 +13,7 @@ from committee.data.frames import TableSchema
 from committee.data.rows import Rows, TargetRows
 from committee.learners.base.estimator import CommitteeClassifier, CommitteeRegressor
 from committee.learners.quadboost.quad_fit import QuadBoost
-from committee.learners.quadboost.quad_voters import Target
+from committee.learners.quadboost.quad_voters import ScoreTargets
 from committee.vote.committee import Committee
 from committee.vote.links.mean import Identity
 from committee.vote.links.probability import Truncated
@@ -141,9 +141,9 @@ class QuadBoostClassifier(CommitteeClassifier, QuadBoost):
     (31, True)
     """
 
-    def _target(self, rows: Rows) -> Target:
+    def _target(self, rows: Rows) -> ScoreTargets:
         y = signs_of(rows.labels, len(self.classes_))
-        return Target(y, rows.weights / rows.weights.sum(), self.fit_intercept, labels=len(y) == 1)
+        return ScoreTargets(y, rows.weights / rows.weights.sum(), self.fit_intercept, labels=len(y) == 1)
 
     def _committee(self, voters: Any, weights: F64, start: F64, count: float) -> dict[str, Any]:
         intercept = start if self.fit_intercept else None
@@ -268,11 +268,11 @@ class QuadBoostRegressor(CommitteeRegressor, QuadBoost):
         "alpha": [Interval(Real, 0.0, None, closed="left")],
     }
 
-    def _target(self, rows: TargetRows) -> Target:
+    def _target(self, rows: TargetRows) -> ScoreTargets:
         if len(rows) < 2:
             raise ValueError(f"n_samples={len(rows)}: X holds one row of any weight; voters need at least two to part.")
         weights = rows.weights / rows.weights.sum()
-        return Target(rows.target[None], weights, self.fit_intercept, labels=False)
+        return ScoreTargets(rows.target[None], weights, self.fit_intercept, labels=False)
 
     def _committee(self, voters: Any, weights: F64, start: F64, count: float) -> dict[str, Any]:
         intercept = start if self.fit_intercept else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.learners.quadboost.quad_voters import QuadVoters, Target
+from committee.learners.quadboost.quad_voters import QuadVoters, ScoreTargets
 
 F64 = NDArray[np.float64]
 
@@ -19,13 +19,13 @@ class RiskWatch:
         The runs that are watched.
     X : float64 array (m, p)
         The held-out rows, encoded.
-    target : Target
+    target : ScoreTargets
         What they should be.
     patience : int
         Rounds without improvement that end the run.
     """
 
-    def __init__(self, voters: QuadVoters, X: F64, target: Target, patience: int) -> None:
+    def __init__(self, voters: QuadVoters, X: F64, target: ScoreTargets, patience: int) -> None:
         self.voters, self.target, self.patience = voters, target, patience
         self.rows = voters.read(X)
         trained = voters.target
@@ -52,7 +52,7 @@ class RiskWatch:
             step = now - self.weight[k].get(j, 0.0)
             if step:
                 self.weight[k][j] = now
-                mean = float(self.voters.mean(k, np.array([j]))[0]) if self.target.intercept else 0.0
+                mean = self.voters.mean(k, j) if self.target.intercept else 0.0
                 if (k, j) not in self._votes:
                     self._votes[k, j] = self.voters.votes_on(self.rows, k, j)
                 self.residual[k] -= step * (self._votes[k, j] - mean)
