@@ -20,10 +20,7 @@ PACKAGE = ROOT / "src" / "committee"
 CORE = ROOT / "core"
 PAGE = ROOT / "docs" / "architecture.md"
 
-UPWARD = {
-    ("learners.base.estimator", "files.store"): "`save` stands where users look for it",
-    ("__init__", "*"): "the table of names names everything, for the type checker alone",
-}
+UPWARD: dict[tuple[str, str], str] = {}
 """The imports that go up, and why."""
 
 LATE = {"narwhals", "polars", "matplotlib", "highspy", "rich", "jinja2", "safetensors", "typer", "xgboost", "lightgbm"}

@@ -244,7 +244,7 @@ def test_things_that_are_no_files(tmp_path):
 @pytest.mark.parametrize(
     ("version", "message"),
     [
-        (2, r"made by a newer committee \(9\.9, file schema 2\).*Upgrade"),
+        (3, r"made by a newer committee \(9\.9, file schema 3\).*Upgrade"),
         (0, "schema_version is 0"),
         ("1", "must be int"),
     ],

@@ -17,8 +17,9 @@ from sklearn.base import BaseEstimator
 
 import committee
 from committee import Committee, RegressionCommittee, TreeRegressor, TreeVoter
-from committee.files.learner import describe, rebuild
+from committee.files.kinds import rebuild_model
 from committee.files.store import ModelFileError, save
+from committee.files.tensors import Tensors
 from committee.objectives.losses import LOSSES, Huber, Loss, Quantiles, Squared
 from committee.vote.links.mean import Average, Ordered
 from committee.vote.links.probability import Softmax
@@ -106,7 +107,7 @@ def test_arrays_without_names_and_a_table_of_numbers(tmp_path):
 
 def test_no_intercept_no_trace_of_one():
     arrays: dict[str, np.ndarray] = {}
-    document = describe(tree(), arrays)
+    document = tree().to_document(Tensors(arrays))
     assert "intercept" not in document and "intercept" not in arrays
     assert "classes" not in document
 
@@ -188,7 +189,8 @@ def test_a_regressor_is_no_member_of_a_vote(tmp_path):
     X, y = table()
     save(committee.SubaggingClassifier(TreeVoter(max_depth=2), n_estimators=2).fit(X, y), tmp_path / "vote")
     arrays: dict[str, np.ndarray] = {}
-    member = json.loads(json.dumps(describe(TreeRegressor(max_depth=2).fit(np.zeros((4, 3)), np.arange(4.0)), arrays)))
+    regressor = TreeRegressor(max_depth=2).fit(np.zeros((4, 3)), np.arange(4.0))
+    member = json.loads(json.dumps(regressor.to_document(Tensors(arrays))))
 
     def change(document: dict[str, Any], held: dict[str, np.ndarray]) -> None:
         document["model"]["voters"] = {
@@ -243,20 +245,20 @@ def with_loss(loss: Any) -> tuple[Any, dict[str, np.ndarray]]:
     arrays: dict[str, np.ndarray] = {}
     X, y = matrix()
     model = TreeRegressor(max_depth=1).fit(X, y == "yes").set_params(categorical_features=loss)
-    return json.loads(json.dumps(describe(model, arrays))), arrays
+    return json.loads(json.dumps(model.to_document(Tensors(arrays)))), arrays
 
 
 @pytest.mark.parametrize("loss", [Squared(), Huber(0.5), Quantiles((0.1, 0.5, 0.9))], ids=repr)
 def test_losses_are_stored_by_name_and_numbers(loss):
     document, arrays = with_loss(loss)
     assert document["params"]["categorical_features"]["loss"]["name"] == loss.name
-    assert rebuild(document, arrays).get_params()["categorical_features"] == loss
+    assert rebuild_model(document, Tensors(arrays)).get_params()["categorical_features"] == loss
 
 
 def test_every_loss_can_be_stored():
     for kind in LOSSES.values():
         document, arrays = with_loss(kind())
-        assert rebuild(document, arrays).get_params()["categorical_features"] == kind()
+        assert rebuild_model(document, Tensors(arrays)).get_params()["categorical_features"] == kind()
 
 
 class MyLoss:

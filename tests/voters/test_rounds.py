@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from committee.data.limits import MAX_CLASSES
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Softmax
 from committee.voters.forest import Forest
 from committee.voters.protocol import Voters
 from committee.voters.rounds import Rounds
-from committee.voters.soundness import MAX_CLASSES
 from tests.cast_votes import forest_that_votes, rows, values_of
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.array_checks import check_array, check_finite, check_range, checked_length
+
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
 
@@ -101,6 +103,37 @@ class Design:
             else:
                 words.append(name if code == -1 or known is None else f"{name} = {known[code]}")
         return words
+
+    def check(self, table: TableSchema) -> None:
+        """Look at every value, trusting none.
+
+        Parameters
+        ----------
+        table : TableSchema
+            The columns that the design's are made of.
+
+        Raises
+        ------
+        ValueError
+            If an array has the wrong type or size, a fill value is not finite, or a design column is of no column of
+            the table, of a kind that this column does not have, or there twice.
+        """
+        p, q = table.n_features, checked_length("design.source", self.source)
+        check_array("design.source", self.source, np.int32, (q,))
+        check_array("design.category", self.category, np.int32, (q,))
+        check_finite("design.fill", self.fill, (p,))
+        if not q:
+            raise ValueError("design.source is empty; a linear model needs a column.")
+        check_range("design.source", self.source, 0, p - 1)
+        known = table.n_categories[self.source]
+        number, code = self.category == -1, self.category >= 0
+        bad = (self.category < -2) | (number & (known > 0)) | (code & (self.category >= known))
+        if bad.any():
+            c = int(np.argmax(bad))
+            column = table.column(int(self.source[c]))
+            raise ValueError(f"design.category is {self.category[c]} for column {column!r}, which has no such thing.")
+        if len(set(zip(self.source.tolist(), self.category.tolist(), strict=True))) < q:
+            raise ValueError("design.category has a column twice.")
 
     def to_json(self) -> dict[str, Any]:
         """Lists, as JSON can hold them."""

@@ -1,7 +1,7 @@
 """Save and load: one safetensors file per model, checked before it is believed.
 
-The file's ``__metadata__`` holds two texts: ``committee``, a JSON document (what `describe` in
-`committee.files.learner` writes, with format, schema version and package version), and ``digest``, the
+The file's ``__metadata__`` holds two texts: ``committee``, a JSON document (the model's own, see
+`committee.files.kinds`, with format, schema version and package version), and ``digest``, the
 SHA-256 of that text and of every array's name, type, shape and bytes. The digest notices accidents; as anyone
 can compute it, the contents are then checked as if it were not there. Nothing in a file is ever executed.
 """
@@ -14,17 +14,17 @@ import secrets
 import stat
 from importlib.metadata import version
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from committee.data.typed_json import field
-from committee.files.learner import describe, rebuild
-from committee.files.voters import Arrays, Document
+from committee.files.kinds import COMMITTEES, describe_model, rebuild_model
+from committee.files.tensors import Arrays, Document, Tensors
 
 FORMAT = "committee"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""Files of learners are of the first version, those of a committee alone of the second."""
 MAX_HEADER = 100_000_000
 """Longest header, in bytes, that the safetensors library reads."""
 
@@ -51,8 +51,8 @@ class ModelFileError(ValueError):
     """A file that is no model, or none that can be trusted; the message says which file and what is wrong."""
 
 
-def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
-    """Write a fitted learner to a file that `load` reads back.
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted learner or a committee to a file that `load` reads back.
 
     The file is written beside its destination and moved into place when it is complete, so a reader never
     sees half a model and a failure leaves the old file as it was. A file that exists keeps its permissions.
@@ -60,7 +60,7 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    estimator : estimator of `committee.LEARNERS`
+    model : estimator of `committee.LEARNERS`, Committee or RegressionCommittee
         Fitted.
     path : path-like
         Where to write it; ``.safetensors`` is the customary ending.
@@ -68,7 +68,7 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     TypeError
-        If the learner, one of its voters or the value of a parameter is of a class that a file cannot hold.
+        If the model, one of its voters or the value of a parameter is of a class that a file cannot hold.
         Such models can be kept with ``skops.io.dump`` or ``joblib.dump``.
     ValueError
         If loading the file would fail, as when a parameter was set to a forbidden value after fitting, or if
@@ -94,11 +94,12 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
     from safetensors.numpy import save as to_bytes
 
     arrays: Arrays = {}
+    described = describe_model(model, Tensors(arrays))
     document: Document = {
         "format": FORMAT,
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": SCHEMA_VERSION if described["class"] in COMMITTEES else 1,
         "package_version": version("committee"),
-        "model": describe(estimator, arrays),
+        "model": described,
     }
     text = json.dumps(document, allow_nan=False, separators=(",", ":"))
     arrays = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()}
@@ -109,8 +110,8 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
     _replace_file(Path(os.path.realpath(path)), _ordered(content))
 
 
-def load(path: str | os.PathLike[str]) -> BaseEstimator:
-    """Read a learner that `save` wrote.
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a learner or a committee that `save` wrote.
 
     Parameters
     ----------
@@ -119,7 +120,7 @@ def load(path: str | os.PathLike[str]) -> BaseEstimator:
 
     Returns
     -------
-    estimator
+    estimator, Committee or RegressionCommittee
         Fitted; it predicts bit for bit what the saved one predicts.
 
     Raises
@@ -137,7 +138,7 @@ def load(path: str | os.PathLike[str]) -> BaseEstimator:
     path = Path(path)
     try:
         document, arrays = _read(path)
-        return rebuild(document, arrays)
+        return rebuild_model(document, Tensors(arrays))
     except (ValueError, OverflowError, RecursionError, MemoryError) as error:
         reason = str(error) or type(error).__name__
         raise ModelFileError(f"{path} cannot be loaded: {reason.rstrip('.')}.") from error
@@ -269,7 +270,7 @@ def _tensors(content: bytes) -> Arrays:
 def _check_loads(text: str, arrays: Arrays) -> None:
     """Nobody should learn from `load` that the only copy of a model is no good."""
     try:
-        rebuild(json.loads(text)["model"], arrays)
+        rebuild_model(json.loads(text)["model"], Tensors(dict(arrays)))
     except ValueError as error:
         raise ValueError(f"The model cannot be saved, as no file of it would load: {error}") from error
 

@@ -128,8 +128,7 @@ def _voters(model: Any) -> Grid | None:
 def _further(model: Any) -> Grid:
     """Fitted figures that the learner keeps beyond its committee, such as an out-of-bag score."""
     rows: list[tuple[str, str]] = []
-    for name in model._stored_attributes:
-        value = getattr(model, name, None)
+    for name, value in model.stored_values().items():
         if isinstance(value, np.ndarray) and value.dtype.kind == "f" and name.endswith("margins_") and value.ndim == 1:
             known = value[np.isfinite(value)]
             rows += [(f"{name} {what}", text) for what, text in describe_margins(known)] if known.size else []

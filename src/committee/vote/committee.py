@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from committee.vote.links.probability import Link, Share, elected
-from committee.vote.weighted_votes import Scores, WeightedVotes
+from committee.files.header import Header, read_classes
+from committee.files.tensors import Document
+from committee.vote.links.probability import Link, Share
+from committee.vote.links.probability import from_json as link_from_json
+from committee.vote.scores import Scores, elected, lead, signed
+from committee.vote.weighted_votes import WeightedVotes
 from committee.voters.protocol import VoterIndex, Voters
 
 if TYPE_CHECKING:
@@ -139,9 +143,27 @@ class Committee(WeightedVotes):
         >>> committee.n_voters, committee.n_nodes
         (10, 30)
         """
-        from committee.vote.adapters.scikit_learn import committee_of  # it imports this module
+        from committee.vote.adapters.scikit_learn import no_adapter, parts_of  # imports scikit-learn's ensembles
 
-        return committee_of(estimator)
+        parts = parts_of(estimator)
+        if parts is not None:
+            return cls(*parts)
+        if type(estimator).__module__.partition(".")[0] == "committee":
+            check_is_fitted(estimator)
+        committee = getattr(estimator, "committee_", None)
+        if not isinstance(committee, Committee):
+            raise no_adapter(estimator)
+        return committee
+
+    @classmethod
+    def read_link(cls, stored: Document) -> Link:
+        """The link that ``link.to_json`` wrote."""
+        return link_from_json(stored)
+
+    @classmethod
+    def read_header(cls, document: Document) -> Header:
+        """Columns and classes of a document."""
+        return Header.from_document(document, read_classes)
 
     # -- size ---------------------------------------------------------------------------------------------
 
@@ -419,10 +441,7 @@ class Committee(WeightedVotes):
 
     def _signed(self, tally: Scores) -> Scores:
         """F of a tally: signed for two classes."""
-        if self.n_classes != 2:
-            return tally
-        signed: Scores = tally[:, 0] if tally.shape[1] == 1 else tally[:, 1] - tally[:, 0]
-        return signed
+        return signed(tally) if self.n_classes == 2 else tally
 
     def _elect(self, F: Scores) -> NDArray[Any]:
         return self.classes[elected(F) if self.n_classes > 1 else np.zeros(len(F), dtype=np.intp)]
@@ -448,39 +467,10 @@ class Committee(WeightedVotes):
         return index[inverse]
 
 
-def lead(F: Scores, truth: NDArray[np.intp]) -> Scores:
-    """How far the right class is ahead of the best other one.
-
-    Parameters
-    ----------
-    F : float64 array (n, K)
-        Scores, of two classes at least.
-    truth : intp array (n,)
-        Class numbers.
-
-    Returns
-    -------
-    float64 array (n,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.vote.committee import lead
-    >>> lead(np.array([[3.0, 1.0, 2.0]]), np.array([0])).tolist()
-    [1.0]
-    """
-    rows = np.arange(len(F))
-    rivals = F.copy()
-    rivals[rows, truth] = -np.inf
-    ahead: Scores = F[rows, truth] - rivals.max(axis=1)
-    return ahead
-
-
 def _sign_votes(H: NDArray[Any]) -> NDArray[np.int8] | Scores:
     """Votes between two classes as signed numbers, positive for the second."""
     if H.ndim == 3:
-        signed: Scores = H[:, :, 0] if H.shape[2] == 1 else H[:, :, 1] - H[:, :, 0]
-        return signed
+        return signed(H)
     # class 0, class 1, and at the end what index -1 finds: no vote
     labels: NDArray[np.int8] = np.array([-1, 1, 0], dtype=np.int8)[H]
     return labels

@@ -10,7 +10,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.vote.committee import Committee, lead
+from committee.vote.committee import Committee
+from committee.vote.scores import lead
 from committee.vote.votes_in_turn import VotesInTurn
 
 F64 = NDArray[np.float64]

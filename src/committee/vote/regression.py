@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.vote.weighted_votes import Scores, WeightedVotes
+from committee.files.header import Header
+from committee.files.tensors import Document
+from committee.vote.links.mean import MeanLink
+from committee.vote.links.mean import from_json as link_from_json
+from committee.vote.scores import Scores
+from committee.vote.weighted_votes import WeightedVotes
 from committee.voters.protocol import VoterIndex, Voters
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
-    from committee.vote.links.mean import MeanLink
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,7 +64,7 @@ class RegressionCommittee(WeightedVotes):
 
     voters: Voters
     weights: NDArray[np.float64]
-    link: "MeanLink"
+    link: MeanLink
     table: "TableSchema | None" = None
     intercept: NDArray[np.float64] | None = None
 
@@ -72,6 +76,16 @@ class RegressionCommittee(WeightedVotes):
                 "Use Committee for classes."
             )
         self._check_parts()
+
+    @classmethod
+    def read_link(cls, stored: Document) -> MeanLink:
+        """The link that ``link.to_json`` wrote."""
+        return link_from_json(stored)
+
+    @classmethod
+    def read_header(cls, document: Document) -> Header:
+        """Columns of a document."""
+        return Header.from_document(document, None)
 
     @property
     def n_outputs(self) -> int:
@@ -196,7 +210,7 @@ class RegressionCommittee(WeightedVotes):
     # -- another vote of the same voters ------------------------------------------------------------------
 
     def select(
-        self, indices: VoterIndex, weights: ArrayLike | None = None, *, link: "MeanLink | None" = None
+        self, indices: VoterIndex, weights: ArrayLike | None = None, *, link: MeanLink | None = None
     ) -> "RegressionCommittee":
         """A committee of some of the voters, or of all with other weights; the intercept stays.
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.vote.committee import Committee, lead
+from committee.vote.committee import Committee
+from committee.vote.scores import lead
 
 F64 = NDArray[np.float64]
 

@@ -1,6 +1,5 @@
-"""What every committee is, whatever it predicts: voters, their weights, and the sum of their votes."""
+"""Voters, their weights and the sum of their votes: the part that committees share, whatever they predict."""
 
-from abc import ABC
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
+from committee.vote.scores import Scores
+from committee.vote.stored_votes import StoredVotes
 from committee.voters.forest import Forest
 from committee.voters.protocol import VoterIndex, Voters
 from committee.voters.rounds import Rounds
@@ -15,10 +16,8 @@ from committee.voters.rounds import Rounds
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
 
-Scores = NDArray[np.float64]
 
-
-class WeightedVotes(ABC):
+class WeightedVotes(StoredVotes):
     """T voters h_t with weights w_t, and where their sum starts: F(x) = F_0 + sum_t w_t h_t(x).
 
     `Committee` makes classes of F, `RegressionCommittee` numbers. An intercept F_0 counts as a voter of weight 1

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.array_checks import check_array, check_extents, check_finite, checked_length
+from committee.data.typed_json import field
+from committee.files.tensors import Document, Tensors
 from committee.voters.model_forest import ModelForest
 from committee.voters.protocol import VoteKind, VoterIndex
+
+if TYPE_CHECKING:
+    from committee.data.frames import TableSchema
 
 F64 = NDArray[np.float64]
 
@@ -137,3 +144,52 @@ class BoostedCommittees:
             P = (P[:, :, None] == np.arange(self.n_classes)).astype(np.float64)
         tally: F64 = np.einsum("nmk,m->nk", P, w)
         return tally
+
+    # -- the file ---------------------------------------------------------------------------------------------
+
+    def to_document(self, tensors: Tensors) -> Document:
+        """Write the committees and their members into a model file."""
+        tensors.put(alpha=self.alpha, start=self.start)
+        members = self.members.to_document(tensors.part("members"))
+        return {"kind": "committees", "soft": bool(self.soft), "members": members}
+
+    @classmethod
+    def from_document(cls, document: Document, tensors: Tensors) -> BoostedCommittees:
+        """Read what `to_document` wrote, trusting no value."""
+        described = field(document, "members", dict)
+        if field(described, "kind", str) != "model_trees":
+            raise ValueError(f"members are of kind {described['kind']!r}; committees have 'model_trees'")
+        members = ModelForest.from_document(described, tensors.part("members"))
+        voters = cls(members, tensors.take("alpha"), tensors.take("start"), field(document, "soft", bool))
+        voters.check()
+        return voters
+
+    def check(self) -> None:
+        """Look at every value, trusting none.
+
+        Raises
+        ------
+        ValueError
+            Naming what is wrong with the members, their weights or the extents of the committees.
+
+        Examples
+        --------
+        ``voters.check()`` returns nothing for committees that training made.
+        """
+        self.members.check()
+        if self.members.kind != "label" and not self.soft:
+            raise ValueError("members give scores; a committee that votes hard counts the classes that they name.")
+        T, M = len(self.members), checked_length("start", self.start) - 1
+        check_array("start", self.start, np.int64, (M + 1,))
+        if M < 1:
+            raise ValueError("start is for no committee.")
+        check_extents("start", self.start, T, least=1)
+        check_finite("alpha", self.alpha, (T,))
+        with np.errstate(over="ignore"):
+            total = self.alpha.sum()
+        if (self.alpha <= 0).any() or not np.isfinite(total):
+            raise ValueError("alpha must be positive, with a finite sum.")
+
+    def check_columns(self, table: TableSchema | None) -> None:
+        """Refuse columns that the members cannot use; see `ModelForest.check_columns`."""
+        self.members.check_columns(table)

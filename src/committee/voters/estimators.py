@@ -9,8 +9,14 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn.base import is_regressor
 
-from committee.data.frames import is_frame
+from committee.data.frames import TableSchema, is_frame
+from committee.data.typed_json import encode_array
+from committee.data.typed_json import field as entry
+from committee.files.header import read_sorted_classes
+from committee.files.kinds import describe_learners, foreign, rebuild_learners
+from committee.files.tensors import Document, Tensors
 from committee.voters.protocol import VoteKind, VoterIndex
 
 Votes = NDArray[np.int16] | NDArray[np.float64]
@@ -215,6 +221,35 @@ class EstimatorVoters:
             H[:, t] = vote
         assert H is not None
         return H
+
+    def to_document(self, tensors: Tensors) -> Document:
+        """Write the members into a model file; they must be learners of this library that see all columns."""
+        if self.features is not None:
+            raise TypeError(foreign(self))
+        return {
+            "kind": "estimators",
+            "soft": bool(self.soft),
+            "as_array": bool(self.as_array),
+            "classes": encode_array(self.classes, "classes"),
+            "members": describe_learners(self.estimators, tensors),
+        }
+
+    @classmethod
+    def from_document(cls, document: Document, tensors: Tensors) -> "EstimatorVoters":
+        """Read what `to_document` wrote, trusting no value."""
+        classes = read_sorted_classes(entry(document, "classes", dict))
+        members = rebuild_learners(entry(document, "members", list), tensors)
+        for number, member in enumerate(members):
+            if is_regressor(member):
+                raise ValueError(f"{tensors.prefix}{number} is a regressor, which votes for no class")
+            if not set(member.classes_.tolist()) <= set(classes.tolist()):
+                raise ValueError(f"{tensors.prefix}{number} knows classes that the committee does not")
+            if member.n_features_in_ != members[0].n_features_in_:
+                raise ValueError(f"{tensors.prefix}{number} is for other columns than the first voter")
+        return cls(members, classes, soft=entry(document, "soft", bool), as_array=entry(document, "as_array", bool))
+
+    def check_columns(self, table: TableSchema | None) -> None:
+        """Refuse nothing: every member has its own table."""
 
     def _ask(self, X: Any, n_threads: int) -> Iterator[Votes]:
         """Votes of the members one after the other, whoever is done first."""

@@ -1,85 +1,44 @@
 """Flat trees in one set of arrays: the voters that the native kernels walk."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
+from committee.data.typed_json import field
+from committee.files.header import read_count
+from committee.files.tensors import Document, Tensors
+from committee.voters.flat_trees import DTYPES, NODE_DTYPES, FlatTrees
 from committee.voters.protocol import VoteKind, VoterIndex
-from committee.voters.soundness import check_forest
 
-_NODE_DTYPES: dict[str, type[np.generic]] = {
-    "feature": np.int32,
-    "threshold": np.float64,
-    "left": np.int32,
-    "missing_left": np.uint8,
-    "label": np.int32,
-    "value": np.float64,
-    "gain": np.float64,
-    "weight": np.float64,
-    "count": np.int64,
-}
-_DTYPES: dict[str, type[np.generic]] = {
-    "offset": np.int64,
-    "category_offset": np.int64,
-    "category_bits": np.uint32,
-    **_NODE_DTYPES,
-}
+if TYPE_CHECKING:
+    from committee.data.frames import TableSchema
+
+
+_STORED = (
+    "offset",
+    "feature",
+    "threshold",
+    "left",
+    "missing_left",
+    "category_offset",
+    "category_bits",
+    "gain",
+    "weight",
+    "count",
+)
+"""Arrays that a file always has."""
 
 
 @dataclass(frozen=True, eq=False)
-class Forest:
-    """T trees over the same p features, their N nodes laid end to end.
-
-    Node numbers inside a tree start at 0 (the root); a child's number is larger than its parent's and the two
-    children of a node are neighbours. At an inner node i a row goes left when
-
-    - its value is NaN and ``missing_left[i]``, or
-    - the split is numeric (an empty range of category bits) and ``x <= threshold[i]``, or
-    - the split is categorical and bit x of its category bits is set. A value that is no whole number within
-      the range of those bits is an unseen category and follows ``missing_left[i]``.
-
-    The arrays are kept as read-only views. Sizes and types are checked on construction; `check` looks at
-    every value and is what a file's contents must pass.
-
-    Parameters
-    ----------
-    n_features : int
-        Width p of the encoded matrix.
-    n_classes : int
-        Number of classes K that the voters choose from.
-    offset : int64 array (T + 1,)
-        Tree t owns nodes ``offset[t]:offset[t + 1]``.
-    feature : int32 array (N,)
-        Column split on, -1 for a leaf.
-    threshold : float64 array (N,)
-        ``x <= threshold`` goes left; +inf sends all but missing values left; 0.0 where unused.
-    left : int32 array (N,)
-        Left child, counted within the tree; the right one is ``left + 1``. -1 for a leaf.
-    missing_left : uint8 array (N,)
-        1 where missing values go left.
-    category_offset : int64 array (N + 1,)
-        Node i's category bits are ``category_bits[category_offset[i]:category_offset[i + 1]]``.
-    category_bits : uint32 array (C,)
-        Bit c of a node's words is set when category c goes left, 32 categories to the word.
-    label : int32 array (N,) or None
-        Hard votes: the class index a leaf votes for, -1 where it abstains and on inner nodes.
-    value : float64 array (N, D) or None
-        Score votes: D = 1 for two classes (positive: the second class), or D = K. Exactly one of `label` and
-        `value` is given.
-    gain, weight : float64 arrays (N,)
-        Training record: what the split gained, and the weight of the rows that reached the node.
-    count : int64 array (N,)
-        Training record: the number of rows that reached the node.
-
-    Raises
-    ------
-    ValueError
-        If an array has the wrong type or size, or if not exactly one of `label` and `value` is given.
+class Forest(FlatTrees):
+    """T trees as voters; the parameters, which are their arrays, are those of `FlatTrees`.
 
     Examples
     --------
@@ -97,44 +56,12 @@ class Forest:
     [[0], [1]]
     """
 
-    n_features: int
-    n_classes: int
-    offset: NDArray[np.int64]
-    feature: NDArray[np.int32]
-    threshold: NDArray[np.float64]
-    left: NDArray[np.int32]
-    missing_left: NDArray[np.uint8]
-    category_offset: NDArray[np.int64]
-    category_bits: NDArray[np.uint32]
-    label: NDArray[np.int32] | None
-    value: NDArray[np.float64] | None
-    gain: NDArray[np.float64]
-    weight: NDArray[np.float64]
-    count: NDArray[np.int64]
-
-    def __post_init__(self) -> None:
-        if (self.label is None) == (self.value is None):
-            raise ValueError("A forest needs exactly one of label (hard votes) and value (scores).")
-        for name, dtype in _DTYPES.items():
-            array = getattr(self, name)
-            if array is not None:
-                # the kernels keep no copy to compare with, so nobody may change an array after its check
-                object.__setattr__(self, name, _frozen(name, array, dtype))
-        if self.offset.size < 1:
-            raise ValueError("offset must have one more element than there are trees; it is empty.")
-        n = self.feature.shape[0]
-        sizes = {name: len(array) for name in _NODE_DTYPES if (array := getattr(self, name)) is not None}
-        sizes["category_offset"] = len(self.category_offset) - 1
-        for name, size in sizes.items():
-            if size != n:
-                raise ValueError(f"{name} is for {size} nodes; feature is for {n}.")
-
     # -- size and selection -------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return len(self.offset) - 1
 
-    def __getitem__(self, index: VoterIndex) -> "Forest":
+    def __getitem__(self, index: VoterIndex) -> Forest:
         chosen = np.atleast_1d(np.arange(len(self))[index])
         sizes = self.n_nodes[chosen]
         offset = _running(sizes)
@@ -148,7 +75,7 @@ class Forest:
             nodes = _ranges(self.offset[chosen], sizes)
             words = _ranges(self.category_offset[nodes], np.diff(self.category_offset)[nodes])
         per_node: dict[str, Any] = {
-            name: None if (array := getattr(self, name)) is None else array[nodes] for name in _NODE_DTYPES
+            name: None if (array := getattr(self, name)) is None else array[nodes] for name in NODE_DTYPES
         }
         return Forest(
             n_features=self.n_features,
@@ -160,7 +87,7 @@ class Forest:
         )
 
     @classmethod
-    def concatenate(cls, forests: Sequence["Forest"]) -> Self:
+    def concatenate(cls, forests: Sequence[Forest]) -> Self:
         """One forest of all trees of several, in order.
 
         Parameters
@@ -189,7 +116,7 @@ class Forest:
                     )
         per_node: dict[str, Any] = {
             name: np.concatenate([getattr(f, name) for f in forests])
-            for name in _NODE_DTYPES
+            for name in NODE_DTYPES
             if getattr(first, name) is not None
         }
         return cls(
@@ -212,14 +139,9 @@ class Forest:
         return self.n_classes if self.value is None else self.value.shape[1]
 
     @property
-    def n_nodes(self) -> NDArray[np.int64]:
-        """Number of nodes of each tree, ``(T,)``."""
-        return np.diff(self.offset)
-
-    @property
     def nbytes(self) -> int:
         """Bytes of all arrays, the training record included."""
-        return sum(array.nbytes for name in _DTYPES if (array := getattr(self, name)) is not None)
+        return sum(array.nbytes for name in DTYPES if (array := getattr(self, name)) is not None)
 
     @property
     def spread(self) -> NDArray[np.float64]:
@@ -361,28 +283,48 @@ class Forest:
         total = earned.sum()
         return earned / total if total > 0 else np.zeros(self.n_features)
 
-    # -- checking -----------------------------------------------------------------------------------------
+    # -- the file -----------------------------------------------------------------------------------------
 
-    def check(self) -> None:
-        """Look at every value; after this, no walk can leave the arrays or fail to end.
+    def to_document(self, tensors: Tensors) -> Document:
+        """Write the trees into a model file."""
+        vote = "label" if self.label is not None else "value"
+        tensors.put_fields(self, (*_STORED, vote))
+        return {
+            "kind": "forest",
+            "n_features": int(self.n_features),
+            "n_classes": int(self.n_classes),
+            "vote": vote,
+        }
 
-        Raises
-        ------
-        ValueError
-            Naming the array, the tree and the node at fault: extents that do not rise, a column or a child
-            out of range, nodes that do not form a tree, category bits out of order, a class out of range, a
-            number that is not finite or a negative count.
+    @classmethod
+    def from_document(cls, document: Document, tensors: Tensors) -> Self:
+        """Read what `to_document` wrote, trusting no value."""
+        vote = field(document, "vote", str)
+        if vote not in ("label", "value"):
+            raise ValueError(f"vote is {vote!r}; it must be 'label' or 'value'")
+        arrays = {"label": None, "value": None} | tensors.take_fields((*_STORED, vote))
+        forest = cls(read_count(document, "n_features"), read_count(document, "n_classes"), **arrays)
+        forest.check()
+        if not len(forest):
+            raise ValueError("there are no voters")
+        return forest
 
-        Examples
-        --------
-        ``forest.check()`` returns nothing for a forest that training made.
-        """
-        check_forest(self)
+    def check_columns(self, table: TableSchema | None) -> None:
+        """Refuse splits of numbers by categories or the reverse, and of categories that the column does not have."""
+        if table is None:
+            return
+        split = self.feature >= 0
+        feature, words = self.feature[split], np.diff(self.category_offset)[split]
+        most = -(-table.n_categories.astype(np.int64) // 32)
+        bad = ((words > 0) != table.categorical[feature]) | (words > most[feature])
+        if bad.any():
+            column = table.column(int(feature[np.argmax(bad)]))
+            raise ValueError(f"a split on {column} does not suit that column's type")
 
     # -- the native side ----------------------------------------------------------------------------------
 
     @cached_property
-    def trees(self) -> "_core.Trees":
+    def trees(self) -> _core.Trees:
         """The native handle."""
         return _core.Trees(
             self.n_features,
@@ -404,19 +346,6 @@ class Forest:
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(f"X has shape {X.shape}; the forest needs (n, {self.n_features}).")
         return X
-
-
-def _frozen(name: str, array: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
-    """A read-only view of an array of the right type; anything else is refused, not converted."""
-    if not isinstance(array, np.ndarray) or array.dtype != dtype:
-        found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
-        raise ValueError(f"{name} is {found}; it must be an array of {np.dtype(dtype)}.")
-    if array.ndim != (2 if name == "value" else 1) or not array.flags.c_contiguous or not array.flags.aligned:
-        wanted = "matrix" if name == "value" else "vector"
-        raise ValueError(f"{name} must be a C-contiguous {wanted}; its shape is {array.shape}.")
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 def _running(sizes: NDArray[np.int64]) -> NDArray[np.int64]:

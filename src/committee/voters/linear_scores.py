@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.design import Design
+from committee.data.typed_json import field
+from committee.files.tensors import Document, Tensors
 from committee.voters.forest import Forest
 from committee.voters.model_forest import LinkName, ModelForest
 from committee.voters.protocol import VoteKind
@@ -124,3 +128,19 @@ class LinearScores(ModelForest):
         weights = np.ones(len(self)) if weights is None else np.asarray(weights, dtype=np.float64)
         tally: F64 = np.einsum("nto,t->no", scores, weights)
         return tally
+
+    # -- the file ---------------------------------------------------------------------------------------------
+
+    def to_document(self, tensors: Tensors) -> Document:
+        """Write the model trees and their cap into a model file."""
+        return {**super().to_document(tensors), "kind": "linear_scores", "cap": float(self.cap)}
+
+    @classmethod
+    def _fields(cls, document: Document, tensors: Tensors) -> dict[str, Any]:
+        return {**super()._fields(document, tensors), "cap": field(document, "cap", float)}
+
+    def check(self) -> None:
+        """Look at every value, as `ModelForest.check` does, and at the cap."""
+        super().check()
+        if not (math.isfinite(self.cap) and self.cap > 0):
+            raise ValueError(f"cap is {self.cap}; it must be finite and above zero.")

@@ -5,20 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, log_ndtr, ndtr
 
 from committee import _core
+from committee.data.array_checks import check_array, check_finite, check_range, checked_length
 from committee.data.design import Design
+from committee.data.typed_json import field
+from committee.files.tensors import Document, Tensors
 from committee.voters.forest import Forest
 from committee.voters.protocol import VoteKind, VoterIndex
 from committee.voters.training_record import TrainingRecord
 
+if TYPE_CHECKING:
+    from committee.data.frames import TableSchema
+
 F64 = NDArray[np.float64]
 LinkName = Literal["probit", "logit"]
+
+_MODEL = ("model", "intercept", "coefficient")
+_DESIGN = ("source", "category", "fill")
+_RECORD = ("mass", "centre", "risk_fall")
+"""Arrays of a file, beside those of the trees."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,3 +206,95 @@ class ModelForest:
         for t, weight in enumerate(weights.tolist()):
             F[rows, votes[:, t]] += weight
         return F
+
+    # -- the file ---------------------------------------------------------------------------------------------
+
+    def to_document(self, tensors: Tensors) -> Document:
+        """Write trees, leaf models, design and training record into a model file."""
+        tensors.put_fields(self, _MODEL)
+        tensors.part("design").put_fields(self.design, _DESIGN)
+        if self.record is not None:
+            tensors.part("record").put_fields(self.record, _RECORD)
+        return {
+            "kind": "model_trees",
+            "trees": self.forest.to_document(tensors.part("trees")),
+            "link": self.link,
+            "soft": bool(self.soft),
+            "trees_per_voter": int(self.trees_per_voter),
+            "record": self.record is not None,
+        }
+
+    @classmethod
+    def from_document(cls, document: Document, tensors: Tensors) -> Self:
+        """Read what `to_document` wrote, trusting no value."""
+        voters = cls(**cls._fields(document, tensors))
+        voters.check()
+        return voters
+
+    @classmethod
+    def _fields(cls, document: Document, tensors: Tensors) -> dict[str, Any]:
+        """The constructor's arguments, as a file has them."""
+        trees = field(document, "trees", dict)
+        if field(trees, "kind", str) != "forest" or field(trees, "vote", str) != "label":
+            raise ValueError("the trees of model trees must be a forest of labels")
+        recorded = field(document, "record", bool)
+        return {
+            "forest": Forest.from_document(trees, tensors.part("trees")),
+            **tensors.take_fields(_MODEL),
+            "design": Design(**tensors.part("design").take_fields(_DESIGN)),
+            "record": TrainingRecord(**tensors.part("record").take_fields(_RECORD)) if recorded else None,
+            "link": field(document, "link", str),
+            "soft": field(document, "soft", bool),
+            "trees_per_voter": field(document, "trees_per_voter", int),
+        }
+
+    def check(self) -> None:
+        """Look at every value, trusting none; the design's are looked at beside the table, by `Design.check`.
+
+        Raises
+        ------
+        ValueError
+            Naming what is wrong: trees that cannot be walked or do not make whole voters, a leaf without a model, an
+            inner node with one, arrays of the wrong type or size, numbers that are not finite.
+
+        Examples
+        --------
+        ``voters.check()`` returns nothing for model trees that training made.
+        """
+        self.forest.check()
+        K, T = self.n_classes, len(self.forest)
+        if K < 2:
+            raise ValueError(f"n_classes is {K}; model trees tell two classes or more apart.")
+        if self.link not in ("probit", "logit"):
+            raise ValueError(f"link of the leaves is {self.link!r}; it must be 'probit' or 'logit'.")
+        if self.trees_per_voter not in ((1, K) if K > 2 else (1,)):
+            raise ValueError(f"trees_per_voter is {self.trees_per_voter}; for {K} classes that cannot be.")
+        if not T or T % self.trees_per_voter:
+            raise ValueError(f"there are {T} trees, which are no whole voters of {self.trees_per_voter} trees.")
+        self._check_models()
+
+    def _check_models(self) -> None:
+        """Every leaf has a model, and every number of the models and of their record is one that training can leave."""
+        K, q = self.n_classes, checked_length("design.source", self.design.source)
+        models = checked_length("intercept", self.intercept)
+        outputs = 1 if K == 2 or self.trees_per_voter > 1 else K
+        check_array("model", self.model, np.int32, self.forest.feature.shape)
+        check_finite("intercept", self.intercept, (models, outputs))
+        check_finite("coefficient", self.coefficient, (models, outputs, q))
+        leaf = self.forest.feature < 0
+        if (self.model[~leaf] != -1).any():
+            raise ValueError("model is not -1 at an inner node.")
+        check_range("model", self.model[leaf], 0, models - 1)
+        if (record := self.record) is not None:
+            check_finite("record.mass", record.mass, (models,))
+            check_finite("record.centre", record.centre, (models, q))
+            check_finite("record.risk_fall", record.risk_fall, (len(self.forest), self.n_features))
+            if (record.mass <= 0).any():
+                raise ValueError("record.mass is not positive.")
+
+    def check_columns(self, table: TableSchema | None) -> None:
+        """Refuse a table that is not known, designs that it cannot give and splits that do not suit its columns."""
+        if table is None:
+            raise ValueError("the table is null, and linear models need to know their columns")
+        self.design.check(table)
+        self.forest.check_columns(table)

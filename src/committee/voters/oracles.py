@@ -5,10 +5,18 @@ from __future__ import annotations
 import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_regressor
+
+from committee.data.typed_json import field
+from committee.files.kinds import describe_learners, rebuild_learners
+from committee.files.tensors import Document, Tensors
+
+if TYPE_CHECKING:
+    from committee.data.frames import TableSchema
 
 F64 = NDArray[np.float64]
 
@@ -210,3 +218,43 @@ class OracleVoters:
                 count += drawn(voter, X, rng)
             q[:, t] = estimated(count, R, self.estimate)
         return q
+
+    # -- the file -----------------------------------------------------------------------------------------------------
+
+    def to_document(self, tensors: Tensors) -> Document:
+        """Write the classifiers into a model file; they must be learners of this library."""
+        tensors.put(n_draws=self.n_draws)
+        return {
+            "kind": "oracles",
+            "estimate": self.estimate,
+            "seed": int(self.seed),
+            "members": describe_learners(self.voters, tensors),
+        }
+
+    @classmethod
+    def from_document(cls, document: Document, tensors: Tensors) -> OracleVoters:
+        """Read what `to_document` wrote, trusting no value."""
+        estimate = field(document, "estimate", str)
+        if estimate not in ("map", "ml"):
+            raise ValueError(f"estimate is {estimate!r}; it must be 'map' or 'ml'")
+        members = rebuild_learners(field(document, "members", list), tensors)
+        for number, member in enumerate(members):
+            if is_regressor(member) or not set(member.classes_.tolist()) <= {0, 1}:
+                raise ValueError(f"{tensors.prefix}{number} is no classifier of 0 and 1")
+            if member.n_features_in_ != members[0].n_features_in_:
+                raise ValueError(f"{tensors.prefix}{number} is for other columns than the first voter")
+        n_draws = tensors.take("n_draws", np.int64, 1)
+        if n_draws.any():
+            raise ValueError(f"{tensors.prefix}n_draws is not zero; the library's learners know their probabilities")
+        return cls(members, n_draws, "ml" if estimate == "ml" else "map", read_seed(document))
+
+    def check_columns(self, table: TableSchema | None) -> None:
+        """Refuse nothing: every member has its own table."""
+
+
+def read_seed(document: Document) -> int:
+    """The seed of a document, as a generator takes it."""
+    seed: int = field(document, "seed", int)
+    if not 0 <= seed < 2**63:
+        raise ValueError(f"seed is {seed}; it must lie in [0, 2**63)")
+    return seed

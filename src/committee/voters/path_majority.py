@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.typed_json import field
+from committee.files.tensors import Document, Tensors
 from committee.voters.protocol import VoteKind, VoterIndex
 from committee.voters.vote_graph import VoteGraph
+
+if TYPE_CHECKING:
+    from committee.data.frames import TableSchema
 
 F64 = NDArray[np.float64]
 
@@ -152,3 +158,20 @@ class PathMajority:
             np.array(begins, dtype=np.int64),
             self.graph.n_classes,
         )
+
+    # -- the file ---------------------------------------------------------------------------------------------
+
+    def to_document(self, tensors: Tensors) -> Document:
+        """Write the graph into a model file, and how many paths are sampled."""
+        return {**self.graph.to_document(tensors), "n_paths": int(self.n_paths)}
+
+    @classmethod
+    def from_document(cls, document: Document, tensors: Tensors) -> VoteGraph | PathMajority:
+        """Read a graph, trusting no value; it votes by the majority of its paths if the document says how many."""
+        graph = VoteGraph.from_document(document, tensors)
+        n_paths = field(document, "n_paths", int, None) if "n_paths" in document else None
+        return graph if n_paths is None else cls(graph, n_paths)
+
+    def check_columns(self, table: TableSchema | None) -> None:
+        """Refuse columns that the graph's voters cannot use."""
+        self.graph.check_columns(table)

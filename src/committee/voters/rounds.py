@@ -1,13 +1,21 @@
 """Boosted trees of several scores: one tree per score and round, each round one voter."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.limits import MAX_CLASSES
+from committee.data.typed_json import field
+from committee.files.tensors import Document, Tensors
 from committee.voters.forest import Forest
 from committee.voters.protocol import VoteKind, VoterIndex
-from committee.voters.soundness import check_rounds
+
+if TYPE_CHECKING:
+    from committee.data.frames import TableSchema
 
 F64 = NDArray[np.float64]
 
@@ -50,7 +58,7 @@ class Rounds:
     def __len__(self) -> int:
         return len(self.forest) // self.n_outputs
 
-    def __getitem__(self, index: VoterIndex) -> "Rounds":
+    def __getitem__(self, index: VoterIndex) -> Rounds:
         chosen = np.atleast_1d(np.arange(len(self))[index])
         trees = chosen[:, None] * self.n_outputs + np.arange(self.n_outputs)
         return Rounds(self.forest[trees.ravel()], self.n_outputs)
@@ -138,7 +146,28 @@ class Rounds:
 
     def check(self) -> None:
         """Look at every value; after this, no walk can leave the arrays or fail to end."""
-        check_rounds(self)
+        if self.n_outputs > MAX_CLASSES:
+            raise ValueError(f"n_outputs is {self.n_outputs}; it must be within 1 and {MAX_CLASSES}.")
+        self.forest.check()
+
+    def to_document(self, tensors: Tensors) -> Document:
+        """Write the rounds into a model file."""
+        trees = self.forest.to_document(tensors.part("trees"))
+        return {"kind": "rounds", "n_outputs": int(self.n_outputs), "trees": trees}
+
+    @classmethod
+    def from_document(cls, document: Document, tensors: Tensors) -> Rounds:
+        """Read what `to_document` wrote, trusting no value."""
+        trees = field(document, "trees", dict)
+        if field(trees, "kind", str) != "forest" or field(trees, "vote", str) != "value":
+            raise ValueError("the trees of rounds must be a forest of values")
+        rounds = cls(Forest.from_document(trees, tensors.part("trees")), field(document, "n_outputs", int))
+        rounds.check()
+        return rounds
+
+    def check_columns(self, table: TableSchema | None) -> None:
+        """Refuse splits that do not suit the columns; see `Forest.check_columns`."""
+        self.forest.check_columns(table)
 
     def _checked(self, weights: F64 | None) -> F64:
         """A weight for each round."""

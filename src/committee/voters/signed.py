@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.typed_json import field
+from committee.files.tensors import Document, Tensors
 from committee.voters.estimators import EstimatorVoters
 from committee.voters.protocol import VoteKind, VoterIndex
+
+if TYPE_CHECKING:
+    from committee.data.frames import TableSchema
 
 F64 = NDArray[np.float64]
 
@@ -103,6 +109,25 @@ class SignedVoters:
         votes = np.zeros((*signs.shape, self.n_outputs))
         votes[:, np.arange(len(self)), self.output] = signs
         return votes
+
+    def to_document(self, tensors: Tensors) -> Document:
+        """Write the classifiers and their scores into a model file."""
+        tensors.put(output=self.output.astype(np.int64))
+        members = self.voters.to_document(tensors.part("members"))
+        return {"kind": "signed", "n_outputs": int(self.n_outputs), "members": members}
+
+    @classmethod
+    def from_document(cls, document: Document, tensors: Tensors) -> SignedVoters:
+        """Read what `to_document` wrote, trusting no value."""
+        members = field(document, "members", dict)
+        if field(members, "kind", str) != "estimators":
+            raise ValueError("the members of signed voters must be classifiers")
+        output = tensors.take("output", np.int64, 1)
+        voters = EstimatorVoters.from_document(members, tensors.part("members"))
+        return cls(voters, output, field(document, "n_outputs", int))
+
+    def check_columns(self, table: TableSchema | None) -> None:
+        """Refuse nothing: every classifier has its own table."""
 
     def _signs(self, X: F64, n_threads: int) -> F64:
         label = self.voters.votes(X, n_threads)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
+from committee.data.typed_json import field
+from committee.files.tensors import Document, Tensors
+
+if TYPE_CHECKING:
+    from committee.data.frames import TableSchema
 
 F64 = NDArray[np.float64]
 StumpArrays: TypeAlias = tuple[
@@ -67,10 +72,10 @@ class SoftStumps:
 
     def __post_init__(self) -> None:
         T = len(self.feature)
-        for name, kind in KINDS.items():
+        for name, dtype in DTYPES.items():
             array = getattr(self, name)
-            if array.dtype != kind or array.ndim != 1:
-                raise ValueError(f"{name} is {array.dtype} of {array.ndim} dimensions; it must be {kind} of one")
+            if array.dtype != dtype or array.ndim != 1:
+                raise ValueError(f"{name} is {array.dtype} of {array.ndim} dimensions; it must be {dtype} of one")
         if any(len(getattr(self, name)) != T for name in ("threshold", "softness", "ascending", "missing")):
             raise ValueError("the stumps' arrays differ in length")
         offset, n_words = self.category_offset, len(self.category_bits)
@@ -133,6 +138,32 @@ class SoftStumps:
         q: F64 = _core.stump_probabilities(X, *self.arrays, n_threads)
         return q
 
+    # -- the file ---------------------------------------------------------------------------------------------
+
+    def to_document(self, tensors: Tensors) -> Document:
+        """Write the stumps into a model file."""
+        tensors.part("stumps").put_fields(self, DTYPES)
+        return {"kind": "soft_stumps", "n_features": int(self.n_features)}
+
+    @classmethod
+    def from_document(cls, document: Document, tensors: Tensors) -> SoftStumps:
+        """Read what `to_document` wrote; construction checks every value."""
+        n_features = field(document, "n_features", int)
+        own = tensors.part("stumps")
+        arrays: dict[str, Any] = {name: own.take(name, dtype, 1) for name, dtype in DTYPES.items()}
+        return cls(**arrays, n_features=n_features)
+
+    def check_columns(self, table: TableSchema | None) -> None:
+        """Refuse stumps that use a column in a way that its type forbids."""
+        if table is None:
+            return
+        words = np.diff(self.category_offset)
+        most = -(-table.n_categories.astype(np.int64) // 32)[self.feature]
+        bad = ((words > 0) != table.categorical[self.feature]) | (words > most)
+        bad &= self.threshold > -np.inf  # a stump that all are above may stand on any column
+        if bad.any():
+            raise ValueError(f"a stump on {table.column(int(self.feature[np.argmax(bad)]))} does not suit its type")
+
 
 def _packed(words: list[NDArray[np.uint32]]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
     """The stumps' words end to end, and where each one's begin."""
@@ -140,7 +171,7 @@ def _packed(words: list[NDArray[np.uint32]]) -> tuple[NDArray[np.int64], NDArray
     return offset, np.concatenate([np.empty(0, np.uint32), *words]).astype(np.uint32)
 
 
-KINDS = {
+DTYPES: dict[str, np.dtype[Any]] = {
     "feature": np.dtype(np.int32),
     "threshold": np.dtype(np.float64),
     "softness": np.dtype(np.float64),

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.voters.oracles import OracleVoters
+from committee.data.typed_json import field
+from committee.files.kinds import GRAPH_VOTERS, describe_part, rebuild_part
+from committee.files.tensors import Document, Tensors
+from committee.voters.oracles import OracleVoters, read_seed
 from committee.voters.protocol import VoteKind, VoterIndex
 from committee.voters.soft_stumps import SoftStumps
+
+if TYPE_CHECKING:
+    from committee.data.frames import TableSchema
 
 F64 = NDArray[np.float64]
 
@@ -214,3 +220,35 @@ class VoteGraph:
             return [slice(None)]
         step = max(1, _BLOCK // len(self.next))
         return [slice(begin, begin + step) for begin in range(0, len(X), step)]
+
+    # -- the file ---------------------------------------------------------------------------------------------
+
+    def to_document(self, tensors: Tensors) -> Document:
+        """Write the graph and its voters into a model file; ``TypeError`` if only some of the nodes count."""
+        if self.counted is not None:
+            raise TypeError("A selection of a graph's voters cannot be saved; save the learner with all of them.")
+        tensors.put_fields(self, ("next", "vote", "start"))
+        return {
+            "kind": "graph",
+            "n_classes": int(self.n_classes),
+            "walk": self.walk,
+            "seed": int(self.seed),
+            "voters": describe_part(self.voters, GRAPH_VOTERS, tensors),
+        }
+
+    @classmethod
+    def from_document(cls, document: Document, tensors: Tensors) -> VoteGraph:
+        """Read what `to_document` wrote, trusting no value."""
+        following, vote = tensors.take("next", np.int32, 2), tensors.take("vote", np.float64, 2)
+        start = tensors.take("start", np.int64, 1)
+        voters = rebuild_part(field(document, "voters", dict), GRAPH_VOTERS, tensors, "the graph's voters")
+        walk, n_classes = field(document, "walk", str), field(document, "n_classes", int)
+        if walk not in WALKS:
+            raise ValueError(f"walk is {walk!r}; it must be one of {', '.join(WALKS)}")
+        if not 2 <= n_classes <= len(start):
+            raise ValueError(f"n_classes is {n_classes}; it does not suit the graph")
+        return cls(voters, following, vote, start, n_classes, walk, read_seed(document))
+
+    def check_columns(self, table: TableSchema | None) -> None:
+        """Refuse columns that the voters cannot use."""
+        self.voters.check_columns(table)

@@ -17,7 +17,6 @@ from sklearn.exceptions import NotFittedError
 from committee import MarginReweighter
 from committee.objectives.margins.named_objectives import OBJECTIVES
 from committee.objectives.programs.lines import Lines
-from committee.vote.adapters.scikit_learn import committee_of
 from committee.vote.committee import Committee
 from committee.vote.explain.tree_contributions import tree_contributions
 from committee.vote.links.probability import Logistic, Softmax
@@ -390,7 +389,7 @@ def refusals() -> list[Any]:
 @pytest.mark.parametrize(("make", "error", "match"), refusals())
 def test_what_has_no_committee_is_refused_by_the_setting(make, error, match):
     with pytest.raises(error, match=match):
-        committee_of(make())
+        Committee.from_estimator(make())
 
 
 def test_old_models_of_declared_categories_are_refused():

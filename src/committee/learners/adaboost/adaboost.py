@@ -24,7 +24,8 @@ from committee.learners.base.held_out import held_out_rows
 from committee.learners.base.parameters import parameter, with_parameters
 from committee.learners.base.shared_parameters import EarlyStoppingParameters
 from committee.vote.committee import Committee
-from committee.vote.links.probability import Softmax, elected
+from committee.vote.links.probability import Softmax
+from committee.vote.scores import elected
 from committee.voters.estimators import EstimatorVoters
 from committee.voters.growing import GrowthLimits, forest_of, grower
 from committee.voters.protocol import Voters

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.vote.links.probability import elected
+from committee.vote.scores import elected
 
 if TYPE_CHECKING:
     from committee.data.rows import Rows

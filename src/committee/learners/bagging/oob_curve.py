@@ -9,7 +9,7 @@ from typing import Literal, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.vote.links.probability import elected
+from committee.vote.scores import elected
 
 F64: TypeAlias = NDArray[np.float64]
 Rule: TypeAlias = Literal["one_standard_error", "minimum"]

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from committee.data.frames import TableSchema
 from committee.data.rows import Rows
-from committee.vote.links.probability import elected
+from committee.vote.scores import elected
 
 if TYPE_CHECKING:
     from committee.learners.bagging.oob_curve import OutOfBag

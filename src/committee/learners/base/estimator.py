@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,33 +24,26 @@ from committee.data.arrays import is_matrix, numeric_matrix
 from committee.data.binning import refuse_more_categories
 from committee.data.frames import TableSchema, check_frame, is_frame
 from committee.data.labels import class_numbers, label_vector, target_vector
+from committee.data.limits import MAX_CLASSES
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
 from committee.learners.base.scikit_types import BaseEstimator, CallbackSupportMixin, ClassifierMixin, RegressorMixin
+from committee.learners.base.stored_learner import StoredLearner
 from committee.vote.committee import Committee
 from committee.vote.explain.tree_contributions import tree_contributions
 from committee.vote.regression import RegressionCommittee
-from committee.voters.soundness import MAX_CLASSES
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-class CommitteeEstimator(CallbackSupportMixin, BaseEstimator):
+class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
     """Base of the library's learners: what classifiers and regressors have in common.
 
     A subclass's ``fit`` calls `_rows`, trains, and sets ``committee_``; everything a fitted learner can be asked
     is answered here, and in the two subclasses below, by the committee.
     """
 
-    _stored_attributes: ClassVar[tuple[str, ...]] = ()
-    """Fitted attributes beyond the committee that a saved file carries."""
-    _trained_parameters: ClassVar[tuple[str, ...]] = ()
-    """Parameters that are trained models; the file of a fitted learner does not hold them."""
-
-    n_features_in_: int
-    table_: TableSchema
-    committee_: Committee | RegressionCommittee
     categorical_features: Any = "from_dtype"
     n_jobs: int | None = None
 
@@ -140,31 +132,6 @@ class CommitteeEstimator(CallbackSupportMixin, BaseEstimator):
         """Share of the voters' weighted split gain that each feature earned, ``(p,)``."""
         check_is_fitted(self)
         return self.committee_.feature_importances_
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted learner to a file that `committee.load` reads; loading never runs code.
-
-        Parameters
-        ----------
-        path : str or path
-            Written beside and moved into place, so that an interruption leaves the old file whole.
-
-        Raises
-        ------
-        TypeError
-            If a voter or parameter cannot be stored without pickle.
-        """
-        from committee.files.store import save
-
-        check_is_fitted(self)
-        save(self, path)
-
-    def _for_file(self) -> Self:
-        """What `_stored_attributes` and parameters are taken from: a copy, if a file holds them in another form."""
-        return self
-
-    def _from_file(self) -> None:
-        """Undo `_for_file` on what was read, distrusting it: ``ValueError`` for what it could not have given."""
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from committee.data.rows import Rows
 from committee.learners.margin_boosting.voting_run import VotingRun
 from committee.learners.pools.edge_sources import EdgeSource
-from committee.vote.links.probability import elected
+from committee.vote.scores import elected
 
 F64 = NDArray[np.float64]
 

@@ -25,7 +25,7 @@ from committee.learners.quadboost.quadboost import classes_committee, signs_of
 from committee.learners.quadboost.quadboost_path import follow, refuse_large, strengths
 from committee.objectives.programs.coordinate_steps import greedy_rounds
 from committee.objectives.programs.penalties import PENALTIES, Penalty, penalty_class
-from committee.vote.links.probability import elected
+from committee.vote.scores import elected
 from committee.voters.stump_dictionary import StumpDictionary
 
 F64 = NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""Committees of the trees that XGBoost and LightGBM boosted, which are read as data: neither is imported."""
+"""Parts of committees of the trees that XGBoost and LightGBM boosted, which are read as data: neither is imported."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.vote.adapters.boosted_model import BoostedModel
 from committee.vote.adapters.lightgbm_model import lightgbm_model
+from committee.vote.adapters.parts import CommitteeParts
 from committee.vote.adapters.xgboost_model import xgboost_model
-from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Logistic, Softmax
 
 
 def is_booster(estimator: Any) -> bool:
-    """Whether an object, or a class that it inherits from, is of XGBoost or LightGBM; told by the name of its module.
+    """Whether an object, or a class that it inherits from, is of XGBoost or LightGBM by the name of its module.
 
     Examples
     --------
@@ -28,8 +28,8 @@ def is_booster(estimator: Any) -> bool:
     return _package(estimator) is not None
 
 
-def committee_of_booster(estimator: Any) -> Committee:
-    """The committee of a fitted booster's trees; see `Committee.from_estimator`.
+def parts_of_booster(estimator: Any) -> CommitteeParts:
+    """Parts of the committee of a fitted booster's trees; see `Committee.from_estimator`.
 
     Each tree is a voter with a leaf score and weight 1 (1/T where the scores are means); with several scores, each
     round is, as in our own gradient boosting. Scores are sums in float64, where XGBoost adds in float32.
@@ -41,7 +41,7 @@ def committee_of_booster(estimator: Any) -> Committee:
 
     Returns
     -------
-    Committee
+    CommitteeParts
         An intercept has the starting scores. Probabilities are the original's, but for LightGBM's one-vs-rest
         ("multiclassova"), which here sum to one.
 
@@ -57,7 +57,7 @@ def committee_of_booster(estimator: Any) -> Committee:
 
     Examples
     --------
-    ``committee_of_booster(XGBClassifier().fit(X, y))``
+    ``parts_of_booster(XGBClassifier().fit(X, y))``
     """
     package = _package(estimator)
     model, classes = BOOSTERS[str(package)](estimator)
@@ -69,7 +69,7 @@ def committee_of_booster(estimator: Any) -> Committee:
     voters = model.voters
     weights = np.full(len(voters), 1.0 / len(voters) if model.averaged else 1.0)
     intercept = model.intercept if model.intercept.any() else None
-    return Committee(voters, weights, classes, _link(model), model.table, intercept)
+    return CommitteeParts(voters, weights, classes, _link(model), model.table, intercept)
 
 
 def _link(model: BoostedModel) -> Link:
@@ -105,7 +105,7 @@ def _lightgbm(estimator: Any) -> Read:
 
 
 BOOSTERS: dict[str, Callable[[Any], Read]] = {"xgboost": _xgboost, "lightgbm": _lightgbm}
-"""How each library's boosters are read, by the name of its package."""
+"""Readers of each library's boosters, by the name of its package."""
 
 
 def _package(estimator: Any) -> str | None:

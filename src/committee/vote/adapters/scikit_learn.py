@@ -17,20 +17,20 @@ from sklearn.ensemble import (
 from sklearn.utils.validation import check_is_fitted
 
 from committee.data.frames import TableSchema
-from committee.vote.adapters.boosters import committee_of_booster, is_booster
+from committee.vote.adapters.boosters import is_booster, parts_of_booster
+from committee.vote.adapters.parts import CommitteeParts
 from committee.vote.adapters.sklearn_trees import are_trees, forest_of_trees
-from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Share, Softmax
 from committee.voters.estimators import EstimatorVoters
 
 
 @dataclass(frozen=True)
 class _Members:
-    """What an ensemble says about its vote."""
+    """Members of an ensemble, and its rule of voting."""
 
     estimators: Sequence[Any]
     labels: NDArray[Any]
-    """What the members call the classes, in the ensemble's order."""
+    """Classes as the members name them, in the ensemble's order."""
     weights: NDArray[np.float64]
     link: Link
     soft: bool
@@ -38,8 +38,8 @@ class _Members:
     as_array: bool = True
 
 
-def committee_of(estimator: Any) -> Committee:
-    """The committee inside a fitted classifier; see `Committee.from_estimator`.
+def parts_of(estimator: Any) -> CommitteeParts | None:
+    """Parts of the committee inside a fitted classifier of another library; see `Committee.from_estimator`.
 
     Scores are sums with the ensemble's own weights, added in its own order, and mean shares are compared
     after the division, as in the originals: so even ties between classes are decided alike. (An original that
@@ -49,19 +49,19 @@ def committee_of(estimator: Any) -> Committee:
     Parameters
     ----------
     estimator : fitted classifier
-        One of `ADAPTERS`, of `committee.vote.adapters.boosters`, or a learner of this library.
+        One of `ADAPTERS`, or of `committee.vote.adapters.boosters`.
 
     Returns
     -------
-    Committee
-        Class shares are kept as K columns, also for two classes.
+    CommitteeParts or None
+        Class shares are kept as K columns, also for two classes. None: there is no adapter for this kind.
 
     Raises
     ------
     NotFittedError
         If `estimator` is not fitted.
     TypeError
-        If it is no classifier, or of a kind without an adapter.
+        If it is no classifier.
     ValueError
         If it predicts several outputs, or its weights are negative.
 
@@ -69,20 +69,20 @@ def committee_of(estimator: Any) -> Committee:
     --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.ensemble import ExtraTreesClassifier
-    >>> from committee.vote.adapters.scikit_learn import committee_of
+    >>> from committee.vote.adapters.scikit_learn import parts_of
     >>> X, y = load_iris(return_X_y=True)
-    >>> committee_of(ExtraTreesClassifier(n_estimators=5).fit(X, y)).n_voters
+    >>> len(parts_of(ExtraTreesClassifier(n_estimators=5).fit(X, y)).voters)
     5
     """
     if not isinstance(estimator, type) and is_booster(estimator):
-        return committee_of_booster(estimator)
+        return parts_of_booster(estimator)
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):
         raise TypeError(f"estimator is {estimator!r}; it must be a fitted classifier.")
     if is_regressor(estimator):
         raise TypeError(f"estimator is the regressor {estimator!r}; only classifiers cast votes for classes.")
     adapter = next((found for kind, found in ADAPTERS.items() if isinstance(estimator, kind)), None)
     if adapter is None:
-        return _own(estimator)
+        return None
     check_is_fitted(estimator)
     n_outputs = getattr(estimator, "n_outputs_", 1)
     if n_outputs != 1:
@@ -92,22 +92,17 @@ def committee_of(estimator: Any) -> Committee:
     return _assemble(estimator, adapter(estimator))
 
 
-def _own(estimator: Any) -> Committee:
-    """A learner of this library, or nothing that is known."""
-    if type(estimator).__module__.partition(".")[0] == "committee":
-        check_is_fitted(estimator)
-    committee = getattr(estimator, "committee_", None)
-    if not isinstance(committee, Committee):
-        known = ", ".join(kind.__name__ for kind in ADAPTERS)
-        raise TypeError(
-            f"estimator is a {type(estimator).__name__}, for which there is no adapter. Known are {known}, "
-            "XGBClassifier, LGBMClassifier and this library's learners; any fitted classifiers can vote as "
-            "EstimatorVoters."
-        )
-    return committee
+def no_adapter(estimator: Any) -> TypeError:
+    """The error for an estimator of a kind that is not known."""
+    known = ", ".join(kind.__name__ for kind in ADAPTERS)
+    return TypeError(
+        f"estimator is a {type(estimator).__name__}, for which there is no adapter. Known are {known}, "
+        "XGBClassifier, LGBMClassifier and this library's learners; any fitted classifiers can vote as "
+        "EstimatorVoters."
+    )
 
 
-def _assemble(estimator: Any, members: _Members) -> Committee:
+def _assemble(estimator: Any, members: _Members) -> CommitteeParts:
     names = getattr(estimator, "feature_names_in_", None)
     names = None if names is None else tuple(map(str, names))
     # a vote of pipelines over text has no columns to count
@@ -122,7 +117,7 @@ def _assemble(estimator: Any, members: _Members) -> Committee:
             features=members.features,
         )
         table = TableSchema(names, (None,) * n_features)
-        return Committee(forest, members.weights, classes, members.link, table)
+        return CommitteeParts(forest, members.weights, classes, members.link, table)
     voters = EstimatorVoters(
         members.estimators,
         members.labels,
@@ -132,7 +127,7 @@ def _assemble(estimator: Any, members: _Members) -> Committee:
         names=names,
         n_features=n_features,
     )
-    return Committee(voters, members.weights, classes, members.link)
+    return CommitteeParts(voters, members.weights, classes, members.link)
 
 
 def _forest(estimator: RandomForestClassifier | ExtraTreesClassifier) -> _Members:
@@ -191,4 +186,4 @@ ADAPTERS: dict[type, Callable[[Any], _Members]] = {
     AdaBoostClassifier: _adaboost,
     VotingClassifier: _voting,
 }
-"""How each kind of ensemble votes; a further one is one more function and one more line."""
+"""Rules of voting by kind of ensemble; a further one is one more function and one more line."""

@@ -14,11 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit, log_ndtr, ndtr
 
 from committee.data.named import Named, read_named
+from committee.vote.scores import Scores, elected, signed
 from committee.voters.forest import Forest
 from committee.voters.linear_scores import LinearScores
 from committee.voters.protocol import Voters
-
-Scores = NDArray[np.float64]
 
 
 class Link(Named, ABC):
@@ -128,7 +127,7 @@ class Softmax(Link):
         if self.normalized:
             F = _mean(F, total, np.zeros_like(F))
         if F.shape[1] <= 2:
-            return _two_sided(self.scale * _signed(F))
+            return _two_sided(self.scale * signed(F))
         # the maximum goes before the factor, so that large scores lose no digits
         return _exp_normalised(self.scale * (F - F.max(axis=1, keepdims=True)))
 
@@ -171,7 +170,7 @@ class Logistic(Link):
 
     def _probability(self, F: Scores, total: float | None) -> Scores:
         if F.shape[1] <= 2:
-            return _two_sided(self.scale * _signed(F))
+            return _two_sided(self.scale * signed(F))
         # logarithms, because all sigmas of a row may underflow
         logs = log_expit(self.scale * F)
         return _exp_normalised(logs - logs.max(axis=1, keepdims=True))
@@ -200,7 +199,7 @@ class Probit(Link):
 
     def _probability(self, F: Scores, total: float | None) -> Scores:
         if F.shape[1] <= 2:
-            z = _signed(F)
+            z = signed(F)
             return np.column_stack([ndtr(-z), ndtr(z)])
         # logarithms, because every Phi of a row may underflow; they are about -F^2/2, which must not overflow
         logs = log_ndtr(np.maximum(F, -1e150))
@@ -327,7 +326,7 @@ class Truncated(Link):
     def _probability(self, F: Scores, total: float | None) -> Scores:
         most = 1.0 - 2.0 * self.floor
         if F.shape[1] <= 2:
-            z = np.clip(_signed(F), -most, most)
+            z = np.clip(signed(F), -most, most)
             return np.column_stack([(1.0 - z) / 2.0, (1.0 + z) / 2.0])
         shares = (1.0 + np.clip(F, -most, most)) / 2.0
         return _mean(shares, None, np.full_like(F, 1.0 / F.shape[1]))
@@ -365,42 +364,12 @@ def from_json(stored: object) -> Link:
     return read_named(stored, LINKS, "link")
 
 
-def elected(F: Scores) -> NDArray[np.intp]:
-    """Index of the class that each row of scores elects; the first one on ties.
-
-    Parameters
-    ----------
-    F : float64 array
-        ``(n,)`` or ``(n, 1)``: signed scores of two classes. ``(n, K)``: one score per class.
-
-    Returns
-    -------
-    intp array (n,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.vote.links.probability import elected
-    >>> elected(np.array([-1.0, 0.0, 1.0])).tolist(), elected(np.array([[1.0, 2.0, 2.0]])).tolist()
-    ([0, 0, 1], [1])
-    """
-    if F.ndim == 1 or F.shape[1] == 1:
-        return np.asarray(F.reshape(-1) > 0, dtype=np.intp)
-    largest: NDArray[np.intp] = np.argmax(F, axis=1)
-    return largest
-
-
 def _let_win(p: Scores, winner: NDArray[np.intp]) -> Scores:
     """Raise the winner's probability just above the others where rounding hides that it is larger."""
     rows = np.flatnonzero(np.argmax(p, axis=1) != winner)
     if len(rows):
         p[rows, winner[rows]] = np.nextafter(p[rows].max(axis=1), np.inf)
     return p
-
-
-def _signed(F: Scores) -> Scores:
-    """Positive for the second of two classes."""
-    return F[:, 0] if F.shape[1] == 1 else F[:, 1] - F[:, 0]
 
 
 def _two_sided(z: Scores) -> Scores:

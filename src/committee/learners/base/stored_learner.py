@@ -1,0 +1,181 @@
+"""The file of a fitted learner: parameters, columns, classes, its committee, and what else it stores."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_regressor
+from sklearn.utils.validation import check_is_fitted
+
+from committee.data.typed_json import NUMERIC, decode, encode, field
+from committee.files.header import Header, read_sorted_classes
+from committee.files.kinds import check_learner, learner_class
+from committee.files.store import save
+from committee.files.tensors import Document, Tensors
+from committee.learners.base.scikit_types import BaseEstimator
+from committee.vote.committee import Committee
+from committee.vote.regression import RegressionCommittee
+
+if TYPE_CHECKING:
+    from committee.data.frames import TableSchema
+
+
+class StoredLearner(BaseEstimator):
+    """Writing and reading of the library's learners."""
+
+    _stored_attributes: ClassVar[tuple[str, ...]] = ()
+    """Fitted attributes beyond the committee that a saved file carries."""
+    _trained_parameters: ClassVar[tuple[str, ...]] = ()
+    """Parameters that are trained models; the file of a fitted learner does not hold them."""
+
+    n_features_in_: int
+    classes_: NDArray[Any]
+    table_: TableSchema
+    committee_: Committee | RegressionCommittee
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted learner to a file that `committee.load` reads; loading never runs code.
+
+        Parameters
+        ----------
+        path : str or path
+            Written beside and moved into place, so that an interruption leaves the old file whole.
+
+        Raises
+        ------
+        TypeError
+            If a voter or parameter cannot be stored without pickle.
+        """
+        check_is_fitted(self)
+        save(self, path)
+
+    def to_document(self, tensors: Tensors) -> Document:
+        """Write the fitted learner into a model file; metadata requests and output settings are no part of it.
+
+        Raises
+        ------
+        TypeError
+            If a voter or the value of a parameter is of a class that has no place in a file.
+        sklearn.exceptions.NotFittedError
+            If the learner is not fitted.
+        """
+        check_is_fitted(self)
+        model = self._for_file()
+        classes = None if is_regressor(model) else model.classes_
+        names = getattr(model, "feature_names_in_", None)
+        header = Header(model.n_features_in_, names, classes, getattr(model, "table_", None))
+        votes = model.committee_.votes_to_document(tensors)
+        return {
+            **_describe_unfitted(model, left_out=model._trained_parameters),
+            **header.to_document(),
+            "link": votes["link"],
+            "voters": votes["voters"],
+            "attributes": _describe_attributes(model.stored_values(), tensors.part("attributes")),
+            **votes,
+        }
+
+    @classmethod
+    def from_document(cls, document: Document, tensors: Tensors) -> Self:
+        """Read what `to_document` wrote, trusting no value.
+
+        Raises
+        ------
+        ValueError
+            Saying what is wrong with the document or an array.
+        """
+        model: Any = _rebuild_unfitted(document, tensors.depth)
+        model._validate_params()
+        regresses = is_regressor(model)
+        header = Header.from_document(document, None if regresses else read_sorted_classes)
+        model.n_features_in_, model.table_ = header.n_features, header.table
+        if header.classes is not None:
+            model.classes_ = header.classes
+        if header.names is not None:
+            model.feature_names_in_ = header.names
+        kind = RegressionCommittee if regresses else Committee
+        model.committee_ = kind.votes_from_document(document, tensors, header)
+        own = tensors.part("attributes")
+        for name, value in field(document, "attributes", dict).items():
+            if name not in model._stored_attributes:
+                raise ValueError(f"{type(model).__name__} stores no attribute {name!r}")
+            setattr(model, name, own.take(name) if value == {"tensor": True} else decode(value))
+        model._from_file()
+        rebuilt: Self = model
+        return rebuilt
+
+    def stored_values(self) -> dict[str, Any]:
+        """Fitted attributes beyond the committee that a file carries, those that there are; by name."""
+        # absent is such as an out-of-bag score that was not asked for
+        return {name: getattr(self, name) for name in self._stored_attributes if hasattr(self, name)}
+
+    def _for_file(self) -> Self:
+        """The learner that attributes and parameters are taken from: a copy, if a file holds them in another form."""
+        return self
+
+    def _from_file(self) -> None:
+        """Undo `_for_file` on a learner that was read, distrusting it: ``ValueError`` for what it cannot have given."""
+
+
+def _describe_attributes(values: dict[str, Any], tensors: Tensors) -> Document:
+    attributes: Document = {}
+    for name, value in values.items():
+        if isinstance(value, np.ndarray) and value.dtype.name in NUMERIC:
+            tensors.put(**{name: value})
+            attributes[name] = {"tensor": True}
+        else:
+            attributes[name] = encode(value, name)
+    return attributes
+
+
+# -- parameters -----------------------------------------------------------------------------------------------
+
+
+def _describe_unfitted(learner: Any, left_out: tuple[str, ...] = ()) -> Document:
+    check_learner(learner)
+    if trained := [name for name in learner._trained_parameters if name not in left_out]:
+        raise TypeError(
+            f"a parameter is a {type(learner).__name__} whose {trained[0]} is a trained model, which a model file "
+            "does not hold. Use skops.io.dump or joblib.dump for this model."
+        )
+    params = learner.get_params(deep=False)
+    described = {key: _describe_parameter(key, value) for key, value in params.items() if key not in left_out}
+    return {"class": type(learner).__name__, "params": described}
+
+
+def _describe_parameter(name: str, value: Any) -> Any:
+    if isinstance(value, BaseEstimator):
+        return {"learner": _describe_unfitted(value)}
+    if not hasattr(value, "gradient_hessian"):
+        return encode(value, name)
+    from committee.objectives.losses import LOSSES
+
+    if type(value) not in LOSSES.values():
+        raise TypeError(
+            f"{name} is a {type(value).__module__}.{type(value).__qualname__}, and a model file holds only committee's "
+            f"own losses ({', '.join(LOSSES)}). Use skops.io.dump or joblib.dump for this model."
+        )
+    return {"loss": value.to_json()}
+
+
+def _rebuild_unfitted(document: Document, depth: int) -> Any:
+    name = field(document, "class", str)
+    kind = learner_class(name, depth)
+    params: dict[str, Any] = {}
+    for key, value in field(document, "params", dict).items():
+        if key not in kind._get_param_names() or key in kind._trained_parameters:
+            raise ValueError(f"{name} has no parameter {key!r}")
+        params[key] = _rebuild_parameter(value, depth)
+    return kind(**dict.fromkeys(kind._trained_parameters), **params)
+
+
+def _rebuild_parameter(value: Any, depth: int) -> Any:
+    if isinstance(value, dict) and value.keys() == {"learner"}:
+        return _rebuild_unfitted(field(value, "learner", dict), depth + 1)
+    if isinstance(value, dict) and value.keys() == {"loss"}:
+        from committee.objectives.losses import from_json
+
+        return from_json(field(value, "loss", dict))
+    return decode(value)

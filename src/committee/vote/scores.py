@@ -1,0 +1,67 @@
+"""Scores of classes: the signed score of two, the class elected, and its lead."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Scores: TypeAlias = NDArray[np.float64]
+
+
+def signed(F: NDArray[Any]) -> Scores:
+    """Scores of two classes as one, positive for the second; the last axis is a single signed score or one for each."""
+    score: Scores = F[..., 0] if F.shape[-1] == 1 else F[..., 1] - F[..., 0]
+    return score
+
+
+def elected(F: Scores) -> NDArray[np.intp]:
+    """Index of the class that each row of scores elects; the first one on ties.
+
+    Parameters
+    ----------
+    F : float64 array
+        ``(n,)`` or ``(n, 1)``: signed scores of two classes. ``(n, K)``: one score per class.
+
+    Returns
+    -------
+    intp array (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.vote.scores import elected
+    >>> elected(np.array([-1.0, 0.0, 1.0])).tolist(), elected(np.array([[1.0, 2.0, 2.0]])).tolist()
+    ([0, 0, 1], [1])
+    """
+    if F.ndim == 1 or F.shape[1] == 1:
+        return np.asarray(F.reshape(-1) > 0, dtype=np.intp)
+    largest: NDArray[np.intp] = np.argmax(F, axis=1)
+    return largest
+
+
+def lead(F: Scores, truth: NDArray[np.intp]) -> Scores:
+    """Lead of the right class over the best other one.
+
+    Parameters
+    ----------
+    F : float64 array (n, K)
+        Scores, of two classes at least.
+    truth : intp array (n,)
+        Class numbers.
+
+    Returns
+    -------
+    float64 array (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.vote.scores import lead
+    >>> lead(np.array([[3.0, 1.0, 2.0]]), np.array([0])).tolist()
+    [1.0]
+    """
+    rows = np.arange(len(F))
+    rivals = F.copy()
+    rivals[rows, truth] = -np.inf
+    ahead: Scores = F[rows, truth] - rivals.max(axis=1)
+    return ahead
