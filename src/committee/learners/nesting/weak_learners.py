@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from committee import _core
-from committee.learners.base.estimator import seeded
 from committee.learners.nesting.draws import Ask, Stopping, asked
+from committee.learners.pools.classifier_pool import Clones
 from committee.voters.oracles import DrawnVoter, Estimate, OracleVoters, drawn, prob_positive
 from committee.voters.soft_stumps import SoftStumps
 
@@ -113,8 +112,8 @@ class VoterLearner:
     def __init__(
         self, voter: Any, rows: Rows, positive: NDArray[np.uint8], random: np.random.RandomState, estimate: Estimate
     ) -> None:
-        self.voter, self.X, self.y, self.count = voter, rows.X, positive.astype(np.int64), rows.count
-        self.random, self.estimate = random, estimate
+        self.clones, self.estimate = Clones(voter, random), estimate
+        self.X, self.y, self.count = rows.X, positive.astype(np.int64), rows.count
         self.seed = int(random.randint(2**31 - 1))
 
     def train(self, weights: NDArray[Any]) -> Trained | None:
@@ -124,9 +123,8 @@ class VoterLearner:
         if len(np.unique(self.y[heavy])) < 2:
             return None
         share = weights[heavy].astype(np.float64)
-        member: Any = seeded(clone(self.voter), int(self.random.randint(2**31 - 1)))
         # weights of about 1 a row, as learners with penalties or least weights expect them
-        member.fit(self.X[heavy], self.y[heavy], sample_weight=share * (self.count / share.sum()))
+        member = self.clones.trained(self.X[heavy], self.y[heavy], share * (self.count / share.sum()))
         if is_only_drawn(member):
             return Trained(member, None, answers=partial(drawn, member, self.X))
         return Trained(member, prob_positive(member, self.X))
