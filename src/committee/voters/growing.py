@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,12 @@ class GrowthLimits:
     min_weight_leaf: float = 0.0
     min_impurity_decrease: float = 0.0
     max_features: int | float | str | None = None
+
+    @classmethod
+    def of(cls, learner: Any) -> GrowthLimits:
+        """The limits among a learner's parameters; those that it does not have are the defaults."""
+        params: dict[str, Any] = learner.get_params(deep=False)
+        return cls(**{field.name: params[field.name] for field in fields(cls) if field.name in params})
 
 
 GROWTH_CONSTRAINTS: dict[str, list[Any]] = {

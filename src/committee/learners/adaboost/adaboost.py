@@ -85,6 +85,7 @@ class AdaBoostClassifier(CommitteeClassifier, EarlyStoppingParameters):
         "normalisers_",
         "validation_errors_",
     )
+
     n_estimators: int = shared.n_estimators(50, "a voter is perfect, none beats chance, or early stopping says so")
     _: KW_ONLY
     max_depth: int | None = shared.max_depth(1, "1: stumps.")

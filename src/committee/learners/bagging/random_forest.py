@@ -136,6 +136,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CommitteeClassifier):
         "oob_decision_function_",
         "reserved_rows_",
     )
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **FOREST_CONSTRAINTS,
         "criterion": [StrOptions({"gini", "entropy"})],
@@ -314,6 +315,7 @@ class RandomForestRegressor(ForestEstimator[TargetRows], CommitteeRegressor):
     """
 
     _stored_attributes: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_curve_", "oob_prediction_")
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **FOREST_CONSTRAINTS,
         "criterion": [StrOptions({"squared_error"})],

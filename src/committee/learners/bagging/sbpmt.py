@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Generator
-from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -13,7 +12,6 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from committee import _core
@@ -21,10 +19,11 @@ from committee.data.parallel import closed_in_silence, n_threads
 from committee.data.rows import Rows
 from committee.learners.adaboost.emphasis import is_chance, samme_weight
 from committee.learners.bagging.draws import draw, judge_out_of_bag, packed_draws
+from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier
 from committee.learners.base.fit_tasks import FitTasks
+from committee.learners.base.parameters import COUNT, parameter, with_parameters
 from committee.learners.trees.probit_model_tree import (
-    MODEL_TREE_CONSTRAINTS,
     ModelTree,
     ModelTreeLimits,
     ModelTreeTable,
@@ -111,6 +110,7 @@ def leaf_risk(tree: ModelTree, labels: NDArray[np.uint16], weights: F64, link: L
     return float(weights @ loss.reshape(-1, n_scores).sum(axis=1))
 
 
+@with_parameters
 class SBPMTClassifier(CommitteeClassifier):
     """Subagging of boosted probit model trees (SBPMT).
 
@@ -120,52 +120,6 @@ class SBPMTClassifier(CommitteeClassifier):
 
     The defaults are one setting for all tables, the best mean over the paper's 22 (docs/papers/sbpmt.md). The
     paper's own are ``min_impurity_decrease=0, max_features=None, emphasis="half", voting="hard"``.
-
-    Parameters
-    ----------
-    n_estimators : int, default=21
-        Number M of subsamples; the paper's. It advises M > ln(n)^2 for its bound.
-    n_boosting_rounds : int, default=5
-        Boosting rounds T on each subsample.
-    n_leaf_steps : int, default=100
-        ProbitBoost steps B in each leaf.
-    max_samples : float or int, default=0.7
-        Rows of a subsample: a share, or their number. Every class keeps at least one row.
-    max_depth : int or None, default=6
-        Depth of the trees.
-    max_leaf_nodes : int or None, default=None
-        Most leaves of a tree.
-    min_samples_leaf : int, default=20
-        Fewest rows of a leaf.
-    min_weight_leaf : float, default=0.0
-        Least share of the weight of a leaf.
-    min_impurity_decrease : float, default=0.005
-        What a split must gain, as a share of the total weight; 0 lets trees overfit noisy tables.
-    max_features : int, float, "sqrt", "log2" or None, default=0.5
-        Features that each node looks at, drawn anew: half of them makes the committees differ more.
-    emphasis : {"samme", "half"}, default="samme"
-        alpha = ln((1 - err) / err) + ln(J - 1), or the paper's with half the first logarithm.
-    voting : {"hard", "shares", "soft"}, default="soft"
-        "hard": a committee casts one vote. "shares": it gives the shares of its members' weights. "soft": it gives
-        its members' probabilities, averaged by their weights; the best probabilities of the three.
-    link : {"probit", "logit"}, default="probit"
-        Loss and link of the leaves.
-    tree : {"shared", "per_class"}, default="shared"
-        One multi-class tree, or one tree per class, as the authors' program has it.
-    selection : {"error", "likelihood"}, default="error"
-        How a step in a leaf chooses its feature.
-    tol : float, default=0.0
-        A leaf stops when a step lowers its mean risk by less than this.
-    oob_score : bool, default=False
-        Compute `oob_score_`, `oob_margins_` and `oob_decision_function_` from the rows left out of each draw.
-    max_bins : int, default=255
-        Most bins of a column for the trees.
-    categorical_features : "from_dtype", None, list or mask, default="from_dtype"
-        Which columns are categories: trees split them natively, leaves see them as 0/1 columns.
-    random_state : int, RandomState or None, default=None
-        Draws the subsamples.
-    n_jobs : int or None, default=None
-        Subsamples trained at the same time; the result does not depend on it, bit for bit.
 
     Attributes
     ----------
@@ -215,63 +169,37 @@ class SBPMTClassifier(CommitteeClassifier):
         "draws_",
         "n_samples_fit_",
     )
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **MODEL_TREE_CONSTRAINTS,
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "n_boosting_rounds": [Interval(Integral, 1, None, closed="left")],
-        "max_samples": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0.0, 1.0, closed="right")],
-        "emphasis": [StrOptions({"samme", "half"})],
-        "voting": [StrOptions({"hard", "shares", "soft"})],
-        "oob_score": ["boolean"],
-        "categorical_features": "no_validation",
-    }
 
-    def __init__(
-        self,
-        n_estimators: int = 21,
-        n_boosting_rounds: int = 5,
-        n_leaf_steps: int = 100,
-        *,
-        max_samples: float | int = 0.7,
-        max_depth: int | None = 6,
-        max_leaf_nodes: int | None = None,
-        min_samples_leaf: int = 20,
-        min_weight_leaf: float = 0.0,
-        min_impurity_decrease: float = 0.005,
-        max_features: int | float | str | None = 0.5,
-        emphasis: Literal["samme", "half"] = "samme",
-        voting: Literal["hard", "shares", "soft"] = "soft",
-        link: LinkName = "probit",
-        tree: Literal["shared", "per_class"] = "shared",
-        selection: Literal["error", "likelihood"] = "error",
-        tol: float = 0.0,
-        oob_score: bool = False,
-        max_bins: int = 255,
-        categorical_features: Any = "from_dtype",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.n_boosting_rounds = n_boosting_rounds
-        self.n_leaf_steps = n_leaf_steps
-        self.max_samples = max_samples
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_leaf = min_weight_leaf
-        self.min_impurity_decrease = min_impurity_decrease
-        self.max_features = max_features
-        self.emphasis = emphasis
-        self.voting = voting
-        self.link = link
-        self.tree = tree
-        self.selection = selection
-        self.tol = tol
-        self.oob_score = oob_score
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_estimators: int = parameter(
+        21, "Number M of subsamples; the paper's. It advises M > ln(n)^2 for its bound.", COUNT
+    )
+    n_boosting_rounds: int = parameter(5, "Boosting rounds T on each subsample.", COUNT)
+    n_leaf_steps: int = shared.n_leaf_steps()
+    _: KW_ONLY
+    max_samples: float | int = shared.max_samples(0.7, "Every class keeps at least one row.")
+    max_depth: int | None = shared.max_depth(6, "6 is the paper's.")
+    max_leaf_nodes: int | None = shared.max_leaf_nodes()
+    min_samples_leaf: int = shared.min_samples_leaf(20, "20 is the paper's.")
+    min_weight_leaf: float = shared.min_weight_leaf()
+    min_impurity_decrease: float = shared.min_impurity_decrease(0.005, more="With 0 trees overfit noisy tables.")
+    max_features: int | float | str | None = shared.max_features(0.5, "Half of them make the committees differ more.")
+    emphasis: Literal["samme", "half"] = parameter(
+        "samme", "alpha = ln((1 - err) / err) + ln(J - 1), or the paper's with half the first logarithm."
+    )
+    voting: Literal["hard", "shares", "soft"] = parameter(
+        "soft",
+        """"hard": a committee casts one vote. "shares": it gives the shares of its members' weights. "soft": it gives
+        its members' probabilities, averaged by their weights; the best probabilities of the three.""",
+    )
+    link: LinkName = shared.leaf_link()
+    tree: Literal["shared", "per_class"] = shared.trees_of_classes()
+    selection: Literal["error", "likelihood"] = shared.selection()
+    tol: float = shared.newton_tol("A leaf")
+    oob_score: bool = shared.oob_score()
+    max_bins: int = shared.max_bins("For the trees.")
+    categorical_features: Any = shared.categorical_features("Leaves see them as 0/1 columns.")
+    random_state: Any = shared.random_state("the subsamples and the features of `max_features`")
+    n_jobs: int | None = shared.n_jobs("Subsamples trained at the same time")
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

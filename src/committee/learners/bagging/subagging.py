@@ -96,6 +96,7 @@ class SubaggingClassifier(CommitteeClassifier):
     """
 
     _stored_attributes: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_margins_", "oob_decision_function_")
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from committee.learners.base.parameters import COUNT, FRACTION, NOT_NEGATIVE, parameter, with_parameters
+from committee.learners.base.parameters import COUNT, FRACTION, NOT_NEGATIVE, SHARE, parameter, with_parameters
+
+T = TypeVar("T")
 
 # --- rounds -----------------------------------------------------------------------------------------------------------
 
@@ -36,6 +38,16 @@ def voter() -> Any:
         HasMethods(["fit", "predict"]),
         None,
         type_words="classifier or None",
+    )
+
+
+def program_n_estimators(end: str) -> int:
+    """Voters that join a program; `end` says how many of them have weight."""
+    return parameter(
+        500,
+        f"""Most voters that join a program; {end} end without weight. A warning says when this is what ends the run,
+        and `duality_gap_` how much is left to gain.""",
+        COUNT,
     )
 
 
@@ -64,9 +76,11 @@ def min_weight_leaf(of: str = "total weight") -> float:
     return parameter(0.0, text, Interval(Real, 0.0, 0.5, closed="both"))
 
 
-def min_impurity_decrease(default: float = 0.0, of: str = "impurity, as a share of the total weight,") -> float:
+def min_impurity_decrease(
+    default: float = 0.0, of: str = "impurity, as a share of the total weight,", more: str = ""
+) -> float:
     """Gain of a split."""
-    return parameter(default, f"A split must lower the {of} by more than this.", NOT_NEGATIVE)
+    return parameter(default, f"A split must lower the {of} by more than this. {more}", NOT_NEGATIVE)
 
 
 def max_features(default: int | float | str | None = None, more: str = "") -> int | float | str | None:
@@ -80,6 +94,86 @@ def max_features(default: int | float | str | None = None, more: str = "") -> in
         StrOptions({"sqrt", "log2"}),
         type_words='int, float, "sqrt", "log2" or None',
     )
+
+
+# --- linear scores by Newton steps ------------------------------------------------------------------------------------
+
+
+def selection(more: str = "") -> Literal["error", "likelihood"]:
+    """Choice of a step."""
+    return parameter(
+        "error",
+        f"""How a step chooses its column: "error", the least weighted squared error, or "likelihood", the least risk
+        after the step (Schmid et al. 2013), which takes a pass over the rows for each column. {more}""",
+    )
+
+
+def newton_tol(run: str) -> float:
+    """End of the steps; `run` is what ends."""
+    text = f"{run} ends when a step lowers the mean risk by less than this; 0: when the risk decreases no more."
+    return parameter(0.0, text, NOT_NEGATIVE)
+
+
+def n_leaf_steps() -> int:
+    """Steps in a leaf of a model tree."""
+    return parameter(100, "Boosting steps B in each leaf; the paper's.", COUNT)
+
+
+def leaf_link() -> Literal["probit", "logit"]:
+    """Loss and link of a model tree's leaves."""
+    text = """Loss and link of the leaves: "probit" is the paper's, "logit" LogitBoost by the same steps."""
+    return parameter("probit", text)
+
+
+def trees_of_classes() -> Literal["shared", "per_class"]:
+    """Model trees of more than two classes."""
+    return parameter(
+        "shared",
+        """With more than two classes: "shared", one tree whose leaves have a score for each class, or "per_class", a
+        tree for each of them, as in the authors' program.""",
+    )
+
+
+# --- votes out of bag -------------------------------------------------------------------------------------------------
+
+
+def max_samples(default: T, more: str = "") -> T:
+    """Rows of a draw."""
+    return parameter(default, f"Rows of a draw: a share of them (float) or their number (int). {more}", COUNT, SHARE)
+
+
+def oob_score() -> bool:
+    """Out-of-bag error."""
+    text = "Compute `oob_score_`, `oob_margins_` and `oob_decision_function_` from the rows left out of each draw."
+    return parameter(False, text)
+
+
+# --- listed stumps ----------------------------------------------------------------------------------------------------
+
+
+def dictionary(text: str) -> Any:
+    """Voters to choose from."""
+    return parameter(
+        "stumps",
+        text,
+        StrOptions({"stumps", "all_stumps", "trees"}),
+        HasMethods(["fit", "predict"]),
+        type_words='{"stumps", "all_stumps", "trees"} or classifier',
+    )
+
+
+def n_thresholds(more: str = "") -> int:
+    """Listed stumps of a column."""
+    text = f"Most thresholds of a column, and categories told from the rest. {more}"
+    return parameter(10, text, Interval(Integral, 1, 65_534, closed="both"))
+
+
+def thresholds(more: str = "") -> Literal["quantile", "even"]:
+    """Places of the thresholds."""
+    text = (
+        f"""Where thresholds are: "quantile", with equal weight between them, or "even", at equal distances. {more}"""
+    )
+    return parameter("quantile", text)
 
 
 # --- the table --------------------------------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ class GradientBoosting(CommitteeEstimator):
     """Base of the two learners: rounds on a loss, early stopping, and going on from an earlier fit."""
 
     _stored_attributes: ClassVar[tuple[str, ...]] = ("validation_losses_", "training_objectives_")
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "loss": [str, Loss],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],

@@ -85,6 +85,7 @@ class DOOMBoostClassifier(MarginBoosting):
     """
 
     _stored_attributes: ClassVar[tuple[str, ...]] = ("costs_", "validation_errors_")
+
     steepness: float = parameter(
         10.0,
         """lambda. The steeper, the nearer to the share of wrong rows, and the sooner rows are given up; between 2 and

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral, Real
+from dataclasses import KW_ONLY
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -13,12 +14,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import Interval
 
-from committee.data.parallel import N_JOBS, n_threads
+from committee.data.parallel import n_threads
 from committee.data.rows import Rows
+from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier
 from committee.learners.base.fit_tasks import FitTasks
+from committee.learners.base.parameters import SHARE, parameter, with_parameters
 from committee.learners.margin_boosting.margin_run import MarginRun
-from committee.learners.pools.dictionaries import DICTIONARY_CONSTRAINTS, check_voter, stumps_binned, trees_binned
+from committee.learners.pools.dictionaries import check_voter, stumps_binned, trees_binned
 from committee.learners.pools.edge_sources import ClassifierEdges, EdgeSource, StumpEdges, TreeEdges
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Truncated
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 F64 = NDArray[np.float64]
 
 
+@with_parameters
 class LPBoostClassifier(CommitteeClassifier):
     """The vote with the largest soft margin, by linear programming and column generation.
 
@@ -41,42 +45,6 @@ class LPBoostClassifier(CommitteeClassifier):
     solution weighs the rows; the voters with the largest edges under these weights join the program; and when no voter
     has an edge above the dual value, no voter of the whole dictionary could raise the margin, and the run ends. With
     more than two classes each is told from the rest by a program of its own.
-
-    Parameters
-    ----------
-    nu : float, default=0.5
-        In (0, 1]. At most this share of the weight of the training rows has a margin below rho. The smaller, the more
-        the hardest rows decide; where voters err on more than about nu / 2 of the rows together, the largest margin is
-        0 and a larger nu is needed. 1 is the mean margin, which a single voter makes largest.
-    dictionary : {"stumps", "all_stumps", "trees"} or classifier, default="stumps"
-        "stumps": `n_thresholds` stumps a column, and their complements. "all_stumps": a stump between any two bins,
-        any subset of categories, and their complements. "trees": native trees grown on the rows as they are weighted.
-        A scikit-learn classifier whose ``fit`` takes ``sample_weight`` is trained on the rows as they are weighted.
-        Only of stumps is the voter with the largest edge sure to be found.
-    n_estimators : int, default=500
-        Most voters that join a program; most end without weight. A warning says when this is what ends the run, and
-        `duality_gap_` how much is left to gain.
-    n_thresholds : int, default=10
-        Most stumps of a column of "stumps".
-    thresholds : {"quantile", "even"}, default="quantile"
-        Where they are: with equal weight between them, or at equal distances from least to largest.
-    max_depth : int or None, default=2
-        Depth of "trees". None: no limit.
-    max_leaf_nodes : int or None, default=None
-        Most leaves of a tree, best split first.
-    min_samples_leaf : int, default=1
-        Fewest training rows of a leaf, rows that look the same counted once.
-    max_bins : int, default=255
-        Most bins of a column of "all_stumps" and "trees".
-    tol : float, default=1e-6
-        A voter joins while its edge exceeds the value of the program by more than this: what the soft margin of the
-        result is at most below the largest.
-    categorical_features : "from_dtype", None, list or mask, default="from_dtype"
-        Which columns are categories; "from_dtype": text, categorical and boolean columns of a data frame.
-    random_state : int, RandomState or None, default=None
-        Seeds a given classifier; otherwise not used.
-    n_jobs : int or None, default=None
-        Threads; the committee does not depend on it, bit for bit.
 
     Attributes
     ----------
@@ -116,46 +84,37 @@ class LPBoostClassifier(CommitteeClassifier):
     """
 
     _stored_attributes: ClassVar[tuple[str, ...]] = ("rho_", "soft_margin_", "duality_gap_", "row_weights_")
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "nu": [Interval(Real, 0.0, 1.0, closed="right")],
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        **DICTIONARY_CONSTRAINTS,
-        "tol": [Interval(Real, 0.0, 1.0, closed="left")],
-        "categorical_features": "no_validation",
-        "random_state": ["random_state"],
-        "n_jobs": N_JOBS,
-    }
 
-    def __init__(
-        self,
-        nu: float = 0.5,
-        *,
-        dictionary: Any = "stumps",
-        n_estimators: int = 500,
-        n_thresholds: int = 10,
-        thresholds: Literal["quantile", "even"] = "quantile",
-        max_depth: int | None = 2,
-        max_leaf_nodes: int | None = None,
-        min_samples_leaf: int = 1,
-        max_bins: int = 255,
-        tol: float = 1e-6,
-        categorical_features: Any = "from_dtype",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.nu = nu
-        self.dictionary = dictionary
-        self.n_estimators = n_estimators
-        self.n_thresholds = n_thresholds
-        self.thresholds = thresholds
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_leaf = min_samples_leaf
-        self.max_bins = max_bins
-        self.tol = tol
-        self.categorical_features = categorical_features
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    nu: float = parameter(
+        0.5,
+        """In (0, 1]. At most this share of the weight of the training rows has a margin below rho. The smaller, the
+        more the hardest rows decide; where voters err on more than about nu / 2 of the rows together, the largest
+        margin is 0 and a larger nu is needed. 1 is the mean margin, which a single voter makes largest.""",
+        SHARE,
+    )
+    _: KW_ONLY
+    dictionary: Any = shared.dictionary(
+        """"stumps": `n_thresholds` stumps a column, and their complements. "all_stumps": a stump between any two bins,
+        any subset of categories, and their complements. "trees": native trees grown on the rows as they are weighted. A
+        scikit-learn classifier whose ``fit`` takes ``sample_weight`` is trained on the rows as they are weighted. Only
+        of stumps is the voter with the largest edge sure to be found."""
+    )
+    n_estimators: int = shared.program_n_estimators("most")
+    n_thresholds: int = shared.n_thresholds('For "stumps".')
+    thresholds: Literal["quantile", "even"] = shared.thresholds('For "stumps".')
+    max_depth: int | None = shared.max_depth(2, 'For "trees".')
+    max_leaf_nodes: int | None = shared.max_leaf_nodes()
+    min_samples_leaf: int = shared.min_samples_leaf(more="Rows that look the same count once.")
+    max_bins: int = shared.max_bins('For "all_stumps" and "trees".')
+    tol: float = parameter(
+        1e-6,
+        """A voter joins while its edge exceeds the value of the program by more than this: what the soft margin of the
+        result is at most below the largest.""",
+        Interval(Real, 0.0, 1.0, closed="left"),
+    )
+    categorical_features: Any = shared.categorical_features()
+    random_state: Any = shared.random_state("a given classifier")
+    n_jobs: int | None = shared.n_jobs()
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

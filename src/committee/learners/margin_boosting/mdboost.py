@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.parameters import COUNT, POSITIVE, parameter, with_parameters
+from committee.learners.base.parameters import POSITIVE, parameter, with_parameters
 from committee.learners.margin_boosting.margin_boosting import DEEPER, EVERY_STUMP, MarginBoosting
 from committee.learners.margin_boosting.voting_run import NO_EDGE, VotingRun, by_round
 from committee.learners.pools.edge_sources import EdgeSource, Found
@@ -95,18 +95,14 @@ class MDBoostClassifier(MarginBoosting):
         "duality_gap_",
         "validation_errors_",
     )
+
     total_weight: float = parameter(
         10.0,
         "D. The smaller, the more the mean counts, which a single voter makes largest; the larger, the more voters.",
         POSITIVE,
     )
     _: KW_ONLY
-    n_estimators: int = parameter(
-        500,
-        """Most voters that join a program; many end without weight. A warning says when this is what ends the run, and
-        `duality_gap_` how much is left to gain.""",
-        COUNT,
-    )
+    n_estimators: int = shared.program_n_estimators("many")
     max_depth: int | None = shared.max_depth(
         1, f"{EVERY_STUMP} those with the largest edges, so that no voter is missed; {DEEPER}"
     )

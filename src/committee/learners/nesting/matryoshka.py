@@ -133,6 +133,7 @@ class MatryoshkaClassifier(NestedClassifier):
     """
 
     _stored_attributes: ClassVar[tuple[str, ...]] = (*NestedClassifier._stored_attributes, "dolls_")
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "shape": [StrOptions({"binary", "greedy"}), "array-like"],
         "levels": [Interval(Integral, 1, 30, closed="both"), None],

@@ -43,6 +43,7 @@ class QuadBoost(CommitteeEstimator):
     """Base of the two learners: rounds on the residual, whatever the targets are."""
 
     _stored_attributes: ClassVar[tuple[str, ...]] = ("strength_", "training_risks_", "validation_risks_")
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "penalty": [StrOptions(PENALTIES.keys()), None],
         "alpha": [Interval(Real, 0.0, None, closed="left"), StrOptions({"theory"})],

@@ -123,6 +123,7 @@ class QuadBoostClassifierCV(CommitteeClassifier):
         "rounds_",
         "cv_errors_",
     )
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "penalty": [StrOptions(PENALTIES.keys()), None],
         "alphas": ["array-like", None],

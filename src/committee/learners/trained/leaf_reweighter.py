@@ -142,6 +142,7 @@ class LeafReweighter(TrainedEnsembleClassifier):
         "nbytes_before_",
         "n_voters_before_",
     )
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "ensemble": "no_validation",
         "max_nodes": [Interval(Real, 0, None, closed="neither")],

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from committee.data.parallel import N_JOBS, n_threads
+from committee.data.parallel import n_threads
+from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier
 from committee.learners.base.held_out import held_out_rows
+from committee.learners.base.parameters import COUNT, parameter, with_parameters
+from committee.learners.base.shared_parameters import EarlyStoppingParameters
 from committee.learners.trees.newton_boost import NewtonBoost, Watch, boost_lines, boost_stumps
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Logistic, Probit
-from committee.voters.growing import GROWTH_CONSTRAINTS
 from committee.voters.linear_scores import LinearScores
 from committee.voters.model_forest import LinkName
 
 F64 = NDArray[np.float64]
 
 
-class ScoreBoostClassifier(CommitteeClassifier):
+@with_parameters
+class ScoreBoostClassifier(CommitteeClassifier, EarlyStoppingParameters):
     """What ProbitBoost and LogitBoost share: everything but the loss."""
 
     _loss: ClassVar[LinkName]
@@ -35,46 +37,20 @@ class ScoreBoostClassifier(CommitteeClassifier):
         "risk_path_",
         "validation_risks_",
     )
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "learner": [StrOptions({"line", "stump"})],
-        "selection": [StrOptions({"error", "likelihood"})],
-        "tol": [Interval(Real, 0.0, None, closed="left")],
-        "max_bins": GROWTH_CONSTRAINTS["max_bins"],
-        "categorical_features": "no_validation",
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "n_jobs": N_JOBS,
-    }
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        learner: Literal["line", "stump"] = "line",
-        selection: Literal["error", "likelihood"] = "error",
-        tol: float = 0.0,
-        max_bins: int = 255,
-        categorical_features: Any = "from_dtype",
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.learner = learner
-        self.selection = selection
-        self.tol = tol
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_estimators: int = parameter(100, "Boosting steps B, for each score.", COUNT)
+    _: KW_ONLY
+    learner: Literal["line", "stump"] = parameter(
+        "line",
+        """What a step adds. Lines make a linear model that can be read off; they see categories as 0/1 columns and a
+        missing value as the column's mean with a column of its own for being missing. Stumps make a sum of step
+        functions; categories are split into subsets, and missing values learn their side.""",
+    )
+    selection: Literal["error", "likelihood"] = shared.selection('For stumps only "error".')
+    tol: float = shared.newton_tol("Boosting")
+    max_bins: int = shared.max_bins("For stumps.")
+    categorical_features: Any = shared.categorical_features()
+    early_stopping: bool = shared.early_stopping("risk", "steps up to the least one")
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(
@@ -173,6 +149,7 @@ class ScoreBoostClassifier(CommitteeClassifier):
         return self.committee_.voters
 
 
+@with_parameters
 class ProbitBoostClassifier(ScoreBoostClassifier):
     """ProbitBoost: an additive probit model by component-wise Newton boosting.
 
@@ -185,35 +162,6 @@ class ProbitBoostClassifier(ScoreBoostClassifier):
     and adds the line of the one that fits best, so that F stays one linear score, ``intercept_ + coef_ . x``,
     with few coefficients if the steps are few [1]_. ``learner="stump"`` adds a regression stump [2]_. More
     than two classes: one score for each ("class k or not"), P(k) = Phi(F_k) / sum_j Phi(F_j).
-
-    Parameters
-    ----------
-    n_estimators : int, default=100
-        Boosting steps B, for each score.
-    learner : {"line", "stump"}, default="line"
-        What a step adds. Lines make a linear model that can be read off; they see categories as 0/1 columns and
-        a missing value as the column's mean with a column of its own for being missing. Stumps make a sum of step
-        functions; categories are split into subsets, and missing values learn their side.
-    selection : {"error", "likelihood"}, default="error"
-        How a step chooses its column: least weighted squared error, or least risk after the step (Schmid et al.
-        2013), at the price of a pass over the rows for each. Stumps: "error".
-    tol : float, default=0.0
-        Boosting stops when a step lowers the mean risk by less than this; 0: when it falls no more.
-    max_bins : int, default=255
-        Most bins of a column, for stumps.
-    categorical_features : "from_dtype", None, list or mask, default="from_dtype"
-        Which columns are categories; "from_dtype": text, categorical and boolean columns of a data frame.
-    early_stopping : bool, default=False
-        Keep the steps up to the least risk on held-out rows, looking no further than `n_iter_no_change` steps
-        beyond it. Held out are `X_val`, `y_val` of `fit`, or a `validation_fraction`.
-    validation_fraction : float, default=0.1
-        Share of rows held out, stratified, when early stopping is on and no validation set is given.
-    n_iter_no_change : int, default=10
-        Steps without improvement that end the search.
-    random_state : int, RandomState or None, default=None
-        Draws the held-out rows; otherwise not used.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it, bit for bit.
 
     Attributes
     ----------
@@ -268,6 +216,7 @@ class ProbitBoostClassifier(ScoreBoostClassifier):
     _link = Probit()
 
 
+@with_parameters
 class LogitBoostClassifier(ScoreBoostClassifier):
     """LogitBoost: additive logistic regression by component-wise Newton boosting.
 
@@ -280,32 +229,6 @@ class LogitBoostClassifier(ScoreBoostClassifier):
     ``learner="line"`` regresses z on (1, x_j) for every design column j and adds the line of the one that fits
     best; ``learner="stump"`` adds a regression stump. More than two classes: one score for each ("class k or
     not"), P(k) = sigma(F_k) / sum_j sigma(F_j).
-
-    Parameters
-    ----------
-    n_estimators : int, default=100
-        Boosting steps B, for each score.
-    learner : {"line", "stump"}, default="line"
-        What a step adds, as in `ProbitBoostClassifier`.
-    selection : {"error", "likelihood"}, default="error"
-        How a step chooses its column: least weighted squared error, or least risk after the step. Stumps: "error".
-    tol : float, default=0.0
-        Boosting stops when a step lowers the mean risk by less than this; 0: when it falls no more.
-    max_bins : int, default=255
-        Most bins of a column, for stumps.
-    categorical_features : "from_dtype", None, list or mask, default="from_dtype"
-        Which columns are categories; "from_dtype": text, categorical and boolean columns of a data frame.
-    early_stopping : bool, default=False
-        Keep the steps up to the least risk on held-out rows, looking no further than `n_iter_no_change` steps
-        beyond it. Held out are `X_val`, `y_val` of `fit`, or a `validation_fraction`.
-    validation_fraction : float, default=0.1
-        Share of rows held out, stratified, when early stopping is on and no validation set is given.
-    n_iter_no_change : int, default=10
-        Steps without improvement that end the search.
-    random_state : int, RandomState or None, default=None
-        Draws the held-out rows; otherwise not used.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it, bit for bit.
 
     Attributes
     ----------

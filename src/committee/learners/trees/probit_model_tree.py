@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from committee import _core
 from committee.data.binning import Binned
 from committee.data.design import Design
 from committee.data.frames import TableSchema
-from committee.data.parallel import N_JOBS, n_threads
+from committee.data.parallel import n_threads
 from committee.data.rows import Rows
+from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.parameters import with_parameters
 from committee.vote.committee import Committee
 from committee.vote.explain.contributions import contributions
 from committee.vote.explain.importances import feature_importances, risk_falls
 from committee.vote.explain.leaf_models import leaf_models
 from committee.vote.links.probability import Share
-from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits, forest_of, grower, leaf_labels
+from committee.voters.growing import GrowthLimits, forest_of, grower, leaf_labels
 from committee.voters.model_forest import LinkName, ModelForest
 from committee.voters.training_record import LeafRows, TrainingRecord
 
@@ -125,18 +125,7 @@ class ModelTree:
         return elected
 
 
-MODEL_TREE_CONSTRAINTS: dict[str, list[Any]] = {
-    **GROWTH_CONSTRAINTS,
-    "n_leaf_steps": [Interval(Integral, 1, None, closed="left")],
-    "link": [StrOptions({"probit", "logit"})],
-    "tree": [StrOptions({"shared", "per_class"})],
-    "selection": [StrOptions({"error", "likelihood"})],
-    "tol": [Interval(Real, 0.0, None, closed="left")],
-    "random_state": ["random_state"],
-    "n_jobs": N_JOBS,
-}
-
-
+@with_parameters
 class ProbitModelTreeClassifier(CommitteeClassifier):
     """A probit model tree (PMT): a classification tree with a boosted linear score in every leaf.
 
@@ -145,41 +134,6 @@ class ProbitModelTreeClassifier(CommitteeClassifier):
     z = y / (x + lambda(x)) on one feature with weights w = lambda(x) (x + lambda(x)), x = y f,
     lambda = phi / Phi, and adds the line of the feature with the least weighted squared error. More than two
     classes: one score per class ("class k or not"), the largest elects. A leaf that holds one class says so.
-
-    Parameters
-    ----------
-    n_leaf_steps : int, default=100
-        Boosting steps B in each leaf; the paper's.
-    link : {"probit", "logit"}, default="probit"
-        Loss and link of the leaves; "logit" is LogitBoost by the same loop.
-    tree : {"shared", "per_class"}, default="shared"
-        More than two classes: one tree whose leaves have a score per class, or one tree per class.
-    max_depth : int or None, default=6
-        Depth of the tree; the paper's.
-    max_leaf_nodes : int or None, default=None
-        Most leaves, best split first.
-    min_samples_leaf : int, default=20
-        Fewest rows of a leaf; the paper's.
-    min_weight_leaf : float, default=0.0
-        Least share of the weight of a leaf.
-    min_impurity_decrease : float, default=0.01
-        A split must lower the impurity, as a share of the total weight, by more than this: where a linear
-        score does, the tree should not split.
-    max_features : int, float, "sqrt", "log2" or None, default=None
-        Features that each node looks at.
-    selection : {"error", "likelihood"}, default="error"
-        How a step chooses its feature: least weighted squared error, or greatest likelihood (Schmid et al.
-        2013), which asks for one pass over the leaf for each feature.
-    tol : float, default=0.0
-        A leaf stops when a step lowers its mean risk by less than this.
-    max_bins : int, default=255
-        Most bins of a column for the tree.
-    categorical_features : "from_dtype", None, list or mask, default="from_dtype"
-        Which columns are categories; leaves see them as 0/1 columns.
-    random_state : int, RandomState or None, default=None
-        Draws features when `max_features` asks for it.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
 
     Attributes
     ----------
@@ -215,46 +169,26 @@ class ProbitModelTreeClassifier(CommitteeClassifier):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **MODEL_TREE_CONSTRAINTS,
-        "categorical_features": "no_validation",
-    }
-    _stored_attributes: ClassVar[tuple[str, ...]] = ("risk_path_",)
+    n_leaf_steps: int = shared.n_leaf_steps()
+    _: KW_ONLY
+    link: LinkName = shared.leaf_link()
+    tree: Literal["shared", "per_class"] = shared.trees_of_classes()
+    max_depth: int | None = shared.max_depth(6, "6 is the paper's.")
+    max_leaf_nodes: int | None = shared.max_leaf_nodes()
+    min_samples_leaf: int = shared.min_samples_leaf(20, "20 is the paper's.")
+    min_weight_leaf: float = shared.min_weight_leaf()
+    min_impurity_decrease: float = shared.min_impurity_decrease(
+        0.01, more="Where a linear score does, the tree should not split."
+    )
+    max_features: int | float | str | None = shared.max_features()
+    selection: Literal["error", "likelihood"] = shared.selection()
+    tol: float = shared.newton_tol("A leaf")
+    max_bins: int = shared.max_bins("For the tree.")
+    categorical_features: Any = shared.categorical_features("Leaves see them as 0/1 columns.")
+    random_state: Any = shared.random_state("the features of `max_features`")
+    n_jobs: int | None = shared.n_jobs()
 
-    def __init__(
-        self,
-        n_leaf_steps: int = 100,
-        *,
-        link: LinkName = "probit",
-        tree: Literal["shared", "per_class"] = "shared",
-        max_depth: int | None = 6,
-        max_leaf_nodes: int | None = None,
-        min_samples_leaf: int = 20,
-        min_weight_leaf: float = 0.0,
-        min_impurity_decrease: float = 0.01,
-        max_features: int | float | str | None = None,
-        selection: Literal["error", "likelihood"] = "error",
-        tol: float = 0.0,
-        max_bins: int = 255,
-        categorical_features: Any = "from_dtype",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_leaf_steps = n_leaf_steps
-        self.link = link
-        self.tree = tree
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_leaf = min_weight_leaf
-        self.min_impurity_decrease = min_impurity_decrease
-        self.max_features = max_features
-        self.selection = selection
-        self.tol = tol
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _stored_attributes: ClassVar[tuple[str, ...]] = ("risk_path_",)
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -320,12 +254,6 @@ class ProbitModelTreeClassifier(CommitteeClassifier):
 
 def model_tree_limits(model: Any) -> ModelTreeLimits:
     """The parameters of a model tree, read off a learner that has them."""
-    growth = GrowthLimits(
-        model.max_depth,
-        model.max_leaf_nodes,
-        model.min_samples_leaf,
-        model.min_weight_leaf,
-        model.min_impurity_decrease,
-        model.max_features,
+    return ModelTreeLimits(
+        GrowthLimits.of(model), model.n_leaf_steps, model.link, model.tree, model.selection, model.tol
     )
-    return ModelTreeLimits(growth, model.n_leaf_steps, model.link, model.tree, model.selection, model.tol)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from dataclasses import KW_ONLY
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 
 from committee._core import GrownTree
-from committee.data.parallel import N_JOBS, n_threads
+from committee.data.parallel import n_threads
+from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.parameters import with_parameters
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Share
-from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits, forest_of, grower, heaviest_class
+from committee.voters.growing import GrowthLimits, forest_of, grower, heaviest_class
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -46,6 +49,7 @@ def best_abstention(tree: GrownTree) -> NDArray[np.int32]:
     return label
 
 
+@with_parameters
 class AbstainingStump(CommitteeClassifier):
     """One split whose sides vote for a class or abstain, h in {-1, 0, +1}.
 
@@ -57,19 +61,6 @@ class AbstainingStump(CommitteeClassifier):
     Z = 1 - (sqrt P - sqrt N)^2. As a voter it is strongest where it is silent about what it does not know.
     `vote` tells refusals apart; `predict` gives a refused row the first class, and `predict_proba` gives it
     the same probability for every class.
-
-    Parameters
-    ----------
-    min_samples_leaf : int, default=1
-        Fewest training rows on a side.
-    min_weight_leaf : float, default=0.0
-        Least share of the total weight on a side.
-    max_bins : int, default=255
-        Most distinct thresholds tried per column.
-    categorical_features : "from_dtype", None, list or mask, default="from_dtype"
-        Which columns are categories; "from_dtype": text, categorical and boolean columns of a data frame.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
 
     Attributes
     ----------
@@ -93,26 +84,12 @@ class AbstainingStump(CommitteeClassifier):
     [-1, 1]
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **{name: GROWTH_CONSTRAINTS[name] for name in ("min_samples_leaf", "min_weight_leaf", "max_bins")},
-        "categorical_features": "no_validation",
-        "n_jobs": N_JOBS,
-    }
-
-    def __init__(
-        self,
-        *,
-        min_samples_leaf: int = 1,
-        min_weight_leaf: float = 0.0,
-        max_bins: int = 255,
-        categorical_features: Any = "from_dtype",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_leaf = min_weight_leaf
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    min_samples_leaf: int = shared.min_samples_leaf(more="A leaf is a side of the split.")
+    min_weight_leaf: float = shared.min_weight_leaf()
+    max_bins: int = shared.max_bins()
+    categorical_features: Any = shared.categorical_features()
+    n_jobs: int | None = shared.n_jobs()
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

@@ -2,55 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import KW_ONLY
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import StrOptions
 
 from committee._core import Grower
 from committee.data.binning import Binned
-from committee.data.parallel import N_JOBS, n_threads
+from committee.data.parallel import n_threads
 from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.parameters import parameter, with_parameters
+from committee.learners.trees.grown_tree import GrownTree
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Share
-from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits, class_shares, forest_of, grower
+from committee.voters.growing import GrowthLimits, class_shares, forest_of, grower
 
 
-class TreeVoter(CommitteeClassifier):
+@with_parameters
+class TreeVoter(CommitteeClassifier, GrownTree):
     """A classification tree: the usual voter, and a classifier of its own.
 
     Splits maximise the fall of the weighted impurity over at most `max_bins` thresholds a column; missing
     values learn their side, categories are split into subsets without one-hot columns. With two classes the
     best subset is found exactly (Breiman et al. 1984, Theorem 4.5), with more the best prefix over the
     orderings by each class's share.
-
-    Parameters
-    ----------
-    criterion : {"gini", "entropy"}, default="gini"
-        Impurity: 1 - sum p_k^2, or -sum p_k ln p_k.
-    max_depth : int or None, default=None
-        Most splits between root and leaf; None: no limit.
-    max_leaf_nodes : int or None, default=None
-        Most leaves; the split that gains most is made first. None: no limit.
-    min_samples_leaf : int, default=1
-        Fewest training rows of a leaf.
-    min_weight_leaf : float, default=0.0
-        Least share of the total weight of a leaf, in [0, 0.5].
-    min_impurity_decrease : float, default=0.0
-        A split must lower the impurity, as a share of the total weight, by more than this.
-    max_features : int, float, "sqrt", "log2" or None, default=None
-        Features that each node looks at, drawn anew; None: all.
-    max_bins : int, default=255
-        Most bins of a column. A column with fewer distinct values is split exactly.
-    categorical_features : "from_dtype", None, list or mask, default="from_dtype"
-        Which columns are categories; "from_dtype": text, categorical and boolean columns of a data frame.
-    random_state : int, RandomState or None, default=None
-        Draws features when `max_features` is below their number; otherwise not used.
-    n_jobs : int or None, default=None
-        Threads; the tree does not depend on it.
 
     Attributes
     ----------
@@ -73,40 +51,8 @@ class TreeVoter(CommitteeClassifier):
     (5, 0.96)
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "criterion": [StrOptions({"gini", "entropy"})],
-        **GROWTH_CONSTRAINTS,
-        "categorical_features": "no_validation",
-        "random_state": ["random_state"],
-        "n_jobs": N_JOBS,
-    }
-
-    def __init__(
-        self,
-        *,
-        criterion: Literal["gini", "entropy"] = "gini",
-        max_depth: int | None = None,
-        max_leaf_nodes: int | None = None,
-        min_samples_leaf: int = 1,
-        min_weight_leaf: float = 0.0,
-        min_impurity_decrease: float = 0.0,
-        max_features: int | float | str | None = None,
-        max_bins: int = 255,
-        categorical_features: Any = "from_dtype",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_leaf = min_weight_leaf
-        self.min_impurity_decrease = min_impurity_decrease
-        self.max_features = max_features
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    criterion: Literal["gini", "entropy"] = parameter("gini", "Impurity: 1 - sum p_k^2, or -sum p_k ln p_k.")
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -145,12 +91,4 @@ class TreeVoter(CommitteeClassifier):
 
     def grower(self, binned: Binned, n_classes: int, n_threads: int) -> Grower:
         """The kernel that grows trees with this voter's parameters on a binned table."""
-        limits = GrowthLimits(
-            self.max_depth,
-            self.max_leaf_nodes,
-            self.min_samples_leaf,
-            self.min_weight_leaf,
-            self.min_impurity_decrease,
-            self.max_features,
-        )
-        return grower(binned, self.criterion, n_classes, limits, n_threads)
+        return grower(binned, self.criterion, n_classes, GrowthLimits.of(self), n_threads)

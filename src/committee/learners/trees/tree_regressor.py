@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,16 +11,20 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 
 from committee.data.binning import Binned
-from committee.data.parallel import N_JOBS, n_threads
+from committee.data.parallel import n_threads
 from committee.data.rows import TargetRows
+from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeRegressor
+from committee.learners.base.parameters import with_parameters
+from committee.learners.trees.grown_tree import GrownTree
 from committee.vote.links.mean import Identity
 from committee.vote.regression import RegressionCommittee
 from committee.voters.forest import Forest
-from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits, forest_of, grower, leaf_means
+from committee.voters.growing import GrowthLimits, forest_of, grower, leaf_means
 
 
-class TreeRegressor(CommitteeRegressor):
+@with_parameters
+class TreeRegressor(CommitteeRegressor, GrownTree):
     """A regression tree: a leaf predicts the weighted mean of its training rows.
 
     Splits maximise the fall of the weighted squared error,
@@ -28,29 +33,6 @@ class TreeRegressor(CommitteeRegressor):
 
     over at most `max_bins` thresholds a column; missing values learn their side, and categories are split into
     the best two sets, which lie apart in the order of their mean targets [1]_.
-
-    Parameters
-    ----------
-    max_depth : int or None, default=None
-        Most splits between root and leaf; None: no limit.
-    max_leaf_nodes : int or None, default=None
-        Most leaves; the split that gains most is made first. None: no limit.
-    min_samples_leaf : int, default=1
-        Fewest training rows of a leaf.
-    min_weight_leaf : float, default=0.0
-        Least share of the total weight of a leaf, in [0, 0.5].
-    min_impurity_decrease : float, default=0.0
-        A split must lower the mean squared error over all rows by more than this.
-    max_features : int, float, "sqrt", "log2" or None, default=None
-        Features that each node looks at, drawn anew; None: all.
-    max_bins : int, default=255
-        Most bins of a column. A column with fewer distinct values is split exactly.
-    categorical_features : "from_dtype", None, list or mask, default="from_dtype"
-        Which columns are categories; "from_dtype": text, categorical and boolean columns of a data frame.
-    random_state : int, RandomState or None, default=None
-        Draws features when `max_features` is below their number; otherwise not used.
-    n_jobs : int or None, default=None
-        Threads; the tree does not depend on it.
 
     Attributes
     ----------
@@ -73,37 +55,8 @@ class TreeRegressor(CommitteeRegressor):
     (7, 0.43)
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **GROWTH_CONSTRAINTS,
-        "categorical_features": "no_validation",
-        "random_state": ["random_state"],
-        "n_jobs": N_JOBS,
-    }
-
-    def __init__(
-        self,
-        *,
-        max_depth: int | None = None,
-        max_leaf_nodes: int | None = None,
-        min_samples_leaf: int = 1,
-        min_weight_leaf: float = 0.0,
-        min_impurity_decrease: float = 0.0,
-        max_features: int | float | str | None = None,
-        max_bins: int = 255,
-        categorical_features: Any = "from_dtype",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_leaf = min_weight_leaf
-        self.min_impurity_decrease = min_impurity_decrease
-        self.max_features = max_features
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    min_impurity_decrease: float = shared.min_impurity_decrease(of="mean squared error over all rows")
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -138,16 +91,8 @@ class TreeRegressor(CommitteeRegressor):
 
     def _tree(self, rows: TargetRows, binned: Binned) -> Forest:
         """The tree alone."""
-        limits = GrowthLimits(
-            self.max_depth,
-            self.max_leaf_nodes,
-            self.min_samples_leaf,
-            self.min_weight_leaf,
-            self.min_impurity_decrease,
-            self.max_features,
-        )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        growing = grower(binned, "squared_error", 1, limits, n_threads(self.n_jobs))
+        growing = grower(binned, "squared_error", 1, GrowthLimits.of(self), n_threads(self.n_jobs))
         tree = growing.grow_targets(rows.target, rows.weights, None, seed)
         value = leaf_means(tree.leaf_of_row, len(tree.feature), rows.weights, rows.target)
         # a regression tree's sums are its weight and its weighted target
