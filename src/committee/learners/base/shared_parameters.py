@@ -83,11 +83,13 @@ def min_impurity_decrease(
     return parameter(default, f"A split must lower the {of} by more than this. {more}", NOT_NEGATIVE)
 
 
-def max_features(default: int | float | str | None = None, more: str = "") -> int | float | str | None:
-    """Features a node looks at."""
+def max_features(
+    default: int | float | str | None = None, more: str = "", of: str = "node"
+) -> int | float | str | None:
+    """Features that a node looks at."""
     return parameter(
         default,
-        f"""Features that each node looks at, drawn anew: so many (int), this share of them (float), their root or
+        f"""Features that each {of} looks at, drawn anew: so many (int), this share of them (float), their root or
         logarithm. None: all. {more}""",
         COUNT,
         Interval(Real, 0.0, 1.0, closed="right"),

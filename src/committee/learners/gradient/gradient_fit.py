@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee import _core
 from committee.data.binning import Binned
-from committee.data.parallel import N_JOBS, n_threads
+from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
+from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.held_out import held_out_rows
+from committee.learners.base.parameters import NOT_NEGATIVE, SHARE, fitted, parameter, required, with_parameters
+from committee.learners.base.shared_parameters import EarlyStoppingParameters
 from committee.learners.gradient.leaf import LeafPenalty
 from committee.learners.gradient.loss_watch import LossWatch
 from committee.learners.gradient.monotone import directions
@@ -30,66 +31,73 @@ from committee.objectives.losses import Loss
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
 from committee.voters.forest import Forest
-from committee.voters.growing import GROWTH_CONSTRAINTS, n_features_tried
+from committee.voters.growing import n_features_tried
 from committee.voters.rounds import Rounds
 
 F64 = NDArray[np.float64]
 
 
-class GradientBoosting(CommitteeEstimator):
+@with_parameters
+class GradientBoosting(CommitteeEstimator, EarlyStoppingParameters):
     """Base of the two learners: rounds on a loss, early stopping, and going on from an earlier fit."""
 
     _stored_attributes: ClassVar[tuple[str, ...]] = ("validation_losses_", "training_objectives_")
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "loss": [str, Loss],
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "learning_rate": [Interval(Real, 0.0, 10.0, closed="right")],
-        "max_leaf_nodes": GROWTH_CONSTRAINTS["max_leaf_nodes"],
-        "max_depth": GROWTH_CONSTRAINTS["max_depth"],
-        "growth": [StrOptions({"leaf", "depth"})],
-        "min_samples_leaf": GROWTH_CONSTRAINTS["min_samples_leaf"],
-        **{
-            name: [Interval(Real, 0.0, None, closed="left")]
-            for name in ("min_hessian_leaf", "leaf_l0", "leaf_l1", "leaf_l2")
-        },
-        "l0_counts": [StrOptions({"weights", "leaves"})],
-        "subsample": [Interval(Real, 0.0, 1.0, closed="right")],
-        "max_features": GROWTH_CONSTRAINTS["max_features"],
-        "max_features_tree": GROWTH_CONSTRAINTS["max_features"],
-        "line_search": ["boolean"],
-        "monotonic_constraints": ["array-like", dict, None],
-        "max_bins": GROWTH_CONSTRAINTS["max_bins"],
-        "categorical_features": "no_validation",
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "warm_start": ["boolean"],
-        "random_state": ["random_state"],
-        "n_jobs": N_JOBS,
-    }
+    classes_: NDArray[Any] = fitted()
 
-    n_estimators: int
-    learning_rate: float
-    max_leaf_nodes: int | None
-    max_depth: int | None
-    growth: Any
-    classes_: NDArray[Any]
-    min_samples_leaf: int
-    min_hessian_leaf: float
-    leaf_l0: float
-    leaf_l1: float
-    leaf_l2: float
-    l0_counts: Any
-    subsample: float
-    max_features: int | float | str | None
-    max_features_tree: int | float | str | None
-    line_search: bool
-    monotonic_constraints: Any
-    max_bins: int
-    n_iter_no_change: int
-    warm_start: bool
-    random_state: Any
+    loss: str | Loss = required("What is boosted.", str, Loss)
+    n_estimators: int = shared.n_estimators(100, "early stopping says so, or a round changes nothing")
+    _: KW_ONLY
+    learning_rate: float = shared.learning_rate(0.1)
+    max_leaf_nodes: int | None = shared.max_leaf_nodes(15, order="`growth` says which split comes first")
+    max_depth: int | None = shared.max_depth()
+    growth: Literal["leaf", "depth"] = parameter(
+        "leaf",
+        """Which node is split next while `max_leaf_nodes` allows: the one that gains most, or level by level.""",
+    )
+    min_samples_leaf: int = shared.min_samples_leaf(10, "Each counts once, whatever it weighs.")
+    min_hessian_leaf: float = parameter(
+        1e-3,
+        "Least sum of hessians of a leaf. For losses whose hessian is 1 it is a weight of rows.",
+        NOT_NEGATIVE,
+    )
+    leaf_l0: float = parameter(
+        0.0,
+        """Penalty of each leaf weight w_j that is not 0. Above 0 a leaf may abstain: weigh exactly 0.""",
+        NOT_NEGATIVE,
+    )
+    leaf_l1: float = parameter(0.0, "Penalty of the leaf weights: this times |w_j|.", NOT_NEGATIVE)
+    leaf_l2: float = parameter(5.0, "Penalty of the leaf weights: half of this times w_j^2.", NOT_NEGATIVE)
+    l0_counts: Literal["weights", "leaves"] = parameter(
+        "weights", "What `leaf_l0` is the price of: weights that are not 0, or leaves, zero or not (XGBoost's gamma)."
+    )
+    subsample: float = parameter(1.0, "Share of the rows that a round sees, drawn anew without replacement.", SHARE)
+    max_features: int | float | str | None = shared.max_features(more="They are among those of `max_features_tree`.")
+    max_features_tree: int | float | str | None = shared.max_features(of="round")
+    line_search: bool = parameter(
+        False,
+        """Go along each tree as far as the objective (loss and penalties of all training rows) decreases, times
+        `learning_rate`. The objective then never rises.""",
+    )
+    monotonic_constraints: Any = parameter(
+        None,
+        """1: predictions (with two classes: the score of the second) never decrease as the column rises; -1: never
+        increase; 0: free. Not with more classes or several quantiles.""",
+        "array-like",
+        dict,
+        None,
+        type_words="dict of column names, array-like (p,) or None",
+    )
+    max_bins: int = shared.max_bins()
+    categorical_features: Any = shared.categorical_features()
+    early_stopping: bool = shared.early_stopping("loss", "rounds up to the best one")
+    warm_start: bool = parameter(
+        False,
+        """Go on from the committee of the last `fit`, up to `n_estimators` rounds in all. On the same rows, with the
+        same integer `random_state`, that gives the bits of one long fit.""",
+        after="n_iter_no_change",
+    )
+    random_state: Any = shared.random_state("the held-out rows, and of the rows and features of rounds")
 
     # --- what the two learners say -------------------------------------------------------------------------------
 
