@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.pruning_cells import ALL, DEPTHS, FIRST, LEAVES, REFINED, SHARES, WHOLE, Cell
-from committee.papers.sbpmt.figures import plain
+from committee.papers.shared.figures import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,183 +1,67 @@
-"""``committee papers``: one command per source paper."""
+"""``committee papers``: one command per paper, with the parameters of the paper's `rebuild` as its options."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
 
 from committee.cli.options import Debug, Progress, split_names
 from committee.cli.terminal import errors_in_one_line, notes_on_warnings, print_grids, progress_hook, say
-
-app = typer.Typer(
-    no_args_is_help=True, help="Rebuild the tables and figures of the papers and lecture notes behind it."
-)
+from committee.papers import PAPERS
+from committee.papers.shared.options import DATA_VARIABLE, Names
 
 
-@app.command("sbpmt")
-def sbpmt(
-    data: Annotated[
-        Path | None,
-        typer.Option(envvar="COMMITTEE_DATA", help="Folder of tables with a catalogue.json; without, OpenML."),
-    ] = None,
-    tables: Annotated[
-        list[str] | None, typer.Option(metavar="A,B", help="Tables; by default all 22, of which OpenML has 17.")
-    ] = None,
-    figure: Annotated[int | None, typer.Option(help="Only Figure 2 (the simulation), 3 or 4.")] = None,
-    settings: Annotated[str, typer.Option(help="Parameters: paper or default.")] = "default",
-    repeats: Annotated[int, typer.Option(help="Times that folds, or the simulation, are drawn anew.")] = 1,
-    seed: Annotated[int, typer.Option(help="Seed of folds and models.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
-    out: Annotated[Path, typer.Option(help="Folder for CSV, PNG and finished cells.")] = Path("papers-sbpmt"),
-    progress: Progress = None,
-    debug: Debug = False,
-) -> None:
-    """SBPMT (Qin and Huang): Table 2 with Figures 3 and 4, or Figure 2, beside the paper's numbers.
-
-    Broken off, the same command goes on where it stopped.
-    """
-    with errors_in_one_line(debug), notes_on_warnings(), progress_hook(progress) as hook:
-        from committee.papers.shared.rebuild import rebuild_sbpmt
-
-        grids = rebuild_sbpmt(
-            data,
-            out,
-            figure=figure,
-            settings=settings,
-            tables=split_names(tables),
-            repeats=repeats,
-            seed=seed,
-            jobs=jobs,
-            progress=hook,
-        )
-    print_grids(grids)
-    say(f"written to {out}")
+def papers_app(papers: Mapping[str, str]) -> typer.Typer:
+    """Return the group of commands that rebuild these papers: modules by name."""
+    app = typer.Typer(
+        no_args_is_help=True, help="Rebuild the tables and figures of the papers and lecture notes behind it."
+    )
+    for name, module in papers.items():
+        app.command(name)(command_of(name, import_module(module).rebuild))
+    return app
 
 
-@app.command("lectures")
-def lectures(
-    data: Annotated[
-        Path | None,
-        typer.Option(envvar="COMMITTEE_DATA", help="Folder of tables with a catalogue.json; without, OpenML."),
-    ] = None,
-    parts: Annotated[
-        list[str] | None, typer.Option(metavar="A,B", help="Out of margins, boosting, leaves, forest; by default all.")
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A little of each, in seconds; figures mean nothing.")] = False,
-    seed: Annotated[int, typer.Option(help="Seed of folds, simulations and models.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
-    out: Annotated[Path, typer.Option(help="Folder for CSV, PNG and finished cells.")] = Path("papers-lectures"),
-    progress: Progress = None,
-    debug: Debug = False,
-) -> None:
-    """Lecture notes on composition of classifiers: margins and the voting bound, gradient boosting, forests.
+def command_of(name: str, rebuild: Callable[..., Any]) -> Callable[..., None]:
+    """Return a command that asks for the parameters of `rebuild` that come with words for the help, and calls it."""
+    taken = [p for p in inspect.signature(rebuild).parameters.values() if get_origin(p.annotation) is Annotated]
+    of_names = {p.name for p in taken if get_args(p.annotation)[0] == Names}
 
-    Broken off, the same command goes on where it stopped.
-    """
-    with errors_in_one_line(debug), notes_on_warnings(), progress_hook(progress) as hook:
-        from committee.papers.shared.rebuild import rebuild_lectures
+    def command(progress: bool | None, debug: bool, **options: Any) -> None:
+        chosen = {key: split_names(value) if key in of_names else value for key, value in options.items()}
+        with errors_in_one_line(debug), notes_on_warnings(), progress_hook(progress) as hook:
+            grids = rebuild(**chosen, progress=hook)
+        print_grids(grids)
+        say(f"written to {chosen['out']}")
 
-        grids = rebuild_lectures(data, out, parts=split_names(parts), quick=quick, seed=seed, jobs=jobs, progress=hook)
-    print_grids(grids)
-    say(f"written to {out}")
-
-
-@app.command("quadboost")
-def quadboost(
-    data: Annotated[
-        Path | None, typer.Option(envvar="COMMITTEE_DATA", help="Folder of tables with a catalogue.json.")
-    ] = None,
-    tables: Annotated[list[str] | None, typer.Option(metavar="A,B", help="Tables; by default all 25.")] = None,
-    repeats: Annotated[int, typer.Option(help="Random splits of every table; the document has one.")] = 10,
-    max_rounds: Annotated[int, typer.Option(help="Rounds of AdaBoost above it are not tried.")] = 10_000,
-    quick: Annotated[bool, typer.Option("--quick", help="A little of each, in seconds; figures mean nothing.")] = False,
-    seed: Annotated[int, typer.Option(help="Seed of splits and folds.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
-    out: Annotated[Path, typer.Option(help="Folder for CSV, PNG and finished cells.")] = Path("papers-quadboost"),
-    progress: Progress = None,
-    debug: Debug = False,
-) -> None:
-    """QuadBoost (Fortier-Dubois et al.): Tables 1 and 2, all six methods, beside the document's numbers.
-
-    Broken off, the same command goes on where it stopped.
-    """
-    with errors_in_one_line(debug), notes_on_warnings(), progress_hook(progress) as hook:
-        from committee.papers.shared.rebuild import rebuild_quadboost
-
-        grids = rebuild_quadboost(
-            data,
-            out,
-            tables=split_names(tables),
-            repeats=repeats,
-            max_rounds=max_rounds,
-            quick=quick,
-            seed=seed,
-            jobs=jobs,
-            progress=hook,
-        )
-    print_grids(grids)
-    say(f"written to {out}")
+    last = {"out": Path(f"papers-{name}"), "progress": None, "debug": False}
+    annotations = {p.name: _option(p) for p in sorted(taken, key=lambda p: p.name in last)}
+    defaults = {p.name: None if p.default is p.empty else p.default for p in taken} | last
+    annotations |= {"progress": Progress, "debug": Debug}
+    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=defaults[key], annotation=annotation)
+            for key, annotation in annotations.items()
+        ]
+    )
+    command.__annotations__ = annotations
+    summary, *_ = (inspect.getdoc(rebuild) or "").split("\n\n")
+    command.__doc__ = f"{summary}\n\nBroken off, the same command goes on where it stopped."
+    return command
 
 
-@app.command("matryoshka")
-def matryoshka(
-    data: Annotated[
-        Path | None, typer.Option(envvar="COMMITTEE_DATA", help="Folder of tables with a catalogue.json.")
-    ] = None,
-    tables: Annotated[list[str] | None, typer.Option(metavar="A,B", help="Tables; by default all 12.")] = None,
-    repeats: Annotated[int, typer.Option(help="Random splits of every table.")] = 10,
-    quick: Annotated[bool, typer.Option("--quick", help="A little of each, in seconds; figures mean nothing.")] = False,
-    seed: Annotated[int, typer.Option(help="Seed of splits and draws.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
-    out: Annotated[Path, typer.Option(help="Folder for CSV, PNG and finished cells.")] = Path("papers-matryoshka"),
-    progress: Progress = None,
-    debug: Debug = False,
-) -> None:
-    """Boosting trees and matryoshki (Grossmann): Figures 2 and 3, and the experiments that it leaves to be done.
-
-    Broken off, the same command goes on where it stopped.
-    """
-    with errors_in_one_line(debug), notes_on_warnings(), progress_hook(progress) as hook:
-        from committee.papers.shared.rebuild import rebuild_matryoshka
-
-        grids = rebuild_matryoshka(
-            data, out, tables=split_names(tables), repeats=repeats, quick=quick, seed=seed, jobs=jobs, progress=hook
-        )
-    print_grids(grids)
-    say(f"written to {out}")
+def _option(parameter: inspect.Parameter) -> Any:
+    """The parameter's type with typer's option for it."""
+    kind, words = get_args(parameter.annotation)[:2]
+    if kind == Names:
+        return Annotated[list[str] | None, typer.Option(metavar="A,B", help=words)]
+    if parameter.name == "data":
+        return Annotated[kind, typer.Option(envvar=DATA_VARIABLE, help=words)]
+    return Annotated[kind, typer.Option(*([f"--{parameter.name}"] if kind is bool else []), help=words)]
 
 
-@app.command("margins")
-def margins(
-    data: Annotated[
-        Path | None, typer.Option(envvar="COMMITTEE_DATA", help="Folder of tables with a catalogue.json.")
-    ] = None,
-    tables: Annotated[list[str] | None, typer.Option(metavar="A,B", help="Tables; by default all 14.")] = None,
-    figure: Annotated[int | None, typer.Option(help="Only this figure, 1 to 6.")] = None,
-    repeats: Annotated[int, typer.Option(help="Random splits of every table; the document has 100.")] = 10,
-    seed: Annotated[int, typer.Option(help="Seed of splits and forests.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
-    out: Annotated[Path, typer.Option(help="Folder for CSV, PNG and finished cells.")] = Path("papers-margins"),
-    progress: Progress = None,
-    debug: Debug = False,
-) -> None:
-    """Ensembles and their margins (Martinez and Gray): Tables 2 to 11, Figures 1 to 6, beside the document's numbers.
-
-    Broken off, the same command goes on where it stopped.
-    """
-    with errors_in_one_line(debug), notes_on_warnings(), progress_hook(progress) as hook:
-        from committee.papers.shared.rebuild import rebuild_margins
-
-        grids = rebuild_margins(
-            data,
-            out,
-            tables=split_names(tables),
-            figure=figure,
-            repeats=repeats,
-            seed=seed,
-            jobs=jobs,
-            progress=hook,
-        )
-    print_grids(grids)
-    say(f"written to {out}")
+app = papers_app(PAPERS)

@@ -67,7 +67,7 @@ def _named(learner: Any, predicted: Any) -> dict[str, Any]:
 
 
 def _writer(path: Path) -> Callable[[pl.DataFrame, Path], object]:
-    """How to write a frame, by the ending of the file."""
+    """Writer of a frame, by the ending of the file."""
     import gzip
 
     name = path.name.lower()

@@ -1,4 +1,4 @@
-"""What the command line says: tables on stdout; notes, errors and progress on stderr."""
+"""Output of the command line: tables on stdout; notes, errors and progress on stderr."""
 
 from __future__ import annotations
 

@@ -1,23 +1,30 @@
-"""The lecture notes' gradient boosting: losses, random subsamples, and what L0, L1 and L2 do to the leaves of trees."""
+"""The lecture notes' gradient boosting: losses and random subsamples."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.datasets import make_friedman1
-from sklearn.metrics import log_loss
 
 from committee.learners.adaboost.adaboost import AdaBoostClassifier
 from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
-from committee.papers.lectures.plan import Plan
-from committee.papers.sbpmt.mease_wyner import NOISE, mease_wyner, standard_error
+from committee.papers.lectures.plan import LecturePlan, NamedTask
+from committee.papers.shared.cells import timed
+from committee.papers.shared.figures import BLUE, GREEN, GREY, ORANGE, plain, save
 from committee.papers.shared.journal import Cell
+from committee.papers.shared.mease_wyner import NOISE
+from committee.papers.shared.pages import grid_of, write_grid
+from committee.papers.shared.paired import standard_error
+from committee.report.displays.style import INK, new_figure
 from committee.report.tables import Grid
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 F64 = NDArray[np.float64]
 
@@ -30,57 +37,9 @@ LOSSES = ("exponential", "log_loss", "squared_error")
 ADABOOST = "exponential, by votes"
 """AdaBoost itself: the gradient method for exp(-a y) with trees that vote."""
 
-REGULARISERS: tuple[dict[str, float], ...] = (
-    {},
-    {"leaf_l0": 0.5},
-    {"leaf_l0": 2.0},
-    {"leaf_l1": 0.5},
-    {"leaf_l1": 2.0},
-    {"leaf_l2": 1.0},
-    {"leaf_l2": 10.0},
-    {"leaf_l2": 100.0},
-    {"leaf_l0": 0.5, "leaf_l1": 0.5, "leaf_l2": 10.0},
-)
-LARGE_TREES: dict[str, Any] = {
-    "max_leaf_nodes": 32,
-    "learning_rate": 0.1,
-    "min_samples_leaf": 5,
-    "leaf_l0": 0.0,
-    "leaf_l1": 0.0,
-    "leaf_l2": 0.0,
-}
-
-
-def calls(plan: Plan, seed: int) -> dict[str, Callable[[], Cell]]:
-    """What is to be run, by name: every method on every drawing of the rows."""
-    methods: list[Method] = [Method("classes", ADABOOST, 1.0)]
-    methods += [Method("classes", loss, subsample) for loss in LOSSES for subsample in SUBSAMPLES]
-    methods += [Method("numbers", "squared_error", subsample) for subsample in SUBSAMPLES]
-    found: dict[str, Callable[[], Cell]] = {}
-    for repeat in range(plan.repeats):
-        for method in methods:
-            found[f"boosting: {method.task}, {method.loss}, {method.subsample:g}, repeat {repeat}"] = BoostingCell(
-                method, plan, seed, repeat
-            )
-        for number in range(len(REGULARISERS)):
-            name = named(REGULARISERS[number])
-            found[f"leaves: {name}, repeat {repeat}"] = LeafCell(number, plan, seed, repeat)
-    return found
-
-
-def simulated(task: str, plan: Plan, seed: int, repeat: int) -> tuple[F64, F64, F64, F64]:
-    """Training and test rows: Mease and Wyner's two classes, or Friedman's function with noise of variance 1."""
-    n, m = plan.training_rows, plan.test_rows
-    random = np.random.default_rng([seed, repeat])
-    if task == "classes":
-        X, y = mease_wyner(n + m, random)
-    else:
-        X, y = make_friedman1(n + m, noise=1.0, random_state=int(random.integers(2**31)))
-    return X[:n], y[:n].astype(np.float64), X[n:], y[n:].astype(np.float64)
-
 
 @dataclass(frozen=True)
-class Method:
+class BoostingMethod:
     """A way to boost: "classes" or "numbers", a loss, and the share of rows that each tree is trained on."""
 
     task: str
@@ -96,131 +55,122 @@ class Method:
             return GradientBoostingRegressor(loss="squared_error", **options)
         return GradientBoostingClassifier(loss=self.loss, **options)
 
+    @property
+    def name(self) -> str:
+        """Of its cells."""
+        return f"boosting: {self.task}, {self.loss}, {self.subsample:g}"
 
-@dataclass(frozen=True)
-class BoostingCell:
-    """One fit, and its error on the test rows after every round."""
-
-    method: Method
-    plan: Plan
-    seed: int
-    repeat: int
-
-    def __call__(self) -> Cell:
-        """Fit, and judge."""
-        X, y, X_test, y_test = simulated(self.method.task, self.plan, self.seed, self.repeat)
-        model = self.method.model(self.plan.boosting_rounds, self.repeat)
-        start = time.perf_counter()
-        model.fit(X, y)
-        seconds = time.perf_counter() - start
-        return {
-            "task": self.method.task,
-            "loss": self.method.loss,
-            "subsample": self.method.subsample,
-            "errors": list(self._errors(model, X_test, y_test)),
-            "fit_seconds": round(seconds, 4),
-        }
-
-    def _errors(self, model: Any, X: F64, y: F64) -> Iterator[float]:
-        for predicted in model.staged_predict(X):
-            if self.method.task == "numbers":
-                yield float(np.sqrt(np.mean((predicted - y) ** 2)))
-            else:
-                yield float(np.mean(np.where(predicted > 0.0, 1.0, -1.0) != y))
+    def error(self, predicted: F64, y: F64) -> float:
+        """Root mean squared error, or the share of wrong signs."""
+        if self.task == "numbers":
+            return float(np.sqrt(np.mean((predicted - y) ** 2)))
+        return float(np.mean(np.where(predicted > 0.0, 1.0, -1.0) != y))
 
 
-@dataclass(frozen=True)
-class LeafCell:
-    """One fit with regularised leaves: how many there are, how many vote, and the errors on the test rows."""
-
-    number: int
-    plan: Plan
-    seed: int
-    repeat: int
-
-    def __call__(self) -> Cell:
-        """Fit, and judge."""
-        X, y, X_test, y_test = simulated("classes", self.plan, self.seed, self.repeat)
-        options = LARGE_TREES | REGULARISERS[self.number]
-        model: Any = GradientBoostingClassifier(
-            n_estimators=self.plan.boosting_rounds, random_state=self.repeat, **options
-        )
-        model.fit(X, y)
-        trees = model.committee_.voters
-        leaves = trees.value[trees.feature < 0]
-        chances = model.predict_proba(X_test)
-        return {
-            "regulariser": named(REGULARISERS[self.number]),
-            "leaves": len(leaves) / len(trees),
-            "nonzero": float(np.mean(np.any(leaves != 0.0, axis=1))),
-            "error": float(np.mean(model.predict(X_test) != y_test)),
-            "log_loss": float(log_loss(y_test, chances)),
-        }
+METHODS = (
+    BoostingMethod("classes", ADABOOST, 1.0),
+    *(BoostingMethod("classes", loss, subsample) for loss in LOSSES for subsample in SUBSAMPLES),
+    *(BoostingMethod("numbers", "squared_error", subsample) for subsample in SUBSAMPLES),
+)
 
 
-def named(regulariser: dict[str, float]) -> str:
-    """The regulariser as text."""
-    return ", ".join(f"{name}={value:g}" for name, value in regulariser.items()) or "none"
+def tasks(plan: LecturePlan, seed: int, _: Path | None = None) -> list[NamedTask]:
+    """Every method on every drawing of the rows."""
+    return [
+        NamedTask(f"{method.name}, repeat {repeat}", partial(boosting_cell, method, plan, seed, repeat))
+        for repeat in range(plan.repeats)
+        for method in METHODS
+    ]
 
 
-def boosting_grid(cells: Sequence[Cell]) -> Grid:
-    """Losses and subsamples: the test error at the end, and where it is least."""
+def boosting_cell(method: BoostingMethod, plan: LecturePlan, seed: int, repeat: int) -> Cell:
+    """Fit, and take the error on the test rows after every round."""
+    X, y, X_test, y_test = plan.simulated(method.task, seed, repeat)
+    model, seconds = timed(lambda: method.model(plan.boosting_rounds, repeat).fit(X, y))
+    return {
+        "task": method.task,
+        "loss": method.loss,
+        "subsample": method.subsample,
+        "errors": [method.error(predicted, y_test) for predicted in model.staged_predict(X_test)],
+        "fit_seconds": round(seconds, 4),
+    }
+
+
+def report(cells: Sequence[Cell], _: LecturePlan, out: Path) -> list[Grid]:
+    """Write the test error of losses and subsamples at the end, and where it is least."""
     body = []
-    for key in dict.fromkeys((cell["task"], cell["loss"], cell["subsample"]) for cell in cells):
-        own = [cell for cell in cells if (cell["task"], cell["loss"], cell["subsample"]) == key]
-        task, loss, subsample = key
-        curve = np.array([cell["errors"][-1] for cell in own])
-        stopped = min(len(cell["errors"]) for cell in own)  # AdaBoost may end early
-        mean = np.mean([cell["errors"][:stopped] for cell in own], axis=0)
-        best, scale, digits = int(mean.argmin()), 100.0 if task == "classes" else 1.0, 2 if task == "classes" else 3
-        body.append(
-            (
-                "two classes, error %" if task == "classes" else "regression, RMSE",
-                loss,
-                f"{subsample:g}",
-                f"{scale * curve.mean():.{digits}f} ±{scale * standard_error(curve):.{digits}f}",
-                f"{scale * mean[best]:.{digits}f}",
-                f"{best + 1}",
-                f"{np.median([cell['fit_seconds'] for cell in own]):.3f}",
+    for task in ("classes", "numbers"):
+        scale, digits = (100.0, 2) if task == "classes" else (1.0, 3)
+        for (loss, subsample), own in _by_method(cells, task).items():
+            end = np.array([cell["errors"][-1] for cell in own])
+            mean = mean_curve(own)
+            best = int(mean.argmin())
+            body.append(
+                (
+                    "two classes, error %" if task == "classes" else "regression, RMSE",
+                    loss,
+                    f"{subsample:g}",
+                    f"{scale * end.mean():.{digits}f} ±{scale * standard_error(end):.{digits}f}",
+                    f"{scale * mean[best]:.{digits}f}",
+                    f"{best + 1}",
+                    f"{np.median([cell['fit_seconds'] for cell in own]):.3f}",
+                )
             )
-        )
     rounds = max(len(cell["errors"]) for cell in cells)
     title = (
         f"Gradient boosting, {rounds} rounds: test error at the end, and its least (best rule {100 * NOISE:g} %, 1.0)"
     )
-    return Grid(title, ("task", "loss", "subsample", "at the end", "least", "at", "fit s"), tuple(body), "llrrrrr")
+    grid = grid_of(title, ("task", "loss", "subsample", "at the end", "least", "at", "fit s"), body, text=2)
+    write_grid(grid, out / "boosting.csv")
+    curves = {
+        task: {key: mean_curve(own) for key, own in _by_method(cells, task).items()} for task in ("classes", "numbers")
+    }
+    save(picture(curves), out / "boosting.png")
+    return [grid]
 
 
-def leaf_grid(cells: Sequence[Cell]) -> Grid:
-    """L0, L1 and L2: how many leaves still vote, and what becomes of the errors."""
-    body = []
-    for name in dict.fromkeys(cell["regulariser"] for cell in cells):
-        own = [cell for cell in cells if cell["regulariser"] == name]
-        mean = {key: float(np.mean([cell[key] for cell in own])) for key in ("leaves", "nonzero", "error", "log_loss")}
-        body.append(
-            (
-                name,
-                f"{mean['leaves']:.1f}",
-                f"{mean['leaves'] * mean['nonzero']:.1f}",
-                f"{100 * mean['nonzero']:.1f}",
-                f"{100 * mean['error']:.2f}",
-                f"{mean['log_loss']:.4f}",
-            )
-        )
-    return Grid(
-        "Regularised leaves, logistic loss: leaves of a tree, those that are not zero, test error and log loss",
-        ("regulariser", "leaves", "not zero", "share, %", "error, %", "log loss"),
-        tuple(body),
-        "lrrrrr",
-    )
-
-
-def mean_curves(cells: Sequence[Cell], task: str) -> dict[tuple[str, float], F64]:
-    """Mean test error after every round, by loss and subsample."""
-    own = [cell for cell in cells if cell["task"] == task]
-    found = {}
-    for key in dict.fromkeys((cell["loss"], cell["subsample"]) for cell in own):
-        runs = [cell["errors"] for cell in own if (cell["loss"], cell["subsample"]) == key]
-        shortest = min(map(len, runs))
-        found[key] = np.mean([run[:shortest] for run in runs], axis=0)
+def _by_method(cells: Sequence[Cell], task: str) -> dict[tuple[str, float], list[Cell]]:
+    """Cells of a task by loss and subsample."""
+    found: dict[tuple[str, float], list[Cell]] = {}
+    for cell in cells:
+        if cell["task"] == task:
+            found.setdefault((cell["loss"], cell["subsample"]), []).append(cell)
     return found
+
+
+def mean_curve(cells: Sequence[Cell]) -> F64:
+    """Mean test error after every round, up to the end of the shortest run: AdaBoost may end early."""
+    shortest = min(len(cell["errors"]) for cell in cells)
+    return np.asarray(np.mean([cell["errors"][:shortest] for cell in cells], axis=0))
+
+
+def picture(curves: dict[str, dict[tuple[str, float], F64]]) -> Figure:
+    """Test error after every round: losses on the left, subsamples in the middle (two classes) and right (numbers)."""
+    figure = new_figure(11.0, 4.2)
+    left, middle, right = figure.subplots(1, 3)
+    colours = (GREY, BLUE, ORANGE, GREEN)
+    losses = [(loss, curve) for (loss, subsample), curve in curves["classes"].items() if subsample == 1.0]
+    for (loss, curve), colour in zip(losses, colours, strict=True):
+        name = "AdaBoost" if loss == ADABOOST else loss.replace("_", " ")
+        left.plot(np.arange(1, len(curve) + 1), 100.0 * curve, color=colour, linewidth=1.4, label=name)
+    for ax, task, loss, scale in ((middle, "classes", "log_loss", 100.0), (right, "numbers", "squared_error", 1.0)):
+        own = [(subsample, curve) for (name, subsample), curve in curves[task].items() if name == loss]
+        for (subsample, curve), colour in zip(own, (INK, BLUE, ORANGE), strict=True):
+            label = "all rows" if subsample == 1.0 else f"{subsample:g} of the rows"
+            ax.plot(np.arange(1, len(curve) + 1), scale * curve, color=colour, linewidth=1.4, label=label)
+    for ax, title in (
+        (left, "two classes, by loss"),
+        (middle, "two classes, log loss, by subsample"),
+        (right, "regression, squared error, by subsample"),
+    ):
+        drawn = [np.asarray(line.get_ydata()) for line in ax.lines]
+        least, first = min(curve.min() for curve in drawn), max(curve[0] for curve in drawn)
+        # the first rounds are all alike, and would leave the others no room
+        ax.set_ylim(least - 0.03 * (first - least), least + (0.5 if ax is not right else 0.25) * (first - least))
+        ax.set_xlabel("rounds")
+        ax.legend(frameon=False, fontsize="small")
+        plain(ax, title)
+    left.set_ylabel("test error, %")
+    middle.set_ylabel("test error, %")
+    right.set_ylabel("test RMSE")
+    return figure

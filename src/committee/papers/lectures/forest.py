@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.learners.bagging.random_forest import RandomForestClassifier
-from committee.papers.lectures.boosting import simulated
-from committee.papers.lectures.plan import Plan
-from committee.papers.sbpmt.mease_wyner import standard_error
+from committee.papers.lectures.plan import LecturePlan, NamedTask
+from committee.papers.shared.figures import BLUE, GREY, ORANGE, plain, save
 from committee.papers.shared.journal import Cell
+from committee.papers.shared.mease_wyner import NOISE
+from committee.papers.shared.pages import grid_of, write_grid
+from committee.papers.shared.paired import standard_error
+from committee.report.displays.style import INK, new_figure
 from committee.report.tables import Grid
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 F64 = NDArray[np.float64]
 
@@ -24,25 +33,20 @@ SHOWN = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 """Numbers of trees in the table."""
 
 
-def calls(plan: Plan, seed: int) -> dict[str, Callable[[], Cell]]:
-    """What is to be run, by name: a forest on every drawing of the rows."""
-    return {f"forest: repeat {repeat}": ForestCell(plan, seed, repeat) for repeat in range(plan.repeats)}
+def tasks(plan: LecturePlan, seed: int, _: Path | None = None) -> list[NamedTask]:
+    """A forest on every drawing of the rows."""
+    return [
+        NamedTask(f"forest: repeat {repeat}", partial(forest_cell, plan, seed, repeat))
+        for repeat in range(plan.repeats)
+    ]
 
 
-@dataclass(frozen=True)
-class ForestCell:
-    """One forest: the errors of its first T trees, out of bag and on the test rows, for every T."""
-
-    plan: Plan
-    seed: int
-    repeat: int
-
-    def __call__(self) -> Cell:
-        """Fit, and judge."""
-        X, y, X_test, y_test = simulated("classes", self.plan, self.seed, self.repeat)
-        model = RandomForestClassifier(self.plan.trees, oob_score=True, random_state=self.repeat).fit(X, y)
-        test = [float(np.mean(predicted != y_test)) for predicted in model.staged_predict(X_test)]
-        return {"oob": [float(error) for error in model.oob_curve_], "test": test}
+def forest_cell(plan: LecturePlan, seed: int, repeat: int) -> Cell:
+    """Errors of the first T trees of a forest, out of bag and on the test rows, for every T."""
+    X, y, X_test, y_test = plan.simulated("classes", seed, repeat)
+    model = RandomForestClassifier(plan.trees, oob_score=True, random_state=repeat).fit(X, y)
+    test = [float(np.mean(predicted != y_test)) for predicted in model.staged_predict(X_test)]
+    return {"oob": [float(error) for error in model.oob_curve_], "test": test}
 
 
 @dataclass(frozen=True)
@@ -69,9 +73,13 @@ class ForestCurves:
         return np.asarray(np.argmax(near, axis=1) + 1)
 
 
-def curves(cells: Sequence[Cell]) -> ForestCurves:
-    """The repeats put together."""
-    return ForestCurves(np.array([cell["oob"] for cell in cells]), np.array([cell["test"] for cell in cells]))
+def report(cells: Sequence[Cell], plan: LecturePlan, out: Path) -> list[Grid]:
+    """Write the two errors as a table and a picture."""
+    found = ForestCurves(*(np.array([cell[side] for cell in cells]) for side in ("oob", "test")))
+    made = grid(found, plan.training_rows)
+    write_grid(made, out / "forest.csv")
+    save(picture(found, plan.training_rows), out / "forest.png")
+    return [made]
 
 
 def grid(found: ForestCurves, n: int) -> Grid:
@@ -84,20 +92,45 @@ def grid(found: ForestCurves, n: int) -> Grid:
     for name, T in picks.items():
         each = (errors[np.arange(repeats), T - 1] for errors in (found.oob, found.test, found.test_of_as_many))
         oob, test, as_many = (100.0 * errors for errors in each)
-        body.append(
-            (
-                name,
-                f"{T.mean():.0f}",
-                f"{oob.mean():.2f}",
-                f"{test.mean():.2f}",
-                f"{(oob - test).mean():+.2f} ±{standard_error(oob - test):.2f}",
-                f"{as_many.mean():.2f}",
-                f"{(oob - as_many).mean():+.2f} ±{standard_error(oob - as_many):.2f}",
-            )
-        )
-    return Grid(
-        f"Random forest: out-of-bag and test error in percent, mean of {repeats} drawing(s) of {n:,} rows",
-        ("at", "trees", "out of bag", "test", "less", f"test of {UNSEEN:.0%}", "less that"),
-        tuple(body),
-        "lrrrrrr",
-    )
+        line = [name, f"{T.mean():.0f}", f"{oob.mean():.2f}"]
+        for other in (test, as_many):
+            line += [f"{other.mean():.2f}", f"{(oob - other).mean():+.2f} ±{standard_error(oob - other):.2f}"]
+        body.append(line)
+    title = f"Random forest: out-of-bag and test error in percent, mean of {repeats} drawing(s) of {n:,} rows"
+    return grid_of(title, ("at", "trees", "out of bag", "test", "less", f"test of {UNSEEN:.0%}", "less that"), body)
+
+
+def picture(found: ForestCurves, n: int) -> Figure:
+    """Out-of-bag and test error by the number of trees: means, and two standard errors of their differences."""
+    figure = new_figure(9.6, 4.2)
+    left, right = figure.subplots(1, 2)
+    repeats, trees = found.oob.shape
+    T = np.arange(1, trees + 1)
+    for errors, name, colour, line in (
+        (found.oob, "out of bag", ORANGE, "-"),
+        (found.test, "new rows", BLUE, "--"),
+    ):
+        left.plot(T, 100.0 * errors.mean(axis=0), color=colour, linestyle=line, linewidth=1.5, label=name)
+    left.axhline(100.0 * NOISE, color=GREY, linewidth=0.9, linestyle=":", label="the best rule")
+    left.set_ylabel("error, %")
+    left.legend(frameon=False, fontsize="small")
+    for test, name, colour in (
+        (found.test, "less new rows", BLUE),
+        (found.test_of_as_many, f"less new rows with {UNSEEN:.0%} of the trees", INK),
+    ):
+        difference = 100.0 * (found.oob - test)
+        mean = difference.mean(axis=0)
+        right.plot(T, mean, color=colour, linewidth=1.4, label=name)
+        if repeats > 1:
+            band = 2.0 * difference.std(axis=0, ddof=1) / np.sqrt(repeats)
+            right.fill_between(T, mean - band, mean + band, color=colour, alpha=0.2, linewidth=0)
+    right.legend(frameon=False, fontsize="small")
+    right.axhline(0.0, color=GREY, linewidth=0.9)
+    right.set_ylabel("out-of-bag error less another, %")
+    for ax in (left, right):
+        ax.set_xscale("log")
+        ax.set_xlabel("trees")
+        ax.xaxis.set_major_formatter("{x:g}")
+    plain(left, f"random forest on {n:,} rows, mean of {repeats}")
+    plain(right, "what the out-of-bag error is too high by")
+    return figure

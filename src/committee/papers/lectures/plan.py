@@ -1,38 +1,65 @@
-"""How much of the lecture notes' experiments is run: in full, or a little of each to see that all is well."""
+"""Sizes of the lecture notes' experiments: in full, or a little of each to see that all is well."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.datasets import make_friedman1
+
+from committee.papers.shared.journal import Cell
+from committee.papers.shared.mease_wyner import mease_wyner
+
+F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Sizes of the experiments.
-
-    Attributes
-    ----------
-    rounds : tuple of int
-        Rounds of AdaBoost after which margins are looked at; the lecture notes' are 5, 100 and 1000.
-    folds : int
-        Stratified folds of the table.
-    repeats : int
-        Times that a simulation is drawn anew.
-    training_rows, test_rows : int
-        Rows of each simulation.
-    boosting_rounds : int
-        Rounds of gradient boosting.
-    trees : int
-        Trees of the forest.
-    """
+class LecturePlan:
+    """Sizes of the experiments."""
 
     rounds: tuple[int, ...]
+    """Rounds of AdaBoost after which margins are looked at; the lecture notes' are 5, 100 and 1000."""
     folds: int
+    """Stratified folds of the table."""
     repeats: int
+    """Times that a simulation is drawn anew."""
     training_rows: int
     test_rows: int
+    """Rows of each simulation."""
     boosting_rounds: int
+    """Rounds of gradient boosting."""
     trees: int
+    """Trees of the forest."""
+
+    def simulated(self, task: str, seed: int, repeat: int) -> tuple[F64, F64, F64, F64]:
+        """Training and test rows: Mease and Wyner's two classes, or Friedman's function with noise of variance 1."""
+        n, m = self.training_rows, self.test_rows
+        random = np.random.default_rng([seed, repeat])
+        if task == "classes":
+            X, y = mease_wyner(n + m, random)
+        else:
+            X, y = make_friedman1(n + m, noise=1.0, random_state=int(random.integers(2**31)))
+        return X[:n], y[:n].astype(np.float64), X[n:], y[n:].astype(np.float64)
 
 
-FULL = Plan((5, 100, 1000), 10, 20, 1000, 20_000, 200, 500)
-QUICK = Plan((2, 5, 10), 2, 2, 200, 500, 10, 20)
+FULL = LecturePlan((5, 100, 1000), 10, 20, 1000, 20_000, 200, 500)
+QUICK = LecturePlan((2, 5, 10), 2, 2, 200, 500, 10, 20)
+
+
+@dataclass(frozen=True, eq=False)
+class NamedTask:
+    """One cell to be run, by the name that it is found by."""
+
+    name: str
+    run: Callable[[], Cell]
+
+    @property
+    def key(self) -> tuple[str]:
+        """The name alone."""
+        return (self.name,)
+
+    def __call__(self) -> Cell:
+        """Run it."""
+        return {"name": self.name, **self.run()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -17,6 +16,7 @@ from committee.objectives.margins.margin_variance import Variance
 from committee.objectives.margins.objective import Objective
 from committee.objectives.programs.lines import Lines
 from committee.objectives.programs.rows_as_needed import Side, rows_as_needed
+from committee.papers.shared.cells import timed
 from committee.papers.shared.folds import Fold
 from committee.papers.shared.journal import Cell
 from committee.vote.committee import Committee
@@ -44,30 +44,12 @@ MAXIMISE = (UWS, EWS, *PWS)
 """Those that let no margin fall."""
 
 SOLVED, LESS, NO_ROOM, NO_SOLUTION, FAILED = "solved", "less xi", "no room", "no solution", "solver failed"
-"""What became of an objective. "less xi": SM1 had no solution, and was solved with the largest xi that has one. With
+"""Outcomes of an objective. "less xi": SM1 had no solution, and was solved with the largest xi that has one. With
 the last three the ensemble keeps its weights."""
 
 TREES, DEPTH = 200, 2
 TIE = 1e-9
 """Scores that are no further from 0 are ties, whatever rounding has made of them."""
-
-
-@dataclass(frozen=True)
-class Task:
-    """One ensemble on one split of one table."""
-
-    fold: Fold
-    ensemble: str
-
-    @property
-    def key(self) -> tuple[str, int, str]:
-        """What its cell is found by."""
-        return self.fold.table.name, self.fold.repeat, self.ensemble
-
-
-def key_of(cell: Cell) -> tuple[str, int, str]:
-    """Table, repeat and ensemble of a cell."""
-    return cell["table"], cell["repeat"], cell["ensemble"]
 
 
 def trained(fold: Fold, ensemble: str, trees: int = TREES) -> Committee:
@@ -116,42 +98,45 @@ def trained(fold: Fold, ensemble: str, trees: int = TREES) -> Committee:
     return replace(committee, voters=replace(voters, label=label, value=None))
 
 
-def run_cell(task: Task) -> Cell:
-    """Train on the training rows, give the trees new weights by each objective, and measure; on one thread.
+@dataclass(frozen=True)
+class MarginTask:
+    """One ensemble on one split of one table."""
 
-    Parameters
-    ----------
-    task : Task
+    fold: Fold
+    ensemble: str
 
-    Returns
-    -------
-    dict
-        ``voters``, ``four_leaves``, the share of trees with four leaves, the ``measured`` ensemble, and under
-        ``objectives`` what `reweighted` says of each.
-    """
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    @property
+    def key(self) -> tuple[str, int, str]:
+        """Table, repeat and ensemble."""
+        return self.fold.table.name, self.fold.repeat, self.ensemble
 
-    fold = task.fold
-    with threadpool_limits(1):
-        start = time.perf_counter()
-        committee = trained(fold, task.ensemble)
-        seconds = time.perf_counter() - start
+    def __call__(self) -> Cell:
+        """Train on the training rows, give the trees new weights by each objective, and measure.
+
+        Returns
+        -------
+        dict
+            ``voters``, ``four_leaves``, the share of trees with four leaves, the ``measured`` ensemble, and under
+            ``objectives`` the cell that `reweighted` makes of each.
+        """
+        fold = self.fold
+        committee, seconds = timed(lambda: trained(fold, self.ensemble))
         train, test = (SignedVotes.of(committee, X, y) for X, y in zip(fold.rows, fold.positive, strict=True))
         lines = Lines.of(train)
         found = {name: reweighted(objective, lines, test, fold.positive[1]) for name, objective in OBJECTIVES.items()}
-    return {
-        "table": fold.table.name,
-        "digest": fold.table.digest,
-        "repeat": fold.repeat,
-        "ensemble": task.ensemble,
-        "training_rows": train.n_rows,
-        "test_rows": test.n_rows,
-        "voters": committee.n_voters,
-        "four_leaves": _four_leaves(committee),
-        "fit_seconds": round(seconds, 4),
-        **measured(lines.margins(lines.own), lines.own, test, fold.positive[1]),
-        "objectives": found,
-    }
+        return {
+            "table": fold.table.name,
+            "digest": fold.table.digest,
+            "repeat": fold.repeat,
+            "ensemble": self.ensemble,
+            "training_rows": train.n_rows,
+            "test_rows": test.n_rows,
+            "voters": committee.n_voters,
+            "four_leaves": _four_leaves(committee),
+            "fit_seconds": round(seconds, 4),
+            **measured(lines.margins(lines.own), lines.own, test, fold.positive[1]),
+            "objectives": found,
+        }
 
 
 def _four_leaves(committee: Committee) -> float:
@@ -203,13 +188,11 @@ def reweighted(objective: Objective, lines: Lines, test: SignedVotes, positive: 
     Returns
     -------
     dict
-        What `measured` says; ``least``, the least gain of a row's margin; ``state``; the ``xi`` that was solved with,
-        of objectives that have one; the number of ``trees`` with weight; seconds.
+        The numbers of `measured`; ``least``, the least gain of a row's margin; ``state``; the ``xi`` that was solved
+        with, of objectives that have one; the number of ``trees`` with weight; seconds.
     """
     own = lines.margins(lines.own)
-    start = time.perf_counter()
-    weights, state, objective = solved(objective, lines)
-    seconds = time.perf_counter() - start
+    (weights, state, objective), seconds = timed(lambda: solved(objective, lines))
     margins = lines.margins(weights) if state in (SOLVED, LESS) else own
     return {
         "state": state,
@@ -222,7 +205,7 @@ def reweighted(objective: Objective, lines: Lines, test: SignedVotes, positive: 
 
 
 def solved(objective: Objective, lines: Lines) -> tuple[F64, str, Objective]:
-    """An objective's weights, or the ensemble's own where it has none; what became of it; and what was solved."""
+    """An objective's weights, or the ensemble's own where it has none; the outcome; and what was solved."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # it says that there is no room, as the state does

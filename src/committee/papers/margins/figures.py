@@ -1,8 +1,8 @@
-"""Martinez and Gray's Figures 1 to 6, drawn from an ensemble of ours on the first split; and what goes with what."""
+"""Martinez and Gray's Figures 1 to 6, drawn from an ensemble of ours on the first split; associations over tables."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,9 +26,11 @@ from committee.papers.margins.cells import (
     trained,
 )
 from committee.papers.margins.report import fixed
-from committee.papers.margins.results import ERROR, MEAN, VARIANCE, Results
-from committee.papers.sbpmt.figures import plain, save
+from committee.papers.margins.results import ERROR, MEAN, VARIANCE, MarginResults
+from committee.papers.shared.figures import BLUE, GREEN, GREY, ORANGE, PINK, plain, save
 from committee.papers.shared.folds import Fold, NamedTable
+from committee.papers.shared.pages import grid_of
+from committee.report.displays.style import new_figure
 from committee.report.tables import Grid
 from committee.vote.signed_votes import SignedVotes
 
@@ -45,33 +47,22 @@ TREES = 300
 
 @dataclass(frozen=True)
 class Change:
-    """One of Figures 2 to 6: margins before and after.
-
-    Attributes
-    ----------
-    number : int
-    name : str
-        Of the picture's file.
-    data : str
-        Table, by its name in the catalogue.
-    ensemble : {"forest", "AdaBoost", "deep forest"}
-    objective : Objective
-    label : str
-        What its weights are called in the picture.
-    marked : float or None
-        Share of the rows, those of least margin, that are marked.
-    document : dict of str to float
-        The document's numbers for its own split.
-    """
+    """One of Figures 2 to 6: margins before and after."""
 
     number: int
     name: str
+    """Of the picture's file."""
     data: str
+    """Table, by its name in the catalogue."""
     ensemble: str
+    """Out of "forest", "AdaBoost", "deep forest"."""
     objective: Objective
     label: str
+    """Name of its weights in the picture."""
     marked: float | None
+    """Share of the rows, those of least margin, that are marked."""
     document: dict[str, float]
+    """The document's numbers for its own split."""
 
 
 _FIGURE_2 = {"error": 0.0828, "error after": 0.0690, "mean gain": 0.0888, "least gain": 0.0133}
@@ -96,6 +87,19 @@ DATA: dict[int, str] = {1: STAGED_DATA, **{change.number: change.data for change
 """The table that each figure needs."""
 
 _COLUMNS = ("error", "error after", "mean gain", "least gain", "least after", "less variance", "less range")
+
+
+def drawable(figure: int | None, chosen: Sequence[str]) -> tuple[int, ...]:
+    """The figures that can be drawn of the chosen tables; the one that is asked for."""
+    own = tuple(number for number in NUMBERS if DATA[number] in chosen)
+    if figure is None:
+        return own
+    if figure not in NUMBERS:
+        raise ValueError(f"figure={figure} cannot be rebuilt; use 1, 2, 3, 4, 5 or 6")
+    if figure not in own:
+        needed = DATA[figure]
+        raise ValueError(f"figure={figure} is of table {needed!r}, which --tables leaves out; name it, or no tables")
+    return (figure,)
 
 
 def write(numbers: tuple[int, ...], read: Mapping[str, NamedTable], seed: int, out: Path) -> list[Grid]:
@@ -125,18 +129,11 @@ def write(numbers: tuple[int, ...], read: Mapping[str, NamedTable], seed: int, o
         if change.number in numbers:
             picture, found = drawn(change, folds[change.data])
             save(picture, out / f"{change.name}.png")
-            rows.append(
-                (
-                    f"{change.number}: {change.data}, {change.ensemble}, {change.label}",
-                    *(
-                        fixed(found[column])
-                        + (f" ({change.document[column]:.4f})" if column in change.document else "")
-                        for column in _COLUMNS
-                    ),
-                )
-            )
+            beside = {column: f" ({value:.4f})" for column, value in change.document.items()}
+            texts = (fixed(found[column]) + beside.get(column, "") for column in _COLUMNS)
+            rows.append((f"{change.number}: {change.data}, {change.ensemble}, {change.label}", *texts))
     title = f"Figures 2 to 6: {TREES} trees on one split (the document's, on its own)"
-    return [Grid(title, ("figure", *_COLUMNS), tuple(rows), "l" + "r" * len(_COLUMNS))] if rows else []
+    return [grid_of(title, ("figure", *_COLUMNS), rows)] if rows else []
 
 
 def stages(fold: Fold) -> Figure:
@@ -183,18 +180,17 @@ def drawn(change: Change, fold: Fold) -> tuple[Figure, dict[str, float]]:
     }
 
 
-def together(results: Results) -> Figure:
-    """What goes with what: change of the test error by change of mean and variance, a point per table and objective."""
-    from matplotlib.figure import Figure
+def together(results: MarginResults) -> Figure:
+    """Change of the test error by change of mean and variance, a point per table and objective."""
     from matplotlib.ticker import MaxNLocator
 
-    figure = Figure(figsize=(8.6, 3.1 * len(ENSEMBLES)), layout="constrained")
+    figure = new_figure(8.6, 3.1 * len(ENSEMBLES))
     panels = figure.subplots(len(ENSEMBLES), 2, sharey="row")
     styles: dict[str, dict[str, Any]] = {
-        "UWS, EWS, PWS": {"color": "#0072B2", "marker": "o"},
-        "SM1": {"color": "#D55E00", "marker": "s"},
-        "SM2": {"color": "#009E73", "marker": "D"},
-        "SM2, w >= 0": {"color": "#CC79A7", "marker": "^"},
+        "UWS, EWS, PWS": {"color": BLUE, "marker": "o"},
+        "SM1": {"color": ORANGE, "marker": "s"},
+        "SM2": {"color": GREEN, "marker": "D"},
+        "SM2, w >= 0": {"color": PINK, "marker": "^"},
     }
     for row, ensemble in zip(panels, ENSEMBLES, strict=True):
         for ax, what in zip(row, (MEAN, VARIANCE), strict=True):
@@ -209,11 +205,10 @@ def together(results: Results) -> Figure:
                     for objective in objectives
                 ]
                 ax.plot(*zip(*points, strict=True), linestyle="", markersize=4, alpha=0.7, label=said, **style)
-            ax.axhline(0.0, color="#999999", linewidth=0.8, zorder=0)
-            ax.axvline(0.0, color="#999999", linewidth=0.8, zorder=0)
-            ax.set_title(ensemble, loc="left", fontsize="medium")
+            ax.axhline(0.0, color=GREY, linewidth=0.8, zorder=0)
+            ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=0)
             ax.xaxis.set_major_locator(MaxNLocator(5))
-            plain(ax)
+            plain(ax, ensemble)
         row[0].set_ylabel("change of the test error, points")
     panels[-1, 0].set_xlabel("change of the mean margin")
     panels[-1, 1].set_xlabel("change of the variance of the margins")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -35,7 +34,7 @@ from committee.papers.margins.results import (
     RANGE,
     VARIANCE,
     Directions,
-    Results,
+    MarginResults,
     association,
     directions,
     document_association,
@@ -43,8 +42,7 @@ from committee.papers.margins.results import (
     document_name,
 )
 from committee.papers.margins.tables import NEITHER, PublishedTable, SourceData, published, source_data
-from committee.papers.quadboost.report import markdown
-from committee.papers.shared.journal import Cell
+from committee.papers.shared.pages import grid_of, write_csv, write_page
 from committee.report.tables import BLANK, Grid
 
 _CHANGES = {
@@ -59,7 +57,7 @@ _SETS = {
 }
 
 
-def grids(results: Results) -> list[Grid]:
+def grids(results: MarginResults) -> list[Grid]:
     """All tables, in the order of the page."""
     return [
         *(
@@ -76,14 +74,14 @@ def grids(results: Results) -> list[Grid]:
     ]
 
 
-def _data(results: Results) -> list[SourceData]:
+def _data(results: MarginResults) -> list[SourceData]:
     return [data for data in source_data() if data.name in results.names]
 
 
 # --- Tables 2 to 11 --------------------------------------------------------------------------------------------------
 
 
-def table_grid(results: Results, table: PublishedTable, ensemble: str) -> Grid:
+def table_grid(results: MarginResults, table: PublishedTable, ensemble: str) -> Grid:
     """One of the document's Tables 2 to 11: ours of an ensemble, the document's in brackets.
 
     A title that shares its table with another has the same figures of ours.
@@ -95,10 +93,10 @@ def table_grid(results: Results, table: PublishedTable, ensemble: str) -> Grid:
         f"Table {table.number}, {ensemble}: share of test rows wrong{what}, mean of {results.repeats} split(s) (the"
         " document's in brackets); + errs significantly less than the ensemble, - more"
     )
-    return Grid(title, columns, tuple(body), "l" + "r" * (len(columns) - 1))
+    return grid_of(title, columns, body)
 
 
-def _row(results: Results, data: SourceData, table: PublishedTable, ensemble: str) -> Iterator[str]:
+def _row(results: MarginResults, data: SourceData, table: PublishedTable, ensemble: str) -> Iterator[str]:
     name, row = data.name, table.rows[data.title]
     yield f"{results.error(name, ensemble):.4f} ({row.errors[0]:.4f})"
     for objective, error, mark in zip(table.objectives, row.errors[1:], row.marks, strict=True):
@@ -126,59 +124,38 @@ def fixed(value: float, digits: int = 4) -> str:
     return f"{round(value, digits) + 0.0:.{digits}f}"
 
 
-# --- what the document's ensembles are like ---------------------------------------------------------------------------
+# --- likeness of the document's ensembles -----------------------------------------------------------------------------
 
 
-def likeness_grid(results: Results) -> Grid:
+def likeness_grid(results: MarginResults) -> Grid:
     """The document's errors as shares of the test rows, and its mean gains of UWS, beside ours."""
     tables = {table.number: table for table in published()}
     body = []
     for data in _data(results):
-        errors = {
-            ensemble: np.median(
-                [table.rows[data.title].errors[0] for table in tables.values() if table.ensemble == ensemble]
-            )
-            for ensemble in (FOREST, ADABOOST)
-        }
         gain = tables[2].rows[data.title].changes[0]
-        body.append(
-            (
-                data.title,
-                f"{errors[FOREST]:.4f}",
-                f"{errors[FOREST] * data.training_by_test:.3f}",
-                *(f"{results.error(data.name, ensemble):.3f}" for ensemble in (FOREST, DEEP_FOREST)),
-                f"{errors[ADABOOST]:.4f}",
-                f"{errors[ADABOOST] * data.training_by_test:.3f}",
-                f"{results.error(data.name, ADABOOST):.3f}",
-                f"{gain:.3f}",
-                *(fixed(results.change(data.name, ensemble, UWS, MEAN), 3) for ensemble in (FOREST, DEEP_FOREST)),
-            )
-        )
+        line = [data.title]
+        for theirs, own in ((FOREST, (FOREST, DEEP_FOREST)), (ADABOOST, (ADABOOST,))):
+            error = np.median([t.rows[data.title].errors[0] for t in tables.values() if t.ensemble == theirs])
+            line += [f"{error:.4f}", f"{error * data.training_by_test:.3f}"]
+            line += [f"{results.error(data.name, ensemble):.3f}" for ensemble in own]
+        gains = (fixed(results.change(data.name, ensemble, UWS, MEAN), 3) for ensemble in (FOREST, DEEP_FOREST))
+        body.append((*line, f"{gain:.3f}", *gains))
     columns = (
-        "table",
-        "its forest",
-        "of test",
-        "forest",
-        "deep",
-        "its AdaBoost",
-        "of test",
-        "AdaBoost",
-        "its gain",
-        "forest",
-        "deep",
+        *("table", "its forest", "of test", "forest", "deep", "its AdaBoost", "of test", "AdaBoost"),
+        *("its gain", "forest", "deep"),
     )
     title = (
         "Which ensembles: the document's error of its forest, median of its tables, the same times training rows over"
         " test rows, ours of trees of four leaves and without limits; AdaBoost likewise; mean gain of UWS on its forest"
         " and on both of ours"
     )
-    return Grid(title, columns, tuple(body), "l" + "r" * 10)
+    return grid_of(title, columns, body)
 
 
 # --- directions ------------------------------------------------------------------------------------------------------
 
 
-def direction_grid(results: Results) -> Grid:
+def direction_grid(results: MarginResults) -> Grid:
     """In how many tables each objective does what, the document's counts in brackets."""
     body = []
     for ensemble in ENSEMBLES:
@@ -201,7 +178,7 @@ def direction_grid(results: Results) -> Grid:
         " where weights help (+), hurt (-) or do neither (=) by a paired t-test of the test error at 0.05, ordinary and"
         " corrected"
     )
-    return Grid(title, columns, tuple(body), "l" + "r" * 7)
+    return grid_of(title, columns, body)
 
 
 def _bracketed(theirs: Directions | None, figure: str) -> str:
@@ -214,7 +191,7 @@ def _bracketed(theirs: Directions | None, figure: str) -> str:
 # --- what goes with what ---------------------------------------------------------------------------------------------
 
 
-def association_grid(results: Results) -> Grid:
+def association_grid(results: MarginResults) -> Grid:
     """Rank correlations of changes of the margins with changes of the test error."""
     body = []
     for ensemble in ENSEMBLES:
@@ -222,24 +199,16 @@ def association_grid(results: Results) -> Grid:
             for figure in (MEAN, MINIMUM, VARIANCE, RANGE):
                 found = association(results, ensemble, objectives, figure)
                 theirs = document_association(ensemble, figure) if len(objectives) > len(MAXIMISE) else None
-                body.append(
-                    (
-                        f"{ensemble}, {said}",
-                        figure,
-                        f"{found.points}",
-                        _rho(found.rho),
-                        _rho(found.within),
-                        f"{found.negative}-{found.positive}",
-                        BLANK if theirs is None else f"{_rho(theirs.rho)} of {theirs.points}",
-                    )
-                )
+                beside = BLANK if theirs is None else f"{_rho(theirs.rho)} of {theirs.points}"
+                line = (f"{ensemble}, {said}", figure, f"{found.points}", _rho(found.rho), _rho(found.within))
+                body.append((*line, f"{found.negative}-{found.positive}", beside))
     columns = ("weights", "change of", "points", "rho", "within", "tables - +", "document")
     title = (
         "What goes with what: Spearman's correlation of the change of a figure of the training margins with the change"
         " of the test error, over tables and objectives; its mean within a table; tables where that is negative and"
         " positive"
     )
-    return Grid(title, columns, tuple(body), "ll" + "r" * 5)
+    return grid_of(title, columns, body, text=2)
 
 
 def _rho(value: float | None) -> str:
@@ -249,50 +218,38 @@ def _rho(value: float | None) -> str:
 # --- trees, room and time --------------------------------------------------------------------------------------------
 
 
-def state_grid(results: Results, ensemble: str) -> Grid:
+def state_grid(results: MarginResults, ensemble: str) -> Grid:
     """The ensemble on each table, and how often its objectives have room and solutions."""
     body = []
     for name in results.names:
         cells = results.of_table(name, ensemble)
-        states = results.states(name, ensemble, SM1)
-        xi = [cell["objectives"][SM1]["xi"] for cell in cells if cell["objectives"][SM1]["state"] == LESS]
+        least = [cell["objectives"][SM1] for cell in cells]
+        xi = [found["xi"] for found in least if found["state"] == LESS]
+        stuck = (_share(results.states(name, ensemble, objective), NO_ROOM) for objective in (UWS, PWS[0]))
+        unsolved = (f["state"] in (NO_SOLUTION, FAILED) for cell in cells for f in cell["objectives"].values())
         body.append(
             (
                 name,
                 f"{np.mean([cell['voters'] for cell in cells]):.0f}",
                 _percent([cell["four_leaves"] for cell in cells]),
-                fixed(_mean(cells, MEAN), 3),
-                fixed(_mean(cells, MINIMUM), 3),
-                *(_share(results.states(name, ensemble, objective), NO_ROOM) for objective in (UWS, PWS[0])),
+                *(fixed(float(np.mean([cell[figure] for cell in cells])), 3) for figure in (MEAN, MINIMUM)),
+                *stuck,
                 f"{np.mean([cell['objectives'][UWS]['trees'] for cell in cells]):.0f}",
-                _share(states, SOLVED, NO_ROOM),
+                _share([found["state"] for found in least], SOLVED, NO_ROOM),
                 f"{np.mean(xi):.4f}" if xi else BLANK,
-                f"{sum(_unsolved(cells)):,}",
+                f"{sum(unsolved):,}",
             )
         )
     columns = (
-        "table",
-        "trees",
-        "4 leaves",
-        "mean",
-        "min",
-        "UWS stuck",
-        "PWS.05 stuck",
-        "UWS trees",
-        "SM1 at .05",
-        "else xi",
-        "unsolved",
+        *("table", "trees", "4 leaves", "mean", "min", "UWS stuck", "PWS.05 stuck", "UWS trees", "SM1 at .05"),
+        *("else xi", "unsolved"),
     )
     title = (
         f"{ensemble[0].upper()}{ensemble[1:]}: trees, those with exactly four leaves, training margins; splits where MM"
         " gains nothing, trees that UWS gives weight; splits where SM1 has a solution at xi=.05, the mean largest xi of"
         " the others; programs without solution or that a solver failed on"
     )
-    return Grid(title, columns, tuple(body), "l" + "r" * (len(columns) - 1))
-
-
-def _mean(cells: Sequence[Cell], figure: str) -> float:
-    return float(np.mean([cell[figure] for cell in cells]))
+    return grid_of(title, columns, body)
 
 
 def _percent(shares: Sequence[float]) -> str:
@@ -303,11 +260,7 @@ def _share(states: Sequence[str], *of: str) -> str:
     return _percent([found in of for found in states])
 
 
-def _unsolved(cells: Sequence[Cell]) -> Iterator[bool]:
-    return (found["state"] in (NO_SOLUTION, FAILED) for cell in cells for found in cell["objectives"].values())
-
-
-def seconds_grid(results: Results) -> Grid:
+def seconds_grid(results: MarginResults) -> Grid:
     """Seconds on one thread, of all ensembles together."""
     parts = {
         "training": lambda cell: cell["fit_seconds"],
@@ -324,24 +277,20 @@ def seconds_grid(results: Results) -> Grid:
         for name, row in zip((*results.names, "all"), [*table, np.sum(table, axis=0).tolist()], strict=True)
     ]
     title = f"Seconds of one split, three ensembles of {TREES} trees, one thread; minutes of 100 splits"
-    return Grid(title, ("table", *parts, "one split", "100 splits"), tuple(rows), "l" + "r" * 6)
+    return grid_of(title, ("table", *parts, "one split", "100 splits"), rows)
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
-def write(results: Results, tables: Sequence[Grid], out: Path) -> None:
+def write(results: MarginResults, tables: Sequence[Grid], out: Path) -> None:
     """Write ``splits.csv`` (a line per table, ensemble, split and objective), and the tables as ``tables.md``."""
-    lines = [line for name in results.names for ensemble in ENSEMBLES for line in _lines(results, name, ensemble)]
-    with (out / "splits.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(lines)
-    text = "\n\n".join(f"{grid.title}.\n\n{markdown(grid)}" for grid in tables)
-    (out / "tables.md").write_text(text + "\n", "utf-8")
+    lines = (line for name in results.names for ensemble in ENSEMBLES for line in _lines(results, name, ensemble))
+    write_csv(lines, out / "splits.csv")
+    write_page(tables, out / "tables.md")
 
 
-def _lines(results: Results, name: str, ensemble: str) -> Iterator[dict[str, object]]:
+def _lines(results: MarginResults, name: str, ensemble: str) -> Iterator[dict[str, object]]:
     for cell in results.of_table(name, ensemble):
         for objective, found in cell["objectives"].items():
             yield {

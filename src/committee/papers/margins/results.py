@@ -1,8 +1,8 @@
-"""What the rebuilt comparison of margins found: errors, changes of margins, in how many tables, what goes with what."""
+"""Findings of the rebuilt comparison of margins: errors, changes of margins, in how many tables, associations."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from committee.papers.margins.cells import DEEP_FOREST, FOREST, key_of
+from committee.papers.margins.cells import DEEP_FOREST, FOREST
 from committee.papers.margins.tables import HELPS, HURTS, NEITHER, PublishedTable, published
+from committee.papers.shared.cells import Key
 from committee.papers.shared.journal import Cell
+from committee.papers.shared.paired import LEVEL
 from committee.report.statistics import corrected_paired_t_test
 
 F64: TypeAlias = NDArray[np.float64]
 
-LEVEL = 0.05
 SHOWN = 5e-5
 """The smallest change that four digits after the point show; a smaller one counts as none, as it must in the
 document's tables."""
@@ -26,26 +27,14 @@ ERROR, MEAN, MINIMUM, LEAST, VARIANCE, RANGE = "error", "mean", "minimum", "leas
 
 
 @dataclass(frozen=True, eq=False)
-class Results:
-    """Finished cells by table, repeat and ensemble.
+class MarginResults:
+    """Finished cells by table, repeat and ensemble."""
 
-    Attributes
-    ----------
-    cells : dict
-        By `key_of`.
-    names : tuple of str
-        Tables, each once.
-    repeats : int
-    """
-
-    cells: dict[tuple[str, int, str], Cell]
+    cells: Mapping[Key, Cell]
+    """By table, repeat and ensemble."""
     names: tuple[str, ...]
+    """Tables, each once."""
     repeats: int
-
-    @classmethod
-    def of(cls, cells: Sequence[Cell], names: Sequence[str], repeats: int) -> Results:
-        """Those of the tables and repeats that are wanted, out of a journal's."""
-        return cls({key_of(cell): cell for cell in cells}, tuple(dict.fromkeys(names)), repeats)
 
     def of_table(self, name: str, ensemble: str) -> list[Cell]:
         """The cells of an ensemble on a table, a repeat each."""
@@ -58,7 +47,7 @@ class Results:
         return float(np.mean([count / cell["test_rows"] for count, cell in zip(wrong, cells, strict=True)]))
 
     def change(self, name: str, ensemble: str, objective: str, figure: str) -> float:
-        """What an objective's weights change, mean over the repeats: new less old.
+        """Change by an objective's weights, mean over the repeats: new less old.
 
         Parameters
         ----------
@@ -74,7 +63,7 @@ class Results:
         return float(np.mean([cell["objectives"][objective][figure] - cell[figure] for cell in cells]))
 
     def mark(self, name: str, ensemble: str, objective: str, *, corrected: bool = False) -> str:
-        """What a two-sided paired t-test over the repeats says of the test errors at 0.05.
+        """Outcome of a two-sided paired t-test of the test errors over the repeats, at 0.05.
 
         Parameters
         ----------
@@ -97,29 +86,21 @@ class Results:
         return NEITHER if not test.pvalue < LEVEL else HELPS if test.difference < 0.0 else HURTS
 
     def states(self, name: str, ensemble: str, objective: str) -> list[str]:
-        """What became of the objective in each repeat."""
+        """Outcome of the objective in each repeat."""
         return [cell["objectives"][objective]["state"] for cell in self.of_table(name, ensemble)]
 
 
 @dataclass(frozen=True)
 class Directions:
-    """In how many tables an objective does what.
-
-    Attributes
-    ----------
-    tables : int
-    raised : dict of str to int
-        By "mean", "least" and "minimum": tables where it rises, by what four digits show.
-    lowered : dict of str to int
-        By "variance" and "range": where it falls.
-    marks : str
-        A mark for each table.
-    """
+    """In how many tables an objective does what."""
 
     tables: int
     raised: dict[str, int]
+    """By "mean", "least" and "minimum": tables where it rises, by what four digits show."""
     lowered: dict[str, int]
+    """By "variance" and "range": where it falls."""
     marks: str
+    """A mark for each table."""
 
     @property
     def tests(self) -> tuple[int, int, int]:
@@ -127,16 +108,8 @@ class Directions:
         return self.marks.count(HELPS), self.marks.count(HURTS), self.marks.count(NEITHER)
 
 
-def directions(results: Results, ensemble: str, objective: str, *, corrected: bool = False) -> Directions:
-    """Ours.
-
-    Parameters
-    ----------
-    results : Results
-    ensemble, objective : str
-    corrected : bool, default=False
-        As `Results.mark` has it.
-    """
+def directions(results: MarginResults, ensemble: str, objective: str, *, corrected: bool = False) -> Directions:
+    """Ours; for `corrected` see `MarginResults.mark`."""
 
     def changes(figure: str) -> F64:
         return np.array([results.change(name, ensemble, objective, figure) for name in results.names])
@@ -190,38 +163,21 @@ def document_directions(ensemble: str, objective: str) -> Directions | None:
 
 @dataclass(frozen=True)
 class Association:
-    """How changes of a margin figure go with changes of the test error.
-
-    Attributes
-    ----------
-    points : int
-        An objective on a table each.
-    rho : float or None
-        Spearman's rank correlation over all points; None where nothing varies.
-    within : float or None
-        Mean over the tables of that over the objectives.
-    negative, positive : int
-        Tables by the sign of theirs.
-    """
+    """Association of changes of a margin figure with changes of the test error."""
 
     points: int
+    """An objective on a table each."""
     rho: float | None
+    """Spearman's rank correlation over all points; None where nothing varies."""
     within: float | None = None
+    """Mean over the tables of that over the objectives."""
     negative: int = 0
     positive: int = 0
+    """Tables by the sign of theirs."""
 
 
-def association(results: Results, ensemble: str, objectives: Sequence[str], figure: str) -> Association:
-    """Ours: mean changes over the repeats, of margins and of errors.
-
-    Parameters
-    ----------
-    results : Results
-    ensemble : str
-    objectives : sequence of str
-    figure : str
-        As `Results.change` has it.
-    """
+def association(results: MarginResults, ensemble: str, objectives: Sequence[str], figure: str) -> Association:
+    """Ours: mean changes over the repeats, of margins (a figure of `MarginResults.change`) and of errors."""
     of = np.array([[results.change(name, ensemble, o, figure) for o in objectives] for name in results.names])
     errors = np.array([[results.change(name, ensemble, o, ERROR) for o in objectives] for name in results.names])
     # what differs by rounding alone is equal

@@ -11,42 +11,31 @@ from typing import Any
 
 import numpy as np
 
-from committee.data.names import listing
 from committee.papers.shared.folds import NamedTable
-from committee.papers.shared.tables import DATA_VARIABLE, SourceTable, load_source_table
+from committee.papers.shared.tables import check_rows, labels_of, read_from_folder
 from committee.report.crossvalidation import Labels, Table
 
 HELPS, HURTS, NEITHER = "+", "-", "="
-"""What a paired test says of new weights: significantly fewer test errors, more, neither."""
+"""Outcome of a paired test of new weights: significantly fewer test errors, more, neither."""
 
 
 @dataclass(frozen=True)
 class SourceData:
-    """A table of the document, and how it becomes two classes.
-
-    Attributes
-    ----------
-    title, name : str
-        As the document calls it; as the catalogue does. Two titles, Diabetes and Pima, are one table.
-    rows : int
-        Rows that are used.
-    positive : tuple of str
-        Labels of the class +1.
-    complete_rows : bool
-        Only rows without a missing value are used.
-    indicators : bool
-        Categories become columns of zeros and ones.
-    document_training_rows : int or None
-        Where the document's Table 1 tells them; None: 70 % of the rows.
-    """
+    """A table of the document, and how it becomes two classes."""
 
     title: str
     name: str
+    """As the document calls it; as the catalogue does. Two titles, Diabetes and Pima, are one table."""
     rows: int
+    """Rows that are used."""
     positive: tuple[str, ...]
+    """Labels of the class +1."""
     complete_rows: bool = False
+    """Only rows without a missing value are used."""
     indicators: bool = False
+    """Categories become columns of zeros and ones."""
     document_training_rows: int | None = None
+    """Where the document's Table 1 tells them; None: 70 % of the rows."""
 
     @property
     def training_by_test(self) -> float:
@@ -66,48 +55,32 @@ class SourceData:
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """A row of one of the document's tables.
-
-    Attributes
-    ----------
-    errors : tuple of float
-        Share of test rows that the ensemble gets wrong, then with each objective's weights.
-    changes : tuple of float
-        Of the margins, as the table's columns say; empty in Tables 6 and 7.
-    marks : str
-        Per objective: `HELPS`, `HURTS` or `NEITHER`, by its paired t-test at 0.05.
-    """
+    """A row of one of the document's tables."""
 
     errors: tuple[float, ...]
+    """Share of test rows that the ensemble gets wrong, then with each objective's weights."""
     changes: tuple[float, ...]
+    """Of the margins, as the table's columns say; empty in Tables 6 and 7."""
     marks: str
+    """Per objective: `HELPS`, `HURTS` or `NEITHER`, by its paired t-test at 0.05."""
 
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """One of the document's Tables 2 to 11.
-
-    Attributes
-    ----------
-    number : int
-    ensemble : {"forest", "AdaBoost"}
-    objectives : tuple of str
-        One, or the three of PWS.
-    changes : tuple of str
-        ``("mean", "least")``, the mean and the least gain of a row's margin; ``("variance", "range")``, by how much
-        they fell; or none.
-    rows : dict of str to PublishedRow
-        By title.
-    not_errors : tuple of str
-        Titles whose row holds numbers of another table in places of errors.
-    """
+    """One of the document's Tables 2 to 11."""
 
     number: int
     ensemble: str
+    """Out of "forest", "AdaBoost"."""
     objectives: tuple[str, ...]
+    """One, or the three of PWS."""
     changes: tuple[str, ...]
+    """``("mean", "least")``, the mean and the least gain of a row's margin; ``("variance", "range")``, by how much they
+    fell; or none."""
     rows: dict[str, PublishedRow]
+    """By title."""
     not_errors: tuple[str, ...]
+    """Titles whose row holds numbers of another table in places of errors."""
 
     @property
     def whole_rows(self) -> dict[str, PublishedRow]:
@@ -183,34 +156,19 @@ def repeated_rows() -> list[tuple[str, tuple[int, ...]]]:
 def read_data(data: SourceData, folder: Path | None) -> NamedTable:
     """Read a table, and make two classes of it.
 
-    Parameters
-    ----------
-    data : SourceData
-    folder : Path or None
-        Folder of tables with a catalogue.json.
-
     Raises
     ------
     ValueError
         If there is no folder, it lacks the table, or the table has other labels or another number of rows.
     """
-    if folder is None:
-        raise ValueError(f"the tables of this document are read from a folder; give one with --data or {DATA_VARIABLE}")
-    found = load_source_table(SourceTable(data.name, data.rows), folder)
-    frame, labels = found.frame, found.labels.classes[found.labels.codes]
-    unknown = sorted(set(data.positive) - set(labels.tolist()))
-    if unknown:
-        raise ValueError(f"table {data.name!r} has no row labelled {listing(unknown)}; give another folder with --data")
+    found = read_from_folder(data.name, folder, data.positive)
+    frame, labels = found.frame, labels_of(found)
     if data.complete_rows:
         _, X = found.encoded()
         whole = ~np.isnan(X).any(axis=1)
         frame, labels = frame.filter(whole), labels[whole]
     if data.indicators:
         frame = frame.fill_null("missing").to_dummies()
-    if len(labels) != data.rows:
-        raise ValueError(
-            f"table {data.name!r} has {len(labels)} rows to be used, but the document's has {data.rows}; give another"
-            " folder with --data"
-        )
+    check_rows(data.name, len(labels), data.rows)
     codes = np.isin(labels, data.positive).astype(np.intp)
     return NamedTable(data.name, Table(frame, Labels(np.array(["-1", "+1"]), codes, "target")))

@@ -19,14 +19,14 @@ from committee.papers.matryoshka.curves import (
     by_level,
     by_voters,
 )
-from committee.papers.sbpmt.figures import plain, save
+from committee.papers.shared.figures import AMBER, BLUE, GREEN, GREY, ORANGE, plain, save
+from committee.report.displays.style import INK, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_INK, _BLUE, _ORANGE, _GREY = "#222222", "#0072B2", "#D55E00", "#999999"
-_COLOURS = ("#222222", "#0072B2", "#009E73", "#E69F00", "#D55E00")
+_COLOURS = (INK, BLUE, GREEN, AMBER, ORANGE)
 """Of each rho; orders of lightness as well."""
 _LINES = {"tree": "-", "2-matryoshka": (0, (5, 2)), "AdaBoost": (0, (1, 1.5))}
 _LEAST = 1e-4
@@ -40,20 +40,8 @@ def write(out: Path) -> None:
 
 
 def figure2(left: Sequence[Curve], right: Sequence[Curve]) -> Figure:
-    """Left: bounds by the number of voters; right: of a tree of trees by the size of the inner ones.
-
-    Parameters
-    ----------
-    left, right : sequence of Curve
-        As `matryoshka_curves.by_voters` and `by_inner_size` give them.
-
-    Returns
-    -------
-    Figure
-    """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11.0, 5.4), layout="constrained")
+    """Left: bounds `by_voters`; right: of a tree of trees, `by_inner_size`."""
+    figure = new_figure(11.0, 5.4)
     by_voters, by_size = figure.subplots(1, 2)
     for curve in left:
         colour = _COLOURS[list(RHOS).index(curve.rho)]
@@ -63,7 +51,7 @@ def figure2(left: Sequence[Curve], right: Sequence[Curve]) -> Figure:
             curve.x[seen], curve.y[seen], color=colour, linestyle=_LINES[curve.name], linewidth=1.4, label=label
         )
     for name, line in _LINES.items():
-        by_voters.plot([], [], color=_GREY, linestyle=line, label=name)
+        by_voters.plot([], [], color=GREY, linestyle=line, label=name)
     by_voters.set_yscale("log")
     by_voters.set_ylim(_LEAST, 1.2)
     by_voters.set_ylabel("bound on the expected training error")
@@ -82,7 +70,7 @@ def figure2(left: Sequence[Curve], right: Sequence[Curve]) -> Figure:
 
 def _split(ax: Axes, curve: Curve) -> None:
     assert curve.T is not None
-    colour = (_INK, _BLUE)[SPLIT_RHOS.index(curve.rho)]
+    colour = (INK, BLUE)[SPLIT_RHOS.index(curve.rho)]
     line = ("-", (0, (5, 2)), (0, (1, 1.5)))[SPLIT_SIZES.index(curve.T)]
     ax.plot(curve.x, curve.y, color=colour, linestyle=line, linewidth=1.4, label=f"rho = {curve.rho}, T = {curve.T:,}")
     best = int(np.argmin(curve.y))
@@ -92,26 +80,14 @@ def _split(ax: Axes, curve: Curve) -> None:
 
 
 def figure3(curves: Sequence[Curve]) -> Figure:
-    """Bounds by the level of nesting, a panel for each T.
-
-    Parameters
-    ----------
-    curves : sequence of Curve
-        As `matryoshka_curves.by_level` gives them.
-
-    Returns
-    -------
-    Figure
-    """
-    from matplotlib.figure import Figure
-
+    """Bounds `by_level` of nesting, a panel for each T."""
     styles = {
-        "real sizes": (_INK, "-", "o"),
-        "whole sizes, larger inside": (_ORANGE, "-", "v"),
-        "whole sizes, larger outside": (_BLUE, "-", "^"),
-        "not nested": (_GREY, "--", ""),
+        "real sizes": (INK, "-", "o"),
+        "whole sizes, larger inside": (ORANGE, "-", "v"),
+        "whole sizes, larger outside": (BLUE, "-", "^"),
+        "not nested": (GREY, "--", ""),
     }
-    figure = Figure(figsize=(10.0, 4.2), layout="constrained")
+    figure = new_figure(10.0, 4.2)
     for ax, T in zip(figure.subplots(1, 2, sharey=True), NESTED_SIZES, strict=True):
         for curve in curves:
             if curve.T == T:
@@ -120,14 +96,13 @@ def figure3(curves: Sequence[Curve]) -> Figure:
                     curve.x, curve.y, color=colour, linestyle=line, marker=marker, markersize=4, linewidth=1.2,
                     alpha=0.55 if "whole" in curve.name else 1.0, label=curve.name,
                 )  # fmt: skip
-        ax.axvline(np.log2(T), color=_GREY, linewidth=0.8, linestyle=":")
-        ax.set_title(f"T = {T:,}, rho = 31/32; dotted: trees of two nodes", loc="left", fontsize="medium")
+        ax.axvline(np.log2(T), color=GREY, linewidth=0.8, linestyle=":")
         ax.set_xlabel("levels of nesting L")
         ax.set_yscale("log")
         ax.set_ylim(0.004, 1.1)
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.label_outer()
-        plain(ax)
+        plain(ax, f"T = {T:,}, rho = 31/32; dotted: trees of two nodes")
     figure.axes[0].set_ylabel("bound on the expected training error")
     figure.axes[0].legend(frameon=False, fontsize="small", loc="lower left")
     return figure

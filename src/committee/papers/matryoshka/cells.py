@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.papers.matryoshka.plan import REFERENCE, Setting
-from committee.papers.shared.folds import Fold
+from committee.papers.shared.cells import timed
+from committee.papers.shared.folds import Fold, NamedTable
 from committee.papers.shared.journal import Cell
+from committee.papers.shared.paired import packed
+from committee.papers.shared.tables import read_from_folder
 
 if TYPE_CHECKING:
     from committee.voters.vote_graph import VoteGraph
@@ -20,14 +23,31 @@ F64: TypeAlias = NDArray[np.float64]
 
 EXPECTED, LIKELY, MAJORITY = "expected", "likely_path", "majority"
 WALKS = (EXPECTED, LIKELY, MAJORITY)
-"""What a committee may go by: E[H], H along the likelier answers, the sign of most paths."""
+"""Ways for a committee to go by: E[H], H along the likelier answers, the sign of most paths."""
 
 RARE = 0.001
 """Voters that a row meets with less probability than this add little to its E[H]."""
 
 
+def read_named(name: str, folder: Path | None) -> NamedTable:
+    """Read a table of two classes from the folder.
+
+    Raises
+    ------
+    ValueError
+        If there is no folder, or the table is not in it or has not two classes.
+    """
+    table = read_from_folder(name, folder)
+    if len(table.labels.classes) != 2:
+        raise ValueError(
+            f"table {name!r} has {len(table.labels.classes)} classes, but two are compared here; name others with"
+            " --tables"
+        )
+    return NamedTable(name, table)
+
+
 @dataclass(frozen=True)
-class Task:
+class NestingTask:
     """One setting on one split of one table; with or without what needs sampled paths."""
 
     fold: Fold
@@ -37,53 +57,37 @@ class Task:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What its cell is found by."""
+        """Table, repeat and setting."""
         return self.fold.table.name, self.fold.repeat, *self.setting.key
 
-
-def run_cell(task: Task) -> Cell:
-    """Fit on the training rows and measure, on one thread.
-
-    Parameters
-    ----------
-    task : Task
-
-    Returns
-    -------
-    dict
-        Beside what was run, the seconds of the fit, and what `measured` says.
-    """
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
-    fold, setting = task.fold, task.setting
-    model = setting.make(fold.seed + fold.repeat).set_params(categorical_features=fold.categorical)
-    with threadpool_limits(1):
+    def __call__(self) -> Cell:
+        """Fit on the training rows and measure."""
+        fold, setting = self.fold, self.setting
+        model = setting.make(fold.seed + fold.repeat).set_params(categorical_features=fold.categorical)
         X, y = fold.rows[0], fold.positive[0]
-        start = time.perf_counter()
-        model.fit(X, y)
-        seconds = time.perf_counter() - start
+        _, seconds = timed(lambda: model.fit(X, y))
         if setting.method == REFERENCE:
             found = _of_reference(model, fold)
         else:
-            found = measured(model, fold, task.n_paths if task.with_paths else None)
-    return {
-        "table": fold.table.name,
-        "digest": fold.table.digest,
-        "repeat": fold.repeat,
-        "method": setting.method,
-        "asked": setting.voters,
-        "softness": setting.softness,
-        "n_draws": setting.n_draws,
-        "estimate": setting.estimate,
-        "training_rows": len(y),
-        "test_rows": len(fold.positive[1]),
-        "fit_seconds": round(seconds, 5),
-        **found,
-    }
+            found = measured(model, fold, self.n_paths if self.with_paths else None)
+        return {
+            "table": fold.table.name,
+            "digest": fold.table.digest,
+            "repeat": fold.repeat,
+            "method": setting.method,
+            "asked": setting.voters,
+            "softness": setting.softness,
+            "n_draws": setting.n_draws,
+            "estimate": setting.estimate,
+            "training_rows": len(fold.positive[0]),
+            "test_rows": len(fold.positive[1]),
+            "fit_seconds": round(seconds, 5),
+            **found,
+        }
 
 
 def measured(model: Any, fold: Fold, n_paths: int | None) -> dict[str, Any]:
-    """What a fitted learner of probabilistic voters is worth.
+    """Measure a fitted learner of probabilistic voters.
 
     Parameters
     ----------
@@ -211,7 +215,7 @@ def exponential_loss(graph: VoteGraph, X: F64, positive: NDArray[np.bool_]) -> f
 
 
 def course(bounds: F64, edges: F64) -> dict[str, Any]:
-    """How training went: ``bounds`` after 1, 2, 4, ... voters, the median of ``edges`` among those since, and others.
+    """The course of training: bounds after 1, 2, 4, ... voters, the median of the edges since the last of them, others.
 
     Parameters
     ----------
@@ -241,13 +245,3 @@ def mean_log_loss(P: F64, positive: NDArray[np.bool_], floor: float) -> float:
     """Mean of -ln of the probability given to the class that a row has, which is taken to be at least `floor`."""
     given = np.where(positive, P, 1.0 - P)
     return float(-np.log(np.maximum(given, max(floor, np.finfo(np.float64).eps))).mean())
-
-
-def packed(right: NDArray[np.bool_]) -> str:
-    """Bits as hexadecimal digits."""
-    return np.packbits(right).tobytes().hex()
-
-
-def unpacked(digits: str, count: int) -> NDArray[np.bool_]:
-    """The first `count` bits of hexadecimal digits."""
-    return np.unpackbits(np.frombuffer(bytes.fromhex(digits), dtype=np.uint8), count=count).astype(bool)

@@ -1,21 +1,19 @@
-"""The document's Figures 2 and 3: what is promised of trees and of trees nested in trees, by their sizes."""
+"""The document's Figures 2 and 3: bounds of trees and of trees nested in trees, by their sizes."""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import floor, log2, sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.bounds.nested_trees import tree_factor, two_matryoshka
-
-if TYPE_CHECKING:
-    from committee.report.tables import Grid
+from committee.papers.shared.pages import grid_of, write_csv
+from committee.report.tables import Grid
 
 F64: TypeAlias = NDArray[np.float64]
 
@@ -35,22 +33,14 @@ LEVELS_BEYOND = 4
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A line of a figure.
-
-    Attributes
-    ----------
-    name : str
-        What it is of.
-    rho : str
-        A key of `RHOS`.
-    T : int or None
-        Voters, where they are not what is on the horizontal axis.
-    x, y : float64 arrays
-    """
+    """A line of a figure."""
 
     name: str
+    """Algorithm, or kind of sizes."""
     rho: str
+    """A key of `RHOS`."""
     T: int | None
+    """Voters, where they are not what is on the horizontal axis."""
     x: F64
     y: F64
 
@@ -146,48 +136,30 @@ def nested_bound(sizes: Sequence[float], rho: float) -> float:
 
 
 def grid() -> Grid:
-    """What the figures say at some T, for the page."""
-    from committee.report.tables import Grid
-
+    """The bounds of the figures at some T, for the page."""
     body = []
-    for name in SPLIT_RHOS:
-        for T in SPLIT_SIZES:
-            rho = RHOS[name]
-            [curve] = [c for c in by_inner_size() if (c.rho, c.T) == (name, T)]
-            best = int(np.argmin(curve.y))
-            body.append(
-                (
-                    name,
-                    f"{T:,}",
-                    f"{float(tree_factor(T, rho)):.4f}",
-                    f"{float(curve.y[best]):.4f}",
-                    f"{float(curve.x[best]):.1f}",
-                    f"{sqrt(T):.0f}",
-                    f"{two_matryoshka(T, rho):.4f}",
-                    f"{rho**T:.2g}" if rho**T > 0.0 else "< 1e-300",
-                )
-            )
+    for curve in by_inner_size():
+        assert curve.T is not None
+        T, rho, best = curve.T, RHOS[curve.rho], int(np.argmin(curve.y))
+        tree, nested, binary = (f"{b:.4f}" for b in (float(tree_factor(T, rho)), curve.y[best], two_matryoshka(T, rho)))
+        adaboost = f"{rho**T:.2g}" if rho**T > 0.0 else "< 1e-300"
+        body.append((curve.rho, f"{T:,}", tree, nested, f"{curve.x[best]:.1f}", f"{sqrt(T):.0f}", binary, adaboost))
     columns = ("rho", "T", "tree", "tree of trees", "at T_1", "sqrt T", "2-matryoshka", "AdaBoost")
-    return Grid(
+    title = (
         "Bounds on the expected training error: F(T, rho); the least F(T / T_1, F(T_1, rho)) and its T_1; M_2(T, rho);"
-        " rho^T",
-        columns,
-        tuple(body),
-        "lrrrrrrr",
+        " rho^T"
     )
+    return grid_of(title, columns, body)
 
 
 def write(out: Path) -> None:
     """Write the figures' points as CSV."""
-    out.mkdir(parents=True, exist_ok=True)
     for name, curves in (("figure2-left", by_voters()), ("figure2-right", by_inner_size()), ("figure3", by_level())):
-        with (out / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(("curve", "rho", "T", "x", "bound"))
-            writer.writerows(_lines(curves))
+        write_csv(_lines(curves), out / f"{name}.csv")
 
 
-def _lines(curves: Sequence[Curve]) -> Iterator[tuple[str, str, str, str, str]]:
+def _lines(curves: Sequence[Curve]) -> Iterator[dict[str, object]]:
     for curve in curves:
+        first = {"curve": curve.name, "rho": curve.rho, "T": "" if curve.T is None else curve.T}
         for x, y in zip(curve.x.tolist(), curve.y.tolist(), strict=True):
-            yield curve.name, curve.rho, "" if curve.T is None else str(curve.T), f"{x:.8g}", f"{y:.8g}"
+            yield {**first, "x": f"{x:.8g}", "bound": f"{y:.8g}"}

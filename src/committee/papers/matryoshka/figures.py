@@ -1,4 +1,4 @@
-"""Pictures of the rebuilt comparison of nested trees: bounds, what errors cost, softness, draws."""
+"""Figures of the rebuilt comparison of nested trees: bounds, what errors cost, softness, draws."""
 
 from __future__ import annotations
 
@@ -11,38 +11,36 @@ import numpy as np
 
 from committee.papers.matryoshka.cells import EXPECTED, LIKELY
 from committee.papers.matryoshka.plan import ADABOOST, BINARY, GREEDY, METHODS, PROBABILISTIC, REFERENCE, TREE, Setting
-from committee.papers.matryoshka.results import F64, Figure, Results, figure, log_loss, setting_of, wrong
-from committee.papers.sbpmt.figures import plain, save
+from committee.papers.matryoshka.results import F64, Measure, NestingResults, log_loss, measure, setting_of, wrong
+from committee.papers.shared.figures import BLUE, GREEN, GREY, ORANGE, PINK, legend_below, plain, save
+from committee.report.displays.style import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Picture
+    from matplotlib.figure import Figure
 
 _STYLES = {
-    ADABOOST: ("#0072B2", "o"),
-    TREE: ("#D55E00", "s"),
-    BINARY: ("#009E73", "D"),
-    GREEDY: ("#CC79A7", "v"),
+    ADABOOST: (BLUE, "o"),
+    TREE: (ORANGE, "s"),
+    BINARY: (GREEN, "D"),
+    GREEDY: (PINK, "v"),
     REFERENCE: ("#777777", "x"),
 }
-_GREY = "#999999"
 _LEAST = 1e-3
 """Bounds below it are drawn as it."""
 
 
-def write(results: Results, out: Path) -> None:
+def write(results: NestingResults, out: Path) -> None:
     """Write ``bounds.png``, ``cost.png``, ``softness.png`` and ``draws.png``."""
     for draw in (bounds, cost, softness, draws):
         save(draw(results), out / f"{draw.__name__}.png")
 
 
-def bounds(results: Results) -> Picture:
+def bounds(results: NestingResults) -> Figure:
     """The bound while training, a panel for each table; mean over the splits."""
-    from matplotlib.figure import Figure as Picture
-
     across = min(4, len(results.tables))
     down = ceil(len(results.tables) / across)
-    picture = Picture(figsize=(2.9 * across, 2.4 * down + 0.5), layout="constrained")
+    picture = new_figure(2.9 * across, 2.4 * down + 0.5)
     panels = picture.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
     for ax, table in zip(panels, results.tables, strict=False):
         for method in METHODS:
@@ -52,21 +50,20 @@ def bounds(results: Results) -> Picture:
                 2 ** np.arange(len(C)), np.maximum(C, _LEAST), color=color, marker=marker, markersize=3, linewidth=1.1,
                 label=method,
             )  # fmt: skip
-        ax.set_title(table, loc="left", fontsize="medium")
         ax.set_xscale("log", base=2)
         ax.set_yscale("log")
         ax.set_ylim(_LEAST, 1.15)
-        plain(ax)
+        plain(ax, table)
     for ax in panels[len(results.tables) :]:
         ax.set_visible(False)
     for ax in panels[-across:]:
         ax.set_xlabel("voters")
     picture.supylabel("bound on the expected training error", fontsize="medium")
-    _legend(picture, panels[0], len(METHODS))
+    legend_below(picture, panels[0], len(METHODS))
     return picture
 
 
-def _course(results: Results, setting: Setting, table: str) -> F64:
+def _course(results: NestingResults, setting: Setting, table: str) -> F64:
     """Bounds after 1, 2, 4, ... voters; a run that ended by itself stays what it was."""
     cells = results.of_table(table, setting)
     count = setting.voters.bit_length()
@@ -74,17 +71,15 @@ def _course(results: Results, setting: Setting, table: str) -> F64:
     return np.asarray(np.mean(runs, axis=0), dtype=np.float64)
 
 
-def cost(results: Results) -> Picture:
+def cost(results: NestingResults) -> Figure:
     """Test errors by the voters that a row asks: for E[H], on the likeliest path, on one sampled path."""
-    from matplotlib.figure import Figure as Picture
-
     tables = results.shared(results.plan.by_size())
-    ways: list[tuple[str, str, Figure]] = [
+    ways: list[tuple[str, str, Measure]] = [
         ("E[H], all that a row may meet", "needed", wrong(EXPECTED)),
         ("the likeliest path", "steps", wrong(LIKELY)),
-        ("one path drawn", "met", figure("path_error")),
+        ("one path drawn", "met", measure("path_error")),
     ]
-    picture = Picture(figsize=(11.0, 4.2), layout="constrained")
+    picture = new_figure(11.0, 4.2)
     panels = picture.subplots(1, 3, sharex=True, sharey=True)
     for ax, (title, asked, error) in zip(panels, ways, strict=True):
         for method in METHODS:
@@ -93,27 +88,24 @@ def cost(results: Results) -> Picture:
             settings = [setting_of(method, T) for T in results.plan.sizes]
             color, marker = _STYLES[method]
             ax.plot(
-                [results.mean(setting, figure(asked), tables) for setting in settings],
+                [results.mean(setting, measure(asked), tables) for setting in settings],
                 [100.0 * results.mean(setting, error, tables) for setting in settings],
                 color=color, marker=marker, markersize=5, linewidth=1.2, label=method,
             )  # fmt: skip
-        ax.set_title(title, loc="left", fontsize="medium")
         ax.set_xscale("log", base=2)
         ax.set_xlabel("voters asked of a row")
-        plain(ax)
+        plain(ax, title)
     panels[0].set_ylabel(f"test error, %, mean of {len(tables)} tables")
-    _legend(picture, panels[0], len(METHODS))
+    legend_below(picture, panels[0], len(METHODS))
     return picture
 
 
-def softness(results: Results) -> Picture:
+def softness(results: NestingResults) -> Figure:
     """Bound, test error and log loss by the softness of the stumps; means over the tables."""
-    from matplotlib.figure import Figure as Picture
-
-    picture = Picture(figsize=(11.0, 4.2), layout="constrained")
+    picture = new_figure(11.0, 4.2)
     panels = picture.subplots(1, 3)
-    shown: list[tuple[str, Figure, Figure | None, float]] = [
-        ("bound C", figure("bound"), None, 1.0),
+    shown: list[tuple[str, Measure, Measure | None, float]] = [
+        ("bound C", measure("bound"), None, 1.0),
         ("test error, %; dashed: likeliest path", wrong(EXPECTED), wrong(LIKELY), 100.0),
         ("log loss", log_loss(EXPECTED), None, 1.0),
     ]
@@ -123,26 +115,23 @@ def softness(results: Results) -> Picture:
             tables = results.shared(settings)
             color, marker = _STYLES[method]
             place = np.arange(len(settings))
-            for figure_, line in ((what, "-"), (other, "--")):
-                if figure_ is not None:
+            for shown_by, line in ((what, "-"), (other, "--")):
+                if shown_by is not None:
                     ax.plot(
-                        place, [unit * results.mean(setting, figure_, tables) for setting in settings], color=color,
+                        place, [unit * results.mean(setting, shown_by, tables) for setting in settings], color=color,
                         marker=marker, markersize=4, linestyle=line, linewidth=1.2,
                         label=method if line == "-" else None,
                     )  # fmt: skip
         ax.set_xticks(place, [f"{setting.softness:g}" for setting in settings])
         ax.set_xlabel("softness, standard deviations")
-        ax.set_title(title, loc="left", fontsize="medium")
-        plain(ax)
-    _legend(picture, panels[0], len(PROBABILISTIC))
+        plain(ax, title)
+    legend_below(picture, panels[0], len(PROBABILISTIC))
     return picture
 
 
-def draws(results: Results) -> Picture:
+def draws(results: NestingResults) -> Figure:
     """Bounds, as told and as they are, and test errors by the number of draws; means over the tables."""
-    from matplotlib.figure import Figure as Picture
-
-    picture = Picture(figsize=(11.0, 6.4), layout="constrained")
+    picture = new_figure(11.0, 6.4)
     panels = picture.subplots(2, len(results.plan.drawn), sharex=True, sharey="row", squeeze=False)
     for (above, below), method in zip(panels.T, results.plan.drawn, strict=True):
         settings = [setting for setting in results.plan.by_draws() if setting.method == method]
@@ -150,10 +139,10 @@ def draws(results: Results) -> Picture:
         for ax, name in ((above, "true_bound"), (above, "bound"), (below, "error")):
             values = [_drawn_value(results, setting, name, tables) for setting in settings]
             if name != "bound":
-                ax.axhline(values[0], color=_GREY, linewidth=1.0, label="q known" if ax is above else None)
-            for estimate, color in (("map", "#0072B2"), ("ml", "#D55E00")):
+                ax.axhline(values[0], color=GREY, linewidth=1.0, label="q known" if ax is above else None)
+            for estimate, color in (("map", BLUE), ("ml", ORANGE)):
                 points = [
-                    (results.mean(setting, figure("draws"), tables), value, isinstance(setting.n_draws, str))
+                    (results.mean(setting, measure("draws"), tables), value, isinstance(setting.n_draws, str))
                     for setting, value in zip(settings, values, strict=True)
                     if setting.estimate == estimate and setting.n_draws is not None
                 ]
@@ -161,17 +150,16 @@ def draws(results: Results) -> Picture:
                 label = what and f"{estimate.upper()}, {what}"
                 _points(ax, points, color, dashed=name == "bound", label=label)
             ax.set_xscale("log", base=2)
-            plain(ax)
+            plain(ax, method if ax is above else None)
         above.set_yscale("log")
-        above.set_title(method, loc="left", fontsize="medium")
         below.set_xlabel("draws (star: until Z first rises)")
     panels[0, 0].set_ylabel("bound C, geometric mean")
     panels[1, 0].set_ylabel("test error, %")
-    _legend(picture, panels[0, 0], 5)
+    legend_below(picture, panels[0, 0], 5)
     return picture
 
 
-def _drawn_value(results: Results, setting: Setting, name: str, tables: Sequence[str]) -> float:
+def _drawn_value(results: NestingResults, setting: Setting, name: str, tables: Sequence[str]) -> float:
     """A bound, or the test error in percent."""
     if name == "error":
         return 100.0 * results.mean(setting, wrong(EXPECTED), tables)
@@ -192,9 +180,3 @@ def _points(
     for x, y, by_rule in points:
         if by_rule:
             ax.plot(x, y, color=color, linestyle="", marker="*", markersize=11, markerfacecolor=fill)
-
-
-def _legend(picture: Picture, ax: Axes, columns: int) -> None:
-    picture.legend(
-        *ax.get_legend_handles_labels(), loc="outside lower center", ncols=columns, frameon=False, fontsize="small"
-    )

@@ -1,4 +1,4 @@
-"""What the rebuilt comparison of nested trees runs: tables, learners, and the settings that each is fitted with."""
+"""Plan of the rebuilt comparison of nested trees: tables, learners, and the settings that each is fitted with."""
 
 from __future__ import annotations
 
@@ -23,38 +23,30 @@ NAMES = (
 """Twelve tables of two classes and of 208 to 4,601 rows; five have categories, two of them missing values too."""
 QUICK_NAMES = ("sonar", "transfusion")
 
-TEST_SHARE = 0.3
-
 Draws: TypeAlias = int | str | None
+
+KEY = ("table", "repeat", "method", "asked", "softness", "n_draws", "estimate")
+"""Names, in a cell, of its table and split and of the values of its setting."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A learner and the parameters that are varied.
-
-    Attributes
-    ----------
-    method : str
-        Out of `METHODS`.
-    voters : int
-        T: the most voters there may be.
-    softness : float
-        Of the stumps, in standard deviations of their column.
-    n_draws : int, "first_rise" or None
-        Answers that probabilities are estimated from; None: they are known.
-    estimate : {"map", "ml"}
-        How.
-    """
+    """A learner and the parameters that are varied."""
 
     method: str
+    """Out of `METHODS`."""
     voters: int
+    """T: the most voters there may be."""
     softness: float = SOFTNESS
+    """Of the stumps, in standard deviations of their column."""
     n_draws: Draws = None
+    """Answers that probabilities are estimated from; None: they are known."""
     estimate: str = "map"
+    """Their estimate: "map" or "ml"."""
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What tells it from others, as a journal keeps it."""
+        """Values that tell it from others, as a journal keeps them."""
         return self.method, self.voters, self.softness, self.n_draws, self.estimate
 
     def fits(self, rows: int) -> bool:
@@ -62,12 +54,7 @@ class Setting:
         return self.method != BINARY or self.voters <= rows
 
     def make(self, seed: int) -> Any:
-        """The unfitted classifier, on one thread.
-
-        Parameters
-        ----------
-        seed : int
-            Of the draws.
+        """The unfitted classifier, on one thread; the seed is that of the draws.
 
         Examples
         --------
@@ -85,13 +72,8 @@ class Setting:
 
         if self.method == REFERENCE:
             return AdaBoostClassifier(self.voters, vote="confidence", random_state=seed, n_jobs=1)
-        options: dict[str, Any] = {
-            "softness": self.softness,
-            "n_draws": self.n_draws,
-            "estimate": self.estimate,
-            "random_state": seed,
-            "n_jobs": 1,
-        }
+        drawn = {"n_draws": self.n_draws, "estimate": self.estimate}
+        options: dict[str, Any] = {"softness": self.softness, **drawn, "random_state": seed, "n_jobs": 1}
         if self.method == ADABOOST:
             return ProbabilisticAdaBoostClassifier(self.voters, **options)
         if self.method == TREE:
@@ -102,31 +84,21 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How much is run.
-
-    Attributes
-    ----------
-    sizes : tuple of int
-        Numbers of voters T that all methods are compared at; powers of two.
-    base : int
-        T where something else is varied, one of them.
-    softness : tuple of float
-        Softnesses tried with the probabilistic methods.
-    draws : tuple of int or "first_rise"
-        Answers that probabilities are estimated from.
-    drawn : tuple of str
-        Methods that this is tried with.
-    n_paths : int
-        Paths sampled of each row where those of a graph are too many to add up.
-    """
+class NestingPlan:
+    """Sizes of the comparison."""
 
     sizes: tuple[int, ...]
+    """Numbers of voters T that all methods are compared at; powers of two."""
     base: int
+    """T where something else is varied, one of them."""
     softness: tuple[float, ...]
+    """Softnesses tried with the probabilistic methods."""
     draws: tuple[int | str, ...]
+    """Answers that probabilities are estimated from."""
     drawn: tuple[str, ...]
+    """Methods that this is tried with."""
     n_paths: int
+    """Paths sampled of each row where those of a graph are too many to add up."""
 
     def by_size(self) -> list[Setting]:
         """All methods at each number of voters."""
@@ -146,6 +118,7 @@ class Plan:
         return list(dict.fromkeys([*self.by_size(), *self.by_softness(), *self.by_draws()]))
 
 
-FULL = Plan((16, 64, 256), 64, (0.0, 0.1, 0.25, 0.5, 1.0), (1, 4, 16, 64, "first_rise"), (ADABOOST, TREE, BINARY), 200)
-QUICK = Plan((4, 8), 8, (0.0, 0.25), (2, "first_rise"), (ADABOOST, TREE, BINARY), 50)
+_DRAWN = (ADABOOST, TREE, BINARY)
+FULL = NestingPlan((16, 64, 256), 64, (0.0, 0.1, 0.25, 0.5, 1.0), (1, 4, 16, 64, "first_rise"), _DRAWN, 200)
+QUICK = NestingPlan((4, 8), 8, (0.0, 0.25), (2, "first_rise"), _DRAWN, 50)
 MOST_QUICK_REPEATS = 2

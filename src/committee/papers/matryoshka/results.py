@@ -1,33 +1,29 @@
-"""What the rebuilt comparison of nested trees found: figures by setting and table, and settings against each other."""
+"""Findings of the rebuilt comparison of nested trees: figures by setting and table, settings against each other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.bounds.nested_trees import normaliser_of_edge, tree_factor, two_matryoshka
-from committee.papers.matryoshka.cells import EXPECTED, unpacked
-from committee.papers.matryoshka.plan import BINARY, GREEDY, METHODS, REFERENCE, SOFTNESS, TREE, Plan, Setting
+from committee.papers.matryoshka.cells import EXPECTED
+from committee.papers.matryoshka.plan import BINARY, GREEDY, METHODS, REFERENCE, SOFTNESS, TREE, NestingPlan, Setting
+from committee.papers.shared.cells import Key
 from committee.papers.shared.journal import Cell
-from committee.report.across_tables import SignTest, poisson_binomial_test, sign_test
+from committee.papers.shared.paired import PairedComparison, compared, unpacked
+from committee.report.across_tables import SignTest, sign_test
 from committee.report.statistics import average_ranks
 
 F64: TypeAlias = NDArray[np.float64]
-Figure: TypeAlias = Callable[[Cell], float | None]
-"""What is read off a cell; None where it has none."""
+Measure: TypeAlias = Callable[[Cell], float | None]
+"""A number read off a cell; None where it has none."""
 
 
-def key_of(cell: Cell) -> tuple[Any, ...]:
-    """Table, repeat and setting of a cell."""
-    names = ("table", "repeat", "method", "asked", "softness", "n_draws", "estimate")
-    return tuple(cell[name] for name in names)
-
-
-def wrong(walk: str = EXPECTED) -> Figure:
+def wrong(walk: str = EXPECTED) -> Measure:
     """Share of the test rows that a walk gets wrong."""
 
     def of(cell: Cell) -> float | None:
@@ -38,7 +34,7 @@ def wrong(walk: str = EXPECTED) -> Figure:
     return of
 
 
-def log_loss(walk: str = EXPECTED) -> Figure:
+def log_loss(walk: str = EXPECTED) -> Measure:
     """Log loss of a walk on the test rows."""
     return lambda cell: cell["log_loss"].get(walk)
 
@@ -57,33 +53,20 @@ def promised(cell: Cell) -> float | None:
     return float(rho**T)
 
 
-def figure(name: str) -> Figure:
+def measure(name: str) -> Measure:
     """A number of the cell."""
     return lambda cell: cell[name]
 
 
 @dataclass(frozen=True, eq=False)
-class Results:
-    """Finished cells by setting.
+class NestingResults:
+    """Finished cells by setting."""
 
-    Attributes
-    ----------
-    cells : dict
-        By `key_of`.
-    tables : tuple of str
-    repeats : int
-    plan : Plan
-    """
-
-    cells: dict[tuple[Any, ...], Cell]
+    cells: Mapping[Key, Cell]
+    """By table, repeat and setting."""
     tables: tuple[str, ...]
     repeats: int
-    plan: Plan
-
-    @classmethod
-    def of(cls, cells: Sequence[Cell], tables: Sequence[str], repeats: int, plan: Plan) -> Results:
-        """Those of the tables and repeats that are wanted, out of a journal's."""
-        return cls({key_of(cell): cell for cell in cells}, tuple(tables), repeats, plan)
+    plan: NestingPlan
 
     def of_table(self, table: str, setting: Setting) -> list[Cell]:
         """The cells of a setting on a table, a repeat each; empty where it was left out."""
@@ -98,12 +81,12 @@ class Results:
         """The tables on which all of the settings were run."""
         return [table for table in self.tables if all(self.has(setting, table) for setting in settings)]
 
-    def means(self, setting: Setting, what: Figure, tables: Sequence[str]) -> F64:
+    def means(self, setting: Setting, what: Measure, tables: Sequence[str]) -> F64:
         """Mean over the repeats on each table, ``(tables,)``; NaN where the setting has no such figure."""
         found = [[what(cell) for cell in self.of_table(table, setting)] for table in tables]
         return np.array([np.nan if None in row else np.mean([v for v in row if v is not None]) for row in found])
 
-    def mean(self, setting: Setting, what: Figure, tables: Sequence[str]) -> float:
+    def mean(self, setting: Setting, what: Measure, tables: Sequence[str]) -> float:
         """Mean over the tables too; NaN of no table."""
         return float(self.means(setting, what, tables).mean()) if tables else np.nan
 
@@ -112,7 +95,7 @@ class Results:
         cells = [cell for table in tables for cell in self.of_table(table, setting)]
         return float(np.exp(np.mean([np.log(cell[name]) for cell in cells]))) if cells else np.nan
 
-    def median(self, setting: Setting, what: Figure, tables: Sequence[str]) -> float:
+    def median(self, setting: Setting, what: Measure, tables: Sequence[str]) -> float:
         """Median over the tables of the means over repeats; NaN of no table."""
         return float(np.median(self.means(setting, what, tables))) if tables else np.nan
 
@@ -127,7 +110,7 @@ class Results:
             key=lambda setting: setting.voters,
         )
 
-    def ranks(self, settings: Sequence[Setting], what: Figure, tables: Sequence[str]) -> F64:
+    def ranks(self, settings: Sequence[Setting], what: Measure, tables: Sequence[str]) -> F64:
         """Average ranks of settings over tables, by a figure of which less is better; NaN of no table."""
         if not tables:
             return np.full(len(settings), np.nan)
@@ -141,58 +124,27 @@ def setting_of(method: str, T: int) -> Setting:
     return Setting(method, T, 0.0 if method == REFERENCE else SOFTNESS)
 
 
-@dataclass(frozen=True)
-class Duel:
-    """One setting against another over the tables that have both.
-
-    Attributes
-    ----------
-    tables : int
-    probability : float
-        That the first errs less on most tables, by the Poisson-binomial test of the mean counts over the repeats; NaN
-        of no table.
-    errors, bounds : SignTest
-        Of the mean test errors and of the mean bounds.
-    less : float
-        Mean over the tables of the first one's error less the second's.
-    """
-
-    tables: int
-    probability: float
-    errors: SignTest
-    bounds: SignTest
-    less: float
-
-
-def in_order(results: Results, settings: Sequence[Setting], what: Figure) -> tuple[int, int]:
+def in_order(results: NestingResults, settings: Sequence[Setting], what: Measure) -> tuple[int, int]:
     """On how many tables a figure rises from setting to setting, and of how many."""
     tables = results.shared(settings)
     found = np.array([results.means(setting, what, tables) for setting in settings])
     return int((np.diff(found, axis=0) > 0.0).all(axis=0).sum()), len(tables)
 
 
-def duel(results: Results, a: Setting, b: Setting, walk_a: str = EXPECTED, walk_b: str = EXPECTED) -> Duel:
-    """Compare two settings, or two walks of one.
-
-    Parameters
-    ----------
-    results : Results
-    a, b : Setting
-    walk_a, walk_b : str
-        What each goes by.
-    """
+def duel(
+    results: NestingResults, a: Setting, b: Setting, walk_a: str = EXPECTED, walk_b: str = EXPECTED
+) -> PairedComparison:
+    """Compare the test errors of two settings, or of two walks of one, over the tables that have both."""
     tables = results.shared([a, b])
     alone = [_alone(results.of_table(t, a), results.of_table(t, b), walk_a, walk_b) for t in tables]
     errors = [results.means(setting, wrong(walk), tables) for setting, walk in ((a, walk_a), (b, walk_b))]
-    bounds = [results.means(setting, figure("bound"), tables) for setting in (a, b)]
-    return Duel(
-        len(tables),
-        poisson_binomial_test(*np.array(alone).T).probability if tables else np.nan,
-        # means of shares of whole numbers of rows, which are equal but for their rounding
-        sign_test(*(error.round(12) for error in errors)),
-        sign_test(*bounds),
-        float((errors[0] - errors[1]).mean()) if tables else np.nan,
-    )
+    return compared(np.array(errors), alone)
+
+
+def bound_signs(results: NestingResults, a: Setting, b: Setting) -> SignTest:
+    """Sign test of the bounds of two settings over the tables that have both."""
+    tables = results.shared([a, b])
+    return sign_test(*(results.means(setting, measure("bound"), tables) for setting in (a, b)))
 
 
 def _alone(a: Sequence[Cell], b: Sequence[Cell], walk_a: str, walk_b: str) -> tuple[float, float]:

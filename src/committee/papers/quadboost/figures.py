@@ -9,17 +9,14 @@ import numpy as np
 
 from committee.papers.quadboost.results import TableResult, document_errors, mean_errors, ranks_of_splits
 from committee.papers.quadboost.tables import L2, LINF, METHODS, VANILLA
-from committee.papers.sbpmt.figures import plain, save
-from committee.papers.sbpmt.mease_wyner import standard_error
+from committee.papers.shared.figures import BLUE, ORANGE, legend_below, plain
+from committee.papers.shared.paired import standard_error
+from committee.report.displays.style import INK, new_figure
 from committee.report.statistics import average_ranks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = ["draw", "save"]
-
-_INK, _BLUE, _ORANGE, _GREY = "#222222", "#0072B2", "#D55E00", "#999999"
 
 
 def draw(results: Sequence[TableResult]) -> Figure:
@@ -34,17 +31,13 @@ def draw(results: Sequence[TableResult]) -> Figure:
     Figure
         Ours with the range over single splits on the left, with two standard errors over splits on the right.
     """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10.0, 3.0 + 0.17 * len(results)), layout="constrained")
+    figure = new_figure(10.0, 3.0 + 0.17 * len(results))
     left, *others = figure.subplots(1, 3, width_ratios=(4, 3, 3))
     _ranks(left, results)
     for ax, method in zip(others, (L2, LINF), strict=True):
         _gains(ax, results, method)
     others[1].set_yticklabels([])
-    figure.legend(
-        *left.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize="small"
-    )
+    legend_below(figure, left, 3)
     return figure
 
 
@@ -55,16 +48,15 @@ def _ranks(ax: Axes, results: Sequence[TableResult]) -> None:
     order = np.argsort(ours, kind="stable")
     place = np.arange(len(METHODS))
     ax.hlines(
-        place, single.min(axis=0)[order], single.max(axis=0)[order], color=_ORANGE, alpha=0.35, linewidth=5,
+        place, single.min(axis=0)[order], single.max(axis=0)[order], color=ORANGE, alpha=0.35, linewidth=5,
         label="ours, single splits",
     )  # fmt: skip
-    ax.plot(ours[order], place, color=_ORANGE, marker="o", linestyle="", label="ours")
-    ax.plot(theirs[order], place, color=_BLUE, marker="D", linestyle="", markerfacecolor="white", label="the document")
+    ax.plot(ours[order], place, color=ORANGE, marker="o", linestyle="", label="ours")
+    ax.plot(theirs[order], place, color=BLUE, marker="D", linestyle="", markerfacecolor="white", label="the document")
     ax.set_yticks(place, [METHODS[k] for k in order])
     ax.invert_yaxis()
     ax.set_xlabel("average rank (1 is best)")
-    ax.set_title(f"{len(results)} tables", loc="left", fontsize="medium")
-    plain(ax)
+    plain(ax, f"{len(results)} tables")
 
 
 def _gains(ax: Axes, results: Sequence[TableResult], method: str) -> None:
@@ -73,12 +65,11 @@ def _gains(ax: Axes, results: Sequence[TableResult], method: str) -> None:
     theirs = [100.0 * (result.published.error[method] - result.published.error[VANILLA]) for result in results]
     ax.errorbar(
         [d.mean() for d in differences], place, xerr=[2.0 * standard_error(d) for d in differences],
-        color=_ORANGE, marker="o", markersize=4, linestyle="", linewidth=1.0,
+        color=ORANGE, marker="o", markersize=4, linestyle="", linewidth=1.0,
     )  # fmt: skip
-    ax.plot(theirs, place, color=_BLUE, marker="D", markersize=4, linestyle="", markerfacecolor="white")
-    ax.axvline(0.0, color=_INK, linewidth=0.8)
+    ax.plot(theirs, place, color=BLUE, marker="D", markersize=4, linestyle="", markerfacecolor="white")
+    ax.axvline(0.0, color=INK, linewidth=0.8)
     ax.set_yticks(place, [result.published.title for result in results], fontsize="small")
     ax.invert_yaxis()
     ax.set_xlabel("points of error; left of 0 it gains")
-    ax.set_title(f"{method} less {VANILLA}", loc="left", fontsize="medium")
-    plain(ax)
+    plain(ax, f"{method} less {VANILLA}")

@@ -20,22 +20,15 @@ Params: TypeAlias = dict[str, float | int]
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How much of the document's search is run.
-
-    Attributes
-    ----------
-    values : int
-        Values of each hyperparameter, evenly spaced in the logarithm; the document has 10.
-    folds : int
-        Folds of the choice; the document has 5.
-    max_rounds : int
-        Rounds of AdaBoost above it are not tried; those of QuadBoost all are.
-    """
+class SearchPlan:
+    """Size of the document's search."""
 
     values: int
+    """Values of each hyperparameter, evenly spaced in the logarithm; the document has 10."""
     folds: int
+    """Folds of the choice; the document has 5."""
     max_rounds: int
+    """Rounds of AdaBoost above it are not tried; those of QuadBoost all are."""
 
     def grid(self, low: float, high: float) -> list[float]:
         """The values from 10^low to 10^high."""
@@ -56,11 +49,11 @@ _TOL = 1e-6
 """Rounds end where none lowers the penalised risk by more than 1e-12: with L1 no |mu - M| exceeds lambda by 1e-6. So it
 is T that ends the others, unless there is nothing left to fit."""
 
-FULL = Plan(10, 5, 10_000)
-QUICK = Plan(3, 2, 100)
+FULL = SearchPlan(10, 5, 10_000)
+QUICK = SearchPlan(3, 2, 100)
 
 
-class Method(Protocol):
+class SearchedMethod(Protocol):
     """A learner and its grid.
 
     Attributes
@@ -73,7 +66,7 @@ class Method(Protocol):
     def quadratic(self) -> bool:
         """Whether scores estimate the label."""
 
-    def choose(self, X: F64, y: NDArray[np.int64], folds: Sequence[Split], plan: Plan) -> tuple[Params, float]:
+    def choose(self, X: F64, y: NDArray[np.int64], folds: Sequence[Split], plan: SearchPlan) -> tuple[Params, float]:
         """The hyperparameters of least error over the folds, and that error."""
 
     def fit(self, X: F64, y: NDArray[np.int64], params: Params) -> Any:
@@ -81,29 +74,21 @@ class Method(Protocol):
 
 
 @dataclass(frozen=True)
-class QuadBoost:
-    """QuadBoost as section 3 of the document has it: one run per fold and strength gives all numbers of rounds.
-
-    Attributes
-    ----------
-    penalty : {"l1", "l2", "linf"} or None
-    alphas : (float, float) or None
-        Decimal logarithms of the least and the largest lambda (alpha_max of "linf").
-    rounds : (float, float) or None
-        The same of the numbers of rounds; None: until no voter has |mu - M| > lambda.
-    reweight : {"none", "chosen"}, default="none"
-        A voter that is chosen again is one voter more, as all of the document's section 3 takes each to be new, or has
-        its weight set anew, as its section 3.1 allows.
-    """
+class QuadBoostSearch:
+    """QuadBoost as section 3 of the document has it: one run per fold and strength gives all numbers of rounds."""
 
     penalty: Literal["l1", "l2", "linf"] | None
     alphas: tuple[float, float] | None
+    """Decimal logarithms of the least and the largest lambda (alpha_max of "linf")."""
     rounds: tuple[float, float] | None
+    """The same of the numbers of rounds; None: until no voter has |mu - M| > lambda."""
     reweight: Literal["none", "chosen"] = "none"
+    """A voter that is chosen again is one voter more, as all of the document's section 3 takes each to be new, or has
+    its weight set anew, as its section 3.1 allows."""
     quadratic: bool = True
 
-    def choose(self, X: F64, y: NDArray[np.int64], folds: Sequence[Split], plan: Plan) -> tuple[Params, float]:
-        """See `Method`."""
+    def choose(self, X: F64, y: NDArray[np.int64], folds: Sequence[Split], plan: SearchPlan) -> tuple[Params, float]:
+        """See `SearchedMethod`."""
         from committee.learners.quadboost.quadboost_cv import QuadBoostClassifierCV
 
         model = QuadBoostClassifierCV(
@@ -122,7 +107,7 @@ class QuadBoost:
         return params, float(model.cv_errors_.mean(axis=2).min())
 
     def fit(self, X: F64, y: NDArray[np.int64], params: Params) -> Any:
-        """See `Method`."""
+        """See `SearchedMethod`."""
         from committee.learners.quadboost.quadboost import QuadBoostClassifier
 
         options = self._as_in_the_document()
@@ -133,7 +118,7 @@ class QuadBoost:
         )
 
     def _as_in_the_document(self) -> dict[str, Any]:
-        """What choice and fit have in common: its stumps, its rounds, and no intercept, which it does not have."""
+        """Parameters of both choice and fit: its stumps, its rounds, and no intercept, which it does not have."""
         return {
             "n_thresholds": STUMPS_PER_COLUMN,
             "reweight": self.reweight,
@@ -144,7 +129,7 @@ class QuadBoost:
 
 
 @dataclass(frozen=True)
-class LPBoost:
+class LPBoostSearch:
     r"""LPBoost with the document's penalty C.
 
     The document does not say which program its C belongs to. Taken is the one whose L1 norm it speaks of,
@@ -158,21 +143,16 @@ class LPBoost:
     .. math:: C\, V(D) = D.
 
     V is convex and falls, so that Newton's steps for D, from 1/n upwards, never pass the root; a few are enough.
-
-    Attributes
-    ----------
-    penalties : (float, float)
-        Decimal logarithms of the least and the largest C.
-    learner : callable or None
-        Makes an unfitted classifier given ``nu``; None: `LPBoostClassifier`.
     """
 
     penalties: tuple[float, float]
+    """Decimal logarithms of the least and the largest C."""
     learner: Callable[..., Any] | None = None
+    """Makes an unfitted classifier given ``nu``; None: `LPBoostClassifier`."""
     quadratic: bool = False
 
-    def choose(self, X: F64, y: NDArray[np.int64], folds: Sequence[Split], plan: Plan) -> tuple[Params, float]:
-        """See `Method`."""
+    def choose(self, X: F64, y: NDArray[np.int64], folds: Sequence[Split], plan: SearchPlan) -> tuple[Params, float]:
+        """See `SearchedMethod`."""
         penalties = plan.grid(*self.penalties)
         wrong = np.zeros(len(penalties))
         for train, test in folds:
@@ -183,7 +163,7 @@ class LPBoost:
         return {"C": penalties[best], "nu": nu}, float(wrong[best] / sum(len(test) for _, test in folds))
 
     def fit(self, X: F64, y: NDArray[np.int64], params: Params) -> Any:
-        """See `Method`."""
+        """See `SearchedMethod`."""
         return self._fitted(X, y, params["nu"])
 
     def path(self, X: F64, y: NDArray[np.int64], penalties: Sequence[float]) -> list[tuple[float, Any]]:
@@ -258,20 +238,15 @@ def worth(margins: F64, D: float) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class AdaBoost:
-    """AdaBoost on the same stumps: one run per fold, of the most rounds, is read off after each number of rounds.
-
-    Attributes
-    ----------
-    rounds : (float, float)
-        Decimal logarithms of the least and the largest number of rounds.
-    """
+class AdaBoostSearch:
+    """AdaBoost on the same stumps: one run per fold, of the most rounds, is read off after each number of rounds."""
 
     rounds: tuple[float, float]
+    """Decimal logarithms of the least and the largest number of rounds."""
     quadratic: bool = False
 
-    def choose(self, X: F64, y: NDArray[np.int64], folds: Sequence[Split], plan: Plan) -> tuple[Params, float]:
-        """See `Method`."""
+    def choose(self, X: F64, y: NDArray[np.int64], folds: Sequence[Split], plan: SearchPlan) -> tuple[Params, float]:
+        """See `SearchedMethod`."""
         rounds = plan.affordable(*self.rounds)
         wrong = np.zeros(len(rounds))
         for train, test in folds:
@@ -285,18 +260,18 @@ class AdaBoost:
         return {"rounds": rounds[best]}, float(wrong[best] / sum(len(test) for _, test in folds))
 
     def fit(self, X: F64, y: NDArray[np.int64], params: Params) -> Any:
-        """See `Method`."""
+        """See `SearchedMethod`."""
         from committee.learners.adaboost.adaboost import AdaBoostClassifier
 
         return AdaBoostClassifier(int(params["rounds"]), n_jobs=1).fit(X, y)
 
 
-LEARNERS: dict[str, Method] = {
-    L1: QuadBoost("l1", (-4, 0), None),
-    L2: QuadBoost("l2", (0, 3), (1, 5)),
-    LINF: QuadBoost("linf", (-4, -1), (0, 5)),
-    VANILLA: QuadBoost(None, None, (0, 3)),
-    LPBOOST: LPBoost((-3, 3)),
-    ADABOOST: AdaBoost((2, 6)),
+LEARNERS: dict[str, SearchedMethod] = {
+    L1: QuadBoostSearch("l1", (-4, 0), None),
+    L2: QuadBoostSearch("l2", (0, 3), (1, 5)),
+    LINF: QuadBoostSearch("linf", (-4, -1), (0, 5)),
+    VANILLA: QuadBoostSearch(None, None, (0, 3)),
+    LPBOOST: LPBoostSearch((-3, 3)),
+    ADABOOST: AdaBoostSearch((2, 6)),
 }
 """The document's methods with its grids, in the order of its Table 1."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -18,13 +17,13 @@ from committee.papers.quadboost.results import (
     ranks_of_splits,
 )
 from committee.papers.quadboost.tables import ADABOOST, L1, L2, LINF, LPBOOST, METHODS, VANILLA, published_comparison
-from committee.report.across_tables import SignTest
+from committee.papers.shared.pages import grid_of, number, percent, write_csv, write_page
+from committee.papers.shared.paired import LEVEL, signs_text
 from committee.report.statistics import average_ranks
-from committee.report.tables import Grid
+from committee.report.tables import BLANK, Grid
 
-LEVEL = 0.05
 CLAIMS = ((L2, VANILLA), (LINF, VANILLA), (L2, L1), (VANILLA, ADABOOST), (L1, LPBOOST))
-"""What the document says of pairs: the first three are its significant ones, the last two its wins in Table 1."""
+"""The document's findings on pairs: the first three are its significant ones, the last two its wins in Table 1."""
 
 _SHORT = {L1: "L1", L2: "L2", LINF: "Linf", VANILLA: "vanilla", LPBOOST: "LPBoost", ADABOOST: "AdaBoost"}
 
@@ -46,9 +45,7 @@ def error_grid(results: Sequence[TableResult]) -> Grid:
     body.append((f"mean of {len(results)}", "", "", *map(_beside, ours, theirs)))
     repeats = len(next(iter(results[0].right.values())))
     title = f"Table 1: test error in percent, mean of {repeats} split(s) (the document's one split in brackets)"
-    return Grid(
-        title, ("table", "train", "test", *(_SHORT[m] for m in METHODS)), tuple(body), "lrr" + "r" * len(METHODS)
-    )
+    return grid_of(title, ("table", "train", "test", *(_SHORT[m] for m in METHODS)), body)
 
 
 def _beside(ours: float, theirs: float) -> str:
@@ -63,26 +60,19 @@ def rank_grid(results: Sequence[TableResult]) -> Grid:
     error = mean_errors(results).mean(axis=0)
     body = []
     for k in np.argsort(ours, kind="stable").tolist():
-        risks = [result.mean(METHODS[k], "risk") for result in results]
+        risk = [result.mean(METHODS[k], "risk") for result in results]
         voters = [result.mean(METHODS[k], "voters") or 0.0 for result in results]
-        body.append(
-            (
-                METHODS[k],
-                f"{ours[k]:.2f}",
-                f"{single[:, k].mean():.2f}",
-                f"{single[:, k].min():.2f} - {single[:, k].max():.2f}",
-                f"{theirs[k]:.2f}",
-                f"{100 * error[k]:.2f}",
-                "-" if None in risks else f"{np.mean([risk for risk in risks if risk is not None]):.3f}",
-                f"{np.median(voters):,.0f}",
-            )
-        )
+        means = (ours[k], single[:, k].mean(), theirs[k], 100 * error[k])
+        rank, one_split, document, in_percent = (f"{mean:.2f}" for mean in means)
+        ends = f"{single[:, k].min():.2f} - {single[:, k].max():.2f}"
+        mean_risk = BLANK if None in risk else number(float(np.mean(np.array(risk, dtype=np.float64))))
+        body.append((METHODS[k], rank, one_split, ends, document, in_percent, mean_risk, f"{np.median(voters):,.0f}"))
     columns = ("method", "rank", "one split", "from - to", "document", "error", "risk", "voters")
     title = (
         f"Average ranks over {len(results)} tables: of mean errors, of one split (mean, least and largest), of the"
         " document's errors; test error in percent, quadratic test risk, median number of voters"
     )
-    return Grid(title, columns, tuple(body), "lrrrrrrr")
+    return grid_of(title, columns, body)
 
 
 def pair_grid(results: Sequence[TableResult]) -> Grid:
@@ -93,53 +83,34 @@ def pair_grid(results: Sequence[TableResult]) -> Grid:
         found = duel(results, a, b)
         like = duel(results, a, b, "tables like these").ours.probability
         starred = {(a, b), (b, a)} & set(document.significant)
-        body.append(
-            (
-                f"{_SHORT[a]} - {_SHORT[b]}",
-                f"{found.ours.probability:.2f}",
-                f"{found.splits.min():.2f} - {found.splits.max():.2f}",
-                f"{like:.2f}",
-                _signs(found.signs),
-                f"{document.better[a, b]:.2f}{'*' if starred else ''}",
-                _signs(found.document_signs),
-            )
-        )
+        ends = f"{found.splits.min():.2f} - {found.splits.max():.2f}"
+        theirs = f"{document.better[a, b]:.2f}{'*' if starred else ''}", signs_text(found.document.signs)
+        ours = number(found.ours.probability, 2), ends, number(like, 2), signs_text(found.ours.signs)
+        body.append((f"{_SHORT[a]} - {_SHORT[b]}", *ours, *theirs))
     columns = ("A - B", "P(A better)", "one split", "like these", "signs, p", "document", "its signs, p")
     title = (
         "Table 2: probability that A is better than B, by the Poisson-binomial test; wins-losses-ties of A and the p"
         f" of the sign test, starred at {LEVEL:g}; the document's, and the signs of its Table 1"
     )
-    return Grid(title, columns, tuple(body), "l" + "r" * 6)
-
-
-def _signs(signs: SignTest) -> str:
-    star = "*" if signs.pvalue <= LEVEL else ""
-    return f"{signs.wins}-{signs.losses}-{signs.ties}, {signs.pvalue:.3f}{star}"
+    return grid_of(title, columns, body)
 
 
 def claim_grid(results: Sequence[TableResult]) -> Grid:
-    """What the document says of pairs of methods, and whether it holds here."""
+    """The document's findings on pairs of methods, and whether they hold here."""
     body = []
     for a, b in CLAIMS:
         found = duel(results, a, b)
-        body.append(
-            (
-                f"{_SHORT[a]} beats {_SHORT[b]}",
-                verdict(found),
-                f"{found.ours.probability:.2f}",
-                f"{found.signs.pvalue:.3f}",
-                f"{100 * found.less:+.2f}",
-                f"{100 * found.document_less:+.2f}",
-            )
-        )
+        figures = number(found.ours.probability, 2), number(found.ours.signs.pvalue)
+        less = percent(found.ours.less, "+"), percent(found.document.less, "+")
+        body.append((f"{_SHORT[a]} beats {_SHORT[b]}", verdict(found), *figures, *less))
     columns = ("the document's finding", "here", "P(better)", "sign p", "error less", "document's")
     title = "Findings: error of the first less that of the second in points, mean over the tables"
-    return Grid(title, columns, tuple(body), "llrrrr")
+    return grid_of(title, columns, body, text=2)
 
 
 def verdict(found: Duel) -> str:
     """In words: by the sign test at 0.05, else by the Poisson-binomial probability."""
-    signs = found.signs
+    signs = found.ours.signs
     if signs.pvalue <= LEVEL:
         return "holds" if signs.wins > signs.losses else "the reverse holds"
     probability = found.ours.probability
@@ -151,7 +122,7 @@ def verdict(found: Duel) -> str:
 
 
 def choice_grid(results: Sequence[TableResult]) -> Grid:
-    """What cross-validation chose, over all tables and splits: a tenth, half and nine tenths of the choices."""
+    """Choices of cross-validation, over all tables and splits: a tenth, half and nine tenths of the choices."""
     body = []
     for method in METHODS:
         params = [cell["params"] for result in results for cell in result.cells[method]]
@@ -160,7 +131,7 @@ def choice_grid(results: Sequence[TableResult]) -> Grid:
         body.append((method, *_spread(strengths, "{:.3g}"), *_spread(rounds, "{:,.0f}")))
     columns = ("method", "strength 10 %", "50 %", "90 %", "rounds 10 %", "50 %", "90 %")
     title = "Choices over tables and splits: lambda of L1 and L2, alpha_max of Linf, C of LPBoost; rounds"
-    return Grid(title, columns, tuple(body), "lrrrrrr")
+    return grid_of(title, columns, body)
 
 
 def _spread(values: Sequence[float | None], form: str) -> list[str]:
@@ -190,33 +161,14 @@ def seconds_grid(results: Sequence[TableResult]) -> Grid:
     )
     columns = ("method", "choice s", "x vanilla", "fit ms", "x vanilla", "document s", "x vanilla")
     title = "Running times, mean over the tables: the whole choice by cross-validation, one fit; the document's"
-    return Grid(title, columns, body, "lrrrrrr")
+    return grid_of(title, columns, body)
 
 
-def markdown(grid: Grid) -> str:
-    """A grid as a Markdown table, without its title.
-
-    Examples
-    --------
-    >>> from committee.papers.quadboost.report import markdown
-    >>> from committee.report.tables import Grid
-    >>> print(markdown(Grid("", ("a", "b"), (("x", "1"),), "lr")))
-    | a | b |
-    |---|--:|
-    | x | 1 |
-    """
-    sides = ["---" if side == "l" else "--:" for side in grid.justify]
-    lines = [list(grid.columns), *map(list, grid.rows)]
-    text = ["| " + " | ".join(line) + " |" for line in lines]
-    return "\n".join([text[0], "|" + "|".join(sides) + "|", *text[1:]])
-
-
-def write(results: Sequence[TableResult], out: Path) -> None:
+def write(results: Sequence[TableResult], tables: Sequence[Grid], out: Path) -> None:
     """Write ``table1.csv`` (a line per table, method and split), ``table2.csv`` (a line per pair) and ``tables.md``."""
-    _write_lines([line for result in results for line in _cell_lines(result)], out / "table1.csv")
-    _write_lines([_pair_line(results, a, b) for a, b in PAIRS], out / "table2.csv")
-    text = "\n\n".join(f"{grid.title}.\n\n{markdown(grid)}" for grid in grids(results))
-    (out / "tables.md").write_text(text + "\n", "utf-8")
+    write_csv((line for result in results for line in _cell_lines(result)), out / "table1.csv")
+    write_csv((_pair_line(results, a, b) for a, b in PAIRS), out / "table2.csv")
+    write_page(tables, out / "tables.md")
 
 
 def _cell_lines(result: TableResult) -> Iterator[dict[str, object]]:
@@ -250,14 +202,7 @@ def _pair_line(results: Sequence[TableResult], a: str, b: str) -> dict[str, obje
         "a_better_like_these": f"{like:.6f}",
         "document_a_better": published_comparison().better[a, b],
     }
-    for prefix, signs in (("", found.signs), ("document_", found.document_signs)):
+    for prefix, signs in (("", found.ours.signs), ("document_", found.document.signs)):
         line |= {f"{prefix}wins": signs.wins, f"{prefix}losses": signs.losses, f"{prefix}ties": signs.ties}
         line[f"{prefix}sign_p"] = f"{signs.pvalue:.6f}"
     return line
-
-
-def _write_lines(lines: Sequence[dict[str, object]], path: Path) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(lines)

@@ -1,8 +1,8 @@
-"""What the rebuilt QuadBoost comparison found: errors of every table, and every two methods against each other."""
+"""Findings of the rebuilt QuadBoost comparison: errors of every table, and every two methods against each other."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TypeAlias
@@ -10,9 +10,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.papers.quadboost.tables import ADABOOST, L1, L2, LINF, LPBOOST, METHODS, VANILLA, PublishedTable
+from committee.papers.quadboost.tables import ADABOOST, L1, L2, LINF, LPBOOST, METHODS, VANILLA, PublishedErrors
+from committee.papers.shared.cells import Key
 from committee.papers.shared.journal import Cell
-from committee.report.across_tables import About, PoissonBinomialTest, SignTest, poisson_binomial_test, sign_test
+from committee.papers.shared.paired import PairedComparison, compared, unpacked
+from committee.report.across_tables import About
 from committee.report.statistics import average_ranks
 
 F64: TypeAlias = NDArray[np.float64]
@@ -23,20 +25,14 @@ PAIRS = tuple(combinations((LINF, L2, LPBOOST, ADABOOST, VANILLA, L1), 2))
 
 @dataclass(frozen=True, eq=False)
 class TableResult:
-    """The methods on one table.
+    """The methods on one table."""
 
-    Attributes
-    ----------
-    published : PublishedTable
-    right : dict of str to bool array (repeats, test_rows)
-        By method: whether each test row of each split was predicted right. A column is another row in each split.
-    cells : dict of str to tuple of dict
-        By method: the cell of each split.
-    """
-
-    published: PublishedTable
+    published: PublishedErrors
     right: dict[str, NDArray[np.bool_]]
+    """By method: whether each test row of each split was predicted right. A column is another row in each split. Shape
+    ``(repeats, test_rows)``."""
     cells: dict[str, tuple[Cell, ...]]
+    """By method: the cell of each split."""
 
     def wrong(self, method: str) -> NDArray[np.int64]:
         """Test rows predicted wrong in each split, ``(repeats,)``."""
@@ -78,58 +74,32 @@ def ranks_of_splits(results: Sequence[TableResult]) -> F64:
 
 @dataclass(frozen=True)
 class Duel:
-    """One method against another over all tables.
-
-    Attributes
-    ----------
-    a, b : str
-    ours : PoissonBinomialTest
-        From the mean counts over the splits: further splits of the same rows are no further rows.
-    splits : float64 array (repeats,)
-        Its probability from each split alone, as the document has it.
-    signs : SignTest
-        Of the mean errors.
-    document_signs : SignTest
-        Of the errors in the document's Table 1.
-    less : float
-        Mean over the tables of a's error less b's.
-    document_less : float
-        The same of the document's.
-    """
+    """One method against another over all tables."""
 
     a: str
     b: str
-    ours: PoissonBinomialTest
+    ours: PairedComparison
+    """From the mean counts over the splits: further splits of the same rows are no further rows."""
     splits: F64
-    signs: SignTest
-    document_signs: SignTest
-    less: float
-    document_less: float
+    """Its probability from each split alone, as the document has it. Shape ``(repeats,)``."""
+    document: PairedComparison
+    """Of the errors in the document's Table 1."""
 
 
 def duel(results: Sequence[TableResult], a: str, b: str, about: About = "these tables") -> Duel:
-    """Compare two methods.
+    """Compare two methods out of `METHODS`; for `about` see `poisson_binomial_test`."""
+    sides = [METHODS.index(a), METHODS.index(b)]
+    ours, theirs = mean_errors(results)[:, sides].T, document_errors(results)[:, sides].T
+    alone = np.array([(result.alone(a, b), result.alone(b, a)) for result in results])
+    single = [compared(ours, split, about).probability for split in np.moveaxis(alone, 2, 0)]
+    return Duel(a, b, compared(ours, alone.mean(axis=2), about), np.array(single), compared(theirs))
 
-    Parameters
-    ----------
-    results : sequence of TableResult
-    a, b : str
-        Out of `METHODS`.
-    about : {"these tables", "tables like these"}
-        As `poisson_binomial_test` has it.
-    """
-    a_only, b_only = (np.array([result.alone(*pair) for result in results]) for pair in ((a, b), (b, a)))
-    single = [
-        poisson_binomial_test(mine, others, about=about).probability
-        for mine, others in zip(a_only.T, b_only.T, strict=True)
-    ]
-    return Duel(
-        a,
-        b,
-        poisson_binomial_test(a_only.mean(axis=1), b_only.mean(axis=1), about=about),
-        np.array(single),
-        sign_test([result.error(a) for result in results], [result.error(b) for result in results]),
-        sign_test(*([result.published.error[method] for result in results] for method in (a, b))),
-        float(np.mean([result.error(a) - result.error(b) for result in results])),
-        float(np.mean([result.published.error[a] - result.published.error[b] for result in results])),
-    )
+
+def results_of(rows: Sequence[PublishedErrors], repeats: int, cells: Mapping[Key, Cell]) -> list[TableResult]:
+    """The cells of each table and method, a split after the other."""
+    found = []
+    for row in rows:
+        own = {method: tuple(cells[row.name, repeat, method] for repeat in range(repeats)) for method in METHODS}
+        right = {m: np.array([unpacked(cell["right"], row.test_rows) for cell in own[m]]) for m in METHODS}
+        found.append(TableResult(row, right, own))
+    return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from importlib.resources import files
@@ -12,8 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.names import listing
-from committee.papers.shared.tables import DATA_VARIABLE, SourceTable, load_source_table
+from committee.papers.shared.tables import check_rows, digest_of, labels_of, read_from_folder
 from committee.report.crossvalidation import Rows, Split
 
 F64: TypeAlias = NDArray[np.float64]
@@ -28,29 +26,20 @@ STUMPS_PER_COLUMN = 10
 
 
 @dataclass(frozen=True)
-class PublishedTable:
-    """A table of the document: which one it is, how it becomes two classes, and the errors that are reported on it.
-
-    Attributes
-    ----------
-    title, name : str
-        As the document calls it; as the catalogue does.
-    rows : int
-        Rows that are used.
-    positive : tuple of str
-        Labels of the class +1; the document does not say them.
-    keep : tuple of str or None
-        Labels of the rows that are used; None: all.
-    error : dict of str to float
-        Its Table 1: share of the test rows that each of `METHODS` predicts wrong.
-    """
+class PublishedErrors:
+    """A table of the document: which one it is, how it becomes two classes, and the errors that are reported on it."""
 
     title: str
     name: str
+    """As the document calls it; as the catalogue does."""
     rows: int
+    """Rows that are used."""
     positive: tuple[str, ...]
+    """Labels of the class +1; the document does not say them."""
     keep: tuple[str, ...] | None
+    """Labels of the rows that are used; None: all."""
     error: dict[str, float]
+    """Its Table 1: share of the test rows that each of `METHODS` predicts wrong."""
 
     @property
     def training_rows(self) -> int:
@@ -69,24 +58,17 @@ class PublishedTable:
 
 @dataclass(frozen=True)
 class PublishedComparison:
-    """The document's other numbers.
-
-    Attributes
-    ----------
-    seconds : dict of str to float
-        Last line of its Table 1: mean running time of each method.
-    better : dict of (str, str) to float
-        Its Table 2: Poisson-binomial probability that the first method is better than the second.
-    significant : tuple of (str, str)
-        Its starred pairs, the better one first: significant by the sign test at 0.05.
-    """
+    """The document's other numbers."""
 
     seconds: dict[str, float]
+    """Last line of its Table 1: mean running time of each method."""
     better: dict[tuple[str, str], float]
+    """Its Table 2: Poisson-binomial probability that the first method is better than the second."""
     significant: tuple[tuple[str, str], ...]
+    """Its starred pairs, the better one first: significant by the sign test at 0.05."""
 
 
-def published() -> list[PublishedTable]:
+def published() -> list[PublishedErrors]:
     """The document's Table 1, in its order.
 
     Examples
@@ -97,7 +79,7 @@ def published() -> list[PublishedTable]:
     ('zoo', 50, 2)
     """
     return [
-        PublishedTable(
+        PublishedErrors(
             row["title"],
             row["name"],
             row["rows"],
@@ -130,69 +112,40 @@ def _document() -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class BinaryTable:
-    """A table as numbers, with two classes.
+    """A table as numbers, with two classes."""
 
-    Attributes
-    ----------
-    published : PublishedTable
-    X : float64 array (n, p)
-        Numbers as they are, categories as codes, NaN where missing.
-    categorical : bool array (p,)
-        Which columns are codes.
-    y : int64 array (n,)
-        +1 and -1.
-    """
-
-    published: PublishedTable
+    published: PublishedErrors
     X: F64
+    """Numbers as they are, categories as codes, NaN where missing. Shape ``(n, p)``."""
     categorical: NDArray[np.bool_]
+    """Which columns are codes. Shape ``(p,)``."""
     y: NDArray[np.int64]
+    """+1 and -1. Shape ``(n,)``."""
 
     @property
     def digest(self) -> str:
         """A few digits that differ where tables differ."""
-        return hashlib.sha256(self.X.tobytes() + self.y.tobytes()).hexdigest()[:16]
+        return digest_of(self.X.tobytes(), self.y.tobytes())
 
 
-def read_binary(table: PublishedTable, folder: Path | None) -> BinaryTable:
+def read_binary(table: PublishedErrors, folder: Path | None) -> BinaryTable:
     """Read a table, and make two classes of it.
-
-    Parameters
-    ----------
-    table : PublishedTable
-    folder : Path or None
-        Folder of tables with a catalogue.json.
-
-    Returns
-    -------
-    BinaryTable
 
     Raises
     ------
     ValueError
         If there is no folder, it lacks the table, or the table has other labels or another number of rows.
     """
-    if folder is None:
-        raise ValueError(f"the tables of this document are read from a folder; give one with --data or {DATA_VARIABLE}")
-    found = load_source_table(SourceTable(table.name, table.rows), folder)
-    labels = found.labels.classes[found.labels.codes]
-    unknown = sorted({*table.positive, *(table.keep or ())} - set(labels.tolist()))
-    if unknown:
-        raise ValueError(
-            f"table {table.name!r} has no row labelled {listing(unknown)}; give another folder with --data"
-        )
+    found = read_from_folder(table.name, folder, {*table.positive, *(table.keep or ())})
+    labels = labels_of(found)
     used = np.isin(labels, table.keep) if table.keep else np.ones(len(labels), dtype=bool)
-    if (n := int(used.sum())) != table.rows:
-        raise ValueError(
-            f"table {table.name!r} has {n} rows to be used, but the document's has {table.rows}; give another folder"
-            " with --data"
-        )
+    check_rows(table.name, int(used.sum()), table.rows)
     schema, X = found.encoded()
     y = np.where(np.isin(labels[used], table.positive), 1, -1)
     return BinaryTable(table, np.ascontiguousarray(X[used]), schema.categorical, y)
 
 
-def draw_split(table: PublishedTable, seed: int, repeat: int) -> Split:
+def draw_split(table: PublishedErrors, seed: int, repeat: int) -> Split:
     """Training and test rows, drawn at random: half of them, at most 500, and the rest."""
     order = np.random.default_rng([seed, repeat]).permutation(table.rows).astype(np.intp)
     return np.sort(order[: table.training_rows]), np.sort(order[table.training_rows :])

@@ -3,56 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.papers.sbpmt.mease_wyner import CURVES, NOISE
+from committee.papers.sbpmt.figure2 import PAPER, Simulation
 from committee.papers.sbpmt.table2 import FOREST, OURS, XGBOOST, RebuiltRow
+from committee.papers.shared.figures import BLUE, GREEN, GREY, ORANGE, plain
+from committee.papers.shared.mease_wyner import NOISE
+from committee.report.displays.style import INK, new_figure
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_INK, _BLUE, _GREEN, _ORANGE, _GREY = "#222222", "#0072B2", "#009E73", "#D55E00", "#999999"
 _STYLES = (
-    ("ours", _ORANGE, "o", "-"),
-    (f"paper: {OURS}", _BLUE, "D", "-"),
-    (f"paper: {FOREST}", _GREEN, "s", "--"),
-    (f"paper: {XGBOOST}", _GREY, "^", ":"),
+    ("ours", ORANGE, "o", "-"),
+    (f"paper: {OURS}", BLUE, "D", "-"),
+    (f"paper: {FOREST}", GREEN, "s", "--"),
+    (f"paper: {XGBOOST}", GREY, "^", ":"),
 )
 
 
-def figure2(errors: dict[str, NDArray[np.float64]]) -> Figure:
+def figure2(errors: dict[str, NDArray[np.float64]], simulation: Simulation = PAPER) -> Figure:
     """Four panels: test error against each parameter, the others at the benchmark setting.
 
     Parameters
     ----------
     errors : dict of str to float64 array (repeats, len(values))
-        What `rebuild_figure2` returned.
+        Of `committee.papers.sbpmt.figure2.run`.
 
     Returns
     -------
     Figure
         Means over the repeats, with a band of two standard errors either side.
     """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9.0, 6.4), layout="constrained")
+    figure = new_figure(9.0, 6.4)
     panels = figure.subplots(2, 2, sharey=True)
-    for letter, ax, (curve, values) in zip("abcd", panels.ravel(), CURVES.items(), strict=True):
+    for letter, ax, (curve, values) in zip("abcd", panels.ravel(), simulation.curves.items(), strict=True):
         runs = 100.0 * errors[curve]
         mean = runs.mean(axis=0)
         if len(runs) > 1:
             band = 2.0 * runs.std(axis=0, ddof=1) / np.sqrt(len(runs))
-            ax.fill_between(values, mean - band, mean + band, color=_BLUE, alpha=0.2, linewidth=0)
-        ax.plot(values, mean, color=_BLUE, linewidth=1.4, marker="o" if len(values) < 50 else "", markersize=4)
-        ax.axhline(100.0 * NOISE, color=_GREY, linewidth=0.9, linestyle="--")
+            ax.fill_between(values, mean - band, mean + band, color=BLUE, alpha=0.2, linewidth=0)
+        ax.plot(values, mean, color=BLUE, linewidth=1.4, marker="o" if len(values) < 50 else "", markersize=4)
+        ax.axhline(100.0 * NOISE, color=GREY, linewidth=0.9, linestyle="--")
         ax.set_xlabel(curve)
-        ax.set_title(f"({letter})", loc="left", fontsize="medium")
-        plain(ax)
+        plain(ax, f"({letter})")
     for ax in panels[:, 0]:
         ax.set_ylabel("test error, %")
     panels[0, 0].annotate(
@@ -80,9 +77,7 @@ def _numeric_share(row: RebuiltRow) -> float:
 
 
 def _accuracies(rows: Sequence[RebuiltRow], labels: list[str], title: str) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(max(7.5, 1.5 + 0.42 * len(rows)), 5.6), layout="constrained")
+    figure = new_figure(max(7.5, 1.5 + 0.42 * len(rows)), 5.6)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     place = np.arange(len(rows))
     theirs = {
@@ -98,7 +93,7 @@ def _accuracies(rows: Sequence[RebuiltRow], labels: list[str], title: str) -> Fi
     above.legend(frameon=False, fontsize="small", ncols=4, loc="lower left", bbox_to_anchor=(0.0, 1.0))
     for method, (name, color, marker, _) in zip(theirs, _STYLES[1:], strict=True):
         below.plot(place, ours - theirs[method], color=color, marker=marker, linestyle="", markersize=5, label=name)
-    below.axhline(0.0, color=_INK, linewidth=0.8)
+    below.axhline(0.0, color=INK, linewidth=0.8)
     below.set_ylabel("ours less\nthe paper's")
     below.set_xlabel(title)
     below.set_xticks(place, labels, rotation=90, fontsize="small")
@@ -106,16 +101,3 @@ def _accuracies(rows: Sequence[RebuiltRow], labels: list[str], title: str) -> Fi
         ax.margins(x=0.02)
         plain(ax)
     return figure
-
-
-def plain(ax: Axes) -> None:
-    """No frame above and on the right; faint lines across."""
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
-    ax.grid(axis="y", color="#dddddd", linewidth=0.7)
-    ax.set_axisbelow(True)
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write a picture, without the date and version that matplotlib would put in."""
-    figure.savefig(path, dpi=130, metadata={"Software": None})

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-import csv
-import hashlib
 import json
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
 
-from committee.data.names import known_names
-from committee.papers.shared.journal import Cell, Journal
-from committee.papers.shared.tables import SOURCE_TABLES, check_known_at_openml, load_source_table
-from committee.report.crossvalidation import Rows, Table, stratified_folds
-from committee.report.tables import Grid
+from committee.papers.shared.cells import finished_cells, timed
+from committee.papers.shared.journal import Cell
+from committee.papers.shared.options import Progress
+from committee.papers.shared.pages import grid_of, write_csv
+from committee.papers.shared.tables import (
+    SOURCE_TABLES,
+    check_known_at_openml,
+    digest_of,
+    labels_of,
+    load_source_table,
+)
+from committee.report.crossvalidation import Split, Table, stratified_folds
+from committee.report.tables import BLANK, Grid
 
 if TYPE_CHECKING:
     from committee.learners.bagging.sbpmt import SBPMTClassifier
@@ -52,33 +57,24 @@ FOLDS = 10
 OURS, FOREST, XGBOOST = "SBPMT", "random forest", "XGBoost (100)"
 """The paper's columns that ours are shown beside."""
 
-Progress = Callable[[int, int, str], None]
-
 
 @dataclass(frozen=True)
-class PublishedRow:
-    """A table of the paper: what it says of it, and the accuracy it reports for each method.
-
-    Attributes
-    ----------
-    title, name : str
-        As the paper calls it; as `SOURCE_TABLES` does.
-    rows, numeric, categorical, classes : int
-        Its Table 1.
-    accuracy : dict of str to (float, float)
-        Its Table 2: mean and standard deviation over ten folds, in percent.
-    """
+class PublishedAccuracies:
+    """A table of the paper: what it says of it, and the accuracy it reports for each method."""
 
     title: str
     name: str
+    """As the paper calls it; as `SOURCE_TABLES` does."""
     rows: int
     numeric: int
     categorical: int
     classes: int
+    """Its Table 1."""
     accuracy: dict[str, tuple[float, float]]
+    """Its Table 2: mean and standard deviation over ten folds, in percent."""
 
 
-def published() -> list[PublishedRow]:
+def published() -> list[PublishedAccuracies]:
     """The paper's Tables 1 and 2, in its order.
 
     Examples
@@ -89,27 +85,20 @@ def published() -> list[PublishedRow]:
     """
     text = (files("committee.papers.sbpmt") / "table2.json").read_text("utf-8")
     return [
-        PublishedRow(**{**row, "accuracy": {k: (mean, sd) for k, (mean, sd) in row["accuracy"].items()}})
+        PublishedAccuracies(**{**row, "accuracy": {k: (mean, sd) for k, (mean, sd) in row["accuracy"].items()}})
         for row in json.loads(text)["tables"]
     ]
 
 
 @dataclass(frozen=True)
 class RebuiltRow:
-    """Our accuracy on a table, beside the paper's.
+    """Our accuracy on a table, beside the paper's."""
 
-    Attributes
-    ----------
-    published : PublishedRow
-    accuracies : tuple of float
-        In percent, one per fold of every repeat.
-    fit_seconds : float
-        Median wall time of a fit, on one thread: a disturbed cell counts little.
-    """
-
-    published: PublishedRow
+    published: PublishedAccuracies
     accuracies: tuple[float, ...]
+    """In percent, one per fold of every repeat."""
     fit_seconds: float
+    """Median wall time of a fit, on one thread: a disturbed cell counts little."""
 
     @property
     def mean(self) -> float:
@@ -135,12 +124,12 @@ class RebuiltRow:
         return 0.0 if abs(self.difference) < 0.005 else None
 
 
-def rebuild_table2(
+def run(
+    rows: Sequence[PublishedAccuracies],
     folder: Path | None,
     out: Path,
+    settings: str,
     *,
-    settings: str = "default",
-    tables: Sequence[str] | None = None,
     repeats: int = 1,
     seed: int = 0,
     jobs: int = 1,
@@ -150,71 +139,39 @@ def rebuild_table2(
 
     Parameters
     ----------
+    rows : sequence of PublishedAccuracies
+        The tables.
     folder : Path or None
-        Folder of the tables; None for OpenML.
+        Where they are; None for OpenML.
     out : Path
-        Folder for ``cells-<settings>.jsonl``, which keeps every finished cell, and ``table2-<settings>.csv``.
-        Cells that are there already are not run again.
-    settings : {"paper", "default"}, default="default"
-        Parameters of `SBPMTClassifier`.
-    tables : sequence of str, default=None
-        Names in `SOURCE_TABLES`; the paper's 22 by default.
-    repeats : int, default=1
-        Times that folds are drawn anew.
-    seed : int, default=0
-        Seed of the folds; repeat r of the classifier has the seed ``seed + r``.
-    jobs : int, default=1
-        Processes; a fit uses one thread.
-    progress : callable, default=None
-        Called with cells done, cells in all and the name of the table.
-
-    Returns
-    -------
-    list of RebuiltRow
-        One per table, in the paper's order.
-
-    Raises
-    ------
-    ValueError
-        If a name is unknown, the folder lacks a table or OpenML is not known to have it (before anything is run), or
-        ``out`` holds cells of other settings or tables.
+        Folder for the journal and the table.
+    settings : str
+        A key of `SETTINGS`.
+    repeats, seed, jobs, progress
+        See `committee.papers.sbpmt.rebuild.rebuild`.
     """
-    from joblib import Parallel, delayed
-
-    if settings not in SETTINGS:
-        raise ValueError(f"settings={settings!r} is not known; use one of {', '.join(SETTINGS)}")
-    if repeats < 1 or jobs < 1:
-        raise ValueError(f"repeats and jobs must be at least 1; got repeats={repeats}, jobs={jobs}")
-    rows = published()
-    chosen = known_names([row.name for row in rows] if tables is None else tables, [row.name for row in rows], "tables")
-    rows = [row for row in rows if row.name in chosen]
     if folder is None:
         check_known_at_openml([row.name for row in rows])
-    run = {"settings": settings, "folds": FOLDS, "seed": seed, "committee": version("committee")}
-    with Journal(out / f"cells-{settings}.jsonl", {**run, **classifier(settings, None).get_params()}) as journal:
-        done = {(cell["table"], cell["repeat"], cell["fold"]): cell for cell in journal.cells}
-        count = 0
-        for row in rows:
-            table = load_source_table(SOURCE_TABLES[row.name], folder)
-            digest = table_digest(table)
-            finished = [done[k] for k in done if k[0] == row.name and k[1] < repeats]
-            _same_table(finished, digest, row.name, journal.path)
-            splits = stratified_folds(table.labels.codes, FOLDS, repeats, seed)
-            open_ = [divmod(i, FOLDS) for i in range(len(splits)) if (row.name, *divmod(i, FOLDS)) not in done]
-            count += len(splits) - len(open_)
-            calls = (
-                delayed(run_cell)(
-                    table, classifier(settings, seed + repeat), *splits[repeat * FOLDS + fold], (repeat, fold)
-                )
-                for repeat, fold in open_
-            )
-            for cell in Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")(calls):
-                journal.append({"table": row.name, "digest": digest, **cell})
-                count += 1
-                if progress is not None:
-                    progress(count, len(rows) * len(splits), row.title)
-        results = [_rebuilt(row, journal.cells, repeats) for row in rows]
-    write_table2(results, settings, out / f"table2-{settings}.csv")
+    read = {row.name: load_source_table(SOURCE_TABLES[row.name], folder) for row in rows}
+    digests = {name: table_digest(table) for name, table in read.items()}
+    tasks = [
+        FoldTask(name, table, digests[name], classifier(settings, seed + i // FOLDS), *divmod(i, FOLDS), split)
+        for name, table in read.items()
+        for i, split in enumerate(stratified_folds(table.labels.codes, FOLDS, repeats, seed))
+    ]
+    titles = {row.name: row.title for row in rows}
+    cells = finished_cells(
+        out / f"cells-{settings}.jsonl",
+        {"settings": settings, "folds": FOLDS, "seed": seed, **classifier(settings, None).get_params()},
+        tasks,
+        ["table", "repeat", "fold"],
+        digests=digests,
+        jobs=jobs,
+        progress=progress,
+        label=lambda cell: titles[cell["table"]],
+    )
+    results = [_rebuilt(row, [cell for cell in cells.values() if cell["table"] == row.name]) for row in rows]
+    write_csv((_line(row, settings) for row in results), out / f"table2-{settings}.csv")
     return results
 
 
@@ -225,96 +182,81 @@ def classifier(settings: str, seed: int | None) -> SBPMTClassifier:
     return SBPMTClassifier(**SETTINGS[settings], random_state=seed)
 
 
-def run_cell(table: Table, model: SBPMTClassifier, train: Rows, test: Rows, place: tuple[int, int]) -> Cell:
-    """Fit a model on the training rows and judge it on the test rows, on one thread."""
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+@dataclass(frozen=True, eq=False)
+class FoldTask:
+    """One fold of one table, with an unfitted classifier."""
 
-    labels = table.labels.classes[table.labels.codes]
-    with threadpool_limits(1):
-        start = time.perf_counter()
-        model.fit(table.rows(train), labels[train])
-        seconds = time.perf_counter() - start
-        right = int((model.predict(table.rows(test)) == labels[test]).sum())
-    repeat, fold = place
-    return {"repeat": repeat, "fold": fold, "right": right, "rows": len(test), "fit_seconds": round(seconds, 4)}
+    name: str
+    table: Table
+    digest: str
+    model: SBPMTClassifier
+    repeat: int
+    fold: int
+    split: Split
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """Table, repeat and fold."""
+        return self.name, self.repeat, self.fold
+
+    def __call__(self) -> Cell:
+        """Fit on the training rows, and count the test rows that are predicted right."""
+        X, labels, (train, test) = self.table.rows, labels_of(self.table), self.split
+        model, seconds = timed(lambda: clone(self.model).fit(X(train), labels[train]))
+        return {
+            "table": self.name,
+            "digest": self.digest,
+            "repeat": self.repeat,
+            "fold": self.fold,
+            "right": int((model.predict(X(test)) == labels[test]).sum()),
+            "rows": len(test),
+            "fit_seconds": round(seconds, 4),
+        }
 
 
 def table_digest(table: Table) -> str:
     """A few digits that differ where tables differ, whatever file they came from."""
-    digest = hashlib.sha256(table.frame.write_csv().encode())
-    digest.update("\n".join(map(str, table.labels.classes[table.labels.codes])).encode())
-    return digest.hexdigest()[:16]
+    return digest_of(table.frame.write_csv().encode(), "\n".join(map(str, labels_of(table))).encode())
 
 
-def _same_table(finished: list[Cell], digest: str, name: str, path: Path) -> None:
-    if any(cell["digest"] != digest for cell in finished):
-        raise ValueError(
-            f"{path} holds cells of another table {name!r} than the one read now; give another folder with --out,"
-            " or remove that file to begin anew"
-        )
+def _rebuilt(row: PublishedAccuracies, cells: Sequence[Cell]) -> RebuiltRow:
+    accuracies = tuple(100.0 * cell["right"] / cell["rows"] for cell in cells)
+    return RebuiltRow(row, accuracies, float(np.median([cell["fit_seconds"] for cell in cells])))
 
 
-def _rebuilt(row: PublishedRow, cells: list[Cell], repeats: int) -> RebuiltRow:
-    own = sorted(
-        (cell for cell in cells if cell["table"] == row.name and cell["repeat"] < repeats),
-        key=lambda cell: (cell["repeat"], cell["fold"]),
-    )
-    accuracies = tuple(100.0 * cell["right"] / cell["rows"] for cell in own)
-    return RebuiltRow(row, accuracies, float(np.median([cell["fit_seconds"] for cell in own])))
-
-
-def table2_grid(rows: Sequence[RebuiltRow], settings: str) -> Grid:
+def grid(rows: Sequence[RebuiltRow], settings: str) -> Grid:
     """Ours beside the paper's, with the mean over the tables last."""
     body = []
     for row in rows:
         mean, sd = row.published.accuracy[OURS]
         in_sds = row.difference_in_sds
-        body.append(
-            (
-                row.published.title,
-                f"{row.mean:.2f} ±{row.sd:.2f}",
-                f"{mean:.2f} ±{sd:.2f}",
-                f"{row.difference:+.2f}",
-                "-" if in_sds is None else f"{in_sds:+.2f}",
-                f"{row.published.accuracy[FOREST][0]:.2f}",
-                f"{row.published.accuracy[XGBOOST][0]:.2f}",
-                f"{row.fit_seconds:.2f}",
-            )
-        )
+        first = (f"{row.mean:.2f} ±{row.sd:.2f}", f"{mean:.2f} ±{sd:.2f}", f"{row.difference:+.2f}")
+        others = (f"{row.published.accuracy[method][0]:.2f}" for method in (FOREST, XGBOOST))
+        relative = BLANK if in_sds is None else f"{in_sds:+.2f}"
+        body.append((row.published.title, *first, relative, *others, f"{row.fit_seconds:.2f}"))
     theirs = [np.mean([row.published.accuracy[column][0] for row in rows]) for column in (OURS, FOREST, XGBOOST)]
-    ours = float(np.mean([row.mean for row in rows]))
-    body.append(
-        (
-            f"mean of {len(rows)}",
-            f"{ours:.2f}",
-            f"{theirs[0]:.2f}",
-            f"{ours - theirs[0]:+.2f}",
-            "",
-            f"{theirs[1]:.2f}",
-            f"{theirs[2]:.2f}",
-            f"{np.mean([row.fit_seconds for row in rows]):.2f}",
-        )
-    )
+    ours, seconds = np.mean([(row.mean, row.fit_seconds) for row in rows], axis=0).tolist()
+    means = [f"{value:.2f}" for value in (ours, *theirs, seconds)]
+    body.append((f"mean of {len(rows)}", *means[:2], f"{ours - theirs[0]:+.2f}", "", *means[2:]))
     columns = ("table", "ours", "paper", "less", "in sds", "forest", "XGBoost", "fit s")
-    return Grid(f"Table 2: accuracy in percent, settings {settings}", columns, tuple(body), "lrrrrrrr")
+    return grid_of(f"Table 2: accuracy in percent, settings {settings}", columns, body)
 
 
-def write_table2(rows: Sequence[RebuiltRow], settings: str, path: Path) -> None:
-    """Write the table as CSV: a row per table, figures in percent; empty where there is none."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        methods = list(rows[0].published.accuracy)
-        writer.writerow(
-            ["table", "name", "settings", "accuracy", "sd", "cells", "paper", "paper_sd", "difference"]
-            + ["difference_in_sds", "fit_seconds"]
-            + [f"paper: {method}" for method in methods[1:]]
-        )
-        for row in rows:
-            mean, sd = row.published.accuracy[OURS]
-            in_sds = row.difference_in_sds
-            writer.writerow(
-                [row.published.title, row.published.name, settings, f"{row.mean:.4f}", f"{row.sd:.4f}"]
-                + [len(row.accuracies), mean, sd, f"{row.difference:.4f}"]
-                + ["" if in_sds is None else f"{in_sds:.4f}", f"{row.fit_seconds:.4f}"]
-                + [row.published.accuracy[method][0] for method in methods[1:]]
-            )
+def _line(row: RebuiltRow, settings: str) -> dict[str, object]:
+    """The row as a record, figures in percent; empty where there is none."""
+    (mean, sd), in_sds = row.published.accuracy[OURS], row.difference_in_sds
+    _, *others = row.published.accuracy
+    return {
+        "table": row.published.title,
+        "name": row.published.name,
+        "settings": settings,
+        "accuracy": f"{row.mean:.4f}",
+        "sd": f"{row.sd:.4f}",
+        "cells": len(row.accuracies),
+        "paper": mean,
+        "paper_sd": sd,
+        "difference": f"{row.difference:.4f}",
+        "difference_in_sds": "" if in_sds is None else f"{in_sds:.4f}",
+        "fit_seconds": f"{row.fit_seconds:.4f}",
+        **{f"paper: {method}": row.published.accuracy[method][0] for method in others},
+    }

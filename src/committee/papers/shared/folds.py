@@ -1,34 +1,28 @@
-"""Tables of two classes for the rebuilt comparison of nested trees: read, split and made numbers."""
+"""Tables of two classes: split at random, and made numbers by what the training rows say."""
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.frames import TableSchema
-from committee.papers.matryoshka.plan import TEST_SHARE
-from committee.papers.shared.tables import DATA_VARIABLE, SourceTable, load_source_table
+from committee.papers.shared.tables import digest_of
 from committee.report.crossvalidation import Split, Table
 
 F64: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 
+TEST_SHARE = 0.3
+"""Of the rows of each class."""
+
 
 @dataclass(frozen=True, eq=False)
 class NamedTable:
-    """A table of two classes; the second one is +.
-
-    Attributes
-    ----------
-    name : str
-    table : Table
-    """
+    """A table of two classes; the second one is +."""
 
     name: str
     table: Table
@@ -41,36 +35,7 @@ class NamedTable:
     @cached_property
     def digest(self) -> str:
         """A few digits that differ where tables differ."""
-        _, X = self.table.encoded()
-        return hashlib.sha256(X.tobytes() + self.positive.tobytes()).hexdigest()[:16]
-
-
-def read_named(name: str, folder: Path | None) -> NamedTable:
-    """Read a table from the folder.
-
-    Parameters
-    ----------
-    name : str
-        In the catalogue.
-    folder : Path or None
-        Folder of tables with a catalogue.json.
-
-    Raises
-    ------
-    ValueError
-        If there is no folder, or the table is not in it or has not two classes.
-    """
-    if folder is None:
-        raise ValueError(
-            f"the tables of this comparison are read from a folder; give one with --data or {DATA_VARIABLE}"
-        )
-    table = load_source_table(SourceTable(name, 0), folder)
-    if len(table.labels.classes) != 2:
-        raise ValueError(
-            f"table {name!r} has {len(table.labels.classes)} classes, but two are compared here; name others with"
-            " --tables"
-        )
-    return NamedTable(name, table)
+        return digest_of(self.table.encoded()[1].tobytes(), self.positive.tobytes())
 
 
 def draw_stratified(codes: NDArray[np.intp], seed: int, repeat: int) -> Split:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 Cell: TypeAlias = dict[str, Any]
-"""What was measured in one cell, as JSON can hold it."""
+"""Numbers of one cell, as JSON can hold them."""
 
 
 class Journal:
@@ -21,8 +21,8 @@ class Journal:
     path : Path
         The file; it and its folder are made if they are not there.
     run : dict
-        What the cells depend on: settings, seed, version. JSON values only. Cells are never added to those of
-        another run.
+        Settings, seed, version: all that the cells depend on, as JSON values. Cells are never added to those of another
+        run.
 
     Attributes
     ----------

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from committee.data.names import listing
+from committee.papers.shared.options import DATA_VARIABLE
 from committee.report.crossvalidation import Labels, Table
 
 if TYPE_CHECKING:
     import polars as pl
-
-DATA_VARIABLE = "COMMITTEE_DATA"
-"""Environment variable that names the folder of tables where ``--data`` does not."""
 
 CATALOGUE = "catalogue.json"
 """In that folder: for every table its name, file, and which columns are categorical."""
@@ -26,21 +25,14 @@ CATALOGUE = "catalogue.json"
 
 @dataclass(frozen=True)
 class SourceTable:
-    """A public table and where it is found.
-
-    Attributes
-    ----------
-    name : str
-        Its name in the catalogue.
-    rows : int
-        How many it has; a download with other rows is refused.
-    openml : tuple of str and int, or None
-        Name and version at OpenML; None where no copy there is known to be the same table.
-    """
+    """A public table and where it is found."""
 
     name: str
+    """Its name in the catalogue."""
     rows: int
+    """How many it has; a download with other rows is refused."""
     openml: tuple[str, int] | None = None
+    """Name and version at OpenML; None where no copy there is known to be the same table."""
 
 
 SOURCE_TABLES: dict[str, SourceTable] = {
@@ -72,31 +64,8 @@ SOURCE_TABLES: dict[str, SourceTable] = {
 }
 
 
-def data_folder(given: Path | None) -> Path | None:
-    """The folder of tables: the one given, else that of the environment variable, else none."""
-    if given is None and os.environ.get(DATA_VARIABLE):
-        given = Path(os.environ[DATA_VARIABLE])
-    if given is not None and not (given / CATALOGUE).is_file():
-        raise ValueError(
-            f"the folder of tables {str(given)!r} holds no {CATALOGUE}; give another with --data or"
-            f" {DATA_VARIABLE}, or neither to get tables from OpenML"
-        )
-    return given
-
-
 def check_known_at_openml(names: Sequence[str]) -> None:
-    """Refuse, before the first download, tables of which no copy at OpenML is known.
-
-    Parameters
-    ----------
-    names : sequence of str
-        In `SOURCE_TABLES`.
-
-    Raises
-    ------
-    ValueError
-        Naming all of them, and the others as what can be asked for.
-    """
+    """Refuse, before the first download, tables of which no copy at OpenML is known; name all, and what remains."""
     without = [name for name in names if SOURCE_TABLES[name].openml is None]
     if without:
         others = [name for name in names if name not in without]
@@ -127,7 +96,8 @@ def load_source_table(source: SourceTable, folder: Path | None) -> Table:
     Raises
     ------
     ValueError
-        If the catalogue does not name the table, or OpenML is not known to have it or has one of another size.
+        If the folder has no catalogue or that does not name the table, or OpenML is not known to have it or has one of
+        another size.
 
     Examples
     --------
@@ -144,10 +114,46 @@ def load_source_table(source: SourceTable, folder: Path | None) -> Table:
     return Table(frame.drop("target"), Labels.read(frame["target"]))
 
 
+def read_from_folder(name: str, folder: Path | None, labels: Iterable[str] = ()) -> Table:
+    """Read a table of a document whose tables are not known at OpenML, and see that it has these labels."""
+    if folder is None:
+        raise ValueError(f"the tables of this document are read from a folder; give one with --data or {DATA_VARIABLE}")
+    table = load_source_table(SourceTable(name, 0), folder)
+    unknown = sorted(set(labels) - set(table.labels.classes.tolist()))
+    if unknown:
+        raise ValueError(f"table {name!r} has no row labelled {listing(unknown)}; give another folder with --data")
+    return table
+
+
+def check_rows(name: str, found: int, rows: int) -> None:
+    """Refuse a table with another number of rows to be used than the document's."""
+    if found != rows:
+        raise ValueError(
+            f"table {name!r} has {found} rows to be used, but the document's has {rows}; give another folder with"
+            " --data"
+        )
+
+
+def labels_of(table: Table) -> NDArray[Any]:
+    """Label of each row."""
+    labels: NDArray[Any] = table.labels.classes[table.labels.codes]
+    return labels
+
+
+def digest_of(*parts: bytes) -> str:
+    """A few digits that differ where contents differ."""
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
+
+
 def _from_folder(source: SourceTable, folder: Path) -> pl.DataFrame:
     from committee.data.names import hint_of_names
     from committee.data.read import read_table
 
+    if not (folder / CATALOGUE).is_file():
+        raise ValueError(
+            f"the folder of tables {str(folder)!r} holds no {CATALOGUE}; give another with --data or"
+            f" {DATA_VARIABLE}, or neither to get tables from OpenML"
+        )
     try:
         entries = {entry["name"]: entry for entry in json.loads((folder / CATALOGUE).read_text("utf-8"))}
         entry = entries.get(source.name)

@@ -1,0 +1,51 @@
+"""SBPMT rebuilt: Table 2 with Figures 3 and 4, or Figure 2."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from committee.papers.shared.options import DataOrOpenML, Jobs, Names, Out, Progress, check_at_least_one, in_order
+
+if TYPE_CHECKING:
+    from committee.papers.sbpmt.figure2 import Simulation
+    from committee.report.tables import Grid
+
+
+def rebuild(
+    data: DataOrOpenML,
+    out: Out,
+    *,
+    tables: Annotated[Names, "Tables; by default all 22, of which OpenML has 17."] = None,
+    figure: Annotated[int | None, "Only Figure 2 (the simulation), 3 or 4."] = None,
+    settings: Annotated[str, "Parameters: paper or default."] = "default",
+    repeats: Annotated[int, "Times that folds, or the simulation, are drawn anew."] = 1,
+    seed: Annotated[int, "Seed of folds and models."] = 0,
+    jobs: Jobs = 1,
+    progress: Progress | None = None,
+    simulation: "Simulation | None" = None,
+) -> "list[Grid]":
+    """SBPMT (Qin and Huang): Table 2 with Figures 3 and 4, or Figure 2, beside the paper's numbers.
+
+    Files: ``table2-<settings>.csv`` with ``figure3-<settings>.png`` and ``figure4-<settings>.png``, or ``figure2.csv``
+    and ``figure2.png``; the journals ``cells-<settings>.jsonl`` and ``cells-figure2.jsonl``. Repeat r of the classifier
+    has the seed ``seed + r``.
+    """
+    from committee.papers.sbpmt import figure2, figures, table2
+    from committee.papers.shared.figures import save
+
+    if figure not in (None, 2, 3, 4):
+        raise ValueError(f"figure={figure} cannot be rebuilt; use 2, 3 or 4")
+    if settings not in table2.SETTINGS:
+        raise ValueError(f"settings={settings!r} is not known; use one of {', '.join(table2.SETTINGS)}")
+    check_at_least_one(repeats=repeats, jobs=jobs)
+    if figure == 2:
+        sizes = simulation or figure2.PAPER
+        errors = figure2.run(out, sizes, repeats=repeats, seed=seed, jobs=jobs, progress=progress)
+        save(figures.figure2(errors, sizes), out / "figure2.png")
+        return [figure2.grid(errors, sizes)]
+    rows = table2.published()
+    chosen = in_order(tables, [row.name for row in rows])
+    rows = [row for row in rows if row.name in chosen]
+    found = table2.run(rows, data, out, settings, repeats=repeats, seed=seed, jobs=jobs, progress=progress)
+    for number, draw in ((3, figures.figure3), (4, figures.figure4)):
+        if figure in (None, number):
+            save(draw(found), out / f"figure{number}-{settings}.png")
+    return [table2.grid(found, settings)]

@@ -1,0 +1,37 @@
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from committee.papers.shared.folds import Fold, NamedTable
+from committee.report.crossvalidation import Labels, Table
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Small tables under names of the document's, with as many rows as those have."""
+    place = tmp_path_factory.mktemp("tables")
+    random = np.random.default_rng(0)
+    entries = []
+    for name, n, positive, negative in (("sonar", 208, "M", "R"), ("ionosphere", 351, "g", "b")):
+        X = random.normal(size=(n, 4)).round(2)
+        right = X[:, 0] + X[:, 1] * X[:, 2] + random.normal(size=n) > 0.0
+        frame = pl.DataFrame(X, schema=["a", "b", "c", "d"], orient="row")
+        frame.with_columns(pl.Series("target", np.where(right, positive, negative))).write_csv(place / f"{name}.csv")
+        entries.append({"name": name, "file": f"{name}.csv", "categorical": []})
+    (place / "catalogue.json").write_text(json.dumps(entries))
+    return place
+
+
+@pytest.fixture
+def fold_of():
+    """Makes a fold of a table of two classes that no straight line parts."""
+
+    def made(seed, n=80):
+        random = np.random.default_rng(seed)
+        X = random.normal(size=(n, 4)).round(2)
+        y = X[:, 0] + X[:, 1] * X[:, 2] + random.normal(size=n) > 0.0
+        return Fold(NamedTable("made up", Table(X, Labels.read(y.astype(int)))), 0, seed)
+
+    return made

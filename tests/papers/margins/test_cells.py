@@ -1,0 +1,128 @@
+"""Cells of the experiments on margins, against naive programs."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from committee.objectives.margins.margin_range import Range
+from committee.objectives.programs.lines import Lines
+from committee.papers.margins import figures
+from committee.papers.margins.cells import (
+    ADABOOST,
+    DEEP_FOREST,
+    ENSEMBLES,
+    FOREST,
+    LESS,
+    NO_ROOM,
+    OBJECTIVES,
+    SM2,
+    SM2_SIMPLEX,
+    SOLVED,
+    UWS,
+    MarginTask,
+    largest_xi,
+    measured,
+    solved,
+    trained,
+)
+from committee.vote.signed_votes import SignedVotes
+
+
+def test_trees_vote_for_the_class_of_most_rows_of_their_leaf(fold_of):
+    from committee import RandomForestClassifier
+
+    fold = fold_of(0)
+    committee = trained(fold, FOREST, 30)
+    model = RandomForestClassifier(30, max_depth=2, random_state=0).fit(fold.rows[0], fold.positive[0])
+    for t in range(30):
+        alone = model.committee_.select([t]).predict_proba(fold.rows[1])
+        assert ((committee.votes(fold.rows[1])[:, t] > 0) == (alone[:, 1] > alone[:, 0])).all()
+    assert set(np.unique(committee.weights)) == {1.0}
+
+
+def test_only_the_deep_forests_trees_have_no_limit(fold_of):
+    fold = fold_of(0)
+    nodes = {ensemble: trained(fold, ensemble, 10).voters.n_nodes for ensemble in ENSEMBLES}
+    assert max(nodes[FOREST].max(), nodes[ADABOOST].max()) <= 7 and nodes[DEEP_FOREST].min() > 7
+    assert (trained(fold, DEEP_FOREST, 50).margins(fold.rows[0], fold.positive[0]) > 0.0).all(), "known by heart"
+
+
+@pytest.mark.parametrize("ensemble", ENSEMBLES)
+def test_a_cell_says_what_a_naive_program_says(fold_of, ensemble):
+    fold = fold_of(1)
+    cell = MarginTask(fold, ensemble)()
+    committee = trained(fold, ensemble)
+    (X, X_test), (y, y_test) = fold.rows, fold.positive
+    own = committee.weights / committee.weights.sum()
+    S, S_test = ((committee.votes(X) * np.where(y, 1, -1)[:, None]) for X, y in ((X, y), (X_test, y_test)))
+    m = S @ own
+    assert cell["wrong"] == int((committee.predict(X_test) != y_test).sum()) and cell["voters"] == committee.n_voters
+    assert (cell["mean"], cell["minimum"]) == (pytest.approx(m.mean()), pytest.approx(m.min()))
+    assert (cell["variance"], cell["range"]) == (pytest.approx(m.var()), pytest.approx(m.max() - m.min()))
+    leaves = [(tree.left < 0).sum() for tree in (committee.select([t]).voters for t in range(committee.n_voters))]
+    assert cell["four_leaves"] == pytest.approx(np.mean(np.array(leaves) == 4))
+    # the largest mean margin of which none falls, by one dense program
+    dense = linprog(-S.mean(axis=0), A_ub=-S, b_ub=-m, A_eq=np.ones((1, len(own))), b_eq=[1.0], method="highs")
+    found = cell["objectives"][UWS]
+    assert found["mean"] == pytest.approx(-dense.fun, abs=1e-7) and found["least"] > -1e-7
+    # least squares of the mean margin, divided by its sum
+    w = np.linalg.lstsq(S.astype(float), np.full(len(m), m.mean()), rcond=None)[0]
+    w /= w.sum()
+    squeezed = cell["objectives"][SM2]
+    assert squeezed["variance"] == pytest.approx((S @ w).var(), abs=1e-9)
+    assert squeezed["least"] == pytest.approx((S @ w - m).min(), abs=1e-7)
+    lead = S_test @ w
+    assert squeezed["wrong"] == int((lead < 0).sum()) or np.abs(lead).min() < 1e-6
+    assert cell["objectives"][SM2_SIMPLEX]["variance"] <= cell["variance"] + 1e-12
+    assert set(cell["objectives"]) == set(OBJECTIVES)
+    assert json.loads(json.dumps(cell)) == cell
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.integers(5, 40), st.integers(2, 12))
+def test_sm1_gets_as_far_as_it_can(seed, n, T):
+    S = np.where(np.random.default_rng(seed).random((n, T)) < 0.7, 1, -1).astype(np.int8)
+    lines = Lines.of_matrix(S)
+    most, own = largest_xi(lines), lines.margins(lines.own)
+    mean = float(lines.row_weight @ own)  # to the last bit as the objective has it: a margin may equal it
+    weights, state, objective = solved(Range(xi=0.5), lines)
+    if state == LESS:
+        assert most < 0.5 and objective.xi == most
+    assert state in (SOLVED, LESS, NO_ROOM)
+    theta = np.sort(own)[int(np.ceil(round(objective.xi * n, 9))) - 1]
+    bound = np.where(own <= mean, theta, mean)
+    assert (S @ weights >= bound - 1e-7).all()
+    # the next higher margin is out of reach
+    higher = own[own > np.sort(own)[round(most * n) - 1] + 1e-9]
+    if len(higher) and higher.min() <= mean:
+        bound = np.where(own <= mean, higher.min(), mean)
+        ask = linprog(np.zeros(T), A_ub=-S, b_ub=-bound, A_eq=np.ones((1, T)), b_eq=[1.0], method="highs")
+        assert ask.status == 2
+
+
+def test_a_single_tree_keeps_its_weight():
+    lines = Lines.of_matrix(np.array([[1], [1], [-1]], dtype=np.int8))
+    for objective in OBJECTIVES.values():
+        weights, state, _ = solved(objective, lines)
+        assert weights.tolist() == [1.0] and state == NO_ROOM
+
+
+def test_ties_elect_the_first_class_whatever_rounding_makes_of_them():
+    S = np.array([[1, -1], [1, -1], [1, 1]], dtype=np.int8)
+    rows = np.arange(3)
+    test = SignedVotes(S, rows, rows, 3, np.full(2, 0.5))
+    for weights in ([0.5, 0.5], [0.5 + 1e-16, 0.5 - 1e-13], [0.5 - 1e-13, 0.5]):
+        assert measured(np.zeros(1), np.array(weights), test, np.array([True, False, True]))["wrong"] == 1
+
+
+def test_margins_beyond_one_are_drawn_at_one(fold_of):
+    """Negative weights may carry margins out of [-1, 1]; a picture of them must still be had."""
+    change = next(change for change in figures.CHANGES if change.objective == OBJECTIVES[SM2])
+    fold = fold_of(3, 60)
+    picture, found = figures.drawn(change, fold)
+    assert len(picture.axes) == 2 and found["less variance"] >= -1e-9
+    assert len(figures.stages(fold).axes) == 1, "AdaBoost may end before 500 trees"

@@ -1,0 +1,89 @@
+"""The experiments on margins rebuilt: files, resumption, the command."""
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from committee.cli.main import app
+from committee.papers.margins.cells import ENSEMBLES, MAXIMISE, OBJECTIVES
+from committee.papers.margins.rebuild import rebuild
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["papers", "margins", *map(str, arguments)])
+
+
+def test_the_command(folder, tmp_path):
+    out = tmp_path / "out"
+    result = run("--data", folder, "--tables", "sonar,ionosphere", "--repeats", 1, "--jobs", 2, "--out", out)
+    assert result.exit_code == 0, result.output
+    assert "Directions: in how many of 2 tables" in " ".join(result.stdout.split())
+    assert {path.name for path in out.iterdir()} == {
+        "cells.jsonl", "splits.csv", "tables.md", "together.png", "figure2.png", "figure2-deep.png", "figure3.png",
+        "figure4.png", "figure5.png", "figure5-deep.png", "figure6.png", "figure6-simplex.png",
+    }  # fmt: skip
+    lines = pl.read_csv(out / "splits.csv")
+    assert len(lines) == 2 * len(ENSEMBLES) * len(OBJECTIVES) and set(lines["objective"]) == set(OBJECTIVES)
+    largest = lines.filter(pl.col("objective").is_in(MAXIMISE))
+    assert (largest["mean"] >= largest["mean_before"] - 1e-6).all() and (largest["least_gain"] >= -1e-6).all()
+    assert (largest["minimum"] >= largest["minimum_before"] - 1e-6).all()
+    assert (out / "tables.md").read_text().count("|---|") == 23
+    one = run("--data", folder, "--figure", 4, "--out", tmp_path / "one")
+    assert one.exit_code == 0 and {path.name for path in (tmp_path / "one").iterdir()} == {"figure4.png"}
+
+
+def test_an_interrupted_run_goes_on(folder, tmp_path):
+    options = {"tables": ["sonar"], "repeats": 2}
+    whole = rebuild(folder, tmp_path / "whole", **options)
+
+    def breaks(done, *_):
+        if done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        rebuild(folder, tmp_path / "broken", **options, progress=breaks)
+    seen = []
+    resumed = rebuild(folder, tmp_path / "broken", **options, progress=lambda *step: seen.append(step))
+    assert seen == [(done, 6, "sonar") for done in (4, 5, 6)]
+    assert [*resumed[:21], *resumed[22:]] == [*whole[:21], *whole[22:]], "all but the times"
+    one = rebuild(folder, tmp_path / "whole", tables=["sonar"], repeats=1, progress=lambda *_: pytest.fail("run again"))
+    assert "mean of 1 split(s)" in one[0].title
+
+
+def test_cells_of_other_seeds_or_rows_are_refused(folder, tmp_path):
+    rebuild(folder, tmp_path / "out", tables=["ionosphere"], repeats=1)
+    with pytest.raises(ValueError, match="seed=0 instead of 1"):
+        rebuild(folder, tmp_path / "out", tables=["ionosphere"], repeats=1, seed=1)
+    other = tmp_path / "other"
+    other.mkdir()
+    for path in folder.iterdir():
+        (other / path.name).write_text(path.read_text())
+    lines = (other / "ionosphere.csv").read_text().splitlines()
+    (other / "ionosphere.csv").write_text("\n".join([lines[0], *reversed(lines[1:])]) + "\n")
+    with pytest.raises(ValueError, match="holds cells of another table 'ionosphere' than the one read now"):
+        rebuild(other, tmp_path / "out", tables=["ionosphere"], repeats=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"repeats": 0}, "repeats and jobs must be at least 1; got repeats=0, jobs=1"),
+        ({"jobs": 0}, "got repeats=10, jobs=0"),
+        ({"tables": ["sonr"]}, "tables names 'sonr', which is not there; did you mean 'sonar'"),
+        ({"figure": 7}, "figure=7 cannot be rebuilt; use 1, 2, 3, 4, 5 or 6"),
+        ({"figure": 6, "tables": ["sonar"]}, "figure=6 is of table 'ionosphere', which --tables leaves out"),
+        ({"figure": 1}, "does not name the table 'splice'"),
+        ({}, "does not name the table 'australian'"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_is_run(folder, tmp_path, options, message):
+    with pytest.raises(ValueError, match=message):
+        rebuild(folder, tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command_refuses_in_one_line(folder, tmp_path):
+    result = run("--tables", "sonar", "--out", tmp_path / "none")
+    assert result.exit_code == 2 and "give one with --data or COMMITTEE_DATA" in result.output.replace("\n", " ")
+    result = run("--data", folder, "--figure", 9, "--out", tmp_path / "none")
+    assert result.exit_code == 2 and "figure=9 cannot be rebuilt" in result.output

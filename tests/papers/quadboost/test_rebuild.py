@@ -1,0 +1,157 @@
+"""The QuadBoost document rebuilt: cells, files, resumption, the command."""
+
+import csv
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from committee.cli.main import app
+from committee.papers.quadboost.methods import LEARNERS
+from committee.papers.quadboost.rebuild import rebuild
+from committee.papers.quadboost.tables import (
+    ADABOOST,
+    L1,
+    L2,
+    LINF,
+    LPBOOST,
+    METHODS,
+    VANILLA,
+    draw_split,
+    prepared,
+    published,
+    read_binary,
+)
+
+BY_TITLE = {row.title: row for row in published()}
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A stand-in: one column cut at its median of the training rows, the better way round."""
+
+    column: int
+    quadratic: bool = False
+
+    def choose(self, X, y, folds, plan):
+        return {"alpha": float(self.column)}, 0.25
+
+    def fit(self, X, y, params):
+        column = self.column % X.shape[1]
+        at = np.nanmedian(X[:, column])
+        sign = 1 if np.mean(np.where(X[:, column] > at, 1, -1) == y) >= 0.5 else -1
+
+        def vote(rows):
+            return sign * np.where(rows[:, column] > at, 1, -1)
+
+        return SimpleNamespace(predict=vote, decision_function=vote, committee_=SimpleNamespace(n_voters=1))
+
+
+@pytest.fixture
+def stand_ins(monkeypatch):
+    for k, method in enumerate(METHODS):
+        monkeypatch.setitem(LEARNERS, method, Threshold(k, quadratic=k < 4))
+
+
+def test_cells_hold_what_was_predicted(stand_ins, folder, tmp_path):
+    seen = []
+    grids = rebuild(folder, tmp_path, tables=["zoo", "wine"], repeats=2, progress=lambda *step: seen.append(step))
+    assert len(grids) == 6 and seen[-1] == (24, 24, "zoo") and seen[0] == (1, 24, "wine"), "in the document's order"
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "cells.jsonl", "quadboost.png", "table1.csv", "table2.csv", "tables.md",
+    }  # fmt: skip
+    table = read_binary(BY_TITLE["wine"], folder)
+    train, test = draw_split(BY_TITLE["wine"], 0, 1)
+    X = prepared(table, train)
+    model = Threshold(2).fit(X[train], table.y[train], {})
+    with (tmp_path / "table1.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    own = next(line for line in lines if (line["name"], line["method"], line["repeat"]) == ("wine", LINF, "1"))
+    assert float(own["error"]) == pytest.approx((model.predict(X[test]) != table.y[test]).mean(), abs=1e-6)
+    assert float(own["risk"]) == pytest.approx(4 * float(own["error"]), abs=1e-5)
+    assert len(lines) == 2 * 6 * 2 and [line["risk"] for line in lines if line["method"] == LPBOOST] == [""] * 4
+    page = (tmp_path / "tables.md").read_text()
+    assert page.count("|---|") == 6 and "| zoo | 51 | 50 |" in page
+
+
+def test_an_interrupted_run_goes_on(stand_ins, folder, tmp_path):
+    options = {"tables": ["wine", "zoo"], "repeats": 2}
+    whole = rebuild(folder, tmp_path / "whole", **options)
+
+    def breaks(done, *_):
+        if done == 8:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        rebuild(folder, tmp_path / "broken", **options, progress=breaks)
+    seen = []
+    resumed = rebuild(folder, tmp_path / "broken", **options, progress=lambda *step: seen.append(step))
+    assert len(seen) == 16 and resumed[:5] == whole[:5], "all but the times"
+    one = rebuild(folder, tmp_path / "whole", tables=["wine"], progress=lambda *_: pytest.fail("run again"), repeats=1)
+    assert "mean of 1 split(s)" in one[0].title
+
+
+def test_cells_of_other_seeds_grids_or_rows_are_refused(stand_ins, folder, tmp_path):
+    rebuild(folder, tmp_path / "out", tables=["wine"], repeats=1)
+    for options, message in (
+        ({"seed": 1}, "seed=0 instead of 1"),
+        ({"max_rounds": 9}, "max_rounds=10000 instead of 9"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            rebuild(folder, tmp_path / "out", tables=["wine"], repeats=1, **options)
+    other = tmp_path / "other"
+    other.mkdir()
+    for path in folder.iterdir():
+        (other / path.name).write_text(path.read_text())
+    lines = (other / "wine.csv").read_text().splitlines()
+    (other / "wine.csv").write_text("\n".join([lines[0], *reversed(lines[1:])]) + "\n")
+    with pytest.raises(ValueError, match="holds cells of another table 'wine' than the one read now"):
+        rebuild(other, tmp_path / "out", tables=["wine"], repeats=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"repeats": 0}, "repeats, jobs and max_rounds must be at least 1; got repeats=0"),
+        ({"tables": ["zo"]}, "tables names 'zo', which is not there; did you mean 'zoo'"),
+        ({}, "does not name the table 'australian'"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_is_run(folder, tmp_path, options, message):
+    with pytest.raises(ValueError, match=message):
+        rebuild(folder, tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["papers", "quadboost", *map(str, arguments)])
+
+
+def test_the_command(stand_ins, folder, tmp_path):
+    result = run("--data", folder, "--tables", "wine,zoo", "--repeats", 1, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    for words in (
+        "Table 1: test error in percent",
+        "Average ranks over 2 tables",
+        "Linf - vanilla",
+        "L2 beats vanilla",
+    ):
+        assert words in result.stdout
+    assert f"written to {tmp_path / 'out'}" in result.stderr.replace("\n", "")
+    result = run("--tables", "wine", "--out", tmp_path / "none")
+    assert result.exit_code == 2 and "give one with --data or COMMITTEE_DATA" in result.output.replace("\n", " ")
+
+
+def test_the_learners_themselves(folder, tmp_path):
+    """A little of everything by the six methods, in two processes."""
+    result = run("--data", folder, "--tables", "wine,zoo", "--quick", "--repeats", 1, "--jobs", 2, "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    with (tmp_path / "table1.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    assert len(lines) == 12 and all(float(line["error"]) < 0.45 for line in lines)
+    by_method = {line["method"]: line for line in lines if line["name"] == "wine"}
+    assert by_method[L1]["alpha"] and not by_method[L1]["rounds"]
+    assert by_method[L2]["alpha"] and by_method[L2]["rounds"] and by_method[VANILLA]["rounds"]
+    assert by_method[LPBOOST]["C"] and by_method[LPBOOST]["nu"] and by_method[ADABOOST]["rounds"]

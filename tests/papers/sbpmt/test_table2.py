@@ -1,0 +1,163 @@
+"""Table 2 of the SBPMT paper: its numbers, and ours on stratified folds."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from committee import SBPMTClassifier
+from committee.papers.sbpmt import figure2, figures, table2
+from committee.papers.sbpmt.rebuild import rebuild
+from committee.papers.shared.figures import save
+from committee.papers.shared.tables import SOURCE_TABLES, load_source_table
+from committee.report.crossvalidation import stratified_folds
+
+
+def test_the_papers_tables_are_whole():
+    rows = table2.published()
+    assert [row.name for row in rows] == list(SOURCE_TABLES)
+    assert len({row.title for row in rows}) == 22
+    assert all(list(row.accuracy) == list(rows[0].accuracy) and len(row.accuracy) == 6 for row in rows)
+    means = [np.mean([row.accuracy[method][0] for row in rows]) for method in rows[0].accuracy]
+    assert means == pytest.approx([88.77, 87.59, 82.98, 87.42, 86.66, 87.55], abs=0.006)
+    by_name = {row.name: row for row in rows}
+    assert by_name["vehicle"].accuracy["SBPMT"] == (82.97, 4.92)
+    assert (by_name["german"].numeric, by_name["german"].categorical) == (6, 14)
+    assert [row.rows for row in rows] == sorted(row.rows for row in rows)
+
+
+def test_paper_settings_are_those_of_its_section_6():
+    model = table2.classifier("paper", 3)
+    M, T, B = model.n_estimators, model.n_boosting_rounds, model.n_leaf_steps
+    assert (M, T, B, model.max_samples, model.max_depth, model.min_samples_leaf) == (21, 5, 100, 0.7, 6, 20)
+    assert (model.emphasis, model.min_impurity_decrease, model.random_state) == ("half", 0.0, 3)
+    unnamed = set(model.get_params()) - set(table2.SETTINGS["paper"])
+    assert unnamed == {"oob_score", "max_bins", "categorical_features", "random_state", "n_jobs"}
+    assert figure2.BENCHMARK.keys() == table2.SETTINGS["paper"].keys()
+    assert (model.max_features, figure2.BENCHMARK["max_features"], figure2.BENCHMARK["max_depth"]) == (
+        None,
+        None,
+        3,
+    )
+    assert table2.classifier("default", None).get_params() == SBPMTClassifier().get_params()
+
+
+def row_of(accuracies, name="iris"):
+    published = next(row for row in table2.published() if row.name == name)
+    return table2.RebuiltRow(published, tuple(accuracies), 0.1)
+
+
+def test_difference_in_the_papers_standard_deviations():
+    row = row_of([90.0, 92.0])
+    assert row.mean == 91.0 and row.sd == pytest.approx(np.sqrt(2.0))
+    assert row.difference == pytest.approx(-5.0) and row.difference_in_sds == pytest.approx(-5.0 / 5.62)
+    assert row_of([100.0], "bhp").difference_in_sds == 0.0
+    assert row_of([99.0], "bhp").difference_in_sds is None
+    assert row_of([99.0]).sd == 0.0
+
+
+def run(folder, out, *names, settings="default", **options):
+    return table2.run([row for row in table2.published() if row.name in names], folder, out, settings, **options)
+
+
+def test_table2_is_the_mean_over_stratified_folds(quick, folder, tmp_path):
+    seen = []
+    rows = run(folder, tmp_path / "out", "glass", "iris", progress=lambda *a: seen.append(a))
+    assert [row.published.title for row in rows] == ["Iris", "Glass"], "in the paper's order"
+    assert [len(row.accuracies) for row in rows] == [10, 10] and all(row.mean > 60 for row in rows)
+    assert seen[-1] == (20, 20, "Glass") and [done for done, _, _ in seen] == list(range(1, 21))
+    with (tmp_path / "out" / "table2-default.csv").open() as file:
+        written = list(csv.DictReader(file))
+    assert [line["name"] for line in written] == ["iris", "glass"]
+    assert float(written[0]["accuracy"]) == pytest.approx(rows[0].mean, abs=1e-4)
+    assert float(written[1]["paper: random forest"]) == 77.09
+
+
+def test_one_cell_is_what_scikit_learn_would_say(quick, folder):
+    from sklearn.model_selection import StratifiedKFold
+
+    table = load_source_table(SOURCE_TABLES["iris"], folder)
+    y = table.labels.classes[table.labels.codes]
+    train, test = next(StratifiedKFold(10, shuffle=True, random_state=0).split(y, y))
+    split = stratified_folds(table.labels.codes, 10, 1, 0)[0]
+    cell = table2.FoldTask("iris", table, "", table2.classifier("default", 0), 0, 0, split)()
+    model = table2.classifier("default", 0).fit(table.frame[train.tolist()], y[train])
+    assert cell["right"] == (model.predict(table.frame[test.tolist()]) == y[test]).sum() and cell["rows"] == 15
+
+
+def test_an_interrupted_run_goes_on(quick, folder, tmp_path):
+    names = ("iris", "glass")
+    whole = run(folder, tmp_path / "whole", *names, repeats=2)
+
+    def breaks(done, *_):
+        if done == 23:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(folder, tmp_path / "broken", *names, repeats=2, progress=breaks)
+    seen = []
+    resumed = run(folder, tmp_path / "broken", *names, repeats=2, progress=lambda *step: seen.append(step))
+    assert len(seen) == 17 and [row.accuracies for row in resumed] == [row.accuracies for row in whole]
+    seen.clear()
+    one = run(folder, tmp_path / "broken", "iris", progress=lambda *step: seen.append(step))
+    assert not seen and one[0].accuracies == whole[0].accuracies[:10], "fewer repeats are read off"
+
+
+def test_processes_change_nothing(quick, folder, tmp_path):
+    one, two = (run(folder, tmp_path / f"{jobs}", "iris", jobs=jobs) for jobs in (1, 2))
+    assert one[0].accuracies == two[0].accuracies
+
+
+def test_cells_of_other_rows_settings_or_seeds_are_refused(quick, folder, tmp_path, monkeypatch):
+    run(folder, tmp_path, "iris")
+    with pytest.raises(ValueError, match="with seed=0 instead of 1"):
+        run(folder, tmp_path, "iris", seed=1)
+    monkeypatch.setitem(table2.SETTINGS, "default", {**table2.SETTINGS["default"], "max_depth": 3})
+    with pytest.raises(ValueError, match="with max_depth=6 instead of 3"):
+        run(folder, tmp_path, "iris")
+    monkeypatch.setitem(table2.SETTINGS, "default", {**table2.SETTINGS["default"], "max_depth": 6})
+    lines = (folder / "iris.csv").read_text().splitlines()
+    (folder / "iris.csv").write_text("\n".join([lines[0], *reversed(lines[1:])]) + "\n")
+    with pytest.raises(ValueError, match="holds cells of another table 'iris' than the one read now"):
+        run(folder, tmp_path, "iris")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"settings": "best"}, "settings='best' is not known; use one of paper, default"),
+        ({"repeats": 0}, "repeats and jobs must be at least 1; got repeats=0, jobs=1"),
+        ({"tables": ["irs"]}, "tables names 'irs', which is not there; did you mean 'iris'"),
+    ],
+)
+def test_wrong_options_of_table2(folder, tmp_path, options, message):
+    with pytest.raises(ValueError, match=message.replace("(", r"\(")):
+        rebuild(folder, tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_printed_table_ends_with_means():
+    grid = table2.grid([row_of([90.0, 92.0]), row_of([99.0], "bhp")], "default")
+    assert grid.rows[0][:5] == ("Iris", "91.00 ±1.41", "96.00 ±5.62", "-5.00", "-0.89")
+    assert grid.rows[1][4] == "-" and grid.rows[2][:4] == ("mean of 2", "95.00", "98.00", "-3.00")
+
+
+def test_figures_3_and_4_sort_as_the_paper_does():
+    rows = [row_of([90.0], row.name) for row in table2.published()]
+    titles = [text.get_text().split("\n")[0] for text in figures.figure3(rows).axes[1].get_xticklabels()]
+    assert titles == [row.title for row in table2.published()]
+    by_share = [text.get_text() for text in figures.figure4(rows).axes[1].get_xticklabels()]
+    assert by_share[:2] == ["Diabetes\n0%", "Tic-tac-toe\n0%"] and by_share[-1] == "Letter\n100%"
+    assert by_share[2].startswith("Obesity")
+
+
+@pytest.mark.parametrize("draw", [figures.figure3, figures.figure4])
+@pytest.mark.parametrize("n", [1, 22])
+def test_pictures_of_any_number_of_tables_are_drawn_without_a_warning(draw, n, tmp_path):
+    rows = [row_of([90.0], row.name) for row in table2.published()[:n]]
+    figure = draw(rows)
+    save(figure, tmp_path / "picture.png")
+    accuracies, differences = figure.axes
+    assert [len(line.get_xdata()) for line in accuracies.lines] == [n] * 4, "ours and three columns of the paper's"
+    assert set(accuracies.lines[0].get_ydata()) == {90.0} and len(differences.get_xticks()) == n
+    assert (tmp_path / "picture.png").stat().st_size > 10_000

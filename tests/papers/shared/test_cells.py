@@ -1,0 +1,85 @@
+"""The loop over open cells: run once each, kept as soon as they are finished, refused if of another run or table."""
+
+from dataclasses import dataclass
+
+import pytest
+from threadpoolctl import threadpool_info
+
+from committee.papers.shared.cells import finished_cells
+from committee.papers.shared.options import check_at_least_one, in_order
+
+
+@dataclass(frozen=True)
+class Square:
+    """Squares a number, once."""
+
+    number: int
+    runs: list
+
+    @property
+    def key(self):
+        return ("t", self.number)
+
+    def __call__(self):
+        self.runs.append(self.number)
+        return {"table": "t", "digest": "d", "number": self.number, "square": self.number**2}
+
+
+def squares(path, numbers, runs, **options):
+    run = options.pop("run", {"seed": 0})
+    return finished_cells(path, run, [Square(n, runs) for n in numbers], ["table", "number"], **options)
+
+
+def test_an_interrupted_run_goes_on(tmp_path):
+    path, runs, seen = tmp_path / "cells.jsonl", [], []
+
+    def breaks(*step):
+        seen.append(step)
+        if step[0] == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        squares(path, [3, 1, 2], runs, progress=breaks)
+    assert seen == [(1, 3, "t"), (2, 3, "t")] and path.read_text().count("\n") == 3
+    runs.clear()
+    cells = squares(path, [3, 1, 2], runs, progress=lambda *step: seen.append(step))
+    assert runs == [2] and seen[-1] == (3, 3, "t")
+    assert [cell["square"] for cell in cells.values()] == [9, 1, 4], "in the order of the tasks"
+    assert list(squares(path, [1], runs)) == [("t", 1)] and runs == [2], "fewer tasks are read off"
+
+
+def test_processes_change_nothing(tmp_path):
+    one, two = (squares(tmp_path / f"{jobs}.jsonl", range(5), [], jobs=jobs) for jobs in (1, 2))
+    assert one == two
+
+
+def test_other_runs_and_other_tables_are_refused(tmp_path):
+    path = tmp_path / "cells.jsonl"
+    squares(path, [1], [], digests={"t": "d"})
+    with pytest.raises(ValueError, match="with seed=0 instead of 1"):
+        squares(path, [1], [], run={"seed": 1})
+    with pytest.raises(ValueError, match="holds cells of another table 't' than the one read now"):
+        squares(path, [1], [], digests={"t": "e"})
+    assert squares(path, [1], [], digests={"u": "e"})
+
+
+def test_a_task_has_one_thread(tmp_path):
+    @dataclass(frozen=True)
+    class Threads:
+        key: tuple = (0,)
+
+        def __call__(self):
+            return {"key": 0, "table": "t", "threads": max(pool["num_threads"] for pool in threadpool_info())}
+
+    assert finished_cells(tmp_path / "cells.jsonl", {}, [Threads()], ["key"])[0,]["threads"] == 1
+
+
+def test_names_and_counts_are_checked():
+    assert in_order(None, ["b", "a"]) == in_order(["a", "b"], ["b", "a"]) == ["b", "a"]
+    with pytest.raises(ValueError, match="parts names 'c', which is not there"):
+        in_order(["c"], ["b", "a"], "parts")
+    check_at_least_one(repeats=1)
+    with pytest.raises(ValueError, match="repeats, jobs and rounds must be at least 1; got repeats=1, jobs=0, rounds="):
+        check_at_least_one(repeats=1, jobs=0, rounds=2)
+    with pytest.raises(ValueError, match=r"^jobs must be at least 1; got jobs=0"):
+        check_at_least_one(jobs=0)

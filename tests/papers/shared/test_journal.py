@@ -1,0 +1,61 @@
+"""Finished cells on the disk, kept over interruptions."""
+
+import pytest
+
+from committee.papers.shared.journal import Journal
+
+
+def test_a_journal_keeps_what_was_appended(tmp_path):
+    path = tmp_path / "new" / "cells.jsonl"
+    with Journal(path, {"seed": 0, "ratio": (1, 2)}) as journal:
+        journal.append({"fold": 0})
+        assert path.read_text().endswith('{"fold": 0}\n'), "on the disk before the next cell starts"
+    with Journal(path, {"seed": 0, "ratio": (1, 2)}) as journal:
+        journal.append({"fold": 1})
+    with Journal(path, {"seed": 0, "ratio": (1, 2)}) as journal:
+        assert journal.cells == [{"fold": 0}, {"fold": 1}]
+
+
+@pytest.mark.parametrize("rest", ['{"fold": 1', '{"fold": 1}', "\x00\x00"])
+def test_a_line_cut_short_is_dropped(tmp_path, rest):
+    path = tmp_path / "cells.jsonl"
+    with Journal(path, {"seed": 0}) as journal:
+        journal.append({"fold": 0})
+    with path.open("a") as file:
+        file.write(rest)
+    with Journal(path, {"seed": 0}) as journal:
+        assert journal.cells == [{"fold": 0}]
+        journal.append({"fold": 2})
+    with Journal(path, {"seed": 0}) as journal:
+        assert journal.cells == [{"fold": 0}, {"fold": 2}]
+
+
+@pytest.mark.parametrize("start", ["", '{"run": {"se'])
+def test_a_journal_cut_short_in_its_first_line_begins_anew(tmp_path, start):
+    path = tmp_path / "cells.jsonl"
+    path.write_text(start)
+    with Journal(path, {"seed": 0}) as journal:
+        journal.append({"fold": 0})
+    with Journal(path, {"seed": 0}) as journal:
+        assert journal.cells == [{"fold": 0}]
+
+
+def test_cells_of_another_run_are_not_mixed(tmp_path):
+    path = tmp_path / "cells.jsonl"
+    with Journal(path, {"seed": 0, "depth": 6}) as journal:
+        journal.append({"fold": 0})
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"another run, with depth=6 instead of None; give another folder with --out"):
+        Journal(path, {"seed": 0})
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "text", ["no cells\n", '{"fold": 1}\n', "[1]\n", '{"run": {"seed": 0}}\nbroken\n{"fold": 1}\n']
+)
+def test_a_file_that_is_no_journal_is_left_alone(tmp_path, text):
+    path = tmp_path / "cells.jsonl"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"line \d of .* is no finished cell"):
+        Journal(path, {"seed": 0})
+    assert path.read_text() == text
