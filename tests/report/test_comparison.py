@@ -20,8 +20,9 @@ from threadpoolctl import threadpool_limits
 
 from committee import AdaBoostClassifier
 from committee.data.frames import TableSchema
-from committee.report.comparison import SCHEMA, candidates, compare, default_models
-from committee.report.crossvalidation import METRICS
+from committee.report.comparison import SCHEMA, compare
+from committee.report.metrics import METRICS
+from committee.report.models import compared_models, default_models
 from committee.report.peers import PEERS, installed_peers
 from committee.report.statistics import corrected_paired_t_test, holm
 
@@ -88,15 +89,15 @@ def test_own_learner_takes_the_frame_and_gives_the_same_as_by_hand():
     model = result["boosted"]
     assert model.own
     folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=1, random_state=0)
-    for cell, (train, test) in zip(model.cells, folds.split(frame, y), strict=True):
+    for fold, (train, test) in zip(model.fold_results, folds.split(frame, y), strict=True):
         fitted = AdaBoostClassifier(n_estimators=8, random_state=0).fit(frame[train], y[train])
-        assert cell.accuracy == fitted.score(frame[test], y[test])
-        assert cell.n_voters == fitted.committee_.n_voters
-        assert cell.n_nodes == fitted.committee_.n_nodes
+        assert fold.figures["accuracy"] == fitted.score(frame[test], y[test])
+        assert fold.figures["n_voters"] == fitted.committee_.n_voters
+        assert fold.figures["n_nodes"] == fitted.committee_.n_nodes
         margins = fitted.committee_.margins(frame[train], y[train])
-        assert cell.mean_margin == pytest.approx(margins.mean())
-        assert cell.minimum_margin == margins.min()
-        assert cell.margin_quantiles[0] == margins.min()
+        assert fold.figures["mean_margin"] == pytest.approx(margins.mean())
+        assert fold.figures["minimum_margin"] == margins.min()
+        assert fold.margin_quantiles[0] == margins.min()
 
 
 def test_jobs_change_nothing_but_times():
@@ -134,7 +135,7 @@ def test_test_against_the_best_is_the_one_documented():
     result = compare(X_CANCER, Y_CANCER, models, folds=5, repeats=2, seed=1)
     best, *others = result.ranked
     assert [model.place for model in result.models] == [1, 2, 3]
-    assert len(best.cells) == 10
+    assert len(best.fold_results) == 10
     tests = [corrected_paired_t_test(best.values("accuracy") - m.values("accuracy"), 1 / 4) for m in others]
     for model, test, adjusted in zip(others, tests, holm([t.pvalue for t in tests]), strict=True):
         assert model.against_best.pvalue == pytest.approx(test.pvalue)
@@ -201,7 +202,7 @@ def test_two_classes_with_a_fold_that_lacks_one():
     X = np.random.default_rng(0).normal(size=(33, 2))
     with pytest.warns(UserWarning, match="fewer rows than folds=5"):
         result = compare(X, y, {"bayes": GaussianNB()}, folds=5)
-    assert [cell.roc_auc is None for cell in result["bayes"].cells].count(True) == 2
+    assert [fold.figures["roc_auc"] is None for fold in result["bayes"].fold_results].count(True) == 2
 
 
 @pytest.mark.parametrize(
@@ -258,7 +259,7 @@ def test_missing_peer_says_what_to_install(monkeypatch):
 
     monkeypatch.setattr(committee.report.peers, "find_spec", lambda module: None)
     with pytest.raises(ValueError, match="needs the package 'xgboost'"):
-        candidates(["xgboost"])
+        compared_models(["xgboost"])
     assert installed_peers() == []
     assert set(default_models()) == set(committee.MODELS) - {"abstaining_stump"}
 

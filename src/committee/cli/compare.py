@@ -48,12 +48,12 @@ def compare(
     """Compare models on the same stratified folds of a table, and say which differences mean something."""
     with errors_in_one_line(debug):
         from committee.data.read import split_target
-        from committee.report.comparison import candidates
         from committee.report.comparison import compare as run
+        from committee.report.models import compared_models
 
         check_writable(report, json)
         chosen = split_names(models)
-        candidates(chosen)  # a mistyped name must not wait for the table to be read
+        compared_models(chosen)  # a mistyped name must not wait for the table to be read
         frame, target, name = _table_to_compare(data, example, target, split_names(categorical), split_names(drop))
         X, y = split_target(frame, target)
         notes = look_at_columns(X)

@@ -6,23 +6,16 @@ import platform
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.report.crossvalidation import (
-    METRICS,
-    Candidate,
-    Cell,
-    Labels,
-    Metric,
-    Table,
-    run_cells,
-    stratified_folds,
-)
+from committee.report.crossvalidation import FoldResult, Labels, Table, run_folds, stratified_folds
+from committee.report.metrics import METRICS
+from committee.report.models import ComparedModel, compared_models
 from committee.report.statistics import average_ranks, corrected_paired_t_test, holm
 
 __all__ = [
@@ -30,9 +23,7 @@ __all__ = [
     "Comparison",
     "ModelResult",
     "TableSummary",
-    "candidates",
     "compare",
-    "default_models",
 ]
 
 RankBy: TypeAlias = Literal["accuracy", "log_loss"]
@@ -44,13 +35,10 @@ SCHEMA = "committee.report.comparison/1"
 LEVEL = 0.05
 """Level of the tests: the accepted chance of any false alarm among a comparison's differences."""
 
-BUILDING_BLOCKS = frozenset({"abstaining_stump"})
-"""Models that are members of a committee rather than rivals of one; compared only when named."""
-
 
 @dataclass(frozen=True)
 class TableSummary:
-    """What the models were compared on: size, kinds of column, missing cells, rows of each class."""
+    """The table of a comparison: size, kinds of column, missing cells, rows of each class."""
 
     name: str
     target: str
@@ -78,7 +66,7 @@ class AgainstBest:
 
 @dataclass(frozen=True, eq=False)
 class ModelResult:
-    """One model's cells, its place and its test against the best.
+    """One model's folds, its place and its test against the best.
 
     Attributes
     ----------
@@ -86,8 +74,8 @@ class ModelResult:
         Name in the comparison.
     own : bool
         Whether it is a learner of this library.
-    cells : tuple of Cell
-        One per fold, in the order of the folds.
+    fold_results : tuple of FoldResult
+        In the order of the folds.
     place : int or None
         1 for the best mean; None when the model failed in a fold.
     average_rank : float or None
@@ -104,7 +92,7 @@ class ModelResult:
 
     name: str
     own: bool
-    cells: tuple[Cell, ...]
+    fold_results: tuple[FoldResult, ...]
     place: int | None = None
     average_rank: float | None = None
     against_best: AgainstBest | None = None
@@ -112,22 +100,22 @@ class ModelResult:
     warnings: tuple[str, ...] = ()
     margin_quantiles: tuple[float, ...] | None = None
 
-    def values(self, metric: Metric) -> NDArray[np.float64]:
+    def values(self, metric: str) -> NDArray[np.float64]:
         """Values of a metric in the folds that have it, ``(at most n_folds,)``."""
-        found = [getattr(cell, metric) for cell in self.cells]
-        return np.array([value for value in found if value is not None], dtype=np.float64)
+        values = [fold.figures[metric] for fold in self.fold_results]
+        return np.array([value for value in values if value is not None], dtype=np.float64)
 
-    def mean(self, metric: Metric) -> float | None:
+    def mean(self, metric: str) -> float | None:
         """Mean over folds; None where the model has no such figure."""
         values = self.values(metric)
         return float(values.mean()) if values.size else None
 
-    def sd(self, metric: Metric) -> float | None:
+    def sd(self, metric: str) -> float | None:
         """Standard deviation over folds (n - 1); None with fewer than two values."""
         values = self.values(metric)
         return float(values.std(ddof=1)) if values.size > 1 else None
 
-    def median(self, metric: Metric) -> float | None:
+    def median(self, metric: str) -> float | None:
         """Median over folds: the figure quoted for times, which a busy machine disturbs now and then."""
         values = self.values(metric)
         return float(np.median(values)) if values.size else None
@@ -145,7 +133,7 @@ class ModelResult:
             "error": self.error,
             "warnings": list(self.warnings),
             "summary": summary,
-            "folds": [{m: getattr(cell, m) for m in METRICS} | {"error": cell.error} for cell in self.cells],
+            "folds": [fold.figures | {"error": fold.error} for fold in self.fold_results],
             "margin_quantiles": None if self.margin_quantiles is None else list(self.margin_quantiles),
         }
 
@@ -157,17 +145,17 @@ class Comparison:
     Attributes
     ----------
     table : TableSummary
-        What was compared on.
+        The table.
     models : tuple of ModelResult
         Best first.
     folds, repeats, seed, jobs : int
         The settings.
     rank_by : {"accuracy", "log_loss"}
-        What the places and the tests are about.
+        Metric of the places and the tests.
     versions : dict of str to str
         Versions of Python and of the libraries whose models took part.
     notes : tuple of str
-        What the reader should know about the table or the run.
+        Remarks on the table or the run.
     """
 
     table: TableSummary
@@ -197,7 +185,7 @@ class Comparison:
         raise KeyError(name)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything as plain values: what ``json.dumps(..., allow_nan=False)`` takes."""
+        """Everything as plain values, for ``json.dumps(..., allow_nan=False)``."""
         return {
             "schema": SCHEMA,
             "table": asdict(self.table),
@@ -213,48 +201,6 @@ class Comparison:
             "notes": list(self.notes),
             "models": [model.to_json() for model in self.models],
         }
-
-
-def default_models() -> list[str]:
-    """Names compared when none are given: this library's learners, then the peers that are installed."""
-    from committee import MODELS
-    from committee.report.peers import installed_peers
-
-    return [name for name in MODELS if name not in BUILDING_BLOCKS] + installed_peers()
-
-
-def candidates(models: Iterable[str] | Mapping[str, Any] | None) -> list[Candidate]:
-    """Turn names, or a mapping from names to estimators, into the candidates of a comparison.
-
-    Raises
-    ------
-    ValueError
-        No model, an unknown name (close ones are listed), a name given twice, or a peer that is not
-        installed.
-    """
-    from committee import MODELS
-    from committee.data.names import hint_of_names
-    from committee.report.peers import PEERS
-
-    if isinstance(models, Mapping):
-        found = [Candidate(name, estimator) for name, estimator in models.items()]
-    else:
-        found = [Candidate(name) for name in (default_models() if models is None else models)]
-    if not found:
-        raise ValueError("models is empty: name at least one model to compare")
-    names = [candidate.name for candidate in found]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"model {name!r} is named {names.count(name)} times; name it once")
-    for candidate in found:
-        name = candidate.name
-        if candidate.estimator is not None or name in MODELS:
-            continue
-        if name not in PEERS:
-            raise ValueError(f"there is no model {name!r}; {hint_of_names(name, [*MODELS, *PEERS])}")
-        if not PEERS[name].installed:
-            raise ValueError(f"model {name!r} needs the package {PEERS[name].module!r}, which is not installed")
-    return found
 
 
 def compare(
@@ -290,19 +236,19 @@ def compare(
     folds : int, default=10
         Stratified folds; 10 is the field's custom.
     repeats : int, default=1
-        How often the folds are drawn anew.
+        Times that the folds are drawn anew.
     seed : int, default=0
         For the folds and every model.
     jobs : int, default=1
         Processes. Only times depend on it: more than one let the models disturb each other.
     rank_by : {"accuracy", "log_loss"}, default="accuracy"
-        What places and tests are about.
+        Metric of the places and the tests.
     name : str, default="table"
-        What to call the table.
+        Name of the table.
     target : str, default=None
-        What to call the labels; the name of ``y`` by default.
+        Name of the labels; that of ``y`` by default.
     progress : callable ``(done, total, model)``, default=None
-        Called after every cell (a model on a fold).
+        Called after every fit (a model on a fold).
 
     Returns
     -------
@@ -342,15 +288,15 @@ def compare(
     from committee.data.frames import is_frame
 
     _check_settings(folds=folds, repeats=repeats, jobs=jobs, rank_by=rank_by)
-    chosen = candidates(models)
+    chosen = compared_models(models)
     labels = Labels.read(y, target)
     table = Table(frame if is_frame(frame) else np.asarray(frame), labels)
     notes = labels.check_folds(folds)
     for note in notes:
         warnings.warn(note, UserWarning, stacklevel=2)
     splits = stratified_folds(labels.codes, folds, repeats, seed)
-    grid = run_cells(table, chosen, splits, seed=seed, jobs=jobs, progress=progress)
-    results = [_collect(candidate, cells) for candidate, cells in zip(chosen, grid, strict=True)]
+    grid = run_folds(table, chosen, splits, seed=seed, jobs=jobs, progress=progress)
+    results = [_collect(model, results) for model, results in zip(chosen, grid, strict=True)]
     return Comparison(
         table=_summarise(table, name),
         models=tuple(_place(results, rank_by, test_train_ratio=1.0 / (folds - 1))),
@@ -386,14 +332,14 @@ def _summarise(table: Table, name: str) -> TableSummary:
     )
 
 
-def _collect(candidate: Candidate, cells: list[Cell]) -> ModelResult:
-    failures = [f"fold {i + 1}: {cell.error}" for i, cell in enumerate(cells) if cell.error is not None]
-    raised = dict.fromkeys(text for cell in cells for text in cell.warnings)
-    curves = [cell.margin_quantiles for cell in cells if cell.margin_quantiles is not None]
+def _collect(model: ComparedModel, folds: list[FoldResult]) -> ModelResult:
+    failures = [f"fold {i + 1}: {fold.error}" for i, fold in enumerate(folds) if fold.error is not None]
+    raised = dict.fromkeys(text for fold in folds for text in fold.warnings)
+    curves = [fold.margin_quantiles for fold in folds if fold.margin_quantiles is not None]
     return ModelResult(
-        name=candidate.name,
-        own=candidate.own,
-        cells=tuple(cells),
+        name=model.name,
+        own=model.own,
+        fold_results=tuple(folds),
         error=failures[0] if failures else None,
         warnings=tuple(raised),
         margin_quantiles=tuple(np.mean(curves, axis=0).tolist()) if curves else None,
@@ -402,10 +348,8 @@ def _collect(candidate: Candidate, cells: list[Cell]) -> ModelResult:
 
 def _place(results: list[ModelResult], rank_by: RankBy, test_train_ratio: float) -> list[ModelResult]:
     """Order the models by their mean, and test each against the best."""
-    from dataclasses import replace
-
     # A model without probabilities has no log loss: it keeps its figures but takes no place by log loss.
-    able = [r for r in results if r.error is None and r.values(rank_by).size == len(r.cells)]
+    able = [r for r in results if r.error is None and r.values(rank_by).size == len(r.fold_results)]
     rest = [r for r in results if r not in able]
     if not able:
         return rest
@@ -426,11 +370,11 @@ def _place(results: list[ModelResult], rank_by: RankBy, test_train_ratio: float)
     ] + rest
 
 
-def _versions(chosen: list[Candidate]) -> dict[str, str]:
+def _versions(models: list[ComparedModel]) -> dict[str, str]:
     packages = ["committee", "numpy", "scikit-learn"]
-    packages += sorted({candidate.package for candidate in chosen} - set(packages))
-    found = {"python": platform.python_version()}
+    packages += sorted({model.package for model in models} - set(packages))
+    versions = {"python": platform.python_version()}
     for package in packages:
         with suppress(PackageNotFoundError):  # a class of the user's own comes from no distribution
-            found[package] = version(package)
-    return found
+            versions[package] = version(package)
+    return versions

@@ -1,4 +1,4 @@
-"""One cell of a comparison - a model on a fold - and the grid of them, in one process or several."""
+"""Every model of a comparison on every fold, in one process or several."""
 
 from __future__ import annotations
 
@@ -6,33 +6,20 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from committee.data.names import listing
+from committee.report.metrics import METRICS, FittedFold
+from committee.report.models import ComparedModel
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
-    from committee.vote.committee import Committee
-
-Metric: TypeAlias = Literal[
-    "accuracy",
-    "log_loss",
-    "roc_auc",
-    "fit_seconds",
-    "predict_microseconds",
-    "n_voters",
-    "n_nodes",
-    "mean_margin",
-    "minimum_margin",
-]
-METRICS: tuple[Metric, ...] = get_args(Metric)
-"""Figures of a cell, by their names in `Cell` and in the JSON file."""
 
 Rows: TypeAlias = NDArray[np.intp]
 Split: TypeAlias = tuple[Rows, Rows]
@@ -149,89 +136,23 @@ class Table:
         return schema, schema.encode(self.frame)
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A model to compare: a name of this library or of a peer, or an unfitted estimator under any name."""
-
-    name: str
-    estimator: Any = None
-
-    @property
-    def own(self) -> bool:
-        """Whether it is a learner of this library, which takes frames."""
-        from committee import MODELS
-        from committee.learners.base.estimator import CommitteeClassifier
-
-        if self.estimator is not None:
-            return isinstance(self.estimator, CommitteeClassifier)
-        return self.name in MODELS
-
-    @property
-    def package(self) -> str:
-        """Distribution that the model comes from."""
-        from committee.report.peers import PEERS
-
-        if self.own:
-            return "committee"
-        if self.estimator is None:
-            module = PEERS[self.name].module
-        else:
-            module = type(self.estimator).__module__.partition(".")[0]
-        return {"sklearn": "scikit-learn"}.get(module, module)
-
-    def make(self, schema: TableSchema | None, seed: int) -> Any:
-        """Unfitted estimator with the seed set; ``schema`` describes the matrix that a peer will see."""
-        from sklearn.base import clone
-
-        from committee import MODELS
-        from committee import model as new_model
-        from committee.report.peers import PEERS
-
-        if self.estimator is not None:
-            model = clone(self.estimator)
-        elif self.name in MODELS:
-            model = new_model(self.name)
-        else:
-            assert schema is not None
-            return PEERS[self.name].make(schema, seed, 1)
-        if model.get_params().get("random_state", seed) is None:
-            model.set_params(random_state=seed)
-        return model
-
-
 @dataclass(frozen=True, eq=False)
-class Cell:
-    """Figures of one model on one fold; None where the model has no such figure or failed.
+class FoldResult:
+    """Figures of one model on one fold.
 
     Attributes
     ----------
-    accuracy, log_loss, roc_auc : float or None
-        On the test rows. Log loss clips probabilities as scikit-learn does; ROC AUC is of two classes only.
-    fit_seconds : float or None
-        Wall time from the training rows of the table to the fitted model, on one thread.
-    predict_microseconds : float or None
-        Wall time of ``predict`` per row, in one batch of at least 4,096 rows.
-    n_voters, n_nodes : int or None
-        Trees (or other voters), and nodes in all of them.
-    mean_margin, minimum_margin : float or None
-        Of the training rows.
+    figures : dict of str to float, int or None
+        By the names of `committee.report.metrics.METRICS`; None where the model has no such figure or failed.
     margin_quantiles : ndarray of shape (101,) or None
         Distribution of the training margins.
     error : str or None
-        Type and text of the exception that ended the cell.
+        Type and text of the exception that ended the fold.
     warnings : tuple of str
-        Warnings raised in the cell.
+        Warnings raised on the fold.
     """
 
-    accuracy: float | None = None
-    log_loss: float | None = None
-    roc_auc: float | None = None
-    fit_seconds: float | None = None
-    predict_microseconds: float | None = None
-    n_voters: int | None = None
-    n_nodes: int | None = None
-    mean_margin: float | None = None
-    minimum_margin: float | None = None
+    figures: dict[str, float | None] = field(default_factory=lambda: dict.fromkeys(METRICS))
     margin_quantiles: NDArray[np.float64] | None = None
     error: str | None = None
     warnings: tuple[str, ...] = ()
@@ -248,32 +169,32 @@ def stratified_folds(codes: NDArray[np.intp], folds: int, repeats: int, seed: in
         return list(splitter.split(np.zeros((codes.size, 1)), codes))
 
 
-def run_cells(
+def run_folds(
     table: Table,
-    candidates: list[Candidate],
+    models: list[ComparedModel],
     splits: list[Split],
     *,
     seed: int,
     jobs: int,
     progress: Callable[[int, int, str], None] | None = None,
-) -> list[list[Cell]]:
-    """Run every model on every fold; ``[model][fold]``. The order in which cells finish changes nothing."""
+) -> list[list[FoldResult]]:
+    """Run every model on every fold; ``[model][fold]``. The order in which they finish changes nothing."""
     from joblib import Parallel, delayed, dump
 
-    grid: list[list[Cell]] = [[Cell()] * len(splits) for _ in candidates]
-    tasks = [(m, f) for f in range(len(splits)) for m in range(len(candidates))]
+    grid: list[list[FoldResult]] = [[FoldResult()] * len(splits) for _ in models]
+    tasks = [(m, f) for f in range(len(splits)) for m in range(len(models))]
     with tempfile.TemporaryDirectory(prefix="committee-") as folder:
         source: Table | Path = table
         if jobs > 1:
-            # Each process reads the table from here once; sent along with cells it would travel each time.
+            # Each process reads the table from here once; sent along with every task it would travel each time.
             source = Path(folder) / "table.joblib"
             dump(table, source)
-        calls = (delayed(_task)(source, candidates[m], *splits[f], seed, (m, f)) for m, f in tasks)
+        calls = (delayed(_task)(source, models[m], splits[f], seed, (m, f)) for m, f in tasks)
         outcome = Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")(calls)
-        for done, ((m, f), cell) in enumerate(outcome, start=1):
-            grid[m][f] = cell
+        for done, ((m, f), result) in enumerate(outcome, start=1):
+            grid[m][f] = result
             if progress is not None:
-                progress(done, len(tasks), candidates[m].name)
+                progress(done, len(tasks), models[m].name)
     return grid
 
 
@@ -286,119 +207,67 @@ def _read(path: Path) -> Table:
 
 
 def _task(
-    source: Table | Path, candidate: Candidate, train: Rows, test: Rows, seed: int, place: tuple[int, int]
-) -> tuple[tuple[int, int], Cell]:
+    source: Table | Path, model: ComparedModel, split: Split, seed: int, place: tuple[int, int]
+) -> tuple[tuple[int, int], FoldResult]:
     table = source if isinstance(source, Table) else _read(source)
-    return place, run_cell(table, candidate, train, test, seed)
+    return place, run_fold(table, model, split, seed)
 
 
-def run_cell(table: Table, candidate: Candidate, train: Rows, test: Rows, seed: int) -> Cell:
+def run_fold(table: Table, model: ComparedModel, split: Split, seed: int) -> FoldResult:
     """Fit, predict and measure one model on one fold, on one thread; an exception ends as its error."""
-    from dataclasses import replace
-
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
         warnings.simplefilter("default")
         try:
-            cell = _measure(table, candidate, train, test, seed)
+            fold = _fit_and_predict(table, model, split, seed)
+            result = FoldResult(
+                figures={name: metric.measure(fold) for name, metric in METRICS.items()},
+                margin_quantiles=None if fold.margins is None else np.quantile(fold.margins, MARGIN_LEVELS),
+            )
         except Exception as error:
-            cell = Cell(error=f"{type(error).__name__}: {error}")
+            result = FoldResult(error=f"{type(error).__name__}: {error}")
     texts = tuple(dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught))
-    return replace(cell, warnings=texts)
+    return replace(result, warnings=texts)
 
 
-def _measure(table: Table, candidate: Candidate, train: Rows, test: Rows, seed: int) -> Cell:
+def _fit_and_predict(table: Table, model: ComparedModel, split: Split, seed: int) -> FittedFold:
     from committee.data.frames import TableSchema
 
-    own, labels = candidate.own, table.labels
+    labels, (train, test) = table.labels, split
     X_train, X_test = table.rows(train), table.rows(test)
     # Our learners take the labels as they are; all others get codes, which every library accepts.
-    classes = labels.classes if own else np.arange(labels.classes.size)
+    classes = labels.classes if model.own else np.arange(labels.classes.size)
     y_train, y_test = classes[labels.codes[train]], classes[labels.codes[test]]
     schema: TableSchema | None = None
     given_train = X_train
     start = time.perf_counter()
-    if not own:
+    if not model.own:
         schema = TableSchema.learn(X_train)
         given_train = schema.encode(X_train)
     fit_seconds = time.perf_counter() - start
-    model = candidate.make(schema, seed)  # untimed: the first call imports the model's library
+    fitted = model.make(schema, seed)  # untimed: the first call imports the model's library
     start = time.perf_counter()
-    model.fit(given_train, y_train)
+    fitted.fit(given_train, y_train)
     fit_seconds += time.perf_counter() - start
 
     def given(X: Any) -> Any:
         return X if schema is None else schema.encode(X)
 
-    predicted = np.asarray(model.predict(given(X_test))).ravel()
+    predicted = np.asarray(fitted.predict(given(X_test))).ravel()
     batch = table.rows(np.resize(test, max(test.size, TIMED_ROWS)))
     start = time.perf_counter()
-    model.predict(given(batch))
+    fitted.predict(given(batch))
     seconds = time.perf_counter() - start
-    committee, rows = _vote_of(candidate, model, given_train)
-    margins = None if committee is None else committee.margins(rows, y_train)
-    voters, nodes = _size(candidate, model, committee)
-    log_loss, roc_auc = _probability_scores(model, given(X_test), y_test, classes)
-    return Cell(
-        accuracy=float(np.mean(predicted == y_test)),
-        log_loss=log_loss,
-        roc_auc=roc_auc,
+    committee, rows = model.committee(fitted, given_train)
+    return FittedFold(
+        model=fitted,
+        X_test=given(X_test),
+        y_test=y_test,
+        classes=classes,
+        predicted=predicted,
         fit_seconds=fit_seconds,
         predict_microseconds=1e6 * seconds / len(batch),
-        n_voters=voters,
-        n_nodes=nodes,
-        mean_margin=None if margins is None else float(margins.mean()),
-        minimum_margin=None if margins is None else float(margins.min()),
-        margin_quantiles=None if margins is None else np.quantile(margins, MARGIN_LEVELS),
+        size=model.size(fitted, committee),
+        margins=None if committee is None else committee.margins(rows, y_train),
     )
-
-
-def _probability_scores(
-    model: Any, X_test: Any, y_test: NDArray[Any], classes: NDArray[Any]
-) -> tuple[float | None, float | None]:
-    """Log loss, and ROC AUC of two classes; None for what the model or the fold does not give."""
-    from sklearn import metrics
-
-    log_loss = roc_auc = None
-    score: ArrayLike | None = None
-    if hasattr(model, "predict_proba"):
-        given = np.asarray(model.predict_proba(X_test))
-        if given.dtype != np.float64:
-            # Single precision sums to one within 1e-7 only; scikit-learn's log loss wants it closer.
-            given = given.astype(np.float64)
-            given /= given.sum(axis=1, keepdims=True)
-        probability = np.zeros((given.shape[0], classes.size))
-        # A class that the training rows lack has probability zero.
-        probability[:, np.searchsorted(classes, model.classes_)] = given
-        log_loss = float(metrics.log_loss(y_test, probability, labels=classes))
-        score = probability[:, -1]
-    if hasattr(model, "decision_function"):
-        score = model.decision_function(X_test)
-    if classes.size == 2 and score is not None and np.unique(y_test).size == 2:
-        roc_auc = float(metrics.roc_auc_score(y_test == classes[1], score))
-    return log_loss, roc_auc
-
-
-def _vote_of(candidate: Candidate, model: Any, X: Any) -> tuple[Committee | None, Any]:
-    """Take the committee of a fitted model and the rows it votes on; None for a model that is no vote we read."""
-    from committee.report.peers import PEERS
-    from committee.vote.committee import Committee
-
-    if candidate.own:
-        return model.committee_, X
-    peer = PEERS.get(candidate.name) if candidate.estimator is None else None
-    voting, seen = (model, X) if peer is None else peer.voting_part(model, X)
-    try:
-        return Committee.from_estimator(voting), seen
-    except (TypeError, ValueError):
-        return None, seen
-
-
-def _size(candidate: Candidate, model: Any, committee: Committee | None) -> tuple[int | None, int | None]:
-    """Voters and nodes; None where nobody counts them."""
-    from committee.report.peers import PEERS
-
-    if candidate.estimator is None and candidate.name in PEERS:
-        return PEERS[candidate.name].size(model)
-    return (None, None) if committee is None else (committee.n_voters, committee.n_nodes)

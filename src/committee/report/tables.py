@@ -7,6 +7,7 @@ from math import isclose
 from typing import TYPE_CHECKING, Literal
 
 from committee.report.comparison import LEVEL, Comparison, ModelResult
+from committee.report.metrics import METRICS
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -39,48 +40,17 @@ class Grid:
         assert len(self.justify) == len(self.columns)
 
 
-def _score(model: ModelResult, metric: str) -> str:
-    """Mean and standard deviation with 4 digits after the point, or 3 where the number is large."""
-    mean, sd = model.mean(metric), model.sd(metric)  # type: ignore[arg-type]
-    if mean is None:
-        return BLANK
-    digits = 4 if mean < 10 else 3
-    return f"{mean:.{digits}f}" + ("" if sd is None else f" ±{sd:.{digits}f}")
-
-
-def _figure(value: float | None) -> str:
-    """Three significant digits without an exponent; whole numbers with thousands separated."""
-    if value is None:
-        return BLANK
-    if value >= 99.95:
-        return f"{value:,.0f}"
-    if value == 0.0:
-        return "0"
-    if abs(value) < 0.001:
-        return "<0.001"
-    digits = 1 if value >= 9.995 else 2 if value >= 0.9995 else 3
-    return f"{value:.{digits}f}"
-
-
-def _count(value: float | None) -> str:
-    return BLANK if value is None else f"{value:,.0f}"
-
-
-def _fixed(value: float | None, digits: int) -> str:
-    return BLANK if value is None else f"{value:.{digits}f}"
-
-
 def _pvalue(p: float) -> str:
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def quality_grid(comparison: Comparison) -> Grid:
-    """How well the models predict: place, scores, average rank and adjusted p of the test against the best.
+    """Quality of the predictions: place, scores, average rank and adjusted p of the test against the best.
 
     A star marks a difference that is significant at level 0.05. Failed models stand last.
     """
-    binary = len(comparison.table.classes) == 2
-    columns = ("", "model", "accuracy", "log loss", *(("ROC AUC",) if binary else ()), "rank", "p")
+    metrics = _metrics("quality", len(comparison.table.classes))
+    columns = ("", "model", *(METRICS[name].heading for name in metrics), "rank", "p")
     rows = []
     for model in comparison.models:
         test = model.against_best
@@ -88,34 +58,36 @@ def quality_grid(comparison: Comparison) -> Grid:
             p = "best"
         else:
             p = BLANK if test is None else _pvalue(test.adjusted_pvalue) + ("*" if test.significant else "")
-        cells = [BLANK if model.place is None else str(model.place), model.name]
+        row = [BLANK if model.place is None else str(model.place), model.name]
         if model.error is not None:
-            cells += ["failed", *[BLANK] * (len(columns) - 3)]
+            row += ["failed", *[BLANK] * (len(columns) - 3)]
         else:
-            cells += [_score(model, "accuracy"), _score(model, "log_loss")]
-            cells += [_fixed(model.mean("roc_auc"), 4)] if binary else []
-            cells += [_fixed(model.average_rank, 2), p]
-        rows.append(tuple(cells))
+            rank = BLANK if model.average_rank is None else f"{model.average_rank:.2f}"
+            row += [*(_text(model, name) for name in metrics), rank, p]
+        rows.append(tuple(row))
     return Grid("Predictions on the test rows", columns, tuple(rows), "rl" + "r" * (len(columns) - 2))
 
 
 def cost_grid(comparison: Comparison) -> Grid:
-    """What the models cost, and their training margins; models that failed are left out."""
-    columns = ("model", "fit s", "µs/row", "voters", "nodes", "mean margin", "min margin")
+    """Time and size of the models, and their training margins; models that failed are left out."""
+    metrics = _metrics("cost", len(comparison.table.classes))
+    columns = ("model", *(METRICS[name].heading for name in metrics))
     rows = tuple(
-        (
-            model.name,
-            _figure(model.median("fit_seconds")),
-            _figure(model.median("predict_microseconds")),
-            _count(model.mean("n_voters")),
-            _count(model.mean("n_nodes")),
-            _fixed(model.mean("mean_margin"), 3),
-            _fixed(model.mean("minimum_margin"), 3),
-        )
-        for model in comparison.models
-        if model.error is None
+        (model.name, *(_text(model, name) for name in metrics)) for model in comparison.models if model.error is None
     )
-    return Grid("Time, size and training margins", columns, rows, "lrrrrrr")
+    return Grid("Time, size and training margins", columns, rows, "l" + "r" * len(metrics))
+
+
+def _metrics(table: str, n_classes: int) -> list[str]:
+    """Names of the metrics of a table."""
+    return [
+        name for name, metric in METRICS.items() if metric.table == table and (n_classes == 2 or not metric.two_classes)
+    ]
+
+
+def _text(model: ModelResult, metric: str) -> str:
+    values = model.values(metric)
+    return METRICS[metric].text(values) if values.size else BLANK
 
 
 def grids(comparison: Comparison) -> list[Grid]:
@@ -124,7 +96,7 @@ def grids(comparison: Comparison) -> list[Grid]:
 
 
 def table_sentence(comparison: Comparison) -> str:
-    """Say what the models were compared on, in one sentence."""
+    """Describe the table of the comparison in one sentence."""
     table = comparison.table
     numeric = table.columns - table.categorical
     share = table.missing_cells / max(table.rows * table.columns, 1)
@@ -143,16 +115,16 @@ def verdict(comparison: Comparison) -> list[str]:
     if comparison.ranked:
         best, *others = comparison.ranked
         metric = comparison.rank_by
-        kind, what = "highest" if metric == "accuracy" else "lowest", metric.replace("_", " ")
+        kind, words = "highest" if metric == "accuracy" else "lowest", metric.replace("_", " ")
         value = best.mean(metric) or 0.0
         tied = [m.name for m in others if isclose(m.mean(metric) or 0.0, value, rel_tol=1e-9)]
         if tied:
             sentences.append(
-                f"{best.name}, {', '.join(tied)} share the {kind} mean {what} ({value:.4f});"
+                f"{best.name}, {', '.join(tied)} share the {kind} mean {words} ({value:.4f});"
                 f" {best.name} has the best average rank, and the others are tested against it."
             )
         else:
-            sentences.append(f"{best.name} has the {kind} mean {what} ({value:.4f}).")
+            sentences.append(f"{best.name} has the {kind} mean {words} ({value:.4f}).")
         worse = [m for m in others if m.against_best is not None and m.against_best.significant]
         level = [m for m in others if m not in worse]
         if worse:
@@ -178,17 +150,16 @@ def _names(models: list[ModelResult], *, with_p: bool = False) -> str:
 
 
 def measures(comparison: Comparison) -> list[tuple[str, str]]:
-    """How each figure was measured: pairs of its name and a sentence."""
+    """Names of the figures, each with a sentence that says how it was measured."""
     metric = comparison.rank_by.replace("_", " ")
     others = max(len(comparison.ranked) - 1, 0)
+    notes = {
+        table: [metric.note for metric in METRICS.values() if metric.table == table and metric.note]
+        for table in ("quality", "cost")
+    }
+    run = _side_by_side(comparison.jobs)
     return [
-        ("accuracy", "Share of test rows predicted right: mean over folds ± standard deviation over folds."),
-        (
-            "log loss",
-            "Mean of minus the logarithm (base e) of the probability given to the true class; probabilities"
-            " are clipped at 2.2e-16, as scikit-learn does.",
-        ),
-        ("ROC AUC", "Area under the ROC curve, tables of two classes only."),
+        *notes["quality"],
         (
             "rank",
             f"Rank by {metric} among the models within each fold (1 is best, ties averaged), averaged.",
@@ -200,25 +171,7 @@ def measures(comparison: Comparison) -> list[tuple[str, str]]:
             f" marks p at most {LEVEL}. The best is chosen on the same folds, so its lead is a little"
             " flattered.",
         ),
-        (
-            "fit s",
-            "Median over folds of the wall time from the training rows of the table to the fitted model,"
-            f" encoding included, on one thread; {_side_by_side(comparison.jobs)}.",
-        ),
-        (
-            "µs/row",
-            "Median over folds of the wall time of predict, from table rows to labels, in one batch of at"
-            " least 4,096 rows (test rows, repeated where there are fewer), per row.",
-        ),
-        (
-            "voters, nodes",
-            "Trees (or other voters), and inner nodes and leaves in all of them; means over folds.",
-        ),
-        (
-            "margins",
-            "Of the training rows: the weighted votes for the true class less those for the strongest other"
-            " class, as a share of all votes; means over folds. A dash where a model's votes are not read.",
-        ),
+        *((name, sentence.format(run=run)) for name, sentence in notes["cost"]),
     ]
 
 
