@@ -1,6 +1,5 @@
 """Models for the tests of saving and loading, and files of them that are not what they should be."""
 
-import json
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -9,11 +8,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import pytest
-import safetensors.numpy
 from sklearn.base import BaseEstimator
 
-from committee.files.store import ModelFileError, digest, load, save
+from committee.files.store import save
 from committee.learners.adaboost.adaboost import AdaBoostClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
 from committee.learners.trees.stump import AbstainingStump
@@ -73,25 +70,3 @@ def small_file() -> tuple[bytes, np.ndarray]:
     with TemporaryDirectory() as folder:
         save(model, Path(folder) / "model")
         return (Path(folder) / "model").read_bytes(), model.predict_proba(X)
-
-
-def refused(path: Path, content: bytes | None, message: str) -> None:
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(ModelFileError, match=message) as caught:
-        load(path)
-    assert str(path) in str(caught.value)
-    assert isinstance(caught.value, ValueError)
-
-
-Change = Callable[[dict[str, Any], dict[str, np.ndarray]], None]
-
-
-def craft(content: bytes, change: Change) -> bytes:
-    """The file with its contents changed and the digest made to match."""
-    length = int.from_bytes(content[:8], "little")
-    document = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["committee"])
-    arrays = {name: array.copy() for name, array in safetensors.numpy.load(content).items()}
-    change(document, arrays)
-    text = json.dumps(document)
-    return safetensors.numpy.save(arrays, {"committee": text, "digest": digest(text, arrays)})

@@ -14,8 +14,8 @@ from numpy.testing import assert_array_equal, assert_array_max_ulp
 from numpy.typing import NDArray
 
 import committee
+from tests.crafted_files import craft
 from tests.golden.write import ANSWERS, FOLDER, MODELS, table
-from tests.stored_models import craft
 
 ULP = 4
 """How far exponentials and logarithms may differ from processor to processor."""

@@ -317,6 +317,13 @@ def test_inspect_every_learner(table, tmp_path):
         assert "Model" in succeed("inspect", path).stdout
 
 
+def test_a_committee_alone_is_no_learner(model, table):
+    vote = model.with_name("vote.safetensors")
+    load(model).committee_.save(vote)
+    for command in (("inspect", vote), ("predict", vote, table)):
+        assert "vote.safetensors holds a Committee alone" in fail(*command)
+
+
 def test_inspect_errors(model, table):
     assert "--data and --target go together" in fail("inspect", model, "--data", table)
     assert "cannot be loaded" in fail("inspect", table)

@@ -19,7 +19,8 @@ import committee
 from committee.files.store import ModelFileError, load, save
 from committee.learners.adaboost.adaboost import AdaBoostClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
-from tests.stored_models import BINARY, LEARNERS, boosted, craft, matrix, refused, small_file, table
+from tests.crafted_files import craft, random_damage, refused
+from tests.stored_models import BINARY, LEARNERS, boosted, matrix, small_file, table
 
 
 def cases() -> list[Any]:
@@ -269,20 +270,9 @@ def test_truncated_anywhere(tmp_path):
 @given(data=st.data())
 def test_random_damage(tmp_path, data):
     """Any damage is noticed, unless it is none (a blank more in the header's padding)."""
-    content, expected = bytearray(small_file()[0]), small_file()[1]
-    for _ in range(data.draw(st.integers(1, 3))):
-        at = data.draw(st.integers(0, len(content) - 1))
-        match data.draw(st.sampled_from(["flip", "set", "cut", "insert"])):
-            case "flip":
-                content[at] ^= 1 << data.draw(st.integers(0, 7))
-            case "set":
-                content[at] = data.draw(st.integers(0, 255))
-            case "cut":
-                del content[at : at + data.draw(st.integers(1, 40))]
-            case "insert":
-                content[at:at] = data.draw(st.binary(min_size=1, max_size=20))
+    content, expected = small_file()
     path = tmp_path / "model"
-    path.write_bytes(content)
+    path.write_bytes(random_damage(data, content))
     try:
         loaded = load(path)
     except ModelFileError as error:

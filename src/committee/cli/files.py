@@ -1,10 +1,24 @@
-"""Files that commands write: refused early, moved into place whole."""
+"""Files of commands: models that they read, and files that they write, refused early and moved into place whole."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+
+def load_learner(path: Path) -> Any:
+    """Load a model with the learner that made it, as commands need it; ``ValueError`` for a committee alone."""
+    from committee import load
+
+    model = load(path)
+    if not hasattr(model, "committee_"):
+        raise ValueError(
+            f"{path} holds a {type(model).__name__} alone, and commands take a learner with its parameters, as fit "
+            "writes it; load it in Python with committee.load"
+        )
+    return model
 
 
 def check_writable(*paths: Path | None) -> None:

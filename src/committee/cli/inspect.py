@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from committee.cli.columns import columns_of
-from committee.cli.files import write_beside
+from committee.cli.files import load_learner, write_beside
 from committee.cli.options import Debug, Drop, Target, split_names
 from committee.cli.terminal import errors_in_one_line, print_grids, say
 
@@ -23,12 +23,11 @@ def inspect(
 ) -> None:
     """Show what a saved model is: parameters, size, voters, margins, most used features."""
     with errors_in_one_line(debug):
-        from committee import load
         from committee.report.inspection import inspection
 
         if (data is None) != (target is None):
             raise ValueError("--data and --target go together: margins need rows and their labels")
-        learner: Any = load(model)
+        learner = load_learner(model)
         X = margins = None
         if data is not None and not hasattr(learner, "classes_"):
             raise ValueError(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from committee.cli.columns import columns_of
-from committee.cli.files import check_writable, write_beside
+from committee.cli.files import check_writable, load_learner, write_beside
 from committee.cli.options import Debug, Drop, split_names
 from committee.cli.terminal import errors_in_one_line, say
 
@@ -37,12 +37,10 @@ def predict(
     with errors_in_one_line(debug):
         import polars as pl
 
-        from committee import load
-
         check_writable(output)
         if output is not None:
             _writer(output)  # refuses an unknown ending before any work is done
-        learner: Any = load(model)
+        learner = load_learner(model)
         X = columns_of(learner, data, split_names(drop) or [])
         if proba and not hasattr(learner, "predict_proba"):
             raise ValueError(f"{model} holds a {type(learner).__name__}, which predicts numbers; leave out --proba")

@@ -54,7 +54,7 @@ NOT_PROMISED = {
     # a label that the ensemble does not know is refused, whatever the weight of its row
     check_class_without_weight_disappears,
     check_inputs_are_not_changed,
-    # of this subclass; test_store_reweighter.py has files of the class itself
+    # of this subclass; test_reweighter_files.py has files of the class itself
     check_file_is_refused,
 }
 

@@ -1,8 +1,9 @@
-"""Files made to deceive: the digest is right, the contents are not."""
+"""Kinds of what a file holds: one of one's own, and files made to deceive, whose digest is right."""
 
 import copy
-from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, replace
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -10,62 +11,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from committee import Committee
+from committee.data.array_checks import check_range
 from committee.data.frames import TableSchema
+from committee.files.header import read_count
+from committee.files.kinds import GRAPH_VOTERS, VOTERS
 from committee.files.store import ModelFileError, load, save
-from tests.stored_models import LEARNERS, Change, craft, refused, small_file, table
+from committee.files.tensors import Document, Tensors
+from committee.vote.links.probability import Softmax
+from committee.voters.protocol import VoterIndex, Voters
+from tests.crafted_files import Change, craft, forget, gain, lose, put, random_change, refused, swap, tell
+from tests.stored_models import LEARNERS, small_file, table
 
 
 def test_crafting_nothing_gives_the_model(tmp_path):
     (tmp_path / "model").write_bytes(craft(small_file()[0], lambda document, arrays: None))
     assert load(tmp_path / "model").predict_proba(table()[0]).tobytes() == small_file()[1].tobytes()
-
-
-def put(name: str, at: Any, to: Any) -> Change:
-    """One element of an array."""
-
-    def change(_: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        arrays[name][at] = to
-
-    return change
-
-
-def swap(name: str, make: Callable[[np.ndarray], np.ndarray]) -> Change:
-    """A whole array."""
-
-    def change(_: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        arrays[name] = make(arrays[name])
-
-    return change
-
-
-def tell(*path: Any, value: Any) -> Change:
-    """One value of the model's document."""
-
-    def change(document: dict[str, Any], _: dict[str, np.ndarray]) -> None:
-        place = document["model"]
-        for step in path[:-1]:
-            place = place[step]
-        place[path[-1]] = value
-
-    return change
-
-
-def forget(*path: Any) -> Change:
-    def change(document: dict[str, Any], _: dict[str, np.ndarray]) -> None:
-        place = document["model"]
-        for step in path[:-1]:
-            place = place[step]
-        del place[path[-1]]
-
-    return change
-
-
-def lose(name: str) -> Change:
-    return lambda document, arrays: arrays.__delitem__(name)
-
-
-def gain(name: str) -> Change:
-    return lambda document, arrays: arrays.__setitem__(name, np.zeros(1))
 
 
 def as_numeric(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -193,19 +154,6 @@ def test_crafted_members_are_refused(tmp_path):
     refused(path, craft(content, deeper), r"nested more than|absent")
 
 
-def places(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every place inside a JSON document."""
-    inner = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
-    return [path] * bool(path) + [place for key, value in inner for place in places(value, (*path, key))]
-
-
-JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-3, 5) | st.just(10**30) | st.floats(allow_nan=False) | st.text(max_size=3),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
-    max_leaves=4,
-)
-
-
 @settings(
     max_examples=6 * settings.default.max_examples,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -214,18 +162,8 @@ JSON_VALUES = st.recursive(
 def test_random_documents_and_arrays(tmp_path, data):
     """With a digest that fits: refused, or a model that answers."""
 
-    def change(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        if data.draw(st.booleans()):
-            path = data.draw(st.sampled_from(places(document["model"])))
-            (forget(*path) if data.draw(st.booleans()) else tell(*path, value=data.draw(JSON_VALUES)))(document, arrays)
-            return
-        name = data.draw(st.sampled_from(sorted(name for name in arrays if arrays[name].size)))
-        view = arrays[name].reshape(-1).view(np.uint8)
-        for _ in range(data.draw(st.integers(1, 3))):
-            view[data.draw(st.integers(0, len(view) - 1))] = data.draw(st.integers(0, 255))
-
     path = tmp_path / "model"
-    path.write_bytes(craft(small_file()[0], change))
+    path.write_bytes(craft(small_file()[0], random_change(data)))
     try:
         loaded = load(path)
     except ModelFileError as error:
@@ -238,3 +176,86 @@ def test_random_documents_and_arrays(tmp_path, data):
             # other categories or names: this table may be refused, but nothing worse
             with suppress(ValueError, TypeError):
                 loaded.predict_proba(X)
+
+
+# -- a kind of one's own -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Constants:
+    """T voters that say the same of every row: the class that each names."""
+
+    label: np.ndarray
+    n_classes: int
+    n_features: int
+    kind = "label"
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    def __getitem__(self, index: VoterIndex) -> "Constants":
+        return replace(self, label=np.atleast_1d(self.label[index]))
+
+    @property
+    def n_outputs(self) -> int:
+        return self.n_classes
+
+    @property
+    def n_nodes(self) -> np.ndarray:
+        return np.zeros(len(self), dtype=np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        return self.label.nbytes
+
+    @property
+    def spread(self) -> np.ndarray:
+        return np.ones(len(self))
+
+    def votes(self, X: Any, n_threads: int = 1) -> np.ndarray:
+        return np.tile(self.label.astype(np.int16), (len(X), 1))
+
+    def tally(self, X: Any, weights: Any = None, n_threads: int = 1) -> np.ndarray:
+        named = self.label[:, None] == np.arange(self.n_classes)
+        return np.tile(np.ones(len(self)) @ named if weights is None else weights @ named, (len(X), 1))
+
+    def to_document(self, tensors: Tensors) -> Document:
+        tensors.put(label=self.label)
+        return {"kind": "constants", "n_classes": self.n_classes, "n_features": self.n_features}
+
+    @classmethod
+    def from_document(cls, document: Document, tensors: Tensors) -> "Constants":
+        K = read_count(document, "n_classes")
+        label = tensors.take("label", np.int64, 1)
+        check_range("label", label, 0, K - 1)
+        return cls(label, K, read_count(document, "n_features"))
+
+    def check_columns(self, table: TableSchema | None) -> None:
+        """Any will do."""
+
+
+def constants() -> Committee:
+    voters = Constants(np.array([1, 0, 1]), 2, 3)
+    assert isinstance(voters, Voters)
+    return Committee(voters, [1.0, 2.0, 0.5], ["no", "yes"], Softmax(), TableSchema(None, (None,) * 3))
+
+
+def test_a_kind_is_a_class_and_a_line_in_the_table(tmp_path, monkeypatch):
+    with pytest.raises(TypeError, match="Constants cannot be saved"):
+        constants().save(tmp_path / "model")
+    monkeypatch.setitem(VOTERS, "constants", f"{__name__}:Constants")
+    constants().save(tmp_path / "model")
+    X = np.zeros((4, 3))
+    assert load(tmp_path / "model").predict_proba(X).tolist() == constants().predict_proba(X).tolist()
+    content = (tmp_path / "model").read_bytes()
+    refused(tmp_path / "model", craft(content, put("voters.label", 0, 2)), "label holds 2, which is not within 0 and 1")
+    refused(tmp_path / "model", craft(content, tell("n_features", value=2)), "the table has 3 columns")
+    monkeypatch.delitem(VOTERS, "constants")
+    refused(tmp_path / "model", content, "voters are of kind 'constants'; known are 'forest', ")
+
+
+def test_every_kind_is_of_the_class_that_writes_it():
+    for table_ in (VOTERS, GRAPH_VOTERS):
+        for kind, where in table_.items():
+            found = resolve_name(where)
+            assert {"to_document", "from_document", "check_columns"} <= set(dir(found)), kind

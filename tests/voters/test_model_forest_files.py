@@ -24,8 +24,20 @@ from committee import (
 )
 from committee.data.frames import TableSchema
 from committee.files.store import ModelFileError, load, save
-from tests.files.test_crafted_files import JSON_VALUES, forget, gain, lose, places, put, swap, tell
-from tests.stored_models import Change, craft, matrix, refused, table
+from tests.crafted_files import (
+    Change,
+    craft,
+    forget,
+    gain,
+    lose,
+    put,
+    random_change,
+    random_damage,
+    refused,
+    swap,
+    tell,
+)
+from tests.stored_models import matrix, table
 from tests.subjects import assert_same_bits
 
 
@@ -268,19 +280,9 @@ DAMAGED = ("shared", "per class", "soft", "hard", "probit lines", "logit stumps"
 @given(data=st.data())
 def test_random_damage(tmp_path, data):
     """Any damage is noticed, unless it is none (a blank more in the header's padding)."""
-    before, expected = stored(data.draw(st.sampled_from(DAMAGED)))
-    content = bytearray(before)
-    for _ in range(data.draw(st.integers(1, 3))):
-        place = data.draw(st.integers(0, len(content) - 1))
-        match data.draw(st.sampled_from(["flip", "cut", "insert"])):
-            case "flip":
-                content[place] ^= 1 << data.draw(st.integers(0, 7))
-            case "cut":
-                del content[place : place + data.draw(st.integers(1, 40))]
-            case "insert":
-                content[place:place] = data.draw(st.binary(min_size=1, max_size=20))
+    content, expected = stored(data.draw(st.sampled_from(DAMAGED)))
     path = tmp_path / "model"
-    path.write_bytes(content)
+    path.write_bytes(random_damage(data, content))
     try:
         loaded = load(path)
     except ModelFileError as error:
@@ -297,21 +299,8 @@ def test_random_damage(tmp_path, data):
 def test_random_documents_and_arrays(tmp_path, data):
     """With a digest that fits: refused, or a model that answers."""
 
-    def change(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        if data.draw(st.booleans()):
-            path = data.draw(st.sampled_from(places(document["model"])))
-            (forget(*path) if data.draw(st.booleans()) else tell(*path, value=data.draw(JSON_VALUES)))(document, arrays)
-            return
-        name = data.draw(st.sampled_from(sorted(name for name in arrays if arrays[name].size)))
-        if data.draw(st.booleans()):
-            arrays[name] = arrays[name].reshape(-1)[: data.draw(st.integers(0, arrays[name].size))]
-            return
-        view = arrays[name].reshape(-1).view(np.uint8)
-        for _ in range(data.draw(st.integers(1, 3))):
-            view[data.draw(st.integers(0, len(view) - 1))] = data.draw(st.integers(0, 255))
-
     path = tmp_path / "model"
-    path.write_bytes(craft(stored(data.draw(st.sampled_from(DAMAGED)))[0], change))
+    path.write_bytes(craft(stored(data.draw(st.sampled_from(DAMAGED)))[0], random_change(data)))
     try:
         loaded = load(path)
     except ModelFileError as error:

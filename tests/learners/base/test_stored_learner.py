@@ -25,8 +25,8 @@ from committee.vote.links.mean import Average, Ordered
 from committee.vote.links.probability import Softmax
 from committee.voters.forest import Forest
 from committee.voters.rounds import Rounds
-from tests.files.test_crafted_files import JSON_VALUES, forget, gain, lose, places, put, swap, tell
-from tests.stored_models import Change, boosted, craft, matrix, refused, table
+from tests.crafted_files import Change, craft, forget, gain, lose, put, random_change, refused, swap, tell
+from tests.stored_models import boosted, matrix, table
 
 
 def numbers() -> np.ndarray:
@@ -216,18 +216,8 @@ def test_random_documents_and_arrays(tmp_path, data):
     """With a digest that fits: refused, or a model that answers."""
     content = file_of_quantiles()
 
-    def change(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        if data.draw(st.booleans()):
-            path = data.draw(st.sampled_from(places(document["model"])))
-            (forget(*path) if data.draw(st.booleans()) else tell(*path, value=data.draw(JSON_VALUES)))(document, arrays)
-            return
-        name = data.draw(st.sampled_from(sorted(name for name in arrays if arrays[name].size)))
-        view = arrays[name].reshape(-1).view(np.uint8)
-        for _ in range(data.draw(st.integers(1, 3))):
-            view[data.draw(st.integers(0, len(view) - 1))] = data.draw(st.integers(0, 255))
-
     path = tmp_path / "model"
-    path.write_bytes(craft(content, change))
+    path.write_bytes(craft(content, random_change(data)))
     try:
         loaded: Any = committee.load(path)
     except ModelFileError as error:

@@ -20,7 +20,8 @@ from committee.files.store import save
 from committee.objectives.margins.margin_maximum import Rank
 from committee.objectives.margins.objective import Objective, Reweighting
 from committee.objectives.programs.lines import Lines
-from tests.stored_models import Change, craft, refused, table
+from tests.crafted_files import Change, craft, refused
+from tests.stored_models import table
 
 X, y = load_digits(return_X_y=True)
 X, y = X[:600], y[:600] % 3

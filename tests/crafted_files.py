@@ -1,0 +1,138 @@
+"""Files that are not what they should be: damaged, or made to deceive, with a digest that is right."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy
+from hypothesis import strategies as st
+
+from committee.files.store import ModelFileError, digest, load
+
+
+def refused(path: Path, content: bytes | None, message: str) -> None:
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ModelFileError, match=message) as caught:
+        load(path)
+    assert str(path) in str(caught.value)
+    assert isinstance(caught.value, ValueError)
+
+
+Change = Callable[[dict[str, Any], dict[str, np.ndarray]], None]
+
+
+def craft(content: bytes, change: Change) -> bytes:
+    """The file with its contents changed and the digest made to match."""
+    length = int.from_bytes(content[:8], "little")
+    document = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["committee"])
+    arrays = {name: array.copy() for name, array in safetensors.numpy.load(content).items()}
+    change(document, arrays)
+    text = json.dumps(document)
+    return safetensors.numpy.save(arrays, {"committee": text, "digest": digest(text, arrays)})
+
+
+# -- changes --------------------------------------------------------------------------------------------------
+
+
+def put(name: str, at: Any, to: Any) -> Change:
+    """One element of an array."""
+
+    def change(_: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        arrays[name][at] = to
+
+    return change
+
+
+def swap(name: str, make: Callable[[np.ndarray], np.ndarray]) -> Change:
+    """A whole array."""
+
+    def change(_: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        arrays[name] = make(arrays[name])
+
+    return change
+
+
+def tell(*path: Any, value: Any) -> Change:
+    """One value of the model's document."""
+
+    def change(document: dict[str, Any], _: dict[str, np.ndarray]) -> None:
+        place = document["model"]
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = value
+
+    return change
+
+
+def forget(*path: Any) -> Change:
+    def change(document: dict[str, Any], _: dict[str, np.ndarray]) -> None:
+        place = document["model"]
+        for step in path[:-1]:
+            place = place[step]
+        del place[path[-1]]
+
+    return change
+
+
+def lose(name: str) -> Change:
+    return lambda document, arrays: arrays.__delitem__(name)
+
+
+def gain(name: str) -> Change:
+    return lambda document, arrays: arrays.__setitem__(name, np.zeros(1))
+
+
+# -- at random -------------------------------------------------------------------------------------------------
+
+
+def places(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every place inside a JSON document."""
+    inner = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    return [path] * bool(path) + [place for key, value in inner for place in places(value, (*path, key))]
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 5) | st.just(10**30) | st.floats(allow_nan=False) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=4,
+)
+
+
+def random_change(data: st.DataObject) -> Change:
+    """One value of the model's document or some bytes of an array, or its shape."""
+
+    def change(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        if data.draw(st.booleans()):
+            path = data.draw(st.sampled_from(places(document["model"])))
+            (forget(*path) if data.draw(st.booleans()) else tell(*path, value=data.draw(JSON_VALUES)))(document, arrays)
+            return
+        name = data.draw(st.sampled_from(sorted(name for name in arrays if arrays[name].size)))
+        if data.draw(st.booleans()):
+            arrays[name] = arrays[name].reshape(-1)[: data.draw(st.integers(0, arrays[name].size))]
+            return
+        view = arrays[name].reshape(-1).view(np.uint8)
+        for _ in range(data.draw(st.integers(1, 3))):
+            view[data.draw(st.integers(0, len(view) - 1))] = data.draw(st.integers(0, 255))
+
+    return change
+
+
+def random_damage(data: st.DataObject, whole: bytes) -> bytes:
+    """The file with bits turned, bytes set, cut out or put in."""
+    content = bytearray(whole)
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(content) - 1))
+        match data.draw(st.sampled_from(["flip", "set", "cut", "insert"])):
+            case "flip":
+                content[at] ^= 1 << data.draw(st.integers(0, 7))
+            case "set":
+                content[at] = data.draw(st.integers(0, 255))
+            case "cut":
+                del content[at : at + data.draw(st.integers(1, 40))]
+            case "insert":
+                content[at:at] = data.draw(st.binary(min_size=1, max_size=20))
+    return bytes(content)
