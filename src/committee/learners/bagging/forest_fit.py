@@ -5,70 +5,66 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
-from numbers import Integral, Real
+from dataclasses import KW_ONLY
 from typing import Any, Generic, Literal, Self, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee.data.binning import Binned
-from committee.data.parallel import N_JOBS, closed_in_silence, n_threads
+from committee.data.parallel import closed_in_silence, n_threads
 from committee.data.rows import Rows, TargetRows
 from committee.learners.bagging.draws import among_all
 from committee.learners.bagging.forest_trees import DeepCriterion, DrawnTree, ForestTrees, RowDraw
 from committee.learners.bagging.oob_curve import EnoughTrees, OutOfBag, Rule
 from committee.learners.bagging.reserve import Reserve
+from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.base.fit_tasks import FitTasks
+from committee.learners.base.parameters import COUNT, fitted, parameter, required, with_parameters
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
 from committee.voters.forest import Forest
-from committee.voters.growing import GROWTH_CONSTRAINTS, GrowthLimits
+from committee.voters.growing import GrowthLimits
 
 R = TypeVar("R", Rows, TargetRows)
 
-FOREST_CONSTRAINTS: dict[str, Any] = {
-    "n_estimators": [Interval(Integral, 1, None, closed="left"), StrOptions({"oob"})],
-    **GROWTH_CONSTRAINTS,
-    "bootstrap": ["boolean"],
-    "max_samples": [
-        Interval(Integral, 1, None, closed="left"),
-        Interval(Real, 0.0, 1.0, closed="right"),
-        None,
-    ],
-    "oob_score": ["boolean"],
-    "oob_rule": [StrOptions({"one_standard_error", "minimum"})],
-    "max_estimators": [Interval(Integral, 1, None, closed="left")],
-    "categorical_features": "no_validation",
-    "random_state": ["random_state"],
-    "n_jobs": N_JOBS,
-}
-"""scikit-learn parameter constraints that both forests share."""
 
-
+@with_parameters
 class ForestEstimator(CommitteeEstimator, Generic[R]):
     """What both forests do: trees of seeds drawn up front, in parallel, and their out-of-bag curve."""
 
-    n_estimators: int | Literal["oob"]
-    criterion: DeepCriterion
-    max_depth: int | None
-    max_leaf_nodes: int | None
-    min_samples_leaf: int
-    min_weight_leaf: float
-    min_impurity_decrease: float
-    max_features: int | float | str | None
-    bootstrap: bool
-    max_samples: float | int | None
-    max_bins: int
-    oob_score: bool
-    oob_rule: Rule
-    max_estimators: int
-    random_state: Any
-    reserve: float = 0.0
-    oob_curve_: NDArray[np.float64]
+    reserve = 0.0  # a parameter of the classifier
+    oob_curve_: NDArray[np.float64] = fitted()
+
+    n_estimators: int | Literal["oob"] = parameter(
+        100, """Number of trees. "oob": as many as the out-of-bag error asks for, at most `max_estimators`.""", COUNT
+    )
+    _: KW_ONLY
+    criterion: DeepCriterion = required("What a split lowers.")
+    max_depth: int | None = shared.max_depth()
+    max_leaf_nodes: int | None = shared.max_leaf_nodes(more="Limited trees are grown by another, slower kernel.")
+    min_samples_leaf: int = shared.min_samples_leaf(more="A row that is drawn several times counts once.")
+    min_weight_leaf: float = shared.min_weight_leaf("drawn weight")
+    min_impurity_decrease: float = shared.min_impurity_decrease(of="impurity, as a share of the drawn weight,")
+    max_features: int | float | str | None = shared.max_features("sqrt")
+    bootstrap: bool = shared.bootstrap(True, "A row drawn k times has k times its weight.")
+    max_samples: float | int | None = shared.max_samples(
+        None, "None: as many as there are, which without replacement is all."
+    )
+    max_bins: int = shared.max_bins()
+    oob_score: bool = shared.oob_score("""On by itself with ``n_estimators="oob"``.""")
+    oob_rule: Rule = parameter(
+        "one_standard_error",
+        """How many trees ``n_estimators="oob"`` keeps: as many as the least out-of-bag error has ("minimum"), or
+        the fewest whose error is within a standard error of that.""",
+    )
+    max_estimators: int = parameter(1000, """Most trees that ``n_estimators="oob"`` grows.""", COUNT)
+    categorical_features: Any = shared.categorical_features()
+    random_state: Any = shared.random_state("the rows and columns that trees draw")
+    n_jobs: int | None = shared.n_jobs("Trees grown at the same time, one thread each")
 
     def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Self:
         most = self.max_estimators if self.n_estimators == "oob" else self.n_estimators
@@ -112,14 +108,7 @@ class ForestEstimator(CommitteeEstimator, Generic[R]):
         return draw
 
     def _limits(self) -> GrowthLimits:
-        return GrowthLimits(
-            self.max_depth,
-            self.max_leaf_nodes,
-            self.min_samples_leaf,
-            self.min_weight_leaf,
-            self.min_impurity_decrease,
-            self.max_features,
-        )
+        return GrowthLimits.of(self)
 
     def _judge(self, rows: R, oob: OutOfBag, sample_weight: ArrayLike | None) -> None:
         """Set the attributes of the out-of-bag vote."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -9,16 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.metrics import r2_score
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from committee.data.binning import Binned
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
-from committee.learners.bagging.forest_fit import FOREST_CONSTRAINTS, ForestEstimator
+from committee.learners.bagging.forest_fit import ForestEstimator
 from committee.learners.bagging.forest_trees import ClassTrees, RowDraw, TargetTrees
-from committee.learners.bagging.oob_curve import OutOfBag, OutOfBagClasses, OutOfBagTargets, Rule
+from committee.learners.bagging.oob_curve import OutOfBag, OutOfBagClasses, OutOfBagTargets
 from committee.learners.bagging.reserve import Reserve
+from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier, CommitteeRegressor
+from committee.learners.base.parameters import parameter, with_parameters
 from committee.vote.committee import Committee
 from committee.vote.links.mean import Average
 from committee.vote.links.probability import Share
@@ -26,6 +29,7 @@ from committee.vote.regression import RegressionCommittee
 from committee.voters.forest import Forest
 
 
+@with_parameters
 class RandomForestClassifier(ForestEstimator[Rows], CommitteeClassifier):
     """Random forest of classification trees.
 
@@ -36,45 +40,6 @@ class RandomForestClassifier(ForestEstimator[Rows], CommitteeClassifier):
 
     with W_tk(x) the weight of class k in the leaf of tree t that x falls into. Trees are grown on at most `max_bins`
     bins of each column, with exact sums of weights: the forest has the same bits for any `n_jobs`.
-
-    Parameters
-    ----------
-    n_estimators : int or "oob", default=100
-        Number of trees. "oob": as many as the out-of-bag error asks for, at most `max_estimators`; see Notes.
-    criterion : {"gini", "entropy"}, default="gini"
-        What a split lowers.
-    max_depth : int or None, default=None
-        Depth of the trees; None: no limit.
-    max_leaf_nodes : int or None, default=None
-        Most leaves of a tree, best split first; None: no limit. Limited trees are grown by another, slower kernel.
-    min_samples_leaf : int, default=1
-        Fewest distinct rows of a leaf.
-    min_weight_leaf : float, default=0.0
-        Least share of the drawn weight of a leaf, in [0, 0.5].
-    min_impurity_decrease : float, default=0.0
-        What a split must gain, as a share of the drawn weight.
-    max_features : int, float, "sqrt", "log2" or None, default="sqrt"
-        Columns that each node looks at; those that do not vary in the node do not count. None: all.
-    bootstrap : bool, default=True
-        Draw rows with replacement; a row drawn k times has k times its weight. False: without.
-    max_samples : float, int or None, default=None
-        Rows of a draw: a share, or their number. None: as many as there are, which without replacement is all.
-    max_bins : int, default=255
-        Most bins of a column. A column with fewer distinct values is split exactly.
-    oob_score : bool, default=False
-        Judge every row by the trees that did not see it; on by itself when ``n_estimators="oob"``.
-    oob_rule : {"one_standard_error", "minimum"}, default="one_standard_error"
-        How many trees ``n_estimators="oob"`` keeps; see Notes.
-    max_estimators : int, default=1000
-        Most trees that ``n_estimators="oob"`` grows.
-    reserve : float, default=0.0
-        Share of the rows that no tree may draw; they certify the forest. See Notes, and `committee.certify`.
-    categorical_features : "from_dtype", None, list or mask, default="from_dtype"
-        Which columns are categories; "from_dtype": text, categorical and boolean columns of a data frame.
-    random_state : int, RandomState or None, default=None
-        Draws rows and columns.
-    n_jobs : int or None, default=None
-        Trees grown at the same time, one thread each; the forest does not depend on it, bit for bit.
 
     Attributes
     ----------
@@ -137,52 +102,17 @@ class RandomForestClassifier(ForestEstimator[Rows], CommitteeClassifier):
         "reserved_rows_",
     )
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **FOREST_CONSTRAINTS,
-        "criterion": [StrOptions({"gini", "entropy"})],
-        "reserve": [Interval(Real, 0.0, 1.0, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_estimators: int | Literal["oob"] = 100,
-        *,
-        criterion: Literal["gini", "entropy"] = "gini",
-        max_depth: int | None = None,
-        max_leaf_nodes: int | None = None,
-        min_samples_leaf: int = 1,
-        min_weight_leaf: float = 0.0,
-        min_impurity_decrease: float = 0.0,
-        max_features: int | float | str | None = "sqrt",
-        bootstrap: bool = True,
-        max_samples: float | int | None = None,
-        max_bins: int = 255,
-        oob_score: bool = False,
-        oob_rule: Rule = "one_standard_error",
-        max_estimators: int = 1000,
-        reserve: float = 0.0,
-        categorical_features: Any = "from_dtype",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_leaf = min_weight_leaf
-        self.min_impurity_decrease = min_impurity_decrease
-        self.max_features = max_features
-        self.bootstrap = bootstrap
-        self.max_samples = max_samples
-        self.max_bins = max_bins
-        self.oob_score = oob_score
-        self.oob_rule = oob_rule
-        self.max_estimators = max_estimators
-        self.reserve = reserve
-        self.categorical_features = categorical_features
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    criterion: Literal["gini", "entropy"] = parameter("gini", "What a split lowers.")
+    max_features: int | float | str | None = shared.max_features(
+        "sqrt", "Columns that do not vary in the node do not count."
+    )
+    reserve: float = parameter(
+        0.0,
+        "Share of the rows that no tree may draw; they certify the forest. See Notes, and `committee.certify`.",
+        Interval(Real, 0.0, 1.0, closed="left"),
+        after="max_estimators",
+    )
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -240,6 +170,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CommitteeClassifier):
         self.oob_decision_function_ = votes
 
 
+@with_parameters
 class RandomForestRegressor(ForestEstimator[TargetRows], CommitteeRegressor):
     """Random forest of regression trees.
 
@@ -248,44 +179,6 @@ class RandomForestRegressor(ForestEstimator[TargetRows], CommitteeRegressor):
     trees [1]_,
 
         f(x) = 1/T sum_t mean_t(x).
-
-    Parameters
-    ----------
-    n_estimators : int or "oob", default=100
-        Number of trees. "oob": as many as the out-of-bag error asks for, at most `max_estimators`.
-    criterion : {"squared_error"}, default="squared_error"
-        What a split lowers.
-    max_depth : int or None, default=None
-        Depth of the trees; None: no limit.
-    max_leaf_nodes : int or None, default=None
-        Most leaves of a tree, best split first; None: no limit. Limited trees are grown by another, slower kernel.
-    min_samples_leaf : int, default=1
-        Fewest distinct rows of a leaf.
-    min_weight_leaf : float, default=0.0
-        Least share of the drawn weight of a leaf, in [0, 0.5].
-    min_impurity_decrease : float, default=0.0
-        By how much a split must lower the mean squared error over the drawn weight.
-    max_features : int, float, "sqrt", "log2" or None, default=1.0
-        Columns that each node looks at: a share of them, their number, or all (None, 1.0). Breiman's third takes a
-        third of the time, but loses much where few columns matter; all of them lose little anywhere.
-    bootstrap : bool, default=True
-        Draw rows with replacement; a row drawn k times has k times its weight. False: without.
-    max_samples : float, int or None, default=None
-        Rows of a draw: a share, or their number. None: as many as there are, which without replacement is all.
-    max_bins : int, default=255
-        Most bins of a column. A column with fewer distinct values is split exactly.
-    oob_score : bool, default=False
-        Judge every row by the trees that did not see it; on by itself when ``n_estimators="oob"``.
-    oob_rule : {"one_standard_error", "minimum"}, default="one_standard_error"
-        How many trees ``n_estimators="oob"`` keeps.
-    max_estimators : int, default=1000
-        Most trees that ``n_estimators="oob"`` grows.
-    categorical_features : "from_dtype", None, list or mask, default="from_dtype"
-        Which columns are categories; "from_dtype": text, categorical and boolean columns of a data frame.
-    random_state : int, RandomState or None, default=None
-        Draws rows and columns.
-    n_jobs : int or None, default=None
-        Trees grown at the same time, one thread each; the forest does not depend on it, bit for bit.
 
     Attributes
     ----------
@@ -316,49 +209,14 @@ class RandomForestRegressor(ForestEstimator[TargetRows], CommitteeRegressor):
 
     _stored_attributes: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_curve_", "oob_prediction_")
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **FOREST_CONSTRAINTS,
-        "criterion": [StrOptions({"squared_error"})],
-    }
-
-    def __init__(
-        self,
-        n_estimators: int | Literal["oob"] = 100,
-        *,
-        criterion: Literal["squared_error"] = "squared_error",
-        max_depth: int | None = None,
-        max_leaf_nodes: int | None = None,
-        min_samples_leaf: int = 1,
-        min_weight_leaf: float = 0.0,
-        min_impurity_decrease: float = 0.0,
-        max_features: int | float | str | None = 1.0,
-        bootstrap: bool = True,
-        max_samples: float | int | None = None,
-        max_bins: int = 255,
-        oob_score: bool = False,
-        oob_rule: Rule = "one_standard_error",
-        max_estimators: int = 1000,
-        categorical_features: Any = "from_dtype",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_leaf = min_weight_leaf
-        self.min_impurity_decrease = min_impurity_decrease
-        self.max_features = max_features
-        self.bootstrap = bootstrap
-        self.max_samples = max_samples
-        self.max_bins = max_bins
-        self.oob_score = oob_score
-        self.oob_rule = oob_rule
-        self.max_estimators = max_estimators
-        self.categorical_features = categorical_features
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    criterion: Literal["squared_error"] = parameter("squared_error", "What a split lowers.")
+    min_impurity_decrease: float = shared.min_impurity_decrease(of="mean squared error over the drawn weight")
+    max_features: int | float | str | None = shared.max_features(
+        1.0,
+        """Breiman's third takes a third of the time, but loses much where few columns matter; all of them lose little
+        anywhere.""",
+    )
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY
 from functools import partial
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -12,14 +12,16 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.utils import check_random_state, get_tags
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import has_fit_parameter
 
-from committee.data.parallel import N_JOBS, closed_in_silence, n_threads
+from committee.data.parallel import closed_in_silence, n_threads
 from committee.data.rows import Rows
 from committee.learners.bagging.draws import draw, judge_out_of_bag
+from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier, seeded
 from committee.learners.base.fit_tasks import FitTasks
+from committee.learners.base.parameters import COUNT, parameter, with_parameters
 from committee.learners.trees.tree import TreeVoter
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Share
@@ -32,34 +34,13 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
+@with_parameters
 class SubaggingClassifier(CommitteeClassifier):
     """Subagging (or bagging) of any classifier: M voters, each trained on rows drawn for it alone.
 
     Voter m sees floor(max_samples n) rows drawn without replacement (or with, `bootstrap=True`), never fewer
     than one of each class: where a draw would lose a class it is made within classes instead. The committee
     is the plain vote, one voter one vote. The rows that a voter did not see give its error for free.
-
-    Parameters
-    ----------
-    estimator : classifier or None, default=None
-        What is trained on each draw; None: `TreeVoter()`, a fully grown tree. It gets the encoded matrix
-        (categories as codes) and, if it has that parameter, ``categorical_features``.
-    n_estimators : int, default=21
-        Number M of voters; the SBPMT paper's. Odd, so that two classes cannot tie.
-    max_samples : float or int, default=0.7
-        Rows of a draw: a share of the rows (the SBPMT paper's 0.7) or their number.
-    bootstrap : bool, default=False
-        Draw with replacement.
-    oob_score : bool, default=False
-        Compute `oob_score_`, `oob_margins_` and `oob_decision_function_` from the rows left out of each draw.
-    voting : {"hard", "soft"}, default="hard"
-        "hard": one vote for the predicted class. "soft": class probabilities are averaged.
-    categorical_features : "from_dtype", None, list or mask, default="from_dtype"
-        Which columns are categories; "from_dtype": text, categorical and boolean columns of a data frame.
-    n_jobs : int or None, default=None
-        Voters trained at the same time; the committee does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Draws the rows, and seeds each voter's own ``random_state``.
 
     Attributes
     ----------
@@ -97,40 +78,27 @@ class SubaggingClassifier(CommitteeClassifier):
 
     _stored_attributes: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_margins_", "oob_decision_function_")
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "estimator": [HasMethods(["fit", "predict"]), None],
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "max_samples": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0.0, 1.0, closed="right")],
-        "bootstrap": ["boolean"],
-        "oob_score": ["boolean"],
-        "voting": [StrOptions({"hard", "soft"})],
-        "categorical_features": "no_validation",
-        "n_jobs": N_JOBS,
-        "random_state": ["random_state"],
-    }
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_estimators: int = 21,
-        *,
-        max_samples: float | int = 0.7,
-        bootstrap: bool = False,
-        oob_score: bool = False,
-        voting: Literal["hard", "soft"] = "hard",
-        categorical_features: Any = "from_dtype",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.max_samples = max_samples
-        self.bootstrap = bootstrap
-        self.oob_score = oob_score
-        self.voting = voting
-        self.categorical_features = categorical_features
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    estimator: Any = parameter(
+        None,
+        """What is trained on each draw; None: `TreeVoter()`, a fully grown tree. It gets the encoded matrix (categories
+        as codes) and, if it has that parameter, ``categorical_features``.""",
+        HasMethods(["fit", "predict"]),
+        None,
+        type_words="classifier or None",
+    )
+    n_estimators: int = parameter(
+        21, "Number M of voters; the SBPMT paper's. Odd, so that two classes cannot tie.", COUNT
+    )
+    _: KW_ONLY
+    max_samples: float | int = shared.max_samples(0.7, "0.7 is the SBPMT paper's.")
+    bootstrap: bool = shared.bootstrap(False)
+    oob_score: bool = shared.oob_score()
+    voting: Literal["hard", "soft"] = parameter(
+        "hard", """"hard": one vote for the predicted class. "soft": class probabilities are averaged."""
+    )
+    categorical_features: Any = shared.categorical_features()
+    n_jobs: int | None = shared.n_jobs("Voters trained at the same time")
+    random_state: Any = shared.random_state("the rows of the draws and of each voter's own ``random_state``")
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

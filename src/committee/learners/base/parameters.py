@@ -58,7 +58,8 @@ class Parameter:
         if self.constraints == ("no_validation",):
             return "no_validation"
         options, others = _members(self.annotation)
-        known: list[Any] = [StrOptions(set(options))] if options else []
+        named = any(isinstance(each, StrOptions) for each in self.constraints)
+        known: list[Any] = [StrOptions(set(options))] if options and not named else []
         known += ["boolean"] if bool in others else []
         known += [None] if NoneType in others and None not in self.constraints else []
         return [*self.constraints, *known]
@@ -83,7 +84,7 @@ def parameter(default: T, text: str, *constraints: Any, type_words: str | None =
         What the parameter is, for the docstring.
     *constraints : object
         As in scikit-learn's ``_parameter_constraints``; ``"no_validation"`` alone for none. What an annotation says
-        is added: ``bool``, None, and the options of a ``Literal``.
+        is added: ``bool``, None, and the options of a ``Literal`` unless options are given.
     type_words : str, default=None
         The type in the docstring. None: as annotated.
     after : str, default=None

@@ -59,9 +59,11 @@ def max_depth(default: int | None = None, more: str = "") -> int | None:
     return parameter(default, f"Most splits between the root of a tree and a leaf. None: no limit. {more}", COUNT)
 
 
-def max_leaf_nodes(default: int | None = None, order: str = "the split that gains most comes first") -> int | None:
+def max_leaf_nodes(
+    default: int | None = None, order: str = "the split that gains most comes first", more: str = ""
+) -> int | None:
     """Leaves."""
-    text = f"Most leaves of a tree; {order}. None: no limit."
+    text = f"Most leaves of a tree; {order}. None: no limit. {more}"
     return parameter(default, text, Interval(Integral, 2, None, closed="left"))
 
 
@@ -144,10 +146,15 @@ def max_samples(default: T, more: str = "") -> T:
     return parameter(default, f"Rows of a draw: a share of them (float) or their number (int). {more}", COUNT, SHARE)
 
 
-def oob_score() -> bool:
+def bootstrap(default: bool, more: str = "") -> bool:
+    """Draws with replacement."""
+    return parameter(default, f"Draw rows with replacement instead of without. {more}")
+
+
+def oob_score(more: str = "") -> bool:
     """Out-of-bag error."""
-    text = "Compute `oob_score_`, `oob_margins_` and `oob_decision_function_` from the rows left out of each draw."
-    return parameter(False, text)
+    text = "Judge each row by the voters whose draw left it out: `oob_score_` and the attributes that go with it."
+    return parameter(False, f"{text} {more}")
 
 
 # --- listed stumps ----------------------------------------------------------------------------------------------------
@@ -176,6 +183,15 @@ def thresholds(more: str = "") -> Literal["quantile", "even"]:
         f"""Where thresholds are: "quantile", with equal weight between them, or "even", at equal distances. {more}"""
     )
     return parameter("quantile", text)
+
+
+# --- least squares ----------------------------------------------------------------------------------------------------
+
+
+def fit_intercept() -> bool:
+    """Intercept of a score."""
+    text = "The score starts at an intercept, which is not penalised. False is the paper's form."
+    return parameter(True, text)
 
 
 # --- the table --------------------------------------------------------------------------------------------------------
