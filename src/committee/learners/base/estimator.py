@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,7 @@ from committee.data.labels import class_numbers, label_vector, target_vector
 from committee.data.limits import MAX_CLASSES
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
+from committee.learners.base.parameters import Parameter
 from committee.learners.base.scikit_types import BaseEstimator, CallbackSupportMixin, ClassifierMixin, RegressorMixin
 from committee.learners.base.stored_learner import StoredLearner
 from committee.vote.committee import Committee
@@ -44,6 +45,8 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
     is answered here, and in the two subclasses below, by the committee.
     """
 
+    declared_parameters: ClassVar[dict[str, Parameter]]
+    """The parameters of the class body and of its bases, in the signature's order."""
     categorical_features: Any = "from_dtype"
     n_jobs: int | None = None
 

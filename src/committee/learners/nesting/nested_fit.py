@@ -6,20 +6,30 @@ import time
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state, get_tags
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
-from committee.data.parallel import N_JOBS, n_threads
+from committee.data.parallel import n_threads
+from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier
 from committee.learners.base.fit_tasks import FitTasks
+from committee.learners.base.parameters import (
+    COUNT,
+    FRACTION,
+    NOT_NEGATIVE,
+    POSITIVE,
+    fitted,
+    parameter,
+    with_parameters,
+)
 from committee.learners.nesting.draws import Stopping
 from committee.learners.nesting.growth import Growth
 from committee.learners.nesting.weak_learners import (
@@ -43,22 +53,6 @@ if TYPE_CHECKING:
 
 F64 = NDArray[np.float64]
 
-VOTER_CONSTRAINTS: dict[str, list[Any] | str] = {
-    "softness": [Interval(Real, 0.0, None, closed="left")],
-    "voter": [HasMethods(["fit"]), None],
-    "n_draws": [Interval(Integral, 1, None, closed="left"), StrOptions({"first_rise", "stopwatch"}), None],
-    "estimate": [StrOptions({"map", "ml"})],
-    "target_bound": [Interval(Real, 0.0, 1.0, closed="neither"), None],
-    "time_budget": [Interval(Real, 0.0, None, closed="neither"), None],
-    "method": [StrOptions({"expected", "likely_path", "sampled", "majority"})],
-    "n_paths": [Interval(Integral, 1, 2**31 - 1, closed="both")],
-    "max_bins": [Interval(Integral, 2, 65_535, closed="both")],
-    "categorical_features": "no_validation",
-    "random_state": ["random_state"],
-    "n_jobs": N_JOBS,
-}
-"""scikit-learn constraints of the parameters that all of these learners have."""
-
 _MOST_BYTES = 2**26
 """Weights of all leaves that may be kept in float64; where there are more, all are kept in float32."""
 
@@ -71,6 +65,7 @@ class Run:
     seed: int
 
 
+@with_parameters
 class NestedClassifier(CommitteeClassifier):
     """Base of the classifiers whose voters answer at random and are met one after the other."""
 
@@ -84,17 +79,58 @@ class NestedClassifier(CommitteeClassifier):
         "cost_",
     )
 
-    bounds_: F64
-    softness: float
-    voter: Any
-    n_draws: Any
-    estimate: Any
-    target_bound: float | None
-    time_budget: float | None
-    method: str
-    n_paths: int
-    max_bins: int
-    random_state: Any
+    bounds_: F64 = fitted()
+
+    _: KW_ONLY
+    voter: Any = parameter(
+        None,
+        """What is trained at each node, in place of soft stumps: any classifier whose ``fit`` takes ``sample_weight``
+        and that has ``predict_proba``, ``prob_positive(X)`` (the probability of +1, exact) or only ``draw(X, rng)``
+        (one answer a row, above 0 for +1, drawn anew at each call). It is fitted on classes 0 and 1.""",
+        HasMethods(["fit"]),
+        None,
+        type_words="classifier or None",
+    )
+    softness: float = parameter(
+        0.35,
+        """Softness s of the stumps, in standard deviations of their column: q(x) = Phi((x_j - c) / s). 0: hard stumps.
+        It is given, not sought, as the least Z would always take the least softness (docs/theory.md). The default was
+        the best of seven over 30 tables (docs/decisions.md).""",
+        NOT_NEGATIVE,
+    )
+    n_draws: int | Literal["first_rise", "stopwatch"] | None = parameter(
+        None,
+        """Estimate q on the training rows from that many answers, or draw until the estimate of Z first rises, or while
+        a draw lowers the bound faster than the next voter would, per second measured (such a run cannot be repeated
+        exactly). None: q is known; an oracle that can only be drawn from then has "first_rise".""",
+        COUNT,
+    )
+    estimate: Literal["map", "ml"] = parameter("map", "Estimate of q from draws: (1 + count) / (R + 2), or count / R.")
+    target_bound: float | None = parameter(
+        None, "Stop when the bound on the expected training error is at most this, in (0, 1).", FRACTION
+    )
+    time_budget: float | None = parameter(
+        None,
+        """Stop after this many seconds, above 0; one voter is always trained. Such a run cannot be repeated
+        exactly.""",
+        POSITIVE,
+    )
+    method: Literal["expected", "likely_path", "sampled", "majority"] = parameter(
+        "expected",
+        """What the committee's score is. "expected": E[H(x)]. "likely_path": H along the likelier answer at each node;
+        it looks at the fewest stumps. "sampled": H on one path, drawn by `random_state` and the row's values.
+        "majority": 2 P - 1, with P the probability that H(x) > 0, which then is what `predict_proba` says.""",
+    )
+    n_paths: int = parameter(
+        1000,
+        """Paths that P is estimated from where they are too many to add up: its standard error is at most
+        1 / (2 sqrt(n_paths)).""",
+        Interval(Integral, 1, 2**31 - 1, closed="both"),
+    )
+    max_bins: int = shared.max_bins()
+    categorical_features: Any = shared.categorical_features()
+    random_state: Any = shared.random_state("sampled paths, of draws and of given classifiers")
+    n_jobs: int | None = shared.n_jobs()
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -252,7 +288,7 @@ class NestedClassifier(CommitteeClassifier):
             np.where(np.array(growth.following) >= 0, np.array(growth.following) + first, -1)
             for growth, first in zip(run.growths, start[:-1], strict=True)
         ]
-        walk: Walk = "expected" if self.method == "majority" else self.method  # type: ignore[assignment]
+        walk: Walk = "expected" if self.method == "majority" else self.method
         return VoteGraph(
             run.growths[0].learner.voters([one for growth in run.growths for one in growth.trained]),
             np.concatenate(following).astype(np.int32),

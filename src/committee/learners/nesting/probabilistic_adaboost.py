@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Integral
-from typing import Any, ClassVar, Literal
 
-from sklearn.utils._param_validation import Interval
-
+from committee.learners.base.parameters import COUNT, parameter, with_parameters
 from committee.learners.nesting.growth import Growth
-from committee.learners.nesting.nested_fit import VOTER_CONSTRAINTS, NestedClassifier
+from committee.learners.nesting.nested_fit import NestedClassifier
 
 
+@with_parameters
 class ProbabilisticAdaBoostClassifier(NestedClassifier):
     """AdaBoost of voters that say +1 with a probability q(x).
 
@@ -23,44 +21,6 @@ class ProbabilisticAdaBoostClassifier(NestedClassifier):
 
     W smoothed by 1 / (4 n), and the expected training error is at most the product of the Z. Voters with q in {0, 1}
     make it confidence-rated AdaBoost. More than two classes: one against the rest.
-
-    Parameters
-    ----------
-    n_estimators : int, default=50
-        Most voters of a score; fewer when none beats chance or the run is ended otherwise.
-    voter : classifier or None, default=None
-        What is trained at each node, in place of soft stumps: any classifier whose ``fit`` takes ``sample_weight`` and
-        that has ``predict_proba``, ``prob_positive(X)`` (the probability of +1, exact) or only ``draw(X, rng)`` (one
-        answer a row, above 0 for +1, drawn anew at each call). It is fitted on classes 0 and 1.
-    softness : float, default=0.35
-        Softness s of the stumps, in standard deviations of their column: q(x) = Phi((x_j - c) / s). 0: hard stumps. It
-        is given, not sought, as the least Z would always take the least softness (docs/theory.md). The default was the
-        best of seven over 30 tables (docs/decisions.md).
-    n_draws : int, "first_rise", "stopwatch" or None, default=None
-        Estimate q on the training rows from that many answers, or draw until the estimate of Z first rises, or while a
-        draw lowers the bound faster than the next voter would, per second measured (such a run cannot be repeated
-        exactly). None: q is known; an oracle that can only be asked then has "first_rise".
-    estimate : {"map", "ml"}, default="map"
-        Estimate of q from draws: (1 + count) / (R + 2), or count / R.
-    target_bound : float or None, default=None
-        Stop when the bound on the expected training error is at most this, in (0, 1).
-    time_budget : float or None, default=None
-        Stop after this many seconds, above 0; one voter is always trained. Such a run cannot be repeated exactly.
-    method : {"expected", "likely_path", "sampled", "majority"}, default="expected"
-        What the committee's score is. "expected": E[H(x)]. "likely_path": H along the likelier answer at each node; it
-        asks the fewest stumps. "sampled": H on one path, drawn by `random_state` and the row's values. "majority":
-        2 P - 1, with P the probability that H(x) > 0, which then is what `predict_proba` says.
-    n_paths : int, default=1000
-        Paths that P is estimated from where they are too many to add up: its standard error is at most
-        1 / (2 sqrt(n_paths)).
-    max_bins : int, default=255
-        Most bins of a column. A column with fewer distinct values is split exactly.
-    categorical_features : "from_dtype", None, list or mask, default="from_dtype"
-        Which columns are categories; "from_dtype": text, categorical and boolean columns of a data frame.
-    random_state : int, RandomState or None, default=None
-        Seeds sampled paths, draws, and user's voters; otherwise not used.
-    n_jobs : int or None, default=None
-        Threads; the committee does not depend on it, bit for bit.
 
     Attributes
     ----------
@@ -106,41 +66,9 @@ class ProbabilisticAdaBoostClassifier(NestedClassifier):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        **VOTER_CONSTRAINTS,
-    }
-
-    def __init__(
-        self,
-        n_estimators: int = 50,
-        *,
-        voter: Any = None,
-        softness: float = 0.35,
-        n_draws: int | Literal["first_rise", "stopwatch"] | None = None,
-        estimate: Literal["map", "ml"] = "map",
-        target_bound: float | None = None,
-        time_budget: float | None = None,
-        method: Literal["expected", "likely_path", "sampled", "majority"] = "expected",
-        n_paths: int = 1000,
-        max_bins: int = 255,
-        categorical_features: Any = "from_dtype",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.voter = voter
-        self.softness = softness
-        self.n_draws = n_draws
-        self.estimate = estimate
-        self.target_bound = target_bound
-        self.time_budget = time_budget
-        self.method = method
-        self.n_paths = n_paths
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_estimators: int = parameter(
+        50, "Most voters of a score; fewer when none beats chance or the run is ended otherwise.", COUNT
+    )
 
     def _most_voters(self, count: float) -> int:
         return self.n_estimators

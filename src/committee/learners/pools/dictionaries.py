@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import has_fit_parameter
 
 from committee.data.binning import Binned, Bins
 from committee.data.frames import TableSchema
 from committee.data.rows import Rows, TargetRows
-from committee.voters.growing import GROWTH_CONSTRAINTS
 from committee.voters.stump_dictionary import StumpDictionary
 
 F64 = NDArray[np.float64]
-
-DICTIONARY_CONSTRAINTS: dict[str, Any] = {
-    "dictionary": [StrOptions({"stumps", "all_stumps", "trees"}), HasMethods(["fit", "predict"])],
-    "n_thresholds": [Interval(Integral, 1, 65_534, closed="both")],
-    "thresholds": [StrOptions({"quantile", "even"})],
-    "max_depth": GROWTH_CONSTRAINTS["max_depth"],
-    "max_leaf_nodes": GROWTH_CONSTRAINTS["max_leaf_nodes"],
-    "min_samples_leaf": GROWTH_CONSTRAINTS["min_samples_leaf"],
-    "max_bins": GROWTH_CONSTRAINTS["max_bins"],
-}
-"""scikit-learn constraints of the parameters that name a dictionary."""
 
 
 def check_voter(dictionary: Any) -> None:

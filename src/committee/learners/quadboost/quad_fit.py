@@ -6,8 +6,9 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import KW_ONLY
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
@@ -17,12 +18,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from committee.data.parallel import N_JOBS, n_threads
+from committee.data.parallel import n_threads
+from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier, CommitteeEstimator
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.held_out import held_out_rows
+from committee.learners.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, parameter, with_parameters
+from committee.learners.base.shared_parameters import EarlyStoppingParameters
 from committee.learners.pools.classifier_pool import ClassifierPool
-from committee.learners.pools.dictionaries import DICTIONARY_CONSTRAINTS, check_voter, stumps_binned, trees_binned
+from committee.learners.pools.dictionaries import check_voter, stumps_binned, trees_binned
 from committee.learners.pools.pool import Pool
 from committee.learners.pools.stump_pool import StumpPool
 from committee.learners.pools.tree_pool import TreePool
@@ -39,75 +43,67 @@ if TYPE_CHECKING:
 F64 = NDArray[np.float64]
 
 
-class QuadBoost(CommitteeEstimator):
+@with_parameters
+class QuadBoost(CommitteeEstimator, EarlyStoppingParameters):
     """Base of the two learners: rounds on the residual, whatever the targets are."""
 
     _stored_attributes: ClassVar[tuple[str, ...]] = ("strength_", "training_risks_", "validation_risks_")
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "penalty": [StrOptions(PENALTIES.keys()), None],
-        "alpha": [Interval(Real, 0.0, None, closed="left"), StrOptions({"theory"})],
-        "alpha_max": [Interval(Real, 0.0, None, closed="neither")],
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        **DICTIONARY_CONSTRAINTS,
-        "reweight": [StrOptions({"none", "chosen", "every_k", "fully_corrective"})],
-        "reweight_interval": [Interval(Integral, 1, None, closed="left")],
-        "fit_intercept": ["boolean"],
-        "tol": [Interval(Real, 0.0, 1.0, closed="left")],
-        "categorical_features": "no_validation",
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "n_jobs": N_JOBS,
-    }
-
-    def __init__(
-        self,
-        penalty: Literal["l1", "l2", "linf"] | None = "l1",
-        *,
-        alpha: float | Literal["theory"] = 0.01,
-        alpha_max: float = 0.3,
-        n_estimators: int = 1000,
-        dictionary: Any = "stumps",
-        n_thresholds: int = 10,
-        thresholds: Literal["quantile", "even"] = "quantile",
-        max_depth: int | None = 2,
-        max_leaf_nodes: int | None = None,
-        min_samples_leaf: int = 1,
-        max_bins: int = 255,
-        reweight: Literal["none", "chosen", "every_k", "fully_corrective"] = "chosen",
-        reweight_interval: int = 10,
-        fit_intercept: bool = True,
-        tol: float = 1e-4,
-        categorical_features: Any = "from_dtype",
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.penalty = penalty
-        self.alpha = alpha
-        self.alpha_max = alpha_max
-        self.n_estimators = n_estimators
-        self.dictionary = dictionary
-        self.n_thresholds = n_thresholds
-        self.thresholds = thresholds
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_leaf = min_samples_leaf
-        self.max_bins = max_bins
-        self.reweight = reweight
-        self.reweight_interval = reweight_interval
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.categorical_features = categorical_features
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    penalty: Literal["l1", "l2", "linf"] | None = parameter(
+        "l1",
+        """Norm of the weights that is held down: 2 lambda ||alpha||_1, lambda ||alpha||_2^2, or |alpha_j| <=
+        `alpha_max`. "l1" keeps the committee small and stops by itself; the others need a limit on the rounds.""",
+        StrOptions(PENALTIES.keys()),
+        None,
+    )
+    _: KW_ONLY
+    alpha: float | Literal["theory"] = parameter(
+        0.01,
+        """The paper's lambda, >= 0, of "l1" and "l2". "theory": the value under which the penalised risk is the bound,
+        4 R for "l1" and 8 sqrt(T) R for "l2", with R the Rademacher complexity of the stumps on these rows, drawn with
+        `random_state`, and T = `n_estimators`; far more than predicts best.""",
+        NOT_NEGATIVE,
+    )
+    alpha_max: float = parameter(
+        0.3,
+        """Most that a round may give a voter, > 0, with ``penalty="linf"``; unless ``reweight="none"`` most that it
+        has.""",
+        POSITIVE,
+    )
+    n_estimators: int = parameter(
+        1000, "Most rounds. A voter may be chosen again, so there may be fewer voters.", COUNT
+    )
+    dictionary: Any = shared.dictionary(
+        """What voters there are, all voting -1 or +1 (stumps also 0, on missing values). "stumps": `n_thresholds` of a
+        column, and each of its categories against the others. "all_stumps": every threshold between bins, every subset
+        of categories. "trees": grown on the signs of the residuals weighted with their sizes. Any classifier whose
+        ``fit`` takes ``sample_weight`` is trained in the same way."""
+    )
+    n_thresholds: int = shared.n_thresholds('For "stumps".')
+    thresholds: Literal["quantile", "even"] = shared.thresholds('For "stumps".')
+    max_depth: int | None = shared.max_depth(2, 'For "trees".')
+    max_leaf_nodes: int | None = shared.max_leaf_nodes(more='For "trees".')
+    min_samples_leaf: int = shared.min_samples_leaf(more='For "trees".')
+    max_bins: int = shared.max_bins('For "all_stumps" and "trees".')
+    reweight: Literal["none", "chosen", "every_k", "fully_corrective"] = parameter(
+        "chosen",
+        """What becomes of the weights that voters have. "chosen": that of a voter that is chosen again is set anew, its
+        own part taken out of the vote first. "none": they stay; such a voter counts as one more, and its weights add
+        up, which with "l2" and "linf" makes the rounds count and the penalty less. "every_k", "fully_corrective": after
+        every `reweight_interval` rounds, or after each one, all are set to the optimum over the voters present: LASSO,
+        ridge, or least squares in a box, on the matrix of votes.""",
+    )
+    reweight_interval: int = parameter(10, """Rounds between two re-weightings, for "every_k".""", COUNT)
+    fit_intercept: bool = shared.fit_intercept()
+    tol: float = parameter(
+        1e-4,
+        """The rounds end when no voter can lower the penalised risk by more than ``tol**2`` of the target's mean
+        square. 0: never, but for `n_estimators`.""",
+        Interval(Real, 0.0, 1.0, closed="left"),
+    )
+    categorical_features: Any = shared.categorical_features()
+    early_stopping: bool = shared.early_stopping("quadratic risk", "weights of the best round")
+    random_state: Any = shared.random_state("the held-out rows and of the members")
 
     # --- what the two learners say -------------------------------------------------------------------------------
 

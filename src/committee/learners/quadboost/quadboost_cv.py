@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from numbers import Integral, Real
+from collections.abc import Collection, Iterator
+from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.model_selection import check_cv
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from committee import _core
 from committee.data.binning import Binned
-from committee.data.parallel import N_JOBS, n_threads
+from committee.data.parallel import n_threads
 from committee.data.rows import Rows
+from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier
 from committee.learners.base.fit_tasks import FitTasks
-from committee.learners.pools.dictionaries import DICTIONARY_CONSTRAINTS, stumps_binned
+from committee.learners.base.parameters import COUNT, FRACTION, parameter, with_parameters
+from committee.learners.pools.dictionaries import stumps_binned
 from committee.learners.quadboost.quad_voters import Products
 from committee.learners.quadboost.quadboost import classes_committee, signs_of
 from committee.learners.quadboost.quadboost_path import follow, refuse_large, strengths
@@ -31,51 +33,13 @@ from committee.voters.stump_dictionary import StumpDictionary
 F64 = NDArray[np.float64]
 
 
+@with_parameters
 class QuadBoostClassifierCV(CommitteeClassifier):
     """QuadBoost on stumps that chooses its strength by cross-validation.
 
     All strengths of the penalty are tried on the same folds. For each fold the products of the stumps are those of all
     rows less those of the fold, and the strengths are solved one from the other; so the whole choice costs a few passes
     over the rows. The strength of least error is then used on all rows.
-
-    Parameters
-    ----------
-    penalty : {"l1", "l2", "linf"} or None, default="l1"
-        As for `QuadBoostClassifier`; None chooses the number of rounds only.
-    alphas : array-like (S,), default=None
-        Strengths to try; for "linf" bounds alpha_max. None: `n_alphas` of them, as `quadboost_path` has it.
-    n_alphas : int, default=50
-        How many.
-    eps : float, default=3e-3
-        Ratio of the ends.
-    n_estimators : array-like (R,), int or None, default=None
-        Numbers of rounds to try with every strength. None: no rounds, but the optimum over all stumps (LASSO, ridge,
-        least squares in a box).
-    reweight : {"none", "chosen"}, default="none"
-        What a round does with a voter that is chosen again, as for `QuadBoostClassifier`, but "none" as in the paper:
-        where rounds are chosen they should count. Without `n_estimators` not used.
-    cv : int, splitter or iterable, default=5
-        Folds, stratified by class; each row must be held out once.
-    criterion : {"error", "risk"}, default="error"
-        What is least on the held-out rows: the error rate, as in the paper, or the quadratic risk summed over the
-        scores, which has fewer ties and makes better probabilities.
-    one_standard_error : bool, default=False
-        Of all strengths whose mean is within a standard error of the least take the strongest, and the fewest
-        rounds: smaller committees, a little more error.
-    n_thresholds : int, default=10
-        Most thresholds of a column, and categories told from the rest.
-    thresholds : {"quantile", "even"}, default="quantile"
-        Where they lie: the rows shared out evenly, or the range. They are those of all rows, which no label has a part
-        in.
-    fit_intercept : bool, default=True
-        The score starts at an intercept, which is not penalised.
-    tol : float, default=1e-4
-        The optima of "l1" and "linf" have a duality gap of at most ``tol`` of the target's mean square, on the folds
-        ten times that; rounds end when no voter can lower the penalised risk by more than ``tol**2`` of it.
-    categorical_features : "from_dtype", None, list or mask, default="from_dtype"
-        Which columns are categories; "from_dtype": text, categorical and boolean columns of a data frame.
-    n_jobs : int or None, default=None
-        Threads; the committee does not depend on it, bit for bit.
 
     Attributes
     ----------
@@ -124,58 +88,61 @@ class QuadBoostClassifierCV(CommitteeClassifier):
         "cv_errors_",
     )
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "penalty": [StrOptions(PENALTIES.keys()), None],
-        "alphas": ["array-like", None],
-        "n_alphas": [Interval(Integral, 1, None, closed="left")],
-        "eps": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "n_estimators": ["array-like", Interval(Integral, 1, None, closed="left"), None],
-        "reweight": [StrOptions({"none", "chosen"})],
-        "cv": ["cv_object"],
-        "criterion": [StrOptions({"error", "risk"})],
-        "one_standard_error": ["boolean"],
-        "n_thresholds": DICTIONARY_CONSTRAINTS["n_thresholds"],
-        "thresholds": DICTIONARY_CONSTRAINTS["thresholds"],
-        "fit_intercept": ["boolean"],
-        "tol": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "categorical_features": "no_validation",
-        "n_jobs": N_JOBS,
-    }
-
-    def __init__(
-        self,
-        penalty: Literal["l1", "l2", "linf"] | None = "l1",
-        *,
-        alphas: ArrayLike | None = None,
-        n_alphas: int = 50,
-        eps: float = 3e-3,
-        n_estimators: ArrayLike | int | None = None,
-        reweight: Literal["none", "chosen"] = "none",
-        cv: Any = 5,
-        criterion: Literal["error", "risk"] = "error",
-        one_standard_error: bool = False,
-        n_thresholds: int = 10,
-        thresholds: Literal["quantile", "even"] = "quantile",
-        fit_intercept: bool = True,
-        tol: float = 1e-4,
-        categorical_features: Any = "from_dtype",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.penalty = penalty
-        self.alphas = alphas
-        self.n_alphas = n_alphas
-        self.eps = eps
-        self.n_estimators = n_estimators
-        self.reweight = reweight
-        self.cv = cv
-        self.criterion = criterion
-        self.one_standard_error = one_standard_error
-        self.n_thresholds = n_thresholds
-        self.thresholds = thresholds
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.categorical_features = categorical_features
-        self.n_jobs = n_jobs
+    penalty: Literal["l1", "l2", "linf"] | None = parameter(
+        "l1",
+        "As for `QuadBoostClassifier`; None chooses the number of rounds only.",
+        StrOptions(PENALTIES.keys()),
+        None,
+    )
+    _: KW_ONLY
+    alphas: Collection[float] | None = parameter(
+        None,
+        """Strengths to try; for "linf" bounds alpha_max. None: `n_alphas` of them, as `quadboost_path` has it.""",
+        "array-like",
+        type_words="array-like (S,) or None",
+    )
+    n_alphas: int = parameter(50, "How many strengths.", COUNT)
+    eps: float = parameter(3e-3, "Ratio of the least strength to the largest.", FRACTION)
+    n_estimators: Collection[int] | int | None = parameter(
+        None,
+        """Numbers of rounds to try with every strength. None: no rounds, but the optimum over all stumps (LASSO, ridge,
+        least squares in a box).""",
+        "array-like",
+        COUNT,
+        type_words="array-like (R,), int or None",
+    )
+    reweight: Literal["none", "chosen"] = parameter(
+        "none",
+        """What a round does with a voter that is chosen again, as for `QuadBoostClassifier`, but "none" as in the
+        paper: where rounds are chosen they should count. Without `n_estimators` not used.""",
+    )
+    cv: Any = parameter(
+        5,
+        "Folds, stratified by class; each row must be held out once.",
+        "cv_object",
+        type_words="int, splitter or iterable",
+    )
+    criterion: Literal["error", "risk"] = parameter(
+        "error",
+        """What is least on the held-out rows: the error rate, as in the paper, or the quadratic risk summed over the
+        scores, which has fewer ties and makes better probabilities.""",
+    )
+    one_standard_error: bool = parameter(
+        False,
+        """Of all strengths whose mean is within a standard error of the least take the strongest, and the fewest
+        rounds: smaller committees, a little more error.""",
+    )
+    n_thresholds: int = shared.n_thresholds()
+    thresholds: Literal["quantile", "even"] = shared.thresholds("Those of all rows, which no label has a part in.")
+    fit_intercept: bool = shared.fit_intercept()
+    tol: float = parameter(
+        1e-4,
+        """The optima of "l1" and "linf" have a duality gap of at most ``tol`` of the target's mean square, on the folds
+        ten times that; rounds end when no voter can lower the penalised risk by more than ``tol**2`` of it.""",
+        FRACTION,
+    )
+    categorical_features: Any = shared.categorical_features()
+    n_jobs: int | None = shared.n_jobs()
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Literal
@@ -12,8 +13,8 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 
 from committee import _core
 from committee.data.frames import TableSchema
-from committee.data.parallel import N_JOBS, n_threads
-from committee.learners.pools.dictionaries import DICTIONARY_CONSTRAINTS, stumps_binned
+from committee.data.parallel import n_threads
+from committee.learners.pools.dictionaries import stumps_binned
 from committee.learners.quadboost.quad_voters import Products, products_of
 from committee.learners.quadboost.quadboost import QuadBoostClassifier, QuadBoostRegressor
 from committee.objectives.programs.penalties import PENALTIES, Penalty, penalty_class
@@ -24,6 +25,9 @@ from committee.voters.stump_dictionary import StumpDictionary
 
 F64 = NDArray[np.float64]
 PathPenalty = Literal["l1", "l2", "linf"]
+
+_AS_THE_LEARNER = ("n_thresholds", "thresholds", "fit_intercept", "n_jobs")
+"""Parameters with the constraints of `QuadBoostClassifier`."""
 
 MOST_CELLS_OF_PATH = 8000
 """Cells of a table up to which a path is followed: its products then take two matrices of 512 MB."""
@@ -111,11 +115,8 @@ class QuadBoostPath:
         "alphas": ["array-like", None],
         "n_alphas": [Interval(Integral, 1, None, closed="left")],
         "eps": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "n_thresholds": DICTIONARY_CONSTRAINTS["n_thresholds"],
-        "thresholds": DICTIONARY_CONSTRAINTS["thresholds"],
-        "fit_intercept": ["boolean"],
         "tol": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "n_jobs": N_JOBS,
+        **{name: QuadBoostClassifier.declared_parameters[name].scikit_constraint for name in _AS_THE_LEARNER},
     },
     prefer_skip_nested_validation=False,
 )
@@ -243,7 +244,9 @@ def refuse_large(dictionary: StumpDictionary, n_thresholds: int) -> None:
         )
 
 
-def strengths(kind: type[Penalty], products: Products, alphas: ArrayLike | None, n_alphas: int, eps: float) -> F64:
+def strengths(
+    kind: type[Penalty], products: Products, alphas: ArrayLike | Collection[float] | None, n_alphas: int, eps: float
+) -> F64:
     """Return the strengths of a path, the strongest penalty first."""
     if alphas is None:
         return kind.grid(products.b, np.diag(products.gram), n_alphas, eps)
