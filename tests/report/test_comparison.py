@@ -303,7 +303,7 @@ def test_json_layout_is_stable():
     frame, y = mixed_table()
     result = compare(frame, y, ["adaboost", "scikit-learn:random_forest"], folds=3, name="mixed")
     document = json.loads(json.dumps(result.to_json(), allow_nan=False))
-    assert document["schema"] == SCHEMA == "committee.report.comparison/1"
+    assert document["schema"] == SCHEMA == "committee.comparison/1"
     assert list(document) == ["schema", "table", "settings", "versions", "notes", "models"]
     assert document["table"] == {
         "name": "mixed",

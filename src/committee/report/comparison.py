@@ -29,7 +29,7 @@ __all__ = [
 RankBy: TypeAlias = Literal["accuracy", "log_loss"]
 Progress: TypeAlias = Callable[[int, int, str], None]
 
-SCHEMA = "committee.report.comparison/1"
+SCHEMA = "committee.comparison/1"
 """Name and version of the layout that `Comparison.to_json` writes."""
 
 LEVEL = 0.05
