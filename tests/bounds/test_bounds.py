@@ -27,6 +27,7 @@ from committee.bounds import (
     overlap,
     overlap_limits,
     subagging,
+    subsample_overlap,
 )
 from committee.learners.trained import for_adaboost, for_sbpmt
 from tests.oracles import bounds as oracle
@@ -290,11 +291,9 @@ def test_overlap_is_its_definition(n, m, n_draws, seed):
 
 
 def test_overlap_of_many_rows_is_counted_in_blocks(monkeypatch):
-    import sys
-
     draws = random_draws(100, 70, 9, 0)
     whole = overlap(draws)
-    monkeypatch.setattr(sys.modules["committee.bounds.subsample_overlap"], "_BLOCK", 7)
+    monkeypatch.setattr(subsample_overlap, "BLOCK_ROWS", 7)
     assert overlap(draws) == whole
 
 

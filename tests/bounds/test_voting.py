@@ -1,6 +1,5 @@
 """The voting bound: its formulas, what never rises, and that what it bounds is below it."""
 
-import sys
 from math import comb, exp, inf, log, sqrt
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.tree import DecisionTreeClassifier
 
 from committee import AdaBoostClassifier, SubaggingClassifier, TreeVoter
-from committee.bounds import ln_tree_class, voting, voting_certified
+from committee.bounds import ln_tree_class, voting, voting_certified, voting_margins
 from committee.bounds.base_class import splits_of_bins, splits_of_rows
 from committee.bounds.voting_margins import DRAWN, THETAS
 from committee.data.binning import Bins
@@ -143,7 +142,7 @@ def test_classes_and_rows_read_off_never_lower_the_certificate(m, size):
 def test_the_certificate_holds_for_the_committee_that_fits_best(monkeypatch):
     """1,000 samples; of many committees of a fixed class, the one with the best margins is asked."""
     # how many rows would be enough is nearly all of the work, and not asked here
-    monkeypatch.setattr(sys.modules["committee.bounds.voting_margins"], "_rows_for", lambda *_: inf)
+    monkeypatch.setattr(voting_margins, "rows_needed", lambda *_: inf)
     rng = np.random.default_rng(0)
     size, n, held = 12, 2000, []
     accuracy = rng.uniform(0.7, 0.95, size=size)

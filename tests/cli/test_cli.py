@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from committee import GradientBoostingRegressor, load
+from committee import GradientBoostingRegressor, TreeVoter, load
 from committee.cli.main import app
 from committee.data.examples import load_example
 from committee.data.read import read_table, split_target
@@ -167,12 +167,10 @@ def test_compare_errors(table, tmp_path):
 
 
 def test_compare_when_every_model_fails(table, monkeypatch):
-    import committee.report.crossvalidation
-
     def refuse(*arguments):
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr(committee.report.crossvalidation, "_measure", refuse)
+    monkeypatch.setattr(TreeVoter, "fit", refuse)
     result = run("compare", table, "-t", "label", "--models", "tree", "--folds", 2)
     assert result.exit_code == 2
     assert "tree failed in fold 1: RuntimeError: out of order" in result.stdout

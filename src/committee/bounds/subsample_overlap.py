@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from committee.bounds.arguments import count, risk_of_failure
 
-_BLOCK = 1 << 16
+BLOCK_ROWS = 1 << 16
 """Rows whose draws are held as float64 at a time."""
 
 
@@ -77,8 +77,8 @@ def overlap(draws: ArrayLike, n_rows: int | None = None) -> Overlap:
         raise ValueError("draws holds other values than 0 and 1; Theorem 3 is for draws without replacement.")
     M, n = D.shape[0], D.shape[1] if n_rows is None else count("n_rows", n_rows)
     shared, most = np.zeros((M, M)), 0.0
-    for first in range(0, D.shape[1], _BLOCK):
-        block = D[:, first : first + _BLOCK].astype(np.float64)
+    for first in range(0, D.shape[1], BLOCK_ROWS):
+        block = D[:, first : first + BLOCK_ROWS].astype(np.float64)
         shared += block @ block.T  # whole numbers far below 2^53: exact
         most = max(most, float(block.sum(axis=0).max()))
     sizes = np.diag(shared)

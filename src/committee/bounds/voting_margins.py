@@ -93,7 +93,7 @@ def voting(
             "nu_theta": float(nu[best]),
             "complexity": float(complexity[best]),
             "confidence": confidence,
-            "rows_to_be_useful": _rows_for(0.5, nu, lambda n: float(terms(n)[0].min())),
+            "rows_to_be_useful": rows_needed(0.5, nu, lambda n: float(terms(n)[0].min())),
         },
         advice=_ADVICE,
         inputs={"margins": m, "ln_size": size, "eta": eta, "constant": C, "thetas": theta},
@@ -194,7 +194,7 @@ def voting_certified(
             "drawn": float(DRAWN[j]),
             "tail": float(tail[i, j]),
             "complexity": float(np.nan_to_num(complexity[j], nan=inf)),
-            "rows_to_be_useful": _rows_for(0.5, nu, lambda n: float(values(n)[0].min())),
+            "rows_to_be_useful": rows_needed(0.5, nu, lambda n: float(values(n)[0].min())),
         },
         advice=_ADVICE,
         inputs={
@@ -223,7 +223,7 @@ def _margin_curve(margins: ArrayLike, thetas: ArrayLike) -> tuple[F64, F64, F64]
     return m, theta, np.asarray(np.searchsorted(np.sort(m), theta, side="right") / len(m))
 
 
-def _rows_for(target: float, nu: F64, value: Callable[[float], float]) -> float:
+def rows_needed(target: float, nu: F64, value: Callable[[float], float]) -> float:
     """About how many rows bring a bound down to a target, margins as they are; within a hundredth."""
     if nu.min() >= target or value(MOST_ROWS) > target:
         return inf

@@ -1,32 +1,65 @@
 """The command line: the commands of `committee.cli` under one name.
 
-Whatever a command needs is imported inside it, so that ``committee --help`` answers at once.
+A command is imported when it is called, and all that it needs inside it, so that ``committee --help`` answers at once.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from pkgutil import resolve_name
+from typing import Annotated, Any
 
 import typer
-
-from committee.cli.compare import compare
-from committee.cli.fit import fit
-from committee.cli.inspect import inspect
-from committee.cli.papers import app as papers
-from committee.cli.predict import predict
+from typer.core import TyperGroup
 
 __all__ = ["app", "main"]
 
+COMMANDS = {
+    "compare": "committee.cli.compare:compare",
+    "fit": "committee.cli.fit:fit",
+    "predict": "committee.cli.predict:predict",
+    "inspect": "committee.cli.inspect:inspect",
+    "papers": "committee.cli.papers:app",
+}
+"""Functions, or groups of commands, by the name of the command."""
+
+
+class LazyCommands(Mapping[str, Any]):
+    """The commands of `COMMANDS`, each imported when it is looked up."""
+
+    def __getitem__(self, name: str) -> Any:
+        found = resolve_name(COMMANDS[name])
+        if not isinstance(found, typer.Typer):
+            alone = typer.Typer(add_completion=False)
+            alone.command()(found)
+            found = alone
+        command = typer.main.get_command(found)
+        command.name = name
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class LazyGroup(TyperGroup):
+    """The group of these commands."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.commands = LazyCommands()  # type: ignore[assignment]  # nothing is added to it
+
+
 app = typer.Typer(
+    cls=LazyGroup,
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Voting ensembles for tabular data: compare, fit, predict, inspect; papers rebuilt.",
 )
-for command in (compare, fit, predict, inspect):
-    app.command()(command)
-app.add_typer(papers, name="papers")
 
 
 def _version(wanted: bool) -> None:
