@@ -2,12 +2,13 @@
 // doubles in the user's units, one per plane, and says how good a node, or a pair of children, is. Growth maximises
 //     gain = pair(left, right) - node(parent).
 // The number of planes is an argument, so that it is a constant wherever the caller knows it.
-// A new criterion is one struct of this form and three lines in grower.hpp: its name, its enumerator, its case in the
-// switch.
+// A new criterion is one struct of this form, its name at the end of this file and its case in table_grower.hpp.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
+#include <string>
 
 namespace committee {
 
@@ -103,5 +104,17 @@ struct Abstaining : ByClassShare {
     return std::max({both, fall(l_right, l - l_right, planes), fall(r_right, r - r_right, planes)}) - l - r;
   }
 };
+
+enum class CriterionName { gini, entropy, confidence, abstaining, squared_error };
+
+inline CriterionName criterion_named(const std::string& name) {
+  if (name == "gini") return CriterionName::gini;
+  if (name == "entropy") return CriterionName::entropy;
+  if (name == "confidence") return CriterionName::confidence;
+  if (name == "abstaining") return CriterionName::abstaining;
+  if (name == "squared_error") return CriterionName::squared_error;
+  throw std::invalid_argument("criterion is '" + name +
+                              "'; it must be 'gini', 'entropy', 'confidence', 'abstaining' or 'squared_error'");
+}
 
 }  // namespace committee

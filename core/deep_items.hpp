@@ -2,12 +2,10 @@
 // that they are read one after the other however deep the node is.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <stdexcept>
 
-#include "split.hpp"
+#include "row_statistics.hpp"
 #include "threads.hpp"
 #include "vector.hpp"
 
@@ -25,43 +23,10 @@ struct TargetItem {
   std::int32_t row;
 };
 
-// The rows of one tree: all of them, or a list that names none twice.
-class RowList {
- public:
-  RowList(const std::int32_t* rows, std::int64_t n_in_use, std::int64_t n_rows) : rows_(rows), size_(n_in_use) {
-    if (rows == nullptr) return;
-    Vector<bool> used(n_rows, false);
-    for (std::int64_t i = 0; i < n_in_use; ++i) {
-      if (rows[i] < 0 || rows[i] >= n_rows) throw std::invalid_argument("rows holds a number outside the table");
-      if (used[rows[i]]) throw std::invalid_argument("rows names a row twice; give it twice the weight instead");
-      used[rows[i]] = true;
-    }
-  }
-  std::int64_t size() const { return size_; }
-  std::int32_t operator[](std::int64_t i) const { return rows_ ? rows_[i] : static_cast<std::int32_t>(i); }
-
- private:
-  const std::int32_t* rows_;
-  std::int64_t size_;
-};
-
-// The unit of the weights; blocks are summed as the other grower sums them, so that both have the same unit.
-inline FixedPoint unit_of(const RowList& rows, const double* weights) {
-  ThreadTeam alone(1);
-  const double total = block_sum(alone, rows.size(), [&](std::int64_t i) {
-    const double w = weights[rows[i]];
-    return w >= 0.0 ? w : std::numeric_limits<double>::quiet_NaN();
-  });
-  if (!(total > 0.0) || !std::isfinite(total))
-    throw std::invalid_argument("weights must be finite, not negative, and sum to more than zero");
-  if (total < 1e-150 || total > 1e150)  // criteria multiply weights
-    throw std::invalid_argument("the weights sum to less than 1e-150 or more than 1e150; rescale them");
-  return FixedPoint::for_total(rows.size(), total);
-}
-
 inline Units gather(Vector<ClassItem>& items, const RowList& rows, const std::uint16_t* labels, int n_classes,
                     const double* weights) {
-  const FixedPoint fixed = unit_of(rows, weights);
+  ThreadTeam alone(1);
+  const FixedPoint fixed = weight_unit(rows, weights, 1, alone);
   items.resize(rows.size());
   bool fine = true;
   for (std::int64_t i = 0; i < rows.size(); ++i) {
@@ -73,30 +38,13 @@ inline Units gather(Vector<ClassItem>& items, const RowList& rows, const std::ui
   return Units{fixed};
 }
 
-// Moments are centred, so that no digit is spent on what no split can change.
 inline Units gather(Vector<TargetItem>& items, const RowList& rows, const double* targets, const double* weights) {
-  Units units{unit_of(rows, weights)};
-  double total = 0.0, sum = 0.0, moment = 0.0;
-  for (std::int64_t i = 0; i < rows.size(); ++i) {
-    const std::int32_t row = rows[i];
-    if (!std::isfinite(targets[row])) throw std::invalid_argument("a target is not finite");
-    total += weights[row];
-    sum += weights[row] * targets[row];
-  }
-  units.centre = sum / total;
-  for (std::int64_t i = 0; i < rows.size(); ++i) {
-    const double z = targets[rows[i]] - units.centre;
-    moment += weights[rows[i]] * std::abs(z);
-    units.spread += weights[rows[i]] * z * z;
-  }
-  units.moment_unit = moment > 0.0 ? std::ldexp(1.0, 61) / moment : 1.0;
-  if (!std::isfinite(units.centre) || !std::isfinite(units.spread) || !std::isfinite(units.moment_unit))
-    throw std::invalid_argument("the weighted targets leave the range of numbers; rescale them");
+  ThreadTeam alone(1);
+  const Units units = moment_units(weight_unit(rows, weights, 1, alone), rows, targets, weights);
   items.resize(rows.size());
   for (std::int64_t i = 0; i < rows.size(); ++i) {
     const std::int32_t row = rows[i];
-    const double scaled = weights[row] * (targets[row] - units.centre) * units.moment_unit;
-    items[i] = {units.fixed.pack(weights[row]), word_of(std::llround(scaled)), row};
+    items[i] = {units.fixed.pack(weights[row]), units.pack_moment(weights[row], targets[row]), row};
   }
   return units;
 }

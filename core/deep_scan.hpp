@@ -166,55 +166,42 @@ template <class Criterion, int kPlanes>
 class ListScan {
  public:
   ListScan(const Units& units, const SplitLimits& limits, int planes, RunningPlanes& running)
-      : units_(units),
-        limits_(limits),
-        planes_(planes),
-        counts_matter_(limits.min_samples_leaf > 1),
-        left_(planes),
-        right_(planes),
-        left_units_(planes),
-        right_units_(planes),
-        running_(running) {}
+      : units_(units), limits_(limits), sides_(units, limits, planes), running_(running) {}
 
   // `sums`: the node's, one for each slot of the list's cells. Writes the left child's sums to `best_left`.
   Split best(const std::uint64_t* sums, const BinList& list, std::int32_t missing_bin, std::int32_t feature,
              std::uint64_t* best_left) {
     sums_ = sums;
     best_left_ = best_left;
-    units_.read(sums, planes(), left_units_.data());
-    parent_score_ = Criterion::node(left_units_.data(), planes());
-    std::fill(left_.begin(), left_.end(), 0);
+    sides_.start(sums);
     const bool has_missing = list.last_bin() == missing_bin;
     const std::int64_t n_values = list.size() - has_missing;
     Split best;
     if constexpr (kPlanes == 2 && kHasLanes<Criterion>)
-      if (!has_missing && !counts_matter_ && limits_.min_weight_leaf == 0.0) return best_in_lanes(list, feature);
+      if (!has_missing && limits_.min_samples_leaf <= 1 && limits_.min_weight_leaf == 0.0)
+        return best_in_lanes(list, feature);
     // without missing values all rows left is no split
     for (std::int64_t i = 0; i + !has_missing < n_values; ++i) {
-      const std::uint64_t* const cell = list.cell(i);
-      for (int k = 0; k < planes(); ++k) left_[k] += cell[k];
+      sides_.add_left(list.cell(i), 1);
       if (offer(best.gain)) {
         best.bin = list.bin(i);
         best.missing_left = false;
       }
       if (!has_missing) continue;
-      const std::uint64_t* const missing = list.cell(n_values);
-      for (int k = 0; k < planes(); ++k) left_[k] += missing[k];
+      sides_.add_left(list.cell(n_values), 1);
       if (offer(best.gain)) {
         best.bin = list.bin(i);
         best.missing_left = true;
       }
-      for (int k = 0; k < planes(); ++k) left_[k] -= missing[k];
+      sides_.take_left(list.cell(n_values), 1);
     }
     if (!(best.gain > limits_.min_gain)) return best;
     best.feature = feature;
-    if (!has_missing) best.missing_left = left_is_larger();
+    if (!has_missing) best.missing_left = sides_.left_is_larger(best_left_);
     return best;
   }
 
  private:
-  int planes() const { return kPlanes > 0 ? kPlanes : planes_; }
-
   // Without limits on the sides all gains are found first, and then the largest.
   Split best_in_lanes(const BinList& list, std::int32_t feature) {
     const std::int64_t n = list.size() - 1;  // all rows left is no split
@@ -224,11 +211,11 @@ class ListScan {
       running_.first[i] = first += list.cell(i)[0];
       running_.second[i] = second += list.cell(i)[1];
     }
-    gains_of(Criterion{}, running_, n, sums_, units_, parent_score_);
+    gains_of(Criterion{}, running_, n, sums_, units_, sides_.score());
     Split best;
     std::int64_t at = 0;
     for (std::int64_t i = 0; i < n; ++i)
-      if (running_.gain[i] > best.gain * (1.0 + kTie)) {
+      if (is_larger(running_.gain[i], best.gain)) {
         best.gain = running_.gain[i];
         at = i;
       }
@@ -237,43 +224,21 @@ class ListScan {
     best.feature = feature;
     best_left_[0] = running_.first[at];
     best_left_[1] = running_.second[at];
-    best.missing_left = left_is_larger();
+    best.missing_left = sides_.left_is_larger(best_left_);
     return best;
   }
 
-  bool offer(double& best_gain) {
-    for (int k = 0; k < planes(); ++k) right_[k] = sums_[k] - left_[k];
-    if (counts_matter_ && (units_.count(left_.data(), planes()) < limits_.min_samples_leaf ||
-                           units_.count(right_.data(), planes()) < limits_.min_samples_leaf))
-      return false;
-    units_.read(left_.data(), planes(), left_units_.data());
-    units_.read(right_.data(), planes(), right_units_.data());
-    const double left_weight = units_.weight(left_units_.data(), planes());
-    const double right_weight = units_.weight(right_units_.data(), planes());
-    if (!(left_weight > 0.0 && left_weight >= limits_.min_weight_leaf && right_weight > 0.0 &&
-          right_weight >= limits_.min_weight_leaf))
-      return false;  // a side without weight is no side
-    const double gain = Criterion::pair(left_units_.data(), right_units_.data(), planes()) - parent_score_;
-    if (!(gain > best_gain * (1.0 + kTie) && gain > 0.0)) return false;
-    best_gain = gain;
-    std::copy(left_.begin(), left_.end(), best_left_);
+  COMMITTEE_INLINE bool offer(double& best_gain) {
+    if (!sides_.beats(best_gain)) return false;
+    std::copy(sides_.left.begin(), sides_.left.end(), best_left_);
     return true;
-  }
-
-  bool left_is_larger() {
-    for (int k = 0; k < planes(); ++k) right_[k] = sums_[k] - best_left_[k];
-    return units_.count(best_left_, planes()) > units_.count(right_.data(), planes());
   }
 
   const Units& units_;
   const SplitLimits& limits_;
-  const int planes_;
-  const bool counts_matter_;  // a touched bin holds a row at least
+  Sides<Criterion, kPlanes> sides_;
   const std::uint64_t* sums_ = nullptr;
   std::uint64_t* best_left_ = nullptr;
-  double parent_score_ = 0.0;
-  PerPlane<std::uint64_t, kPlanes> left_, right_;
-  PerPlane<double, kPlanes> left_units_, right_units_;
   RunningPlanes& running_;
 };
 

@@ -1,5 +1,4 @@
-// Random numbers by counting: a number is a function of what it is drawn for, so that it does not depend on what else
-// is drawn, in which order or on which thread. The scrambling is that of SplitMix64 (G. Steele, D. Lea, C. Flood 2014).
+// The random numbers of paths through a graph: a function of a row's values, the path and the node.
 #pragma once
 
 #include <algorithm>
@@ -7,20 +6,11 @@
 #include <limits>
 
 #include "eight_rows.hpp"
-#include "integers.hpp"
 #include "lanes.hpp"
+#include "scramble.hpp"
 #include "threads.hpp"
 
 namespace committee {
-
-inline constexpr std::uint64_t kStride = 0x9e3779b97f4a7c15;  // 2^64 over the golden ratio
-
-template <class Word>
-COMMITTEE_INLINE Word scramble(Word z) {  // one word, or several at a time
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
 
 // The path of a row with this key, and the number in [0, 1) that it meets at a node.
 inline std::uint64_t path_key(std::uint64_t key, std::int64_t path) {

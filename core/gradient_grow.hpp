@@ -7,28 +7,20 @@
 #include <numeric>
 #include <utility>
 
+#include "feature_draw.hpp"
 #include "gradient_split.hpp"
-#include "grow.hpp"
+#include "growing_nodes.hpp"
 #include "partition.hpp"
 #include "tree.hpp"
 #include "vector.hpp"
 
 namespace committee {
 
-struct GradientGrowth {             // the limits of a tree
-  int max_depth = 0;                // 0: unlimited
-  std::int64_t max_leaf_nodes = 0;  // 0: unlimited
-  std::int64_t min_samples_leaf = 1;
+struct GradientGrowth : TreeLimits {
   double min_hessian_leaf = 0.0, min_gain = 0.0;
   LeafPenalty penalty{};
-  std::int64_t max_features = 0;  // per node; 0: all
   bool leaf_wise = true;
   Vector<std::int8_t> monotone{};  // per feature, or empty
-};
-
-struct GradientLeaf {
-  std::int64_t begin, end;
-  std::int32_t id;
 };
 
 // A grown tree: structure, and the limits of every node's weight.
@@ -52,12 +44,12 @@ class GradientGrowing {
         histograms_(histograms),
         rows_(rows),
         scratch_(scratch),
-        seed_(seed),
+        draw_(table.n_features, growth.max_features, seed),
         team_(team) {}
 
   GradientTree grow(std::int64_t n_in_use, bool all_rows) {
     all_rows_ = all_rows;
-    Node root{.begin = 0, .end = n_in_use, .depth = 0, .id = add_node({})};
+    Node root{{0, n_in_use, 0, add_node({})}};
     tree_.count[0] = n_in_use;
     if (may_split(root)) {
       root.histogram = build(root);
@@ -65,25 +57,19 @@ class GradientGrowing {
       find_splits({&root});
     }
     consider(std::move(root));
-    std::int64_t leaves = 1;
-    for (; !open_.empty() && (growth_.max_leaf_nodes == 0 || leaves < growth_.max_leaf_nodes); ++leaves)
-      expand(next_open(), leaves + 1 == growth_.max_leaf_nodes);
-    for (Node& node : open_) leaf(node);
+    while (open_.may_go_on()) expand(open_.next());
+    for (Node& node : open_.rest()) leaf(node);
     return std::move(tree_);
   }
 
-  const Vector<GradientLeaf>& leaves() const { return leaves_; }
+  const Vector<LeafRows>& leaves() const { return leaves_; }
 
  private:
-  struct Node {
-    std::int64_t begin, end;  // its rows: rows_[begin..end)
-    int depth;
-    std::int32_t id;
+  struct Node : NodeRange {  // of rows_
     Bounds bounds{};
-    GradientSums sums{}, left{};
+    GradientSums sums{}, left_sums{};
     GradientHistogram histogram{};
-    GradientSplit split{};
-    std::int64_t size() const { return end - begin; }
+    NodeSplit split{};
   };
 
   std::int32_t add_node(const Bounds& bounds) {
@@ -99,16 +85,13 @@ class GradientGrowing {
   GradientSums sums_of(const GradientHistogram& histogram) const {
     const GradientSums none(n_outputs_);
     const GradientScan scan(histograms_.layout(), limits_, histogram, none, table_.n_cells(), {}, false);
-    GradientSplit all;
+    NodeSplit all;
     all.bin = static_cast<std::int32_t>(table_.missing_bin(0) - 1);
     all.missing_left = true;
     return scan.settle(all, 0, table_.missing_bin(0));
   }
 
-  bool may_split(const Node& node) const {
-    return (growth_.max_depth == 0 || node.depth < growth_.max_depth) &&
-           node.size() >= std::max<std::int64_t>(2, 2 * growth_.min_samples_leaf);
-  }
+  bool may_split(const Node& node) const { return growth_.may_split(node.depth, node.size()); }
 
   void leaf(Node& node) {
     if (!node.histogram.sums.empty()) histograms_.give_back(std::move(node.histogram));
@@ -117,18 +100,7 @@ class GradientGrowing {
 
   void consider(Node node) {
     if (node.split.feature < 0) return leaf(node);
-    open_.push_back(std::move(node));
-    if (ordered()) std::push_heap(open_.begin(), open_.end(), later_);
-  }
-
-  // Without a limit on the leaves the order does not matter, and depth-first keeps few histograms alive.
-  bool ordered() const { return growth_.max_leaf_nodes > 0; }
-
-  Node next_open() {
-    if (ordered()) std::pop_heap(open_.begin(), open_.end(), later_);
-    Node node = std::move(open_.back());
-    open_.pop_back();
-    return node;
+    open_.push(std::move(node));
   }
 
   struct Later {
@@ -158,32 +130,28 @@ class GradientGrowing {
                                    growth_.monotone.empty() ? 0 : growth_.monotone[j]);
     });
     for (std::int64_t t = 0; t < tasks_.size(); ++t) {
-      GradientSplit& best = nodes[tasks_[t].first]->split;
+      NodeSplit& best = nodes[tasks_[t].first]->split;
       if (found_[t].feature >= 0 && found_[t].gain > best.gain) best = std::move(found_[t]);
     }
     for (std::int64_t s = 0; s < nodes.size(); ++s)
       if (const std::int32_t j = nodes[s]->split.feature; j >= 0)
-        nodes[s]->left = scans[s].settle(nodes[s]->split, table_.cell[j], table_.missing_bin(j));
+        nodes[s]->left_sums = scans[s].settle(nodes[s]->split, table_.cell[j], table_.missing_bin(j));
   }
 
-  // All features, or some drawn for this node.
   const Vector<std::int32_t>& features_of(const Node& node) {
-    const std::int64_t p = table_.n_features;
-    features_.resize(p);
-    std::iota(features_.begin(), features_.end(), 0);
-    if (growth_.max_features <= 0 || growth_.max_features >= p) return features_;
-    SplitMix random(seed_, word_of(node.id));
-    for (std::int64_t i = 0; i < growth_.max_features; ++i) std::swap(features_[i], features_[i + random.below(p - i)]);
-    features_.resize(growth_.max_features);
-    std::sort(features_.begin(), features_.end());
+    features_.clear();
+    draw_.visit(node.id, [&](std::int32_t j) {
+      features_.push_back(j);
+      return true;
+    });
+    if (!draw_.all()) std::sort(features_.begin(), features_.end());
     return features_;
   }
 
-  void expand(Node node, bool last) {
+  void expand(Node node) {
     const std::int64_t middle = node.begin + partition(node);
-    Node left{.begin = node.begin, .end = middle, .depth = node.depth + 1, .id = -1, .bounds = node.bounds};
-    Node right{.begin = middle, .end = node.end, .depth = node.depth + 1, .id = -1, .bounds = node.bounds};
-    left.sums = std::move(node.left);
+    Node left{node.left(middle, -1), node.bounds}, right{node.right(middle, -1), node.bounds};
+    left.sums = std::move(node.left_sums);
     right.sums = std::move(node.sums);
     right.sums -= left.sums;
     bound(node, left, right);
@@ -192,6 +160,7 @@ class GradientGrowing {
     tree_.set_split(node.id, node.split, left.id);
     tree_.count[left.id] = left.size();
     tree_.count[right.id] = right.size();
+    const bool last = open_.full();
     const bool left_may = !last && may_split(left), right_may = !last && may_split(right);
     share_histogram(node, left, right, left_may, right_may);
     Vector<Node*> splitting;
@@ -236,13 +205,9 @@ class GradientGrowing {
   }
 
   std::int64_t partition(const Node& node) {
-    const std::int64_t j = node.split.feature, missing = table_.missing_bin(j);
-    Vector<std::uint8_t> is_left(missing + 1);
-    for (std::int64_t b = 0; b < missing; ++b)
-      is_left[b] = node.split.category_is_left.empty() ? b <= node.split.bin : node.split.category_is_left[b];
-    is_left[missing] = node.split.missing_left;
-    return partition_rows(rows_.data() + node.begin, scratch_.data() + node.begin, node.size(), columns_[j], 1, is_left,
-                          team_);
+    const std::int64_t j = node.split.feature;
+    return partition_rows(rows_.data() + node.begin, scratch_.data() + node.begin, node.size(), columns_[j], 1,
+                          node.split.left_bins(table_.missing_bin(j)), team_);
   }
 
   const BinnedTable<Code>& table_;
@@ -252,17 +217,16 @@ class GradientGrowing {
   const std::int64_t n_outputs_;
   GradientHistograms<Code>& histograms_;
   Vector<std::int32_t>&rows_, &scratch_;
-  const std::uint64_t seed_;
+  FeatureDraw draw_;
   ThreadTeam& team_;
-  const Later later_{growth_.leaf_wise};
   bool all_rows_ = false;
   GradientTree tree_;
-  Vector<Node> open_;
-  Vector<GradientLeaf> leaves_;
+  OpenNodes<Node, Later> open_{growth_.max_leaf_nodes, Later{growth_.leaf_wise}};
+  Vector<LeafRows> leaves_;
   // of find_splits, kept from node to node
   Vector<std::int32_t> features_;
   Vector<std::pair<std::int64_t, std::int32_t>> tasks_;
-  Vector<GradientSplit> found_;
+  Vector<NodeSplit> found_;
 };
 
 }  // namespace committee

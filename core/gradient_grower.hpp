@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <numeric>
 #include <stdexcept>
 
 #include "columns.hpp"
@@ -109,11 +108,7 @@ class TableGradientGrower final : public GradientGrower {
   void use_rows(const GradientRound& round, ThreadTeam& team) {
     const auto n = table_.n_rows;
     rows_.resize(n);
-    if (round.rows == nullptr)
-      return team.each(n_blocks(round.n_in_use), round.n_in_use / 4, [&](std::int64_t b) {
-        const std::int64_t begin = b * kRowBlock, end = std::min(round.n_in_use, begin + kRowBlock);
-        std::iota(rows_.begin() + begin, rows_.begin() + end, static_cast<std::int32_t>(begin));
-      });
+    if (round.rows == nullptr) return count_up(rows_.data(), round.n_in_use, team);
     std::int32_t last = -1;
     for (std::int64_t i = 0; i < round.n_in_use; ++i) {
       const std::int32_t row = round.rows[i];
@@ -157,21 +152,16 @@ class TableGradientGrower final : public GradientGrower {
   }
 
   // Gradients and hessians of the leaves once more, in full precision; every leaf's rows learn its number.
-  void sum_leaves(GradientTree& tree, const Vector<GradientLeaf>& leaves, const GradientRound& round,
-                  ThreadTeam& team) {
-    struct Part {
-      std::int64_t begin, end;
-      std::int32_t id;
-    };
-    Vector<Part> parts;
-    for (const GradientLeaf& leaf : leaves)
+  void sum_leaves(GradientTree& tree, const Vector<LeafRows>& leaves, const GradientRound& round, ThreadTeam& team) {
+    Vector<LeafRows> parts;  // of at most a block each
+    for (const LeafRows& leaf : leaves)
       for (std::int64_t i = leaf.begin; i < leaf.end; i += kRowBlock)
         parts.push_back({i, std::min(leaf.end, i + kRowBlock), leaf.id});
     const std::int64_t n = table_.n_rows, width = 2 * n_outputs_;
     Vector<double> partial(parts.size() * width);
     if (round.rows != nullptr) std::fill(leaf_of_row_.begin(), leaf_of_row_.end(), -1);
     team.each(parts.size(), 4 * round.n_in_use * n_outputs_, [&](std::int64_t k) {
-      const Part& part = parts[k];
+      const LeafRows& part = parts[k];
       double* const out = partial.data() + k * width;
       for (std::int64_t d = 0; d < n_outputs_; ++d) {
         out[d] = sum_over(round.gradient + d * n, part.begin, part.end);

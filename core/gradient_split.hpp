@@ -13,6 +13,7 @@
 #include "gradient_histogram.hpp"
 #include "lanes.hpp"
 #include "leaf_weight.hpp"
+#include "tree.hpp"
 #include "vector.hpp"
 
 namespace committee {
@@ -50,14 +51,6 @@ class GradientSums {
 
 struct Bounds {
   double lower = -std::numeric_limits<double>::infinity(), upper = std::numeric_limits<double>::infinity();
-};
-
-struct GradientSplit {
-  double gain = 0.0;
-  std::int32_t feature = -1;
-  std::int32_t bin = -1;  // bins <= bin go left; -1 for a categorical split
-  bool missing_left = false;
-  Vector<std::uint8_t> category_is_left;
 };
 
 // What a split must satisfy, and what a leaf costs, in integer units.
@@ -308,9 +301,9 @@ class GradientScan {
   }
 
   // `cell`: the feature's first cell; `direction`: the sign that a monotone feature's weights must follow, else 0.
-  GradientSplit best(std::int64_t cell, std::int64_t missing_bin, std::int32_t feature, bool categorical,
-                     int direction) const {
-    GradientSplit split;
+  NodeSplit best(std::int64_t cell, std::int64_t missing_bin, std::int32_t feature, bool categorical,
+                 int direction) const {
+    NodeSplit split;
     split.feature = feature;
     const bool has_missing = rows_in(cell + missing_bin) > 0;
     if (categorical)
@@ -329,7 +322,7 @@ class GradientScan {
 
   // Completes the split that was chosen - what the node has not seen follows its larger side - and returns the sums of
   // its left side.
-  GradientSums settle(GradientSplit& split, std::int64_t cell, std::int64_t missing_bin) const {
+  GradientSums settle(NodeSplit& split, std::int64_t cell, std::int64_t missing_bin) const {
     const GradientSums left = left_of(split, cell, missing_bin);
     const bool larger = left.count > sums_.count - left.count;
     if (rows_in(cell + missing_bin) == 0) split.missing_left = larger;
@@ -340,7 +333,7 @@ class GradientScan {
   }
 
  private:
-  GradientSums left_of(const GradientSplit& split, std::int64_t cell, std::int64_t missing_bin) const {
+  GradientSums left_of(const NodeSplit& split, std::int64_t cell, std::int64_t missing_bin) const {
     GradientSums left(n_outputs_);
     if (split.category_is_left.empty()) add(cell, cell + split.bin + 1, left);
     for (std::int64_t b = 0; b < split.category_is_left.size(); ++b)
@@ -378,7 +371,7 @@ class GradientScan {
     return sums;
   }
 
-  void scan_bins(std::int64_t cell, std::int64_t missing_bin, bool has_missing, GradientSplit& split) const {
+  void scan_bins(std::int64_t cell, std::int64_t missing_bin, bool has_missing, NodeSplit& split) const {
     double right_gain = 0.0, left_gain = 0.0;
     std::int64_t bin = scan_direction(cell, missing_bin, false, right_gain);
     const std::int64_t left_bin = has_missing ? scan_direction(cell, missing_bin, true, left_gain) : -1;
@@ -428,7 +421,7 @@ class GradientScan {
 
   // With monotone constraints: one threshold at a time, weights kept within their bounds and in order.
   void scan_bounded(std::int64_t cell, std::int64_t missing_bin, bool has_missing, int direction,
-                    GradientSplit& split) const {
+                    NodeSplit& split) const {
     split.gain = kNever;
     const GradientSums missing = at(cell + missing_bin);
     GradientSums left(n_outputs_);
@@ -453,7 +446,7 @@ class GradientScan {
 
   // Ordered by their weight the best subset of categories is a prefix (Fisher 1958); with several outputs the order of
   // each is tried. Missing is one more category.
-  void scan_categories(std::int64_t cell, std::int64_t missing_bin, GradientSplit& split) const {
+  void scan_categories(std::int64_t cell, std::int64_t missing_bin, NodeSplit& split) const {
     split.gain = kNever;
     Vector<std::pair<double, std::int64_t>> order;
     for (std::int64_t d = 0; d < n_outputs_; ++d) {

@@ -6,9 +6,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <numeric>
 
 #include "criterion.hpp"
+#include "feature_draw.hpp"
+#include "growing_tree.hpp"
 #include "histogram.hpp"
 #include "partition.hpp"
 #include "split.hpp"
@@ -17,33 +18,6 @@
 #include "vector.hpp"
 
 namespace committee {
-
-struct GrowthLimits {
-  int max_depth = 0;                // 0: unlimited
-  std::int64_t max_leaf_nodes = 0;  // 0: unlimited
-  std::int64_t min_samples_leaf = 1;
-  double min_weight_leaf = 0.0;   // share of the total weight
-  double min_gain = 0.0;          // share of the total weight
-  std::int64_t max_features = 0;  // 0: all
-};
-
-// A generator that needs no state between nodes: the draw depends on the seed and the node alone.
-class SplitMix {
- public:
-  SplitMix(std::uint64_t seed, std::uint64_t stream) : state_(mix(mix(seed) + stream)) {}
-  std::uint64_t operator()() { return mix(state_ += 0x9E3779B97F4A7C15u); }
-  std::int64_t below(std::int64_t n) {
-    return static_cast<std::int64_t>((static_cast<unsigned __int128>((*this)()) * word_of(n)) >> 64);
-  }
-
- private:
-  static std::uint64_t mix(std::uint64_t z) {
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-  }
-  std::uint64_t state_;
-};
 
 // The buffers of one boosting run: kept between trees, so that a round allocates nothing of size n.
 struct GrowthBuffers {
@@ -56,65 +30,55 @@ struct GrowthBuffers {
 
 using Histogram = std::unique_ptr<Vector<std::uint64_t>>;
 
+// What a tree's rows add to histograms.
+struct Statistics {
+  int planes;
+  Units units;
+  // fill(rows, n, histogram) adds the statistics of some rows; without a list the first n of the table.
+  std::function<void(const std::int32_t*, std::int64_t, std::uint64_t*)> fill;
+};
+
 template <class Code, class Criterion>
 class Growth {
  public:
-  // `fill(rows, n, histogram)` adds the statistics of some rows to a histogram.
-  template <class Fill>
-  Growth(const BinnedTable<Code>& table, const GrowthLimits& limits, int planes, Units units, Fill fill,
-         std::uint64_t seed, GrowthBuffers& buffers, ThreadTeam& team)
+  Growth(const BinnedTable<Code>& table, const GrowthLimits& limits, const Statistics& statistics, std::uint64_t seed,
+         GrowthBuffers& buffers, ThreadTeam& team)
       : table_(table),
-        limits_(limits),
-        units_(units),
-        fill_(std::move(fill)),
-        seed_(seed),
+        statistics_(statistics),
+        planes_(statistics.planes),
         buffers_(buffers),
         team_(team),
-        planes_(planes) {}
+        draw_(table.n_features, limits.max_features, seed),
+        tree_(limits, statistics.units, planes_),
+        open_(limits.max_leaf_nodes, {}) {}
 
-  // Grows the tree over buffers.rows, whose sums are `root`.
+  // Grows the tree over buffers.rows.
   FlatTree grow(std::int64_t n_in_use, bool all_rows) {
     all_rows_ = all_rows;
-    Node root{.begin = 0, .end = n_in_use, .depth = 0, .id = tree_.add_node(planes_)};
+    Node root{{0, n_in_use, 0, 0}};
     root.histogram = build(root);
     root.sums = feature_sums(*root.histogram, 0);
-    const double total = weight_of(root.sums);
-    split_limits_ = {limits_.min_samples_leaf, limits_.min_weight_leaf * total,
-                     std::max(limits_.min_gain * total, kNoise * (units_.moment_unit > 0.0 ? units_.spread : total))};
-    record(root);
+    tree_.add_root(n_in_use, root.sums.data());
     consider(std::move(root));
-    std::int64_t leaves = 1;
-    while (!open_.empty() && (limits_.max_leaf_nodes == 0 || leaves < limits_.max_leaf_nodes)) {
-      expand(next_open());
-      ++leaves;
-    }
-    for (Node& node : open_) leaf(node);
+    while (open_.may_go_on()) expand(open_.next());
+    for (Node& node : open_.rest()) leaf(node);
     return std::move(tree_);
   }
 
+  const Vector<LeafRows>& leaves() const { return leaves_; }
+
  private:
-  struct Node {
-    std::int64_t begin, end;  // its rows: buffers.rows[begin..end)
-    int depth;
-    std::int32_t id;
+  struct Node : NodeRange {  // of buffers.rows
     Vector<std::uint64_t> sums{};
     Histogram histogram{};
     Split split{};
-    std::int64_t size() const { return end - begin; }
   };
 
-  double weight_of(const Vector<std::uint64_t>& sums) const {
-    Vector<double> w(planes_);
-    units_.read(sums.data(), planes_, w.data());
-    return units_.weight(w.data(), planes_);
-  }
-
-  void record(const Node& node) {
-    tree_.count[node.id] = node.size();
-    double* const sums = tree_.sums.data() + std::int64_t{node.id} * planes_;
-    units_.read(node.sums.data(), planes_, sums);
-    if (units_.moment_unit > 0.0) sums[1] += units_.centre * sums[0];
-  }
+  struct LessGain {
+    bool operator()(const Node& a, const Node& b) const {
+      return a.split.gain != b.split.gain ? a.split.gain < b.split.gain : a.id > b.id;
+    }
+  };
 
   Histogram take_histogram() {
     Histogram h;
@@ -130,7 +94,7 @@ class Growth {
 
   Histogram build(const Node& node) {
     Histogram h = take_histogram();
-    fill_(all_rows_ && node.id == 0 ? nullptr : buffers_.rows.data() + node.begin, node.size(), h->data());
+    statistics_.fill(all_rows_ && node.id == 0 ? nullptr : buffers_.rows.data() + node.begin, node.size(), h->data());
     return h;
   }
 
@@ -142,18 +106,7 @@ class Growth {
     return sums;
   }
 
-  bool may_split(const Node& node) const {
-    return (limits_.max_depth == 0 || node.depth < limits_.max_depth) &&
-           node.size() >= std::max<std::int64_t>(2, 2 * limits_.min_samples_leaf) && !is_pure(node);
-  }
-
-  bool is_pure(const Node& node) const {
-    if (units_.moment_unit > 0.0) return false;
-    Vector<double> w(planes_);
-    units_.read(node.sums.data(), planes_, w.data());
-    const double sum = units_.weight(w.data(), planes_);
-    return sum <= 0.0 || *std::max_element(w.begin(), w.end()) >= sum;
-  }
+  bool may_split(const Node& node) const { return tree_.may_split(node, node.sums.data()); }
 
   void leaf(Node& node) {
     if (node.histogram) buffers_.idle_histograms.push_back(std::move(node.histogram));
@@ -164,19 +117,7 @@ class Growth {
   void consider(Node node) {
     if (may_split(node)) node.split = find_split(node);
     if (node.split.feature < 0) return leaf(node);
-    open_.push_back(std::move(node));
-    if (limits_.max_leaf_nodes > 0) std::push_heap(open_.begin(), open_.end(), worse);
-  }
-
-  static bool worse(const Node& a, const Node& b) {
-    return a.split.gain != b.split.gain ? a.split.gain < b.split.gain : a.id > b.id;
-  }
-
-  Node next_open() {
-    if (limits_.max_leaf_nodes > 0) std::pop_heap(open_.begin(), open_.end(), worse);
-    Node node = std::move(open_.back());
-    open_.pop_back();
-    return node;
+    open_.push(std::move(node));
   }
 
   Split find_split(const Node& node) {
@@ -189,46 +130,40 @@ class Growth {
         return feature.best(node.sums.data(), node.histogram->data() + table_.cell[j], n_cells, table_.missing_bin(j),
                             j, table_.categorical[j] != 0);
       };
-      found[i] = planes_ == 2 ? scan(FeatureScan<Criterion, 2>(units_, split_limits_, planes_))
-                              : scan(FeatureScan<Criterion, 0>(units_, split_limits_, planes_));
+      found[i] = planes_ == 2 ? scan(FeatureScan<Criterion, 2>(statistics_.units, tree_.split_limits(), planes_))
+                              : scan(FeatureScan<Criterion, 0>(statistics_.units, tree_.split_limits(), planes_));
     });
     Split best;
     for (Split& split : found)
-      if (split.feature >= 0 && split.gain > best.gain * (1.0 + kTie)) best = std::move(split);
+      if (split.feature >= 0 && is_larger(split.gain, best.gain)) best = std::move(split);
     return best;
   }
 
-  // All features, or max_features of those that vary in the node, in a random order of the node's own.
-  Vector<std::int32_t> features_of(const Node& node) const {
-    const std::int64_t p = table_.n_features;
-    Vector<std::int32_t> features(p);
-    std::iota(features.begin(), features.end(), 0);
-    if (limits_.max_features <= 0 || limits_.max_features >= p) return features;
-    SplitMix random(seed_, word_of(node.id));
-    Vector<std::int32_t> chosen;
-    for (std::int64_t i = 0; i < p && chosen.size() < limits_.max_features; ++i) {
-      std::swap(features[i], features[i + random.below(p - i)]);
-      const std::int32_t j = features[i];
-      if (FeatureScan<Criterion, 0>::varies(node.histogram->data() + table_.cell[j], table_.n_cells(), planes_,
-                                            table_.cell[j + 1] - table_.cell[j]))
-        chosen.push_back(j);
-    }
-    std::sort(chosen.begin(), chosen.end());
-    return chosen;
+  // All features, or some of those that vary in the node.
+  Vector<std::int32_t> features_of(const Node& node) {
+    Vector<std::int32_t> features;
+    draw_.visit(node.id, [&](std::int32_t j) {
+      const bool counts = draw_.all() || varies(node, j);
+      if (counts) features.push_back(j);
+      return counts;
+    });
+    if (!draw_.all()) std::sort(features.begin(), features.end());
+    return features;
+  }
+  bool varies(const Node& node, std::int32_t j) const {
+    return FeatureScan<Criterion, 0>::varies(node.histogram->data() + table_.cell[j], table_.n_cells(), planes_,
+                                             table_.cell[j + 1] - table_.cell[j]);
   }
 
   void expand(Node node) {
     const std::int64_t middle = node.begin + partition(node);
-    const std::int32_t first = tree_.add_node(planes_);
-    const std::int32_t second = tree_.add_node(planes_);
-    tree_.set_split(node.id, node.split, first);
-    Node left{.begin = node.begin, .end = middle, .depth = node.depth + 1, .id = first};
-    Node right{.begin = middle, .end = node.end, .depth = node.depth + 1, .id = second};
+    const std::int32_t first = tree_.add_children(node.id, node.split);
+    Node left{node.left(middle, first)}, right{node.right(middle, first + 1)};
     left.sums = node.split.left;
     right.sums = node.sums;
     for (int k = 0; k < planes_; ++k) right.sums[k] -= left.sums[k];
-    record(left);
-    record(right);
+    tree_.record(left.id, left.size(), left.sums.data());
+    tree_.record(right.id, right.size(), right.sums.data());
     share_histogram(node, left, right);
     consider(std::move(right));  // depth-first takes the last one: the left child
     consider(std::move(left));
@@ -253,37 +188,21 @@ class Growth {
 
   // Returns how many of the node's rows go left.
   std::int64_t partition(const Node& node) {
-    const std::int64_t j = node.split.feature, p = table_.n_features, n = node.size();
-    const std::int64_t missing = table_.missing_bin(j);
-    Vector<std::uint8_t> is_left(missing + 1);
-    for (std::int64_t b = 0; b < missing; ++b)
-      is_left[b] = node.split.category_is_left.empty() ? b <= node.split.bin : node.split.category_is_left[b];
-    is_left[missing] = node.split.missing_left;
-    return partition_rows(buffers_.rows.data() + node.begin, buffers_.scratch_rows.data() + node.begin, n,
-                          table_.codes + j, p, is_left, team_);
+    const std::int64_t j = node.split.feature;
+    return partition_rows(buffers_.rows.data() + node.begin, buffers_.scratch_rows.data() + node.begin, node.size(),
+                          table_.codes + j, table_.n_features, node.split.left_bins(table_.missing_bin(j)), team_);
   }
 
- public:
-  struct Leaf {
-    std::int64_t begin, end;
-    std::int32_t id;
-  };
-  const Vector<Leaf>& leaves() const { return leaves_; }
-
- private:
   const BinnedTable<Code>& table_;
-  const GrowthLimits& limits_;
-  const Units units_;
-  const std::function<void(const std::int32_t*, std::int64_t, std::uint64_t*)> fill_;
-  const std::uint64_t seed_;
+  const Statistics& statistics_;
+  const int planes_;
   GrowthBuffers& buffers_;
   ThreadTeam& team_;
-  const int planes_;
+  FeatureDraw draw_;
   bool all_rows_ = false;
-  SplitLimits split_limits_;
-  FlatTree tree_;
-  Vector<Node> open_;
-  Vector<Leaf> leaves_;
+  GrowingTree tree_;
+  OpenNodes<Node, LessGain> open_;
+  Vector<LeafRows> leaves_;
 };
 
 }  // namespace committee

@@ -1,4 +1,4 @@
-// Rows of a node shared out to its two children, in their order.
+// The list of a tree's rows: all in order at the root, then shared out to the children of each node, in their order.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,14 @@
 namespace committee {
 
 inline constexpr std::int64_t kFetch = 32;  // rows fetched ahead of use
+
+// to[i] = i, for all rows of a table.
+inline void count_up(std::int32_t* to, std::int64_t n, ThreadTeam& team) {
+  team.each(n_blocks(n), n / 4, [&](std::int64_t b) {
+    const std::int64_t begin = b * kRowBlock, end = std::min(n, begin + kRowBlock);
+    std::iota(to + begin, to + end, static_cast<std::int32_t>(begin));
+  });
+}
 
 // Moves the rows whose `codes[row * stride]` has is_left set to the front; returns how many they are.
 template <class Code>

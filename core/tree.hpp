@@ -8,6 +8,23 @@
 
 namespace committee {
 
+struct NodeSplit {
+  double gain = 0.0;
+  std::int32_t feature = -1;
+  std::int32_t bin = -1;  // bins <= bin go left; -1 for a categorical split
+  bool missing_left = false;
+  Vector<std::uint8_t> category_is_left;  // per category, empty for a numeric split
+
+  // For every bin of the feature, "missing" the last of them, whether it goes left.
+  Vector<std::uint8_t> left_bins(std::int64_t missing_bin) const {
+    Vector<std::uint8_t> is_left(missing_bin + 1);
+    for (std::int64_t b = 0; b < missing_bin; ++b)
+      is_left[b] = category_is_left.empty() ? b <= bin : category_is_left[b];
+    is_left[missing_bin] = missing_left;
+    return is_left;
+  }
+};
+
 struct FlatTree {
   Vector<std::int32_t> feature, bin, left;
   Vector<std::uint8_t> missing_left;
@@ -28,8 +45,7 @@ struct FlatTree {
     return static_cast<std::int32_t>(feature.size() - 1);
   }
 
-  template <class AnySplit>
-  void set_split(std::int32_t node, const AnySplit& split, std::int32_t left_child) {
+  void set_split(std::int32_t node, const NodeSplit& split, std::int32_t left_child) {
     feature[node] = split.feature;
     bin[node] = split.bin;
     left[node] = left_child;
@@ -39,6 +55,12 @@ struct FlatTree {
     for (std::int64_t c = 0; c < split.category_is_left.size(); ++c)
       category_bits[node][c / 32] |= static_cast<std::uint32_t>(split.category_is_left[c]) << (c % 32);
   }
+};
+
+// The rows of a leaf: begin..end of the list that growth leaves behind.
+struct LeafRows {
+  std::int64_t begin, end;
+  std::int32_t id;
 };
 
 }  // namespace committee

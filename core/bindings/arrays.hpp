@@ -98,6 +98,12 @@ inline void require_codes(const Codes& codes, const In1<std::int32_t>& n_bins) {
   require(length(n_bins) == extent(codes, 1), "n_bins needs one number per column");
 }
 
+// body(Code{}) with the type of the codes.
+template <class Body>
+decltype(auto) with_code_type(const Codes& codes, Body&& body) {
+  return is_wide(codes) ? body(std::uint16_t{}) : body(std::uint8_t{});
+}
+
 void register_bins(nb::module_& m);
 void register_histogram(nb::module_& m);
 void register_grow(nb::module_& m);

@@ -14,10 +14,7 @@ class PyCells {
   PyCells(Codes codes, In1<std::int32_t> n_bins, int n_threads) : codes_(codes), n_threads_(n_threads) {
     require_codes(codes, n_bins);
     require(extent(codes, 0) >= 1, "codes needs at least one row");
-    if (is_wide(codes))
-      table_ = table_of<std::uint16_t>(codes, n_bins, nullptr);
-    else
-      table_ = table_of<std::uint8_t>(codes, n_bins, nullptr);
+    with_code_type(codes, [&]<class Code>(Code) { table_ = table_of<Code>(codes, n_bins, nullptr); });
     visit([&](const auto& table) {
       ThreadTeam team(n_threads_);
       require_codes_in_range(table, team);

@@ -3,33 +3,18 @@
 #include <string>
 
 #include "../gradient_grower.hpp"
-#include "arrays.hpp"
+#include "tree_grower.hpp"
 
 namespace committee {
 namespace {
 
-struct GrownGradientTree {
-  nb::object feature, bin, left, missing_left, category_offset, category_bits, gain, count, sums, value, bounds;
+struct GrownGradientTree : GrownNodes {
+  nb::object value, bounds;
 
-  GrownGradientTree(GradientTree&& t, std::int64_t n_outputs) {
-    const std::int64_t n = t.feature.size();
-    Vector<std::int64_t> offset{0};
-    Vector<std::uint32_t> bits;
-    for (const auto& words : t.category_bits) {
-      bits.insert(bits.end(), words.begin(), words.end());
-      offset.push_back(bits.size());
-    }
+  GrownGradientTree(GradientTree&& t, std::int64_t n_outputs) : GrownNodes(std::move(t)) {
+    const std::int64_t n = t.bounds.size();
     Vector<double> limits;
     for (const Bounds& b : t.bounds) limits.insert(limits.end(), {b.lower, b.upper});
-    feature = array_of(std::move(t.feature));
-    bin = array_of(std::move(t.bin));
-    left = array_of(std::move(t.left));
-    missing_left = array_of(std::move(t.missing_left));
-    category_offset = array_of(std::move(offset));
-    category_bits = array_of(std::move(bits));
-    gain = array_of(std::move(t.gain));
-    count = array_of(std::move(t.count));
-    sums = array_of(std::move(t.sums), {n, 2 * n_outputs});
     value = array_of(std::move(t.value), {n, n_outputs});
     bounds = array_of(std::move(limits), {n, 2});
   }
@@ -42,18 +27,18 @@ class PyGradientGrower {
                    double leaf_l1, double leaf_l2, bool l0_per_leaf, double min_gain, std::int64_t max_features,
                    const std::string& growth, std::optional<In1<std::int8_t>> monotone, int n_threads)
       : codes_(codes), n_outputs_(n_outputs) {
-    require_codes(codes, n_bins);
-    require(extent(codes, 0) >= 1, "codes needs at least one row");
-    require(length(categorical) == extent(codes, 1), "categorical needs one flag per column");
+    require_table(codes, n_bins, categorical);
     require(n_outputs >= 1, "n_outputs must be at least 1");
-    require(max_depth >= 0 && max_leaf_nodes >= 0 && max_features >= 0, "limits must not be negative");
-    require(min_samples_leaf >= 1, "min_samples_leaf must be at least 1");
     require(min_hessian_leaf >= 0.0 && min_gain >= 0.0, "min_hessian_leaf and min_gain must not be negative");
     require(leaf_l0 >= 0.0 && leaf_l1 >= 0.0 && leaf_l2 >= 0.0, "leaf penalties must not be negative");
     require(growth == "leaf" || growth == "depth", "growth must be 'leaf' or 'depth'");
-    GradientGrowth limits{max_depth,        max_leaf_nodes,   min_samples_leaf,
-                          min_hessian_leaf, min_gain,         {leaf_l0, leaf_l1, leaf_l2, l0_per_leaf},
-                          max_features,     growth == "leaf", {}};
+    GradientGrowth limits{{max_depth, max_leaf_nodes, min_samples_leaf, max_features},
+                          min_hessian_leaf,
+                          min_gain,
+                          {leaf_l0, leaf_l1, leaf_l2, l0_per_leaf},
+                          growth == "leaf",
+                          {}};
+    require_limits(limits);
     if (monotone) {
       require(length(*monotone) == extent(codes, 1), "monotone needs one sign per column");
       require(n_outputs == 1, "monotone constraints need one output");
@@ -64,14 +49,11 @@ class PyGradientGrower {
         limits.monotone.push_back(sign);
       }
     }
-    nb::gil_scoped_release release;
-    if (is_wide_) {
-      grower_ = std::make_unique<TableGradientGrower<std::uint16_t>>(
-          table_of<std::uint16_t>(codes, n_bins, categorical.data()), limits, n_outputs, n_threads);
-    } else {
-      grower_ = std::make_unique<TableGradientGrower<std::uint8_t>>(
-          table_of<std::uint8_t>(codes, n_bins, categorical.data()), limits, n_outputs, n_threads);
-    }
+    with_code_type(codes, [&]<class Code>(Code) {
+      nb::gil_scoped_release release;
+      grower_ = std::make_unique<TableGradientGrower<Code>>(table_of<Code>(codes, n_bins, categorical.data()), limits,
+                                                            n_outputs, n_threads);
+    });
   }
 
   GrownGradientTree grow(In<double> gradient, In<double> hessian, std::optional<In1<std::int32_t>> rows,
@@ -111,7 +93,6 @@ class PyGradientGrower {
 
   Codes codes_;  // keeps the table's memory
   int n_outputs_;
-  bool is_wide_ = is_wide(codes_);
   std::mutex growing_;
   std::unique_ptr<GradientGrower> grower_;
 };
@@ -140,16 +121,7 @@ void py_add_leaf_values(nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::devic
 }  // namespace
 
 void register_gradient_grow(nb::module_& m) {
-  nb::class_<GrownGradientTree>(m, "GradientTree")
-      .def_ro("feature", &GrownGradientTree::feature)
-      .def_ro("bin", &GrownGradientTree::bin)
-      .def_ro("left", &GrownGradientTree::left)
-      .def_ro("missing_left", &GrownGradientTree::missing_left)
-      .def_ro("category_offset", &GrownGradientTree::category_offset)
-      .def_ro("category_bits", &GrownGradientTree::category_bits)
-      .def_ro("gain", &GrownGradientTree::gain)
-      .def_ro("count", &GrownGradientTree::count)
-      .def_ro("sums", &GrownGradientTree::sums)
+  register_nodes<GrownGradientTree>(m, "GradientTree")
       .def_ro("value", &GrownGradientTree::value)
       .def_ro("bounds", &GrownGradientTree::bounds);
   nb::class_<PyGradientGrower>(m, "GradientGrower")

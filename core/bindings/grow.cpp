@@ -1,93 +1,40 @@
-#include <memory>
-#include <mutex>
 #include <string>
 
-#include "../grower.hpp"
-#include "arrays.hpp"
-#include "grown_tree.hpp"
+#include "../table_grower.hpp"
+#include "tree_grower.hpp"
 
 namespace committee {
 namespace {
 
-class PyGrower {
+class PyGrower : public PyTreeGrower {
  public:
   PyGrower(Codes codes, In1<std::int32_t> n_bins, In1<std::uint8_t> categorical, const std::string& criterion,
            int n_classes, int max_depth, std::int64_t max_leaf_nodes, std::int64_t min_samples_leaf,
            double min_weight_leaf, double min_gain, std::int64_t max_features, int n_threads)
-      : codes_(codes), n_classes_(n_classes) {
-    require_codes(codes, n_bins);
-    require(extent(codes, 0) >= 1, "codes needs at least one row");
-    require(length(categorical) == extent(codes, 1), "categorical needs one flag per column");
-    require(n_classes >= 1 && n_classes <= 65535, "n_classes must lie in [1, 65535]");
-    require(max_depth >= 0 && max_leaf_nodes >= 0 && max_features >= 0, "limits must not be negative");
-    require(min_samples_leaf >= 1, "min_samples_leaf must be at least 1");
-    require(min_weight_leaf >= 0.0 && min_gain >= 0.0, "min_weight_leaf and min_gain must not be negative");
+      : PyTreeGrower(codes, n_classes) {
+    require_table(codes, n_bins, categorical);
+    const GrowthLimits limits{{max_depth, max_leaf_nodes, min_samples_leaf, max_features}, min_weight_leaf, min_gain};
+    require_limits(limits);
     const CriterionName name = criterion_named(criterion);
     require(name != CriterionName::abstaining || max_depth == 1,
             "criterion 'abstaining' grows stumps: max_depth must be 1");
-    const GrowthLimits limits{max_depth, max_leaf_nodes, min_samples_leaf, min_weight_leaf, min_gain, max_features};
-    if (is_wide(codes))
-      grower_ = std::make_unique<TableGrower<std::uint16_t>>(table_of<std::uint16_t>(codes, n_bins, categorical.data()),
-                                                             name, n_classes, limits, n_threads);
-    else
-      grower_ = std::make_unique<TableGrower<std::uint8_t>>(table_of<std::uint8_t>(codes, n_bins, categorical.data()),
-                                                            name, n_classes, limits, n_threads);
+    make<TableGrower>(n_bins, categorical, name, limits, n_threads);
   }
 
   GrownTree grow_classes(In1<std::uint16_t> labels, In<double> weights, std::optional<In1<std::int32_t>> rows,
                          std::uint64_t seed) {
-    const std::int64_t n = grower_->n_rows();
-    require(length(labels) == n, "labels needs one number per row");
     require(weights.ndim() == 1 || weights.ndim() == 2, "weights must be (n,) or (n, n_classes)");
-    require(extent(weights, 0) == n, "weights needs one number per row");
+    require(extent(weights, 0) == n_rows(), "weights needs one number per row");
     require(weights.ndim() == 1 || extent(weights, 1) == n_classes_, "weights must be (n,) or (n, n_classes)");
     const std::int64_t n_outputs = weights.ndim() == 1 ? 1 : extent(weights, 1);
-    return grown([&] {
-      return grower_->grow_classes(labels.data(), weights.data(), n_outputs, data_or_null(rows),
-                                   rows ? length(*rows) : n, seed);
-    });
+    return grow_on_labels(labels, weights.data(), n_outputs, rows, seed);
   }
-
-  GrownTree grow_targets(In1<double> targets, In1<double> weights, std::optional<In1<std::int32_t>> rows,
-                         std::uint64_t seed) {
-    const std::int64_t n = grower_->n_rows();
-    require(length(targets) == n && length(weights) == n, "targets and weights need one number per row");
-    return grown([&] {
-      return grower_->grow_targets(targets.data(), weights.data(), data_or_null(rows), rows ? length(*rows) : n, seed);
-    });
-  }
-
- private:
-  template <class Run>
-  GrownTree grown(Run&& run) {
-    FlatTree tree;
-    {
-      nb::gil_scoped_release release;
-      const std::scoped_lock one_at_a_time(growing_);  // the buffers are shared
-      tree = run();
-    }
-    return GrownTree(std::move(tree));
-  }
-
-  Codes codes_;  // keeps the table's memory
-  int n_classes_;
-  std::mutex growing_;
-  std::unique_ptr<Grower> grower_;
 };
 
 }  // namespace
 
 void register_grow(nb::module_& m) {
-  nb::class_<GrownTree>(m, "GrownTree")
-      .def_ro("feature", &GrownTree::feature)
-      .def_ro("bin", &GrownTree::bin)
-      .def_ro("left", &GrownTree::left)
-      .def_ro("missing_left", &GrownTree::missing_left)
-      .def_ro("category_offset", &GrownTree::category_offset)
-      .def_ro("category_bits", &GrownTree::category_bits)
-      .def_ro("gain", &GrownTree::gain)
-      .def_ro("count", &GrownTree::count)
-      .def_ro("sums", &GrownTree::sums)
+  register_nodes<GrownTree>(m, "GrownTree")
       .def_ro("leaf_of_row", &GrownTree::leaf_of_row)
       .def("forget_rows", [](GrownTree& tree) { tree.leaf_of_row = nb::none(); });
   nb::class_<PyGrower>(m, "Grower")

@@ -2,19 +2,18 @@
 #pragma once
 
 #include <utility>
-#include <vector>
 
 #include "../tree.hpp"
+#include "../vector.hpp"
 #include "arrays.hpp"
 
 namespace committee {
 
-struct GrownTree {
-  nb::object feature, bin, left, missing_left, category_offset, category_bits, gain, count, sums, leaf_of_row;
+struct GrownNodes {
+  nb::object feature, bin, left, missing_left, category_offset, category_bits, gain, count, sums;
 
-  explicit GrownTree(FlatTree&& t) {
-    const std::int64_t n = t.feature.size();
-    const std::int64_t n_planes = t.sums.size() / n;
+  explicit GrownNodes(FlatTree&& t) {
+    const std::int64_t n = t.feature.size(), n_sums = t.sums.size() / n;
     Vector<std::int64_t> offset{0};
     Vector<std::uint32_t> bits;
     for (const auto& words : t.category_bits) {
@@ -29,9 +28,28 @@ struct GrownTree {
     category_bits = array_of(std::move(bits));
     gain = array_of(std::move(t.gain));
     count = array_of(std::move(t.count));
-    sums = array_of(std::move(t.sums), {n, n_planes});
-    leaf_of_row = array_of(std::move(t.leaf_of_row));
+    sums = array_of(std::move(t.sums), {n, n_sums});
   }
+};
+
+template <class Tree>
+nb::class_<Tree> register_nodes(nb::module_& m, const char* name) {
+  return nb::class_<Tree>(m, name)
+      .def_ro("feature", &Tree::feature)
+      .def_ro("bin", &Tree::bin)
+      .def_ro("left", &Tree::left)
+      .def_ro("missing_left", &Tree::missing_left)
+      .def_ro("category_offset", &Tree::category_offset)
+      .def_ro("category_bits", &Tree::category_bits)
+      .def_ro("gain", &Tree::gain)
+      .def_ro("count", &Tree::count)
+      .def_ro("sums", &Tree::sums);
+}
+
+struct GrownTree : GrownNodes {
+  nb::object leaf_of_row;
+
+  explicit GrownTree(FlatTree&& t) : GrownNodes(std::move(t)), leaf_of_row(array_of(std::move(t.leaf_of_row))) {}
 };
 
 }  // namespace committee

@@ -55,7 +55,7 @@ nb::tuple py_class_histogram(Codes codes, In1<std::int32_t> n_bins, In1<std::uin
   require_sizes(codes, n_bins, labels, n_classes, weights);
   Vector<double> weight;
   Vector<std::int64_t> count;
-  const auto run = [&]<class Code>(Code) {
+  with_code_type(codes, [&]<class Code>(Code) {
     nb::gil_scoped_release release;
     const Packed<Code> in(codes, n_bins, labels, n_classes, weights, rows);
     const std::int64_t size = in.table.n_cells() * n_classes;
@@ -69,8 +69,7 @@ nb::tuple py_class_histogram(Codes codes, In1<std::int32_t> n_bins, In1<std::uin
       weight[c] = in.fixed.weight(histogram[c]);
       count[c] = in.fixed.count(histogram[c]);
     }
-  };
-  is_wide(codes) ? run(std::uint16_t{}) : run(std::uint8_t{});
+  });
   const std::int64_t n_cells = weight.size() / n_classes;
   return nb::make_tuple(array_of(std::move(weight), {n_classes, n_cells}),
                         array_of(std::move(count), {n_classes, n_cells}));
@@ -82,7 +81,7 @@ nb::object py_histogram_seconds(Codes codes, In1<std::int32_t> n_bins, In1<std::
   require_sizes(codes, n_bins, labels, n_classes, weights);
   require(repeats >= 1, "repeats must be positive");
   Vector<double> seconds;
-  const auto run = [&]<class Code>(Code) {
+  with_code_type(codes, [&]<class Code>(Code) {
     nb::gil_scoped_release release;
     const Packed<Code> in(codes, n_bins, labels, n_classes, weights, rows);
     Vector<std::uint64_t> histogram(in.table.n_cells() * n_classes), scratch;
@@ -94,8 +93,7 @@ nb::object py_histogram_seconds(Codes codes, In1<std::int32_t> n_bins, In1<std::
                       n_classes, scratch, team);
       seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     }
-  };
-  is_wide(codes) ? run(std::uint16_t{}) : run(std::uint8_t{});
+  });
   return array_of(std::move(seconds));
 }
 

@@ -20,7 +20,7 @@ class PyStumpSearch {
     require(length(labels) == extent(codes, 0), "labels needs one number per row");
     for (std::int64_t i = 0; i < length(labels); ++i) require(labels(i) <= 1, "labels must be 0 or 1");
     require_bins(n_bins, categorical, positions, edges, edge_offset, softness);
-    const auto make = [&]<class Code>(Code) {
+    with_code_type(codes, [&]<class Code>(Code) {
       BinnedTable<Code> table = table_of<Code>(codes, n_bins, categorical.data());
       nb::gil_scoped_release release;
       ThreadTeam team(n_threads_);
@@ -28,8 +28,7 @@ class PyStumpSearch {
       search_.emplace<StumpSearch<Code>>(std::move(table),
                                          Vector<std::uint8_t>(labels.data(), labels.data() + length(labels)),
                                          positions.data(), edges.data(), edge_offset.data(), softness.data(), team);
-    };
-    is_wide(codes) ? make(std::uint16_t{}) : make(std::uint8_t{});
+    });
   }
 
   template <class Weight>

@@ -1,0 +1,85 @@
+// Growers as Python sees them: what they are made of is checked, and a tree is grown without the interpreter lock.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "../grower.hpp"
+#include "../growing_tree.hpp"
+#include "arrays.hpp"
+#include "grown_tree.hpp"
+
+namespace committee {
+
+inline void require_table(const Codes& codes, const In1<std::int32_t>& n_bins, const In1<std::uint8_t>& categorical) {
+  require_codes(codes, n_bins);
+  require(extent(codes, 0) >= 1, "codes needs at least one row");
+  require(length(categorical) == extent(codes, 1), "categorical needs one flag per column");
+}
+
+inline void require_limits(const TreeLimits& limits) {
+  require(limits.max_depth >= 0 && limits.max_leaf_nodes >= 0 && limits.max_features >= 0,
+          "limits must not be negative");
+  require(limits.min_samples_leaf >= 1, "min_samples_leaf must be at least 1");
+}
+
+inline void require_limits(const GrowthLimits& limits) {
+  require_limits(static_cast<const TreeLimits&>(limits));
+  require(limits.min_weight_leaf >= 0.0 && limits.min_gain >= 0.0, "min_weight_leaf and min_gain must not be negative");
+}
+
+// A grower on labels or targets: TableGrower, or DeepTableGrower.
+class PyTreeGrower {
+ public:
+  GrownTree grow_targets(In1<double> targets, In1<double> weights, std::optional<In1<std::int32_t>> rows,
+                         std::uint64_t seed) {
+    require(length(targets) == n_rows() && length(weights) == n_rows(), "targets and weights need one number per row");
+    return grown([&] { return grower_->grow_targets(targets.data(), weighted(rows, weights.data(), 1), seed); });
+  }
+
+ protected:
+  PyTreeGrower(const Codes& codes, int n_classes) : n_classes_(n_classes), codes_(codes) {
+    require(n_classes >= 1 && n_classes <= 65535, "n_classes must lie in [1, 65535]");
+  }
+
+  template <template <class> class TableOf>
+  void make(const In1<std::int32_t>& n_bins, const In1<std::uint8_t>& categorical, CriterionName criterion,
+            const GrowthLimits& limits, int n_threads) {
+    with_code_type(codes_, [&]<class Code>(Code) {
+      nb::gil_scoped_release release;
+      grower_ = std::make_unique<TableOf<Code>>(table_of<Code>(codes_, n_bins, categorical.data()), criterion,
+                                                n_classes_, limits, n_threads);
+    });
+  }
+
+  GrownTree grow_on_labels(const In1<std::uint16_t>& labels, const double* weights, std::int64_t n_outputs,
+                           const std::optional<In1<std::int32_t>>& rows, std::uint64_t seed) {
+    require(length(labels) == n_rows(), "labels needs one number per row");
+    return grown([&] { return grower_->grow_classes(labels.data(), weighted(rows, weights, n_outputs), seed); });
+  }
+
+  std::int64_t n_rows() const { return grower_->n_rows(); }
+
+  const int n_classes_;
+
+ private:
+  WeightedRows weighted(const std::optional<In1<std::int32_t>>& rows, const double* weights,
+                        std::int64_t n_outputs) const {
+    return {data_or_null(rows), rows ? length(*rows) : n_rows(), weights, n_outputs};
+  }
+
+  template <class Run>
+  static GrownTree grown(Run&& run) {
+    FlatTree tree;
+    {
+      nb::gil_scoped_release release;
+      tree = run();
+    }
+    return GrownTree(std::move(tree));
+  }
+
+  Codes codes_;  // keeps the table's memory
+  std::unique_ptr<Grower> grower_;
+};
+
+}  // namespace committee

@@ -1,0 +1,57 @@
+// The features that a node looks at: all, or some that are drawn for it. The draw depends on the seed and the node
+// alone, so that it is the same for every way to grow a tree.
+#pragma once
+
+#include <cstdint>
+#include <numeric>
+#include <utility>
+
+#include "scramble.hpp"
+#include "vector.hpp"
+
+namespace committee {
+
+class FeatureDraw {
+ public:
+  // `wanted` 0: all features.
+  FeatureDraw(std::int64_t n_features, std::int64_t wanted, std::uint64_t seed)
+      : all_(wanted <= 0 || wanted >= n_features),
+        wanted_(all_ ? n_features : wanted),
+        seed_(seed),
+        features_(n_features) {
+    std::iota(features_.begin(), features_.end(), 0);
+  }
+
+  bool all() const { return all_; }
+  std::int64_t wanted() const { return wanted_; }
+
+  // take(feature) for all of them in order; or, in a random order of the node's own, until so many were taken: `take`
+  // says whether the feature counts.
+  template <class Take>
+  void visit(std::int32_t node, Take&& take) {
+    if (all_) {
+      for (const std::int32_t j : features_) take(j);
+      return;
+    }
+    SplitMix random(seed_, word_of(node));
+    swapped_.clear();
+    std::int64_t taken = 0;
+    for (std::int64_t i = 0; i < features_.size() && taken < wanted_; ++i) {
+      const std::int64_t k = i + random.below(features_.size() - i);
+      std::swap(features_[i], features_[k]);
+      swapped_.push_back(k);
+      taken += take(features_[i]);
+    }
+    for (std::int64_t i = swapped_.size(); i-- > 0;)  // in order again, without a look at those that were not drawn
+      std::swap(features_[i], features_[swapped_[i]]);
+  }
+
+ private:
+  bool all_;
+  std::int64_t wanted_;
+  std::uint64_t seed_;
+  Vector<std::int32_t> features_;
+  Vector<std::int64_t> swapped_;
+};
+
+}  // namespace committee

@@ -1,0 +1,67 @@
+// The nodes of a tree while it grows, whatever it is grown on: what limits them, their rows, and which is next.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "vector.hpp"
+
+namespace committee {
+
+struct TreeLimits {
+  int max_depth = 0;                // 0: unlimited
+  std::int64_t max_leaf_nodes = 0;  // 0: unlimited
+  std::int64_t min_samples_leaf = 1;
+  std::int64_t max_features = 0;  // that a node looks at; 0: all
+
+  bool may_split(int depth, std::int64_t n_rows) const {
+    return (max_depth == 0 || depth < max_depth) && n_rows >= std::max<std::int64_t>(2, 2 * min_samples_leaf);
+  }
+};
+
+// A node's rows are begin..end of a list that growth keeps in order: those of its left child come first.
+struct NodeRange {
+  std::int64_t begin, end;
+  int depth;
+  std::int32_t id;
+
+  std::int64_t size() const { return end - begin; }
+  NodeRange left(std::int64_t middle, std::int32_t child) const { return {begin, middle, depth + 1, child}; }
+  NodeRange right(std::int64_t middle, std::int32_t child) const { return {middle, end, depth + 1, child}; }
+};
+
+// The nodes that can be split. With a limit on the leaves the first by `After` is next; without one their order does
+// not matter, and the last that came is next, depth-first, which keeps few histograms alive.
+template <class Node, class After>
+class OpenNodes {
+ public:
+  OpenNodes(std::int64_t max_leaf_nodes, After after) : max_leaf_nodes_(max_leaf_nodes), after_(after) {}
+
+  void push(Node node) {
+    nodes_.push_back(std::move(node));
+    if (max_leaf_nodes_ > 0) std::push_heap(nodes_.begin(), nodes_.end(), after_);
+  }
+
+  bool may_go_on() const { return !nodes_.empty() && !full(); }
+  bool full() const { return n_leaves_ == max_leaf_nodes_; }  // 0 is never reached
+
+  // The next node, which becomes two leaves.
+  Node next() {
+    if (max_leaf_nodes_ > 0) std::pop_heap(nodes_.begin(), nodes_.end(), after_);
+    Node node = std::move(nodes_.back());
+    nodes_.pop_back();
+    ++n_leaves_;
+    return node;
+  }
+
+  // Those that stay leaves.
+  Vector<Node>& rest() { return nodes_; }
+
+ private:
+  std::int64_t max_leaf_nodes_, n_leaves_ = 1;
+  After after_;
+  Vector<Node> nodes_;
+};
+
+}  // namespace committee
