@@ -23,9 +23,9 @@ from committee.papers.margins.cells import (
     SM2_SIMPLEX,
     SOLVED,
     UWS,
-    MarginTask,
     largest_xi,
     measured,
+    reweighting_cell,
     solved,
     trained,
 )
@@ -54,7 +54,7 @@ def test_only_the_deep_forests_trees_have_no_limit(fold_of):
 @pytest.mark.parametrize("ensemble", ENSEMBLES)
 def test_a_cell_says_what_a_naive_program_says(fold_of, ensemble):
     fold = fold_of(1)
-    cell = MarginTask(fold, ensemble)()
+    cell = reweighting_cell(fold, ensemble)
     committee = trained(fold, ensemble)
     (X, X_test), (y, y_test) = fold.rows, fold.positive
     own = committee.weights / committee.weights.sum()

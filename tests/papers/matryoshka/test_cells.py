@@ -12,10 +12,10 @@ from committee.papers.matryoshka.cells import (
     EXPECTED,
     LIKELY,
     MAJORITY,
-    NestingTask,
     course,
     exponential_loss,
     mean_log_loss,
+    nesting_cell,
     read_named,
 )
 from committee.papers.matryoshka.plan import (
@@ -81,7 +81,7 @@ def test_the_loss_of_a_graph_is_that_of_all_its_paths(graph, seed):
 def test_a_cell_says_what_the_learner_does(folder, method, softness):
     fold = Fold(read_named("credit", folder), 1, 0)
     setting = Setting(method, 8, softness)
-    cell = NestingTask(fold, setting, 400, with_paths=True)()
+    cell = nesting_cell(fold, setting, 400)
     (X, X_test), (y, y_test) = fold.rows, fold.positive
     model = setting.make(1).set_params(categorical_features=fold.categorical).fit(X, y)
     assert cell["bound"] == model.bound_
@@ -108,18 +108,18 @@ def test_a_cell_says_what_the_learner_does(folder, method, softness):
 
 def test_the_reference_is_adaboost_on_hard_stumps(folder):
     fold = Fold(read_named("sonar", folder), 0, 0)
-    cell = NestingTask(fold, setting_of(REFERENCE, 8), 10, with_paths=True)()
+    cell = nesting_cell(fold, setting_of(REFERENCE, 8), 10)
     assert cell["true_bound"] == pytest.approx(cell["bound"], rel=1e-9)
-    assert cell["train_error"] <= cell["bound"] and set(cell["right"]) == {EXPECTED} and cell["softness"] == 0.0
-    hard = NestingTask(fold, Setting(ADABOOST, 8, 0.0), 10, with_paths=True)()
+    assert cell["train_error"] <= cell["bound"] and set(cell["right"]) == {EXPECTED}
+    hard = nesting_cell(fold, Setting(ADABOOST, 8, 0.0), 10)
     # the two smooth their weights a little differently
     assert hard["bound"] == pytest.approx(cell["bound"], rel=0.1) and hard["met"] == cell["met"]
 
 
 def test_what_is_told_from_draws_is_not_what_is(folder):
     fold = Fold(read_named("sonar", folder), 0, 0)
-    known = NestingTask(fold, Setting(TREE, 8), 10, with_paths=False)()
-    told = {how: NestingTask(fold, Setting(TREE, 8, 0.25, 2, how), 10, with_paths=False)() for how in ("map", "ml")}
+    known = nesting_cell(fold, Setting(TREE, 8), None)
+    told = {how: nesting_cell(fold, Setting(TREE, 8, 0.25, 2, how), None) for how in ("map", "ml")}
     assert known["draws"] == 0.0 and told["map"]["draws"] == told["ml"]["draws"] == 2.0
     assert told["map"]["bound"] > told["map"]["true_bound"] > known["true_bound"], "MAP is told from above"
     assert told["ml"]["bound"] < told["ml"]["true_bound"], "ML from below"

@@ -7,8 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from committee.cli.main import app
-from committee.papers.matryoshka.plan import KEY, METHODS
+from committee.papers.matryoshka.plan import METHODS, Setting
 from committee.papers.matryoshka.rebuild import rebuild
+from committee.papers.shared.cells import key_of
 
 
 def test_a_quick_run_writes_everything_and_is_not_run_again(folder, tmp_path):
@@ -68,5 +69,6 @@ def test_the_command(folder, tmp_path):
         assert words in result.stdout
     assert f"written to {tmp_path / 'out'}" in result.stderr.replace("\n", "")
     cells = [json.loads(line) for line in (tmp_path / "out" / "cells-quick.jsonl").read_text().splitlines()[1:]]
-    assert len({tuple(cell[name] for name in KEY) for cell in cells}) == len(cells) == 52
+    place = {"table": "", "repeat": 0, **Setting("", 0).place}
+    assert len({key_of(cell, place) for cell in cells}) == len(cells) == 52
     assert {cell["method"] for cell in cells} == {*METHODS}

@@ -1,6 +1,7 @@
 """Figure 2 of the SBPMT paper: the simulation by one parameter at a time."""
 
 import csv
+import json
 
 import numpy as np
 import pytest
@@ -26,10 +27,12 @@ def test_one_long_boosting_gives_the_errors_of_all_short_ones():
 
 
 def test_the_simulation_resumes_and_averages(tmp_path):
-    first = figure2.run(tmp_path, SHORT, repeats=1)
+    rebuild(None, tmp_path, figure=2, simulation=SHORT)
     seen = []
-    both = figure2.run(tmp_path, SHORT, repeats=2, progress=lambda *step: seen.append(step))
+    rebuild(None, tmp_path, figure=2, simulation=SHORT, repeats=2, progress=lambda *step: seen.append(step))
     assert seen == [(2, 2, "simulation")], "the first repeat is there"
+    first, second = ([json.loads(line)] for line in (tmp_path / "cells-figure2.jsonl").read_text().splitlines()[1:])
+    one, both = figure2.errors_of(first, SHORT), figure2.errors_of(first + second, SHORT)
     assert {name: errors.shape for name, errors in both.items()} == {
         "subagging times": (2, 4),
         "AdaBoost iterations": (2, 4),
@@ -37,7 +40,7 @@ def test_the_simulation_resumes_and_averages(tmp_path):
         "subagging ratio": (2, 2),
     }
     for name, errors in both.items():
-        np.testing.assert_array_equal(errors[:1], first[name])
+        np.testing.assert_array_equal(errors[:1], one[name])
         assert (errors[0] != errors[1]).any() and ((errors > 0.05) & (errors < 0.5)).all()
     with (tmp_path / "figure2.csv").open() as file:
         lines = list(csv.DictReader(file))

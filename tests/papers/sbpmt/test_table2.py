@@ -8,6 +8,7 @@ import pytest
 from committee import SBPMTClassifier
 from committee.papers.sbpmt import figure2, figures, table2
 from committee.papers.sbpmt.rebuild import rebuild
+from committee.papers.shared.cells import finished_cells
 from committee.papers.shared.figures import save
 from committee.papers.shared.tables import SOURCE_TABLES, load_source_table
 from committee.report.crossvalidation import stratified_folds
@@ -56,8 +57,11 @@ def test_difference_in_the_papers_standard_deviations():
     assert row_of([99.0]).sd == 0.0
 
 
-def run(folder, out, *names, settings="default", **options):
-    return table2.run([row for row in table2.published() if row.name in names], folder, out, settings, **options)
+def run(folder, out, *names, repeats=1, seed=0, **options):
+    rows = [row for row in table2.published() if row.name in names]
+    tasks = table2.tasks(rows, folder, "default", repeats, seed)
+    cells = finished_cells(out / "cells.jsonl", table2.settings_of("default", seed), tasks, **options)
+    return table2.results_of(rows, cells)
 
 
 def test_table2_is_the_mean_over_stratified_folds(quick, folder, tmp_path):
@@ -66,6 +70,7 @@ def test_table2_is_the_mean_over_stratified_folds(quick, folder, tmp_path):
     assert [row.published.title for row in rows] == ["Iris", "Glass"], "in the paper's order"
     assert [len(row.accuracies) for row in rows] == [10, 10] and all(row.mean > 60 for row in rows)
     assert seen[-1] == (20, 20, "Glass") and [done for done, _, _ in seen] == list(range(1, 21))
+    rebuild(folder, tmp_path / "out", tables=["glass", "iris"])
     with (tmp_path / "out" / "table2-default.csv").open() as file:
         written = list(csv.DictReader(file))
     assert [line["name"] for line in written] == ["iris", "glass"]
@@ -80,7 +85,7 @@ def test_one_cell_is_what_scikit_learn_would_say(quick, folder):
     y = table.labels.classes[table.labels.codes]
     train, test = next(StratifiedKFold(10, shuffle=True, random_state=0).split(y, y))
     split = stratified_folds(table.labels.codes, 10, 1, 0)[0]
-    cell = table2.FoldTask("iris", table, "", table2.classifier("default", 0), 0, 0, split)()
+    cell = table2.fold_cell(table, split, table2.classifier("default", 0))
     model = table2.classifier("default", 0).fit(table.frame[train.tolist()], y[train])
     assert cell["right"] == (model.predict(table.frame[test.tolist()]) == y[test]).sum() and cell["rows"] == 15
 

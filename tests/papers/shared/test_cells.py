@@ -1,33 +1,22 @@
 """The loop over open cells: run once each, kept as soon as they are finished, refused if of another run or table."""
 
-from dataclasses import dataclass
+from functools import partial
 
 import pytest
 from threadpoolctl import threadpool_info
 
-from committee.papers.shared.cells import finished_cells
+from committee.papers.shared.cells import Task, finished_cells
 from committee.papers.shared.options import check_at_least_one, in_order
 
 
-@dataclass(frozen=True)
-class Square:
-    """Squares a number, once."""
-
-    number: int
-    runs: list
-
-    @property
-    def key(self):
-        return ("t", self.number)
-
-    def __call__(self):
-        self.runs.append(self.number)
-        return {"table": "t", "digest": "d", "number": self.number, "square": self.number**2}
+def square(number, runs):
+    runs.append(number)
+    return {"square": number**2}
 
 
-def squares(path, numbers, runs, **options):
-    run = options.pop("run", {"seed": 0})
-    return finished_cells(path, run, [Square(n, runs) for n in numbers], ["table", "number"], **options)
+def squares(path, numbers, runs, *, seed=0, table="t", digest="d", **options):
+    tasks = [Task({"table": table, "digest": digest, "number": n}, partial(square, n, runs)) for n in numbers]
+    return finished_cells(path, {"seed": seed}, tasks, **options)
 
 
 def test_an_interrupted_run_goes_on(tmp_path):
@@ -55,23 +44,22 @@ def test_processes_change_nothing(tmp_path):
 
 def test_other_runs_and_other_tables_are_refused(tmp_path):
     path = tmp_path / "cells.jsonl"
-    squares(path, [1], [], digests={"t": "d"})
+    squares(path, [1], [])
     with pytest.raises(ValueError, match="with seed=0 instead of 1"):
-        squares(path, [1], [], run={"seed": 1})
+        squares(path, [1], [], seed=1)
     with pytest.raises(ValueError, match="holds cells of another table 't' than the one read now"):
-        squares(path, [1], [], digests={"t": "e"})
-    assert squares(path, [1], [], digests={"u": "e"})
+        squares(path, [1], [], digest="e")
+    assert squares(path, [1], [], table="u", digest="e")
 
 
 def test_a_task_has_one_thread(tmp_path):
-    @dataclass(frozen=True)
-    class Threads:
-        key: tuple = (0,)
+    def threads():
+        return {"threads": max(pool["num_threads"] for pool in threadpool_info())}
 
-        def __call__(self):
-            return {"key": 0, "table": "t", "threads": max(pool["num_threads"] for pool in threadpool_info())}
-
-    assert finished_cells(tmp_path / "cells.jsonl", {}, [Threads()], ["key"])[0,]["threads"] == 1
+    seen = []
+    task = Task({"number": 0}, threads, "one of its kind")
+    cells = finished_cells(tmp_path / "cells.jsonl", {}, [task], progress=lambda *step: seen.append(step))
+    assert cells[0,] == {"number": 0, "threads": 1} and seen == [(1, 1, "one of its kind")]
 
 
 def test_names_and_counts_are_checked():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, astuple, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from committee.learners.adaboost.adaboost import AdaBoostClassifier
 from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
-from committee.papers.lectures.plan import LecturePlan, NamedTask
-from committee.papers.shared.cells import timed
+from committee.papers.lectures.plan import LecturePlan
+from committee.papers.shared.cells import Task, timed
 from committee.papers.shared.figures import BLUE, GREEN, GREY, ORANGE, plain, save
 from committee.papers.shared.journal import Cell
 from committee.papers.shared.mease_wyner import NOISE
@@ -57,14 +57,19 @@ class BoostingMethod:
 
     @property
     def name(self) -> str:
-        """Of its cells."""
-        return f"boosting: {self.task}, {self.loss}, {self.subsample:g}"
+        """All three."""
+        return f"{self.task}, {self.loss}, {self.subsample:g}"
+
+    @property
+    def votes(self) -> bool:
+        """Whether signs are predicted, and not numbers."""
+        return self.task == "classes"
 
     def error(self, predicted: F64, y: F64) -> float:
-        """Root mean squared error, or the share of wrong signs."""
-        if self.task == "numbers":
-            return float(np.sqrt(np.mean((predicted - y) ** 2)))
-        return float(np.mean(np.where(predicted > 0.0, 1.0, -1.0) != y))
+        """Share of wrong signs, or root mean squared error."""
+        if self.votes:
+            return float(np.mean(np.where(predicted > 0.0, 1.0, -1.0) != y))
+        return float(np.sqrt(np.mean((predicted - y) ** 2)))
 
 
 METHODS = (
@@ -74,10 +79,10 @@ METHODS = (
 )
 
 
-def tasks(plan: LecturePlan, seed: int, _: Path | None = None) -> list[NamedTask]:
+def tasks(plan: LecturePlan, seed: int, _: Path | None = None) -> list[Task]:
     """Every method on every drawing of the rows."""
     return [
-        NamedTask(f"{method.name}, repeat {repeat}", partial(boosting_cell, method, plan, seed, repeat))
+        Task({"name": f"boosting: {method.name}, repeat {repeat}"}, partial(boosting_cell, method, plan, seed, repeat))
         for repeat in range(plan.repeats)
         for method in METHODS
     ]
@@ -88,9 +93,7 @@ def boosting_cell(method: BoostingMethod, plan: LecturePlan, seed: int, repeat: 
     X, y, X_test, y_test = plan.simulated(method.task, seed, repeat)
     model, seconds = timed(lambda: method.model(plan.boosting_rounds, repeat).fit(X, y))
     return {
-        "task": method.task,
-        "loss": method.loss,
-        "subsample": method.subsample,
+        **asdict(method),
         "errors": [method.error(predicted, y_test) for predicted in model.staged_predict(X_test)],
         "fit_seconds": round(seconds, 4),
     }
@@ -99,43 +102,24 @@ def boosting_cell(method: BoostingMethod, plan: LecturePlan, seed: int, repeat: 
 def report(cells: Sequence[Cell], _: LecturePlan, out: Path) -> list[Grid]:
     """Write the test error of losses and subsamples at the end, and where it is least."""
     body = []
-    for task in ("classes", "numbers"):
-        scale, digits = (100.0, 2) if task == "classes" else (1.0, 3)
-        for (loss, subsample), own in _by_method(cells, task).items():
-            end = np.array([cell["errors"][-1] for cell in own])
-            mean = mean_curve(own)
-            best = int(mean.argmin())
-            body.append(
-                (
-                    "two classes, error %" if task == "classes" else "regression, RMSE",
-                    loss,
-                    f"{subsample:g}",
-                    f"{scale * end.mean():.{digits}f} ±{scale * standard_error(end):.{digits}f}",
-                    f"{scale * mean[best]:.{digits}f}",
-                    f"{best + 1}",
-                    f"{np.median([cell['fit_seconds'] for cell in own]):.3f}",
-                )
-            )
+    curves: dict[str, dict[tuple[str, float], F64]] = {"classes": {}, "numbers": {}}
+    for method in METHODS:
+        own = [cell for cell in cells if (cell["task"], cell["loss"], cell["subsample"]) == astuple(method)]
+        curves[method.task][method.loss, method.subsample] = mean = mean_curve(own)
+        said, scale, digits = ("two classes, error %", 100.0, 2) if method.votes else ("regression, RMSE", 1.0, 3)
+        end, best = np.array([cell["errors"][-1] for cell in own]), int(mean.argmin())
+        at_the_end = f"{scale * end.mean():.{digits}f} ±{scale * standard_error(end):.{digits}f}"
+        seconds = f"{np.median([cell['fit_seconds'] for cell in own]):.3f}"
+        least = f"{scale * mean[best]:.{digits}f}", f"{best + 1}"
+        body.append((said, method.loss, f"{method.subsample:g}", at_the_end, *least, seconds))
     rounds = max(len(cell["errors"]) for cell in cells)
     title = (
         f"Gradient boosting, {rounds} rounds: test error at the end, and its least (best rule {100 * NOISE:g} %, 1.0)"
     )
     grid = grid_of(title, ("task", "loss", "subsample", "at the end", "least", "at", "fit s"), body, text=2)
     write_grid(grid, out / "boosting.csv")
-    curves = {
-        task: {key: mean_curve(own) for key, own in _by_method(cells, task).items()} for task in ("classes", "numbers")
-    }
     save(picture(curves), out / "boosting.png")
     return [grid]
-
-
-def _by_method(cells: Sequence[Cell], task: str) -> dict[tuple[str, float], list[Cell]]:
-    """Cells of a task by loss and subsample."""
-    found: dict[tuple[str, float], list[Cell]] = {}
-    for cell in cells:
-        if cell["task"] == task:
-            found.setdefault((cell["loss"], cell["subsample"]), []).append(cell)
-    return found
 
 
 def mean_curve(cells: Sequence[Cell]) -> F64:
@@ -148,9 +132,8 @@ def picture(curves: dict[str, dict[tuple[str, float], F64]]) -> Figure:
     """Test error after every round: losses on the left, subsamples in the middle (two classes) and right (numbers)."""
     figure = new_figure(11.0, 4.2)
     left, middle, right = figure.subplots(1, 3)
-    colours = (GREY, BLUE, ORANGE, GREEN)
     losses = [(loss, curve) for (loss, subsample), curve in curves["classes"].items() if subsample == 1.0]
-    for (loss, curve), colour in zip(losses, colours, strict=True):
+    for (loss, curve), colour in zip(losses, (GREY, BLUE, ORANGE, GREEN), strict=True):
         name = "AdaBoost" if loss == ADABOOST else loss.replace("_", " ")
         left.plot(np.arange(1, len(curve) + 1), 100.0 * curve, color=colour, linewidth=1.4, label=name)
     for ax, task, loss, scale in ((middle, "classes", "log_loss", 100.0), (right, "numbers", "squared_error", 1.0)):
@@ -158,19 +141,14 @@ def picture(curves: dict[str, dict[tuple[str, float], F64]]) -> Figure:
         for (subsample, curve), colour in zip(own, (INK, BLUE, ORANGE), strict=True):
             label = "all rows" if subsample == 1.0 else f"{subsample:g} of the rows"
             ax.plot(np.arange(1, len(curve) + 1), scale * curve, color=colour, linewidth=1.4, label=label)
-    for ax, title in (
-        (left, "two classes, by loss"),
-        (middle, "two classes, log loss, by subsample"),
-        (right, "regression, squared error, by subsample"),
-    ):
+    titles = ("two classes, by loss", "two classes, log loss, by subsample", "regression, squared error, by subsample")
+    for ax, title, label in zip((left, middle, right), titles, ("error, %", "error, %", "RMSE"), strict=True):
         drawn = [np.asarray(line.get_ydata()) for line in ax.lines]
         least, first = min(curve.min() for curve in drawn), max(curve[0] for curve in drawn)
         # the first rounds are all alike, and would leave the others no room
         ax.set_ylim(least - 0.03 * (first - least), least + (0.5 if ax is not right else 0.25) * (first - least))
         ax.set_xlabel("rounds")
+        ax.set_ylabel(f"test {label}")
         ax.legend(frameon=False, fontsize="small")
         plain(ax, title)
-    left.set_ylabel("test error, %")
-    middle.set_ylabel("test error, %")
-    right.set_ylabel("test RMSE")
     return figure

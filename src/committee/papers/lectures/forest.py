@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.learners.bagging.random_forest import RandomForestClassifier
-from committee.papers.lectures.plan import LecturePlan, NamedTask
+from committee.papers.lectures.plan import LecturePlan
+from committee.papers.shared.cells import Task
 from committee.papers.shared.figures import BLUE, GREY, ORANGE, plain, save
 from committee.papers.shared.journal import Cell
 from committee.papers.shared.mease_wyner import NOISE
@@ -33,10 +34,10 @@ SHOWN = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 """Numbers of trees in the table."""
 
 
-def tasks(plan: LecturePlan, seed: int, _: Path | None = None) -> list[NamedTask]:
+def tasks(plan: LecturePlan, seed: int, _: Path | None = None) -> list[Task]:
     """A forest on every drawing of the rows."""
     return [
-        NamedTask(f"forest: repeat {repeat}", partial(forest_cell, plan, seed, repeat))
+        Task({"name": f"forest: repeat {repeat}"}, partial(forest_cell, plan, seed, repeat))
         for repeat in range(plan.repeats)
     ]
 
@@ -106,10 +107,7 @@ def picture(found: ForestCurves, n: int) -> Figure:
     left, right = figure.subplots(1, 2)
     repeats, trees = found.oob.shape
     T = np.arange(1, trees + 1)
-    for errors, name, colour, line in (
-        (found.oob, "out of bag", ORANGE, "-"),
-        (found.test, "new rows", BLUE, "--"),
-    ):
+    for errors, name, colour, line in ((found.oob, "out of bag", ORANGE, "-"), (found.test, "new rows", BLUE, "--")):
         left.plot(T, 100.0 * errors.mean(axis=0), color=colour, linestyle=line, linewidth=1.5, label=name)
     left.axhline(100.0 * NOISE, color=GREY, linewidth=0.9, linestyle=":", label="the best rule")
     left.set_ylabel("error, %")

@@ -11,7 +11,8 @@ import numpy as np
 from sklearn.metrics import log_loss
 
 from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier
-from committee.papers.lectures.plan import LecturePlan, NamedTask
+from committee.papers.lectures.plan import LecturePlan
+from committee.papers.shared.cells import Task
 from committee.papers.shared.journal import Cell
 from committee.papers.shared.pages import grid_of, write_grid
 from committee.report.tables import Grid
@@ -37,10 +38,10 @@ LARGE_TREES: dict[str, Any] = {
 }
 
 
-def tasks(plan: LecturePlan, seed: int, _: Path | None = None) -> list[NamedTask]:
+def tasks(plan: LecturePlan, seed: int, _: Path | None = None) -> list[Task]:
     """Every regulariser on every drawing of the rows."""
     return [
-        NamedTask(f"leaves: {named(one)}, repeat {repeat}", partial(leaf_cell, one, plan, seed, repeat))
+        Task({"name": f"leaves: {named(one)}, repeat {repeat}"}, partial(leaf_cell, one, plan, seed, repeat))
         for repeat in range(plan.repeats)
         for one in REGULARISERS
     ]

@@ -18,7 +18,8 @@ from committee.papers.lectures.margin_curves import (
     share_at,
 )
 from committee.papers.lectures.margin_figures import PICTURES
-from committee.papers.lectures.plan import LecturePlan, NamedTask
+from committee.papers.lectures.plan import LecturePlan
+from committee.papers.shared.cells import Task
 from committee.papers.shared.figures import save
 from committee.papers.shared.journal import Cell
 from committee.papers.shared.pages import grid_of, write_csv, write_grid
@@ -29,14 +30,14 @@ from committee.report.tables import BLANK, Grid
 TABLE = "vehicle"
 
 
-def tasks(plan: LecturePlan, seed: int, folder: Path | None) -> list[NamedTask]:
+def tasks(plan: LecturePlan, seed: int, folder: Path | None) -> list[Task]:
     """Every problem, learner and fold."""
     table = load_source_table(SOURCE_TABLES[TABLE], folder)
     classes = [str(label) for label in table.labels.classes]
     problems = [(name, learner) for name in classes for learner in (STUMPS, REFUSING)] + [(ALL, TREES)]
     return [
-        NamedTask(
-            f"margins: {problem}, {learner}, fold {fold}",
+        Task(
+            {"name": f"margins: {problem}, {learner}, fold {fold}"},
             partial(margin_cell, table, problem, learner, split, plan.rounds),
         )
         for fold, split in enumerate(stratified_folds(table.labels.codes, plan.folds, 1, seed))

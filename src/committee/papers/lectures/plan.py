@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import make_friedman1
 
-from committee.papers.shared.journal import Cell
 from committee.papers.shared.mease_wyner import mease_wyner
 
 F64 = NDArray[np.float64]
@@ -46,20 +44,3 @@ class LecturePlan:
 
 FULL = LecturePlan((5, 100, 1000), 10, 20, 1000, 20_000, 200, 500)
 QUICK = LecturePlan((2, 5, 10), 2, 2, 200, 500, 10, 20)
-
-
-@dataclass(frozen=True, eq=False)
-class NamedTask:
-    """One cell to be run, by the name that it is found by."""
-
-    name: str
-    run: Callable[[], Cell]
-
-    @property
-    def key(self) -> tuple[str]:
-        """The name alone."""
-        return (self.name,)
-
-    def __call__(self) -> Cell:
-        """Run it."""
-        return {"name": self.name, **self.run()}

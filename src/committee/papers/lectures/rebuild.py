@@ -47,10 +47,8 @@ def rebuild(
     cells = finished_cells(
         *journal_of("lectures", plan, seed, out, quick=quick),
         [task for own in tasks.values() for task in own],
-        ["name"],
         jobs=jobs,
         progress=progress,
-        label=lambda cell: cell["name"].partition(":")[0],
     )
     return [
         grid for part in chosen for grid in modules[part].report([cells[task.key] for task in tasks[part]], plan, out)

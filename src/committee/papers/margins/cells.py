@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -59,13 +59,6 @@ def trained(fold: Fold, ensemble: str, trees: int = TREES) -> Committee:
     chance. A forest's trees vote here for the class that most of the rows in their leaf have, as the document's do,
     where `RandomForestClassifier` lets them vote with shares.
 
-    Parameters
-    ----------
-    fold : Fold
-        Trained on its training rows.
-    ensemble : {"forest", "AdaBoost", "deep forest"}
-    trees : int, default=200
-
     Examples
     --------
     >>> import numpy as np
@@ -98,45 +91,25 @@ def trained(fold: Fold, ensemble: str, trees: int = TREES) -> Committee:
     return replace(committee, voters=replace(voters, label=label, value=None))
 
 
-@dataclass(frozen=True)
-class MarginTask:
-    """One ensemble on one split of one table."""
+def reweighting_cell(fold: Fold, ensemble: str) -> Cell:
+    """Train an ensemble on the training rows of a split, give the trees new weights by each objective, and measure.
 
-    fold: Fold
-    ensemble: str
-
-    @property
-    def key(self) -> tuple[str, int, str]:
-        """Table, repeat and ensemble."""
-        return self.fold.table.name, self.fold.repeat, self.ensemble
-
-    def __call__(self) -> Cell:
-        """Train on the training rows, give the trees new weights by each objective, and measure.
-
-        Returns
-        -------
-        dict
-            ``voters``, ``four_leaves``, the share of trees with four leaves, the ``measured`` ensemble, and under
-            ``objectives`` the cell that `reweighted` makes of each.
-        """
-        fold = self.fold
-        committee, seconds = timed(lambda: trained(fold, self.ensemble))
-        train, test = (SignedVotes.of(committee, X, y) for X, y in zip(fold.rows, fold.positive, strict=True))
-        lines = Lines.of(train)
-        found = {name: reweighted(objective, lines, test, fold.positive[1]) for name, objective in OBJECTIVES.items()}
-        return {
-            "table": fold.table.name,
-            "digest": fold.table.digest,
-            "repeat": fold.repeat,
-            "ensemble": self.ensemble,
-            "training_rows": train.n_rows,
-            "test_rows": test.n_rows,
-            "voters": committee.n_voters,
-            "four_leaves": _four_leaves(committee),
-            "fit_seconds": round(seconds, 4),
-            **measured(lines.margins(lines.own), lines.own, test, fold.positive[1]),
-            "objectives": found,
-        }
+    The cell has ``voters``, ``four_leaves``, the share of trees with four leaves, the ``measured`` ensemble, and under
+    ``objectives`` what `reweighted` makes of each.
+    """
+    committee, seconds = timed(lambda: trained(fold, ensemble))
+    train, test = (SignedVotes.of(committee, X, y) for X, y in zip(fold.rows, fold.positive, strict=True))
+    lines = Lines.of(train)
+    found = {name: reweighted(objective, lines, test, fold.positive[1]) for name, objective in OBJECTIVES.items()}
+    return {
+        "training_rows": train.n_rows,
+        "test_rows": test.n_rows,
+        "voters": committee.n_voters,
+        "four_leaves": _four_leaves(committee),
+        "fit_seconds": round(seconds, 4),
+        **measured(lines.margins(lines.own), lines.own, test, fold.positive[1]),
+        "objectives": found,
+    }
 
 
 def _four_leaves(committee: Committee) -> float:
@@ -146,22 +119,9 @@ def _four_leaves(committee: Committee) -> float:
 
 
 def measured(margins: F64, weights: F64, test: SignedVotes, positive: NDArray[np.bool_]) -> dict[str, Any]:
-    """Test errors of some weights, and where the training margins lie.
+    """Measure weights: ``wrong`` test rows; ``mean``, ``minimum``, ``variance`` and ``range`` of the training margins.
 
-    Parameters
-    ----------
-    margins : float64 array (n,)
-        Of the training rows, at these weights.
-    weights : float64 array (T,)
-    test : SignedVotes
-        Of the test rows.
-    positive : bool array
-        Which of these are of the class +1; a tie elects the other one.
-
-    Returns
-    -------
-    dict
-        ``wrong``, the number of test rows; ``mean``, ``minimum``, ``variance`` and ``range`` of the margins.
+    Test rows are of the class +1 where `positive`; a tie elects the other one.
     """
     lead = test.matrix @ weights
     return {
@@ -176,20 +136,9 @@ def measured(margins: F64, weights: F64, test: SignedVotes, positive: NDArray[np
 def reweighted(objective: Objective, lines: Lines, test: SignedVotes, positive: NDArray[np.bool_]) -> dict[str, Any]:
     """Solve an objective on the training rows' margins, and measure its weights.
 
-    Parameters
-    ----------
-    objective : Objective
-    lines : Lines
-        Of the training rows. Margins are those of weights that sum to one, as the document has them; with negative
-        weights they may leave [-1, 1].
-    test, positive
-        As `measured` has them.
-
-    Returns
-    -------
-    dict
-        The numbers of `measured`; ``least``, the least gain of a row's margin; ``state``; the ``xi`` that was solved
-        with, of objectives that have one; the number of ``trees`` with weight; seconds.
+    Margins are those of weights that sum to one, as the document has them; with negative weights they may leave
+    [-1, 1]. Beside the numbers of `measured` there are ``least``, the least gain of a row's margin; ``state``; the
+    ``xi`` that was solved with, of objectives that have one; the number of ``trees`` with weight; seconds.
     """
     own = lines.margins(lines.own)
     (weights, state, objective), seconds = timed(lambda: solved(objective, lines))

@@ -103,24 +103,7 @@ def drawable(figure: int | None, chosen: Sequence[str]) -> tuple[int, ...]:
 
 
 def write(numbers: tuple[int, ...], read: Mapping[str, NamedTable], seed: int, out: Path) -> list[Grid]:
-    """Draw figures on the first split of their tables.
-
-    Parameters
-    ----------
-    numbers : tuple of int
-        Out of `NUMBERS`.
-    read : mapping of str to NamedTable
-        The tables that they need, by name.
-    seed : int
-        Of the splits.
-    out : Path
-        Folder for ``figure1.png`` and so on.
-
-    Returns
-    -------
-    list of Grid
-        The numbers of Figures 2 to 6, beside the document's; none if none of them is drawn.
-    """
+    """Draw figures on the first split of their tables; return the numbers of those of Figures 2 to 6 that are drawn."""
     folds = {name: Fold(table, 0, seed) for name, table in read.items()}
     if 1 in numbers:
         save(stages(folds[STAGED_DATA]), out / "figure1.png")

@@ -25,11 +25,13 @@ def rebuild(
     ``cells.jsonl`` of cells, an ensemble on a split of a table with all objectives each, run split by split. With
     `figure` that picture alone.
     """
+    from functools import partial
+
     from committee.papers.margins import figures, report
-    from committee.papers.margins.cells import DEPTH, ENSEMBLES, OBJECTIVES, TREES, MarginTask
+    from committee.papers.margins.cells import DEPTH, ENSEMBLES, OBJECTIVES, TREES, reweighting_cell
     from committee.papers.margins.results import MarginResults
     from committee.papers.margins.tables import read_data, source_data
-    from committee.papers.shared.cells import finished_cells
+    from committee.papers.shared.cells import Task, finished_cells
     from committee.papers.shared.figures import save
     from committee.papers.shared.folds import Fold
 
@@ -44,20 +46,15 @@ def rebuild(
     if figure is not None:
         return figures.write(numbers, read, seed, out)
     tasks = [
-        MarginTask(Fold(table, repeat, seed), ensemble)
-        for repeat in range(repeats)
-        for table in read.values()
+        Task(
+            {"table": fold.table.name, "digest": fold.table.digest, "repeat": fold.repeat, "ensemble": ensemble},
+            partial(reweighting_cell, fold, ensemble),
+        )
+        for fold in (Fold(table, repeat, seed) for repeat in range(repeats) for table in read.values())
         for ensemble in ENSEMBLES
     ]
-    cells = finished_cells(
-        out / "cells.jsonl",
-        {"paper": "margins", "trees": TREES, "depth": DEPTH, "objectives": list(OBJECTIVES), "seed": seed},
-        tasks,
-        ["table", "repeat", "ensemble"],
-        digests={name: table.digest for name, table in read.items()},
-        jobs=jobs,
-        progress=progress,
-    )
+    run = {"paper": "margins", "trees": TREES, "depth": DEPTH, "objectives": list(OBJECTIVES), "seed": seed}
+    cells = finished_cells(out / "cells.jsonl", run, tasks, jobs=jobs, progress=progress)
     results = MarginResults(cells, tuple(chosen), repeats)
     grids = [*report.grids(results), *figures.write(numbers, read, seed, out)]
     report.write(results, grids, out)

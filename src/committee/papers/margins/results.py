@@ -31,9 +31,8 @@ class MarginResults:
     """Finished cells by table, repeat and ensemble."""
 
     cells: Mapping[Key, Cell]
-    """By table, repeat and ensemble."""
     names: tuple[str, ...]
-    """Tables, each once."""
+    """Of the tables, each once."""
     repeats: int
 
     def of_table(self, name: str, ensemble: str) -> list[Cell]:
@@ -49,11 +48,8 @@ class MarginResults:
     def change(self, name: str, ensemble: str, objective: str, figure: str) -> float:
         """Change by an objective's weights, mean over the repeats: new less old.
 
-        Parameters
-        ----------
-        name, ensemble, objective : str
-        figure : {"error", "mean", "minimum", "least", "variance", "range"}
-            Of the test rows the first, of the training margins the others; "least" is the least gain of a row.
+        The figure is "error", of the test rows, or "mean", "minimum", "variance" or "range" of the training margins;
+        "least" is the least gain of a row.
         """
         cells = self.of_table(name, ensemble)
         if figure == ERROR:
@@ -63,18 +59,9 @@ class MarginResults:
         return float(np.mean([cell["objectives"][objective][figure] - cell[figure] for cell in cells]))
 
     def mark(self, name: str, ensemble: str, objective: str, *, corrected: bool = False) -> str:
-        """Outcome of a two-sided paired t-test of the test errors over the repeats, at 0.05.
+        """Outcome of a two-sided paired t-test of the test errors over the repeats, at 0.05; `NEITHER` of one repeat.
 
-        Parameters
-        ----------
-        name, ensemble, objective : str
-        corrected : bool, default=False
-            By Nadeau and Bengio, as the splits share rows; False: the ordinary one, which is the document's.
-
-        Returns
-        -------
-        str
-            `HELPS`, `HURTS` or `NEITHER`; the last where there is one repeat only.
+        It is the ordinary one, which is the document's, or corrected by Nadeau and Bengio, as the splits share rows.
         """
         cells = self.of_table(name, ensemble)
         if len(cells) < 2:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from committee.papers.shared.folds import NamedTable
-from committee.papers.shared.tables import check_rows, labels_of, read_from_folder
+from committee.papers.shared.tables import check_rows, document_numbers, labels_of, read_from_folder
 from committee.report.crossvalidation import Labels, Table
 
 HELPS, HURTS, NEITHER = "+", "-", "="
@@ -88,12 +84,6 @@ class PublishedTable:
         return {title: row for title, row in self.rows.items() if title not in self.not_errors}
 
 
-@cache
-def _document() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((files("committee.papers.margins") / "tables.json").read_text("utf-8"))
-    return found
-
-
 def source_data() -> list[SourceData]:
     """The document's fifteen tables, in its order.
 
@@ -103,7 +93,10 @@ def source_data() -> list[SourceData]:
     >>> [data.title for data in source_data() if data.name == "pima"]
     ['Diabetes', 'Pima']
     """
-    return [SourceData(**{**data, "positive": tuple(data["positive"])}) for data in _document()["data"]]
+    return [
+        SourceData(**{**data, "positive": tuple(data["positive"])})
+        for data in document_numbers("margins/tables.json")["data"]
+    ]
 
 
 def published() -> list[PublishedTable]:
@@ -116,7 +109,7 @@ def published() -> list[PublishedTable]:
     >>> table.number, table.objectives, table.rows["Sonar"]
     (2, ('UWS',), PublishedRow(errors=(0.0773, 0.0847), changes=(0.0802, 0.0065), marks='-'))
     """
-    document = _document()
+    document = document_numbers("margins/tables.json")
     return [
         PublishedTable(
             found["number"],
@@ -132,11 +125,6 @@ def published() -> list[PublishedTable]:
 
 def repeated_rows() -> list[tuple[str, tuple[int, ...]]]:
     """Rows of four equal numbers, not all changes zero, that stand under one title in several of the tables.
-
-    Returns
-    -------
-    list of (str, tuple of int)
-        The title and the numbers of the tables.
 
     Examples
     --------
@@ -154,13 +142,7 @@ def repeated_rows() -> list[tuple[str, tuple[int, ...]]]:
 
 
 def read_data(data: SourceData, folder: Path | None) -> NamedTable:
-    """Read a table, and make two classes of it.
-
-    Raises
-    ------
-    ValueError
-        If there is no folder, it lacks the table, or the table has other labels or another number of rows.
-    """
+    """Read a table, and make two classes of it; refused with other labels or another number of rows."""
     found = read_from_folder(data.name, folder, data.positive)
     frame, labels = found.frame, labels_of(found)
     if data.complete_rows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -30,13 +30,7 @@ RARE = 0.001
 
 
 def read_named(name: str, folder: Path | None) -> NamedTable:
-    """Read a table of two classes from the folder.
-
-    Raises
-    ------
-    ValueError
-        If there is no folder, or the table is not in it or has not two classes.
-    """
+    """Read a table from the folder, and refuse one that has not two classes."""
     table = read_from_folder(name, folder)
     if len(table.labels.classes) != 2:
         raise ValueError(
@@ -46,67 +40,28 @@ def read_named(name: str, folder: Path | None) -> NamedTable:
     return NamedTable(name, table)
 
 
-@dataclass(frozen=True)
-class NestingTask:
-    """One setting on one split of one table; with or without what needs sampled paths."""
-
-    fold: Fold
-    setting: Setting
-    n_paths: int
-    with_paths: bool
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """Table, repeat and setting."""
-        return self.fold.table.name, self.fold.repeat, *self.setting.key
-
-    def __call__(self) -> Cell:
-        """Fit on the training rows and measure."""
-        fold, setting = self.fold, self.setting
-        model = setting.make(fold.seed + fold.repeat).set_params(categorical_features=fold.categorical)
-        X, y = fold.rows[0], fold.positive[0]
-        _, seconds = timed(lambda: model.fit(X, y))
-        if setting.method == REFERENCE:
-            found = _of_reference(model, fold)
-        else:
-            found = measured(model, fold, self.n_paths if self.with_paths else None)
-        return {
-            "table": fold.table.name,
-            "digest": fold.table.digest,
-            "repeat": fold.repeat,
-            "method": setting.method,
-            "asked": setting.voters,
-            "softness": setting.softness,
-            "n_draws": setting.n_draws,
-            "estimate": setting.estimate,
-            "training_rows": len(fold.positive[0]),
-            "test_rows": len(fold.positive[1]),
-            "fit_seconds": round(seconds, 5),
-            **found,
-        }
+def nesting_cell(fold: Fold, setting: Setting, n_paths: int | None) -> Cell:
+    """Fit a setting on the training rows of a split, and measure; without `n_paths` no more than needs no paths."""
+    model = setting.make(fold.seed + fold.repeat).set_params(categorical_features=fold.categorical)
+    X, y = fold.rows[0], fold.positive[0]
+    _, seconds = timed(lambda: model.fit(X, y))
+    return {
+        "training_rows": len(y),
+        "test_rows": len(fold.positive[1]),
+        "fit_seconds": round(seconds, 5),
+        **(_of_reference(model, fold) if setting.method == REFERENCE else measured(model, fold, n_paths)),
+    }
 
 
 def measured(model: Any, fold: Fold, n_paths: int | None) -> dict[str, Any]:
-    """Measure a fitted learner of probabilistic voters.
+    """Measure a learner of probabilistic voters, fitted on a split.
 
-    Parameters
-    ----------
-    model : fitted classifier
-        Of labels False and True.
-    fold : Fold
-        The split that it was fitted on.
-    n_paths : int or None
-        Paths sampled of each row where they are too many to add up; None: what needs them is not measured.
-
-    Returns
-    -------
-    dict
-        ``bound``, as the learner has it, and ``true_bound``, of its graph with known probabilities; ``train_error`` and
-        ``path_error``, the expected errors of one sampled path on training and test rows (None without paths);
-        ``right`` and ``log_loss`` by walk, without paths no majority of them (``right`` are bits of the test rows as
-        hexadecimal digits); ``met`` and ``steps``, the voters that a test row meets on a sampled and on the likeliest
-        path, and ``needed``, those that it meets on a path in a thousand; ``draws``, the mean number; and the `course`
-        of the bound.
+    ``bound`` is as the learner has it, and ``true_bound`` of its graph with known probabilities; ``train_error`` and
+    ``path_error`` are the expected errors of one sampled path on training and test rows (None without paths); ``right``
+    and ``log_loss`` are by walk, without paths no majority of them (``right`` are bits of the test rows as hexadecimal
+    digits); ``met`` and ``steps``, the voters that a test row meets on a sampled and on the likeliest path, and
+    ``needed``, those that it meets on a path in a thousand; ``draws``, the mean number; and the `course` of the bound.
+    `n_paths` are sampled of each row where they are too many to add up.
     """
     from committee.vote.committee import Committee
 
@@ -173,19 +128,6 @@ def exponential_loss(graph: VoteGraph, X: F64, positive: NDArray[np.bool_]) -> f
     With w_t(i) the sum of p exp(-H y_i) over all ways to node t, :math:`w_{next} \mathrel{+}= w_t q \exp(\mp v y_i)`;
     what leaves the graph adds up to the mean. On the training rows this is the bound C, if the learner knew q.
 
-    Parameters
-    ----------
-    graph : VoteGraph
-        Of two classes.
-    X : float64 array (n, p)
-        Encoded rows.
-    positive : bool array (n,)
-        Rows of class +.
-
-    Returns
-    -------
-    float
-
     References
     ----------
     E. Grossmann, A theory of probabilistic boosting, decision trees and matryoshki, eq. 7.
@@ -216,11 +158,6 @@ def exponential_loss(graph: VoteGraph, X: F64, positive: NDArray[np.bool_]) -> f
 
 def course(bounds: F64, edges: F64) -> dict[str, Any]:
     """The course of training: bounds after 1, 2, 4, ... voters, the median of the edges since the last of them, others.
-
-    Parameters
-    ----------
-    bounds, edges : float64 arrays (T,)
-        After and of each voter.
 
     Examples
     --------

@@ -90,13 +90,6 @@ def by_level() -> list[Curve]:
 def whole_sizes(T: int, levels: int) -> list[int]:
     """Sizes of nested trees, the larger ones inside: whole numbers next to T^(1/L), as many voters as T allows.
 
-    Parameters
-    ----------
-    T : int
-        Most voters in all.
-    levels : int
-        L.
-
     Examples
     --------
     >>> from committee.papers.matryoshka.curves import whole_sizes
@@ -112,12 +105,7 @@ def whole_sizes(T: int, levels: int) -> list[int]:
 def nested_bound(sizes: Sequence[float], rho: float) -> float:
     """F(T_L, ... F(T_2, F(T_1, rho))): trees nested in trees, the innermost first (eq. 11).
 
-    Parameters
-    ----------
-    sizes : sequence of float
-        Nodes of the trees at each level; any numbers of at least 1.
-    rho : float
-        Normaliser of every voter.
+    Sizes are the nodes of the trees at each level, any numbers of at least 1; rho is the normaliser of every voter.
 
     References
     ----------

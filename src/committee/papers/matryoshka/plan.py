@@ -25,9 +25,6 @@ QUICK_NAMES = ("sonar", "transfusion")
 
 Draws: TypeAlias = int | str | None
 
-KEY = ("table", "repeat", "method", "asked", "softness", "n_draws", "estimate")
-"""Names, in a cell, of its table and split and of the values of its setting."""
-
 
 @dataclass(frozen=True)
 class Setting:
@@ -46,8 +43,14 @@ class Setting:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Values that tell it from others, as a journal keeps them."""
-        return self.method, self.voters, self.softness, self.n_draws, self.estimate
+        """Values that tell it from others."""
+        return tuple(self.place.values())
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """Those values by their names in a cell."""
+        varied = {"softness": self.softness, "n_draws": self.n_draws, "estimate": self.estimate}
+        return {"method": self.method, "asked": self.voters, **varied}
 
     def fits(self, rows: int) -> bool:
         """Whether so many training rows can serve it: a 2-matryoshka wants no more voters than rows."""

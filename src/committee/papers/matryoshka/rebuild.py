@@ -24,11 +24,13 @@ def rebuild(
     Files: CSV, the tables of the page as Markdown, pictures, and the journal ``cells.jsonl`` (``cells-quick.jsonl``) of
     cells, a setting on a split of a table each.
     """
+    from functools import partial
+
     from committee.papers.matryoshka import bound_figures, curves, figures, report
-    from committee.papers.matryoshka.cells import NestingTask, read_named
-    from committee.papers.matryoshka.plan import FULL, KEY, MOST_QUICK_REPEATS, NAMES, QUICK, QUICK_NAMES
+    from committee.papers.matryoshka.cells import nesting_cell, read_named
+    from committee.papers.matryoshka.plan import FULL, MOST_QUICK_REPEATS, NAMES, QUICK, QUICK_NAMES
     from committee.papers.matryoshka.results import NestingResults
-    from committee.papers.shared.cells import finished_cells, journal_of
+    from committee.papers.shared.cells import Task, finished_cells, journal_of
     from committee.papers.shared.folds import Fold
 
     check_at_least_one(repeats=repeats, jobs=jobs)
@@ -37,19 +39,16 @@ def rebuild(
     read = [read_named(name, data) for name in in_order(QUICK_NAMES if quick and tables is None else tables, NAMES)]
     with_paths = {*plan.by_size(), *plan.by_softness()}
     tasks = [
-        NestingTask(fold, setting, plan.n_paths, setting in with_paths)
+        Task(
+            {"table": fold.table.name, "digest": fold.table.digest, "repeat": fold.repeat, **setting.place},
+            partial(nesting_cell, fold, setting, plan.n_paths if setting in with_paths else None),
+        )
         for fold in (Fold(table, repeat, seed) for table in read for repeat in range(repeats))
         for setting in plan.settings()
         if setting.fits(len(fold.split[0]))
     ]
-    cells = finished_cells(
-        *journal_of("matryoshka", plan, seed, out, quick=quick),
-        tasks,
-        KEY,
-        digests={table.name: table.digest for table in read},
-        jobs=jobs,
-        progress=progress,
-    )
+    journal = journal_of("matryoshka", plan, seed, out, quick=quick)
+    cells = finished_cells(*journal, tasks, jobs=jobs, progress=progress)
     results = NestingResults(cells, tuple(table.name for table in read), repeats, plan)
     grids = [curves.grid(), *report.grids(results)]
     curves.write(out)

@@ -13,7 +13,6 @@ from committee.papers.matryoshka.plan import (
     ADABOOST,
     BINARY,
     GREEDY,
-    KEY,
     METHODS,
     PROBABILISTIC,
     SOFTNESS,
@@ -251,8 +250,8 @@ def _cell_line(cell: Cell) -> dict[str, object]:
         *("voters", "bound", "true_bound", "train_error", "path_error", "met", "steps", "needed", "draws"),
         *("edge_first", "edge_median", "edge_least", "fit_seconds"),
     )
-    line: dict[str, object] = {name: "" if cell[name] is None else cell[name] for name in KEY}
-    line |= {name: cell[name] for name in ("training_rows", "test_rows")}
+    names = ("table", "repeat", "method", "asked", "softness", "n_draws", "estimate", "training_rows", "test_rows")
+    line: dict[str, object] = {name: "" if cell[name] is None else cell[name] for name in names}
     line |= {f"error_{walk}": _blank(wrong(walk)(cell)) for walk in WALKS}
     line |= {f"log_loss_{walk}": _blank(log_loss(walk)(cell)) for walk in WALKS}
     return line | {name: _blank(cell[name]) for name in measures}

@@ -22,14 +22,7 @@ if TYPE_CHECKING:
 def draw(results: Sequence[TableResult]) -> Figure:
     """Left: average ranks, ours and the document's; right: errors of L2 and Linf less those of vanilla.
 
-    Parameters
-    ----------
-    results : sequence of TableResult
-
-    Returns
-    -------
-    Figure
-        Ours with the range over single splits on the left, with two standard errors over splits on the right.
+    Ours have the range over single splits on the left, two standard errors over splits on the right.
     """
     figure = new_figure(10.0, 3.0 + 0.17 * len(results))
     left, *others = figure.subplots(1, 3, width_ratios=(4, 3, 3))

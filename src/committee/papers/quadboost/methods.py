@@ -54,17 +54,11 @@ QUICK = SearchPlan(3, 2, 100)
 
 
 class SearchedMethod(Protocol):
-    """A learner and its grid.
-
-    Attributes
-    ----------
-    quadratic : bool
-        Whether its scores are made to be near -1 and +1, so that their quadratic risk means something.
-    """
+    """A learner and its grid."""
 
     @property
     def quadratic(self) -> bool:
-        """Whether scores estimate the label."""
+        """Whether its scores are made to be near -1 and +1, so that their quadratic risk means something."""
 
     def choose(self, X: F64, y: NDArray[np.int64], folds: Sequence[Split], plan: SearchPlan) -> tuple[Params, float]:
         """The hyperparameters of least error over the folds, and that error."""
@@ -167,19 +161,7 @@ class LPBoostSearch:
         return self._fitted(X, y, params["nu"])
 
     def path(self, X: F64, y: NDArray[np.int64], penalties: Sequence[float]) -> list[tuple[float, Any]]:
-        """Each penalty's nu and fitted model; nu = 1 where C is less than any nu stands for, 1/n where it is more.
-
-        Parameters
-        ----------
-        X, y : arrays
-            Training rows.
-        penalties : sequence of float
-            C, ascending.
-
-        Returns
-        -------
-        list of (float, classifier)
-        """
+        """Nu and model of each C, ascending; nu = 1 where C is less than any nu stands for, 1/n where it is more."""
         n = len(y)
         D, model = 1.0 / n, self._fitted(X, y, 1.0)
         found = []
@@ -209,19 +191,10 @@ _MOST_STEPS = 50
 
 
 def worth(margins: F64, D: float) -> tuple[float, float]:
-    r""":math:`\max_\rho \rho - D \sum_i \max(0, \rho - m_i)`: what a vote with these margins is worth at D.
+    r""":math:`\max_\rho \rho - D \sum_i \max(0, \rho - m_i)`: worth of a vote with these margins at D.
 
-    Parameters
-    ----------
-    margins : float64 array (n,)
-        Of a vote whose weights sum to one.
-    D : float
-        At least 1/n.
-
-    Returns
-    -------
-    value, slack : float
-        The maximum, and the sum in it: minus the slope of the value in D.
+    Its weights sum to one, and D is at least 1/n. Returned are the maximum and the sum in it, which is minus the slope
+    of the maximum in D.
 
     Examples
     --------

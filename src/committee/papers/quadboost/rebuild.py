@@ -29,13 +29,14 @@ def rebuild(
     of cells, a method on a split of a table each. The document's grid of AdaBoost's rounds goes on to a million.
     """
     from dataclasses import replace
+    from functools import partial
 
     from committee.papers.quadboost import figures, report
-    from committee.papers.quadboost.cells import SearchTask
+    from committee.papers.quadboost.cells import search_cell
     from committee.papers.quadboost.methods import FULL, LEARNERS, QUICK
     from committee.papers.quadboost.results import results_of
     from committee.papers.quadboost.tables import published, read_binary
-    from committee.papers.shared.cells import finished_cells, journal_of
+    from committee.papers.shared.cells import Task, finished_cells, journal_of
     from committee.papers.shared.figures import save
 
     check_at_least_one(repeats=repeats, jobs=jobs, max_rounds=max_rounds)
@@ -47,9 +48,15 @@ def rebuild(
     read = [read_binary(row, data) for row in rows]
     cells = finished_cells(
         *journal_of("quadboost", plan, seed, out, quick=quick),
-        [SearchTask(t, method, repeat, seed, plan) for t in read for repeat in range(repeats) for method in LEARNERS],
-        ["table", "repeat", "method"],
-        digests={table.published.name: table.digest for table in read},
+        [
+            Task(
+                {"table": table.published.name, "digest": digest, "repeat": repeat, "method": method},
+                partial(search_cell, table, method, repeat, seed, plan),
+            )
+            for table, digest in ((table, table.digest) for table in read)
+            for repeat in range(repeats)
+            for method in LEARNERS
+        ],
         jobs=jobs,
         progress=progress,
     )

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.papers.shared.tables import check_rows, digest_of, labels_of, read_from_folder
+from committee.papers.shared.tables import check_rows, digest_of, document_numbers, labels_of, read_from_folder
 from committee.report.crossvalidation import Rows, Split
 
 F64: TypeAlias = NDArray[np.float64]
@@ -79,21 +77,14 @@ def published() -> list[PublishedErrors]:
     ('zoo', 50, 2)
     """
     return [
-        PublishedErrors(
-            row["title"],
-            row["name"],
-            row["rows"],
-            tuple(row["positive"]),
-            tuple(row["keep"]) if "keep" in row else None,
-            row["error"],
-        )
-        for row in _document()["tables"]
+        PublishedErrors(**{**row, "positive": tuple(row["positive"]), "keep": tuple(row.get("keep", ())) or None})
+        for row in document_numbers("quadboost/tables.json")["tables"]
     ]
 
 
 def published_comparison() -> PublishedComparison:
     """The document's running times and its Table 2."""
-    document = _document()
+    document = document_numbers("quadboost/tables.json")
     found = document["better"]
     better = {
         (a, b): float(probability)
@@ -102,12 +93,6 @@ def published_comparison() -> PublishedComparison:
         if a != b
     }
     return PublishedComparison(document["mean_seconds"], better, tuple((a, b) for a, b in found["significant"]))
-
-
-def _document() -> dict[str, Any]:
-    text = (files("committee.papers.quadboost") / "tables.json").read_text("utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,13 +114,7 @@ class BinaryTable:
 
 
 def read_binary(table: PublishedErrors, folder: Path | None) -> BinaryTable:
-    """Read a table, and make two classes of it.
-
-    Raises
-    ------
-    ValueError
-        If there is no folder, it lacks the table, or the table has other labels or another number of rows.
-    """
+    """Read a table, and make two classes of it; refused with other labels or another number of rows."""
     found = read_from_folder(table.name, folder, {*table.positive, *(table.keep or ())})
     labels = labels_of(found)
     used = np.isin(labels, table.keep) if table.keep else np.ones(len(labels), dtype=bool)
@@ -160,16 +139,6 @@ def prepared(table: BinaryTable, train: Rows) -> F64:
     one that occurs in the training rows, "missing" among them, becomes a column of zeros and ones; two categories
     are one column. A missing number stays NaN, and a stump learns its side. Columns that are constant on the training
     rows are left out.
-
-    Parameters
-    ----------
-    table : BinaryTable
-    train : array of int
-        Training rows; nothing is learned from others.
-
-    Returns
-    -------
-    float64 array (n, q)
 
     Examples
     --------

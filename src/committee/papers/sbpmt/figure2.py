@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from committee.learners.bagging.sbpmt import SBPMTClassifier
 from committee.papers.sbpmt.table2 import SETTINGS
-from committee.papers.shared.cells import finished_cells
+from committee.papers.shared.cells import Task
 from committee.papers.shared.journal import Cell
 from committee.papers.shared.mease_wyner import NOISE, mease_wyner
-from committee.papers.shared.options import Progress
-from committee.papers.shared.pages import grid_of, write_csv
+from committee.papers.shared.pages import grid_of
 from committee.papers.shared.paired import standard_error
 from committee.report.tables import Grid
 from committee.voters.committees import BoostedCommittees
@@ -58,75 +57,44 @@ class Simulation:
 PAPER = Simulation()
 
 
-def run(
-    out: Path,
-    simulation: Simulation = PAPER,
-    *,
-    repeats: int = 1,
-    seed: int = 0,
-    jobs: int = 1,
-    progress: Progress | None = None,
-) -> dict[str, F64]:
-    """Run the simulation, of which every repeat draws new training and test rows.
+def tasks(simulation: Simulation, repeats: int, seed: int) -> list[Task]:
+    """Repeats of the simulation, of which each draws new training and test rows."""
+    return [
+        Task({"repeat": repeat}, partial(repeat_cell, simulation, seed, repeat), "simulation")
+        for repeat in range(repeats)
+    ]
 
-    Returns
-    -------
-    dict of str to float64 array (repeats, len(values))
-        Test errors of each curve.
-    """
+
+def settings_of(simulation: Simulation, seed: int) -> dict[str, Any]:
+    """Return all that the cells depend on."""
     rows = [simulation.training_rows, simulation.test_rows]
     described = {"figure": 2, "rows": rows, "most": simulation.most, "seed": seed, "q": NOISE}
-    cells = finished_cells(
-        out / "cells-figure2.jsonl",
-        described | SBPMTClassifier(**BENCHMARK).get_params(),
-        [Repeat(simulation, seed, repeat) for repeat in range(repeats)],
-        ["repeat"],
-        jobs=jobs,
-        progress=progress,
-        label=lambda _: "simulation",
-    )
-    errors = {curve: np.array([cell["errors"][curve] for cell in cells.values()]) for curve in simulation.curves}
-    write_csv(_lines(errors, simulation), out / "figure2.csv")
-    return errors
+    return described | SBPMTClassifier(**BENCHMARK).get_params()
 
 
-@dataclass(frozen=True)
-class Repeat:
-    """The four curves on one drawing of the rows."""
+def repeat_cell(simulation: Simulation, seed: int, repeat: int) -> Cell:
+    """Test errors of the four curves on one drawing of the rows."""
+    random = np.random.default_rng([seed, repeat])
+    X, y = mease_wyner(simulation.training_rows, random)
+    X_test, y_test = mease_wyner(simulation.test_rows, random)
 
-    simulation: Simulation
-    seed: int
-    repeat: int
+    def fitted(**changed: Any) -> SBPMTClassifier:
+        model = SBPMTClassifier(**{**BENCHMARK, **changed}, random_state=repeat)
+        model.fit(X, y)
+        return model
 
-    @property
-    def key(self) -> tuple[int]:
-        """The number of the drawing."""
-        return (self.repeat,)
+    def error(**changed: Any) -> float:
+        return float((fitted(**changed).predict(X_test) != y_test).mean())
 
-    def __call__(self) -> Cell:
-        """Draw, fit and judge."""
-        random = np.random.default_rng([self.seed, self.repeat])
-        X, y = mease_wyner(self.simulation.training_rows, random)
-        X_test, y_test = mease_wyner(self.simulation.test_rows, random)
-        most = self.simulation.most
-
-        def fitted(**changed: Any) -> SBPMTClassifier:
-            model = SBPMTClassifier(**{**BENCHMARK, **changed}, random_state=self.repeat)
-            model.fit(X, y)
-            return model
-
-        def error(**changed: Any) -> float:
-            return float((fitted(**changed).predict(X_test) != y_test).mean())
-
-        many = fitted(n_estimators=most).staged_predict(X_test)
-        long = fitted(n_boosting_rounds=most)
-        errors = {
-            SUBAGGING: [float((predicted != y_test).mean()) for predicted in many],
-            BOOSTING: errors_by_round(long, X_test, y_test, most),
-            LEAVES: [error(n_leaf_steps=B) for B in range(1, most + 1)],
-            RATIO: [error(max_samples=ratio) for ratio in self.simulation.ratios],
-        }
-        return {"repeat": self.repeat, "errors": errors}
+    many = fitted(n_estimators=simulation.most).staged_predict(X_test)
+    long = fitted(n_boosting_rounds=simulation.most)
+    errors = {
+        SUBAGGING: [float((predicted != y_test).mean()) for predicted in many],
+        BOOSTING: errors_by_round(long, X_test, y_test, simulation.most),
+        LEAVES: [error(n_leaf_steps=B) for B in range(1, simulation.most + 1)],
+        RATIO: [error(max_samples=ratio) for ratio in simulation.ratios],
+    }
+    return {"errors": errors}
 
 
 def errors_by_round(model: SBPMTClassifier, X: F64, y: NDArray[np.int64], most: int) -> list[float]:
@@ -150,6 +118,12 @@ def errors_by_round(model: SBPMTClassifier, X: F64, y: NDArray[np.int64], most: 
     return errors
 
 
+def errors_of(cells: Iterable[Cell], simulation: Simulation = PAPER) -> dict[str, F64]:
+    """Test errors of each curve, ``(repeats, len(values))``."""
+    found = list(cells)
+    return {curve: np.array([cell["errors"][curve] for cell in found]) for curve in simulation.curves}
+
+
 def grid(errors: dict[str, F64], simulation: Simulation = PAPER) -> Grid:
     """Mean test errors at a few values of each parameter."""
 
@@ -168,8 +142,8 @@ def grid(errors: dict[str, F64], simulation: Simulation = PAPER) -> Grid:
     return grid_of(title, ("at", *counts, "at", ratio), body, text=0)
 
 
-def _lines(errors: dict[str, F64], simulation: Simulation) -> Iterator[dict[str, object]]:
-    """The curves as records: the mean test error at each value, and its standard error."""
+def records(errors: dict[str, F64], simulation: Simulation = PAPER) -> Iterator[dict[str, object]]:
+    """The curves as lines of CSV: the mean test error at each value, and its standard error."""
     for curve, values in simulation.curves.items():
         for value, column in zip(values, errors[curve].T, strict=True):
             yield {

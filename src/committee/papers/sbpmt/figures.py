@@ -28,15 +28,7 @@ _STYLES = (
 def figure2(errors: dict[str, NDArray[np.float64]], simulation: Simulation = PAPER) -> Figure:
     """Four panels: test error against each parameter, the others at the benchmark setting.
 
-    Parameters
-    ----------
-    errors : dict of str to float64 array (repeats, len(values))
-        Of `committee.papers.sbpmt.figure2.run`.
-
-    Returns
-    -------
-    Figure
-        Means over the repeats, with a band of two standard errors either side.
+    Drawn are means over the repeats, with a band of two standard errors either side.
     """
     figure = new_figure(9.0, 6.4)
     panels = figure.subplots(2, 2, sharey=True)

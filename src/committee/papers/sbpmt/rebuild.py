@@ -29,7 +29,9 @@ def rebuild(
     has the seed ``seed + r``.
     """
     from committee.papers.sbpmt import figure2, figures, table2
+    from committee.papers.shared.cells import finished_cells
     from committee.papers.shared.figures import save
+    from committee.papers.shared.pages import write_csv
 
     if figure not in (None, 2, 3, 4):
         raise ValueError(f"figure={figure} cannot be rebuilt; use 2, 3 or 4")
@@ -38,13 +40,18 @@ def rebuild(
     check_at_least_one(repeats=repeats, jobs=jobs)
     if figure == 2:
         sizes = simulation or figure2.PAPER
-        errors = figure2.run(out, sizes, repeats=repeats, seed=seed, jobs=jobs, progress=progress)
+        tasks, described = figure2.tasks(sizes, repeats, seed), figure2.settings_of(sizes, seed)
+        cells = finished_cells(out / "cells-figure2.jsonl", described, tasks, jobs=jobs, progress=progress)
+        errors = figure2.errors_of(cells.values(), sizes)
+        write_csv(figure2.records(errors, sizes), out / "figure2.csv")
         save(figures.figure2(errors, sizes), out / "figure2.png")
         return [figure2.grid(errors, sizes)]
-    rows = table2.published()
-    chosen = in_order(tables, [row.name for row in rows])
-    rows = [row for row in rows if row.name in chosen]
-    found = table2.run(rows, data, out, settings, repeats=repeats, seed=seed, jobs=jobs, progress=progress)
+    chosen = in_order(tables, [row.name for row in table2.published()])
+    rows = [row for row in table2.published() if row.name in chosen]
+    tasks, described = table2.tasks(rows, data, settings, repeats, seed), table2.settings_of(settings, seed)
+    cells = finished_cells(out / f"cells-{settings}.jsonl", described, tasks, jobs=jobs, progress=progress)
+    found = table2.results_of(rows, cells)
+    write_csv((table2.record(row, settings) for row in found), out / f"table2-{settings}.csv")
     for number, draw in ((3, figures.figure3), (4, figures.figure4)):
         if figure in (None, number):
             save(draw(found), out / f"figure{number}-{settings}.png")

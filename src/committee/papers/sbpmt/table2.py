@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
 
-from committee.papers.shared.cells import finished_cells, timed
+from committee.papers.shared.cells import Key, Task, timed
 from committee.papers.shared.journal import Cell
-from committee.papers.shared.options import Progress
-from committee.papers.shared.pages import grid_of, write_csv
+from committee.papers.shared.pages import grid_of
 from committee.papers.shared.tables import (
     SOURCE_TABLES,
     check_known_at_openml,
     digest_of,
+    document_numbers,
     labels_of,
     load_source_table,
 )
@@ -83,10 +82,9 @@ def published() -> list[PublishedAccuracies]:
     >>> published()[0].title, published()[0].accuracy["SBPMT"]
     ('Iris', (96.0, 5.62))
     """
-    text = (files("committee.papers.sbpmt") / "table2.json").read_text("utf-8")
     return [
         PublishedAccuracies(**{**row, "accuracy": {k: (mean, sd) for k, (mean, sd) in row["accuracy"].items()}})
-        for row in json.loads(text)["tables"]
+        for row in document_numbers("sbpmt/table2.json")["tables"]
     ]
 
 
@@ -124,55 +122,21 @@ class RebuiltRow:
         return 0.0 if abs(self.difference) < 0.005 else None
 
 
-def run(
-    rows: Sequence[PublishedAccuracies],
-    folder: Path | None,
-    out: Path,
-    settings: str,
-    *,
-    repeats: int = 1,
-    seed: int = 0,
-    jobs: int = 1,
-    progress: Progress | None = None,
-) -> list[RebuiltRow]:
-    """Fit on ten stratified folds of every table, and set the accuracies beside the paper's.
-
-    Parameters
-    ----------
-    rows : sequence of PublishedAccuracies
-        The tables.
-    folder : Path or None
-        Where they are; None for OpenML.
-    out : Path
-        Folder for the journal and the table.
-    settings : str
-        A key of `SETTINGS`.
-    repeats, seed, jobs, progress
-        See `committee.papers.sbpmt.rebuild.rebuild`.
-    """
+def tasks(
+    rows: Sequence[PublishedAccuracies], folder: Path | None, settings: str, repeats: int, seed: int
+) -> list[Task]:
+    """Ten stratified folds of every table, drawn anew in each repeat."""
     if folder is None:
         check_known_at_openml([row.name for row in rows])
-    read = {row.name: load_source_table(SOURCE_TABLES[row.name], folder) for row in rows}
-    digests = {name: table_digest(table) for name, table in read.items()}
-    tasks = [
-        FoldTask(name, table, digests[name], classifier(settings, seed + i // FOLDS), *divmod(i, FOLDS), split)
-        for name, table in read.items()
-        for i, split in enumerate(stratified_folds(table.labels.codes, FOLDS, repeats, seed))
-    ]
-    titles = {row.name: row.title for row in rows}
-    cells = finished_cells(
-        out / f"cells-{settings}.jsonl",
-        {"settings": settings, "folds": FOLDS, "seed": seed, **classifier(settings, None).get_params()},
-        tasks,
-        ["table", "repeat", "fold"],
-        digests=digests,
-        jobs=jobs,
-        progress=progress,
-        label=lambda cell: titles[cell["table"]],
-    )
-    results = [_rebuilt(row, [cell for cell in cells.values() if cell["table"] == row.name]) for row in rows]
-    write_csv((_line(row, settings) for row in results), out / f"table2-{settings}.csv")
-    return results
+    read = [(row, load_source_table(SOURCE_TABLES[row.name], folder)) for row in rows]
+    found = []
+    for row, table in read:
+        digest = table_digest(table)
+        for i, split in enumerate(stratified_folds(table.labels.codes, FOLDS, repeats, seed)):
+            repeat, fold = divmod(i, FOLDS)
+            run = partial(fold_cell, table, split, classifier(settings, seed + repeat))
+            found.append(Task({"table": row.name, "digest": digest, "repeat": repeat, "fold": fold}, run, row.title))
+    return found
 
 
 def classifier(settings: str, seed: int | None) -> SBPMTClassifier:
@@ -182,36 +146,17 @@ def classifier(settings: str, seed: int | None) -> SBPMTClassifier:
     return SBPMTClassifier(**SETTINGS[settings], random_state=seed)
 
 
-@dataclass(frozen=True, eq=False)
-class FoldTask:
-    """One fold of one table, with an unfitted classifier."""
+def settings_of(settings: str, seed: int) -> dict[str, Any]:
+    """Return all that the cells depend on."""
+    return {"settings": settings, "folds": FOLDS, "seed": seed, **classifier(settings, None).get_params()}
 
-    name: str
-    table: Table
-    digest: str
-    model: SBPMTClassifier
-    repeat: int
-    fold: int
-    split: Split
 
-    @property
-    def key(self) -> tuple[str, int, int]:
-        """Table, repeat and fold."""
-        return self.name, self.repeat, self.fold
-
-    def __call__(self) -> Cell:
-        """Fit on the training rows, and count the test rows that are predicted right."""
-        X, labels, (train, test) = self.table.rows, labels_of(self.table), self.split
-        model, seconds = timed(lambda: clone(self.model).fit(X(train), labels[train]))
-        return {
-            "table": self.name,
-            "digest": self.digest,
-            "repeat": self.repeat,
-            "fold": self.fold,
-            "right": int((model.predict(X(test)) == labels[test]).sum()),
-            "rows": len(test),
-            "fit_seconds": round(seconds, 4),
-        }
+def fold_cell(table: Table, split: Split, model: SBPMTClassifier) -> Cell:
+    """Fit on the training rows, and count the test rows that are predicted right."""
+    X, labels, (train, test) = table.rows, labels_of(table), split
+    fitted, seconds = timed(lambda: clone(model).fit(X(train), labels[train]))
+    right = int((fitted.predict(X(test)) == labels[test]).sum())
+    return {"right": right, "rows": len(test), "fit_seconds": round(seconds, 4)}
 
 
 def table_digest(table: Table) -> str:
@@ -219,9 +164,14 @@ def table_digest(table: Table) -> str:
     return digest_of(table.frame.write_csv().encode(), "\n".join(map(str, labels_of(table))).encode())
 
 
-def _rebuilt(row: PublishedAccuracies, cells: Sequence[Cell]) -> RebuiltRow:
-    accuracies = tuple(100.0 * cell["right"] / cell["rows"] for cell in cells)
-    return RebuiltRow(row, accuracies, float(np.median([cell["fit_seconds"] for cell in cells])))
+def results_of(rows: Sequence[PublishedAccuracies], cells: Mapping[Key, Cell]) -> list[RebuiltRow]:
+    """Our accuracies beside the paper's, a row per table."""
+    found = []
+    for row in rows:
+        own = [cell for cell in cells.values() if cell["table"] == row.name]
+        accuracies = tuple(100.0 * cell["right"] / cell["rows"] for cell in own)
+        found.append(RebuiltRow(row, accuracies, float(np.median([cell["fit_seconds"] for cell in own]))))
+    return found
 
 
 def grid(rows: Sequence[RebuiltRow], settings: str) -> Grid:
@@ -242,8 +192,8 @@ def grid(rows: Sequence[RebuiltRow], settings: str) -> Grid:
     return grid_of(f"Table 2: accuracy in percent, settings {settings}", columns, body)
 
 
-def _line(row: RebuiltRow, settings: str) -> dict[str, object]:
-    """The row as a record, figures in percent; empty where there is none."""
+def record(row: RebuiltRow, settings: str) -> dict[str, object]:
+    """The row as a line of CSV, figures in percent; empty where there is none."""
     (mean, sd), in_sds = row.published.accuracy[OURS], row.difference_in_sds
     _, *others = row.published.accuracy
     return {

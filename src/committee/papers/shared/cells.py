@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from committee.papers.shared.journal import Cell, Journal
 from committee.papers.shared.options import Progress
@@ -19,103 +19,72 @@ Key: TypeAlias = tuple[Any, ...]
 T = TypeVar("T")
 
 
-class Task(Protocol):
+@dataclass(frozen=True, eq=False)
+class Task:
     """One cell to be run; picklable where several processes are used."""
+
+    place: dict[str, Any]
+    """Names and values that tell the cell from others, and the "digest" of its "table"; they stand first in it."""
+    run: Callable[[], Cell]
+    label: str | None = None
+    """Shown with the progress; by default its "table", or its "name" up to a colon."""
 
     @property
     def key(self) -> Key:
-        """Values that tell its cell from others."""
+        """Values that tell the cell from others."""
+        return key_of(self.place, self.place)
 
     def __call__(self) -> Cell:
-        """Run it; the cell holds the values of the key among others."""
+        """Run it on one thread."""
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+        with threadpool_limits(1):
+            return {**self.place, **self.run()}
+
+
+def key_of(cell: Cell, place: Mapping[str, Any]) -> Key:
+    """Values of a cell by the names of a place, but for the digest."""
+    return tuple(cell[name] for name in place if name != "digest")
 
 
 def finished_cells(
-    path: Path,
-    run: dict[str, Any],
-    tasks: Sequence[Task],
-    names: Sequence[str],
-    *,
-    digests: Mapping[str, str] | None = None,
-    jobs: int = 1,
-    progress: Progress | None = None,
-    label: Callable[[Cell], str] = lambda cell: cell["table"],
+    path: Path, run: dict[str, Any], tasks: Sequence[Task], *, jobs: int = 1, progress: Progress | None = None
 ) -> dict[Key, Cell]:
-    """Run the tasks that the journal has no cell of, each on one thread, and return the cells of all tasks.
+    """Run the tasks that the journal has no cell of, and return the cells of all by key, in the order of the tasks.
 
-    Parameters
-    ----------
-    path : Path
-        The journal.
-    run : dict
-        What the cells depend on, see `Journal`; the version of committee is added.
-    tasks : sequence of Task
-        A whole run.
-    names : sequence of str
-        Names, in a cell, of the values of a task's key.
-    digests : mapping of str to str, optional
-        Of the tables by name: a journal with cells of another ``"digest"`` of a ``"table"`` is refused.
-    jobs : int, default=1
-        Processes.
-    progress : callable, optional
-        See `Progress`.
-    label : callable, optional
-        Names what a cell belongs to, for `progress`; its ``"table"`` by default.
-
-    Returns
-    -------
-    dict of tuple to dict
-        By key, in the order of the tasks.
-
-    Raises
-    ------
-    ValueError
-        If the journal is of another run or of other tables.
+    The journal is of a run with these settings (see `Journal`) and this version of committee; one of another run, or
+    with cells of a table with another digest, is refused.
 
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from dataclasses import dataclass
-    >>> from committee.papers.shared.cells import finished_cells
-    >>> @dataclass
-    ... class Square:
-    ...     key: tuple[int]
-    ...
-    ...     def __call__(self):
-    ...         return {"table": "t", "number": self.key[0], "square": self.key[0] ** 2}
+    >>> from committee.papers.shared.cells import Task, finished_cells
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "cells.jsonl"
-    >>> cells = finished_cells(path, {}, [Square((2,)), Square((3,))], ["number"])
-    >>> [cell["square"] for cell in cells.values()]
-    [4, 9]
+    >>> tasks = [Task({"table": "t", "number": n}, lambda n=n: {"square": n**2}) for n in (2, 3)]
+    >>> finished_cells(path, {"seed": 0}, tasks)["t", 3]
+    {'table': 't', 'number': 3, 'square': 9}
     """
     from joblib import Parallel, delayed
 
-    def key_of(cell: Cell) -> Key:
-        return tuple(cell[name] for name in names)
-
     with Journal(path, {**run, "committee": version("committee")}) as journal:
-        _check_same_tables(journal, digests or {})
-        cells = {key_of(cell): cell for cell in journal.cells}
-        calls = [delayed(_on_one_thread)(task) for task in tasks if task.key not in cells]
+        place = tasks[0].place
+        if "digest" in place:
+            _check_same_tables(journal, {task.place["table"]: task.place["digest"] for task in tasks})
+        cells = {key_of(cell, place): cell for cell in journal.cells}
+        labels = {task.key: task.label or str(task.place.get("table", task.key[0])).partition(":")[0] for task in tasks}
+        calls = [delayed(task)() for task in tasks if task.key not in cells]
         count = len(tasks) - len(calls)
         for cell in Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")(calls):
             journal.append(cell)
-            cells[key_of(cell)] = cell
+            cells[key := key_of(cell, place)] = cell
             count += 1
             if progress is not None:
-                progress(count, len(tasks), label(cell))
+                progress(count, len(tasks), labels[key])
     return {task.key: cells[task.key] for task in tasks}
 
 
-def journal_of(
-    paper: str, plan: DataclassInstance, seed: int, out: Path, *, quick: bool
-) -> tuple[Path, dict[str, Any]]:
-    """Return the journal's path for a plan, quick or in full, and what its cells depend on."""
-    return out / ("cells-quick.jsonl" if quick else "cells.jsonl"), {"paper": paper, **asdict(plan), "seed": seed}
-
-
 def _check_same_tables(journal: Journal, digests: Mapping[str, str]) -> None:
-    for cell in journal.cells if digests else ():
+    for cell in journal.cells:
         if digests.get(cell["table"], cell["digest"]) != cell["digest"]:
             raise ValueError(
                 f"{journal.path} holds cells of another table {cell['table']!r} than the one read now; give another"
@@ -123,11 +92,11 @@ def _check_same_tables(journal: Journal, digests: Mapping[str, str]) -> None:
             )
 
 
-def _on_one_thread(task: Task) -> Cell:
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
-    with threadpool_limits(1):
-        return task()
+def journal_of(
+    paper: str, plan: DataclassInstance, seed: int, out: Path, *, quick: bool
+) -> tuple[Path, dict[str, Any]]:
+    """Return the journal's path for a plan, quick or in full, and what its cells depend on."""
+    return out / ("cells-quick.jsonl" if quick else "cells.jsonl"), {"paper": paper, **asdict(plan), "seed": seed}
 
 
 def timed(call: Callable[[], T]) -> tuple[T, float]:

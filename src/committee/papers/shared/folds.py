@@ -41,12 +41,7 @@ class NamedTable:
 def draw_stratified(codes: NDArray[np.intp], seed: int, repeat: int) -> Split:
     """Training and test rows, drawn at random: 30 % of each class, rounded, for testing.
 
-    Parameters
-    ----------
-    codes : intp array (n,)
-        Class of each row.
-    seed, repeat : int
-        Every repeat has a split of its own, however many there are.
+    Every repeat has a split of its own, however many there are.
 
     Examples
     --------
@@ -66,25 +61,7 @@ def draw_stratified(codes: NDArray[np.intp], seed: int, repeat: int) -> Split:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """A table, split: numbers as they are, categories as the codes that the training rows give them.
-
-    Parameters
-    ----------
-    table : NamedTable
-    repeat, seed : int
-        Which split.
-
-    Attributes
-    ----------
-    split : (rows, rows)
-        For training and for testing.
-    rows : float64 arrays (n, p)
-        Training rows and test rows; NaN where missing, or a category that no training row has.
-    positive : bool arrays (n,)
-        Which of each are +.
-    categorical : bool array (p,)
-        Which columns are codes.
-    """
+    """A table, split: numbers as they are, categories as the codes that the training rows give them."""
 
     table: NamedTable
     repeat: int
@@ -92,7 +69,7 @@ class Fold:
 
     @cached_property
     def split(self) -> Split:
-        """Training and test rows."""
+        """Rows for training and for testing."""
         return draw_stratified(self.table.table.labels.codes, self.seed, self.repeat)
 
     @cached_property
@@ -101,17 +78,17 @@ class Fold:
 
     @cached_property
     def rows(self) -> tuple[F64, F64]:
-        """Matrices of both."""
+        """Matrices of both; NaN where missing, or a category that no training row has."""
         train, test = (self._schema.encode(self.table.table.rows(rows)) for rows in self.split)
         return train, test
 
     @property
     def positive(self) -> tuple[Bools, Bools]:
-        """Classes of both."""
+        """Which of both are +."""
         train, test = (self.table.positive[rows] for rows in self.split)
         return train, test
 
     @property
     def categorical(self) -> Bools:
-        """As learners take it."""
+        """Which columns are codes."""
         return self._schema.categorical

@@ -15,24 +15,10 @@ class Journal:
     """Finished cells of one run, a line of JSON each, below a first line that says what run they belong to.
 
     Every line is on the disk before `append` returns. A last line that an interruption cut short is dropped.
+    The file and its folder are made if they are not there; `cells` are all finished ones, oldest first.
 
-    Parameters
-    ----------
-    path : Path
-        The file; it and its folder are made if they are not there.
-    run : dict
-        Settings, seed, version: all that the cells depend on, as JSON values. Cells are never added to those of another
-        run.
-
-    Attributes
-    ----------
-    cells : list of dict
-        All finished cells, oldest first.
-
-    Raises
-    ------
-    ValueError
-        If the file holds the cells of another run (named with the settings that differ), or is no such file.
+    The run is all that the cells depend on, as JSON values: settings, seed, version. Cells are never added to those of
+    another run: a file that holds such, or is no such file, raises ValueError, which names the settings that differ.
 
     Examples
     --------

@@ -12,18 +12,7 @@ DIMENSION, EFFECTIVE, NOISE = 10, 5, 0.1
 def mease_wyner(n: int, random: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Draw rows of the simulation: P(y = 1 | x) = q + (1 - 2q) [x_1 + ... + x_E > E/2], x uniform on the cube.
 
-    Parameters
-    ----------
-    n : int
-        Rows.
-    random : Generator
-        Draws them.
-
-    Returns
-    -------
-    X : float64 array (n, 10)
-    y : int64 array (n,)
-        -1 and +1; the best rule errs on a tenth.
+    X is ``(n, 10)``, y is -1 or +1; the best rule errs on a tenth.
 
     References
     ----------

@@ -34,16 +34,10 @@ class PairedComparison:
 
 
 def compared(errors: F64, alone: ArrayLike | None = None, about: About = "these tables") -> PairedComparison:
-    """Compare two methods.
+    """Compare two methods by their test errors, ``(2, n_tables)``.
 
-    Parameters
-    ----------
-    errors : float64 array (2, n_tables)
-        Test errors of each.
-    alone : array (n_tables, 2), optional
-        Test rows that only the first, and only the second, predicts right.
-    about : {"these tables", "tables like these"}
-        See `poisson_binomial_test`.
+    Of the test rows that only the first, and only the second, predicts right, ``(n_tables, 2)``, comes the
+    `poisson_binomial_test`, about these tables or tables like them.
     """
     # means of shares of whole numbers of rows are equal but for their rounding
     signs = sign_test(*errors.round(12))

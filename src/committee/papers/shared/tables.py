@@ -6,6 +6,8 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,21 +79,10 @@ def check_known_at_openml(names: Sequence[str]) -> None:
 
 
 def load_source_table(source: SourceTable, folder: Path | None) -> Table:
-    """Read a table from the folder, or download it.
+    """Read a table, with labels as text, from the folder, or without one from OpenML.
 
-    Parameters
-    ----------
-    source : SourceTable
-        Which one.
-    folder : Path or None
-        Folder with a catalogue.json, a list of objects with ``name``, ``file`` and ``categorical`` (the columns
-        to read as text; the label, last, is the column ``target``). None downloads the table from OpenML
-        through scikit-learn, which keeps a copy of it.
-
-    Returns
-    -------
-    Table
-        Frame and labels; the labels are text.
+    The folder has a catalogue.json, a list of objects with ``name``, ``file`` and ``categorical`` (the columns to read
+    as text; the label, last, is the column ``target``). From OpenML it comes through scikit-learn, which keeps a copy.
 
     Raises
     ------
@@ -138,6 +129,12 @@ def labels_of(table: Table) -> NDArray[Any]:
     """Label of each row."""
     labels: NDArray[Any] = table.labels.classes[table.labels.codes]
     return labels
+
+
+@cache
+def document_numbers(file: str) -> Any:
+    """Numbers of a document, as they stand in a file of `committee.papers`."""
+    return json.loads((files("committee.papers") / file).read_text("utf-8"))
 
 
 def digest_of(*parts: bytes) -> str:
