@@ -85,6 +85,17 @@ def class_numbers(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     return np.unique(y, return_inverse=True)
 
 
+def scored_classes(n_classes: int) -> range:
+    """Numbers of the classes that each have a score against the rest: of two the second, otherwise all.
+
+    Examples
+    --------
+    >>> list(scored_classes(2)), list(scored_classes(3))
+    ([1], [0, 1, 2])
+    """
+    return range(1 if n_classes == 2 else 0, n_classes)
+
+
 def target_vector(y: ArrayLike | None, name: str = "y") -> NDArray[np.float64]:
     """The numbers to predict as a float64 vector.
 

@@ -1,14 +1,14 @@
 """How many threads a kernel may use, and how many jobs a fit."""
 
 import warnings
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from multiprocessing import current_process
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
+from joblib import Parallel, effective_n_jobs
 from sklearn.utils._param_validation import Interval
 
 MAX_THREADS = 256
@@ -35,12 +35,28 @@ def n_threads(n_jobs: int | None) -> int:
     return int(np.clip(effective_n_jobs(n_jobs), 1, MAX_THREADS))
 
 
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Keep BLAS, which does not know of `n_jobs`, to one thread: it solves many small systems faster that way."""
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    limits: AbstractContextManager[Any] = threadpool_limits(1, "blas")
+    return limits
+
+
 @contextmanager
-def closed_in_silence(members: Generator[Any]) -> Iterator[Iterator[Any]]:
-    """Ends the training of members that a callback's stop or failure has left over; joblib would warn of them."""
+def in_parallel(jobs: Iterable[Any], n_jobs: int | None) -> Iterator[Iterator[Any]]:
+    """Results of jobs on so many threads, in order; leaving the context ends jobs that are left over.
+
+    Parameters
+    ----------
+    jobs : iterable of joblib's delayed calls
+    n_jobs : int or None
+        As in scikit-learn.
+    """
+    results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(jobs)
     try:
-        yield members
+        yield results
     finally:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            members.close()
+            warnings.simplefilter("ignore", UserWarning)  # joblib warns of jobs that nobody waited for
+            results.close()

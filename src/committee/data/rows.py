@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from committee.data.binning import Binned
 from committee.data.frames import TableSchema
@@ -67,3 +67,15 @@ class TargetRows(WeightedRows):
     def take(self, index: RowIndex) -> TargetRows:
         """Some of the rows."""
         return TargetRows(self.X[index], self.target[index], self.weights[index], self.uniform)
+
+
+def have_weight(sample_weight: ArrayLike | None, n: int) -> NDArray[np.bool_]:
+    """Tell which of the user's rows have weight, ``(n_given,)``; `n` is how many rows have.
+
+    Examples
+    --------
+    >>> have_weight([2.0, 0.0, 1.0], 2).tolist(), have_weight(None, 2).tolist()
+    ([True, False, True], [True, True])
+    """
+    weights = np.ones(n) if sample_weight is None or not np.ndim(sample_weight) else np.asarray(sample_weight)
+    return np.asarray(weights > 0)

@@ -121,8 +121,8 @@ def test_products_are_kept_where_they_are_cheaper_than_passes() -> None:
 
 
 def run_of(model: Any, X: Any, y: Any) -> Any:
-    rows = model._rows(X, y, None)
-    return model._voters(rows, model._target(rows), 0).runs[0]
+    rows = model.training_rows(X, y, None)
+    return model._voters(rows, model.target_of(rows), 0).runs[0]
 
 
 def test_training_error_is_at_most_one_less_the_squared_edges() -> None:

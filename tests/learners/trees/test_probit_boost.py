@@ -15,8 +15,9 @@ from sklearn.linear_model import LogisticRegression
 
 from committee import LogitBoostClassifier, ProbitBoostClassifier
 from committee.data.frames import TableSchema
+from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.estimator import Rows
-from committee.learners.trees.newton_boost import Boosted, NewtonBoost, Watch, boost_lines, boost_stumps
+from committee.learners.trees.newton_boost import LineRun, NewtonBoost, StumpRun
 from committee.vote.links.probability import Logistic, Probit
 from committee.voters.forest import Forest
 from committee.voters.linear_scores import LinearScores
@@ -324,8 +325,13 @@ def test_the_steps_can_be_walked_again():
     schema = TableSchema.learn(X)
     for link in ("probit", "logit"):
         boost = NewtonBoost(3, link, 40, by_likelihood=False, tol=0.0, max_bins=255, threads=1)
-        for train in (boost_lines, boost_stumps):
-            watch = Watch(boost, rows, patience=1000)
-            boosted: Boosted = train(boost, rows, schema, watch)
-            assert_allclose(watch.F, boosted.voters.tally(X), atol=1e-9)
-            assert_allclose(watch.risks, boosted.risk[:, 1:].sum(axis=0), rtol=1e-12)
+        for kind in (LineRun, StumpRun):
+            run = kind(boost, rows, schema)
+            loss = run.held_out_risk(rows)
+            stopping = EarlyStopping(loss, patience=1000)
+            while run.has_next() and run.n_rounds < 40:
+                run.advance()
+                stopping.follow(run.n_rounds)
+            boosted = run.boosted(run.n_rounds)
+            assert_allclose(loss.F, boosted.voters.tally(X), atol=1e-9)
+            assert_allclose(stopping.losses, boosted.risk[:, 1:].sum(axis=0), rtol=1e-12)

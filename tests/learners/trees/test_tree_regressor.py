@@ -1,7 +1,7 @@
 """TreeRegressor against scikit-learn's tree, and what that tree cannot do; the door for targets."""
 
 from itertools import combinations
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,9 +13,6 @@ from sklearn.tree import DecisionTreeRegressor
 
 from committee import TreeRegressor
 from committee.data.labels import MAX_TARGET, target_vector
-from committee.data.rows import TargetRows
-from committee.learners.base.estimator import CommitteeRegressor
-from committee.learners.base.held_out import held_out_rows
 
 
 def coarse(seed: int = 0, n: int = 400) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -140,62 +137,3 @@ def test_the_largest_targets_are_kept():
     X = np.arange(6.0)[:, None]
     y = [-MAX_TARGET, MAX_TARGET] * 3
     assert TreeRegressor().fit(X, y).predict(X).tolist() == y
-
-
-# -- held-out rows ------------------------------------------------------------------------------------------
-
-
-class Stopping(CommitteeRegressor):
-    """What early stopping asks of a regressor."""
-
-    def __init__(self, early_stopping: bool = True, validation_fraction: float = 0.25) -> None:
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-
-    def fit(self, X: Any, y: Any) -> Self:
-        return self
-
-
-def held(model: Stopping, X_val: Any = None, y_val: Any = None, n: int = 400) -> tuple[TargetRows, TargetRows | None]:
-    X, y = coarse(n=n)
-    rows = model._rows(X, y, random_weights(n))
-    return held_out_rows(model, rows, X_val, y_val, np.random.RandomState(0))
-
-
-def test_rows_are_shared_out():
-    train, watched = held(Stopping())
-    assert watched is not None and (len(train), len(watched)) == (300, 100)
-    X, y = coarse()
-    both = np.concatenate([train.target, watched.target])
-    assert_array_equal(np.sort(both), np.sort(y))
-    for part in (train, watched):
-        at = np.flatnonzero(np.isin(y, part.target))
-        assert_array_equal(part.X, X[at])
-        assert_array_equal(part.weights, random_weights()[at])
-    again = held(Stopping())[0]
-    assert_array_equal(again.target, train.target)
-    train, watched = held(Stopping(early_stopping=False))
-    assert len(train) == 400 and watched is None
-
-
-def test_rows_of_the_user_are_watched():
-    X, y = coarse(7, 30)
-    train, watched = held(Stopping(), X, y)
-    assert watched is not None and len(train) == 400
-    assert_array_equal(watched.X, X)
-    assert_array_equal(watched.target, y)
-    assert watched.uniform and watched.count == 30.0
-    with pytest.raises(ValueError, match="X_val is only used by early stopping"):
-        held(Stopping(early_stopping=False), X, y)
-    with pytest.raises(ValueError, match="X_val and y_val go together"):
-        held(Stopping(), X)
-    with pytest.raises(ValueError, match=r"Input y_val contains NaN: row 3"):
-        held(Stopping(), X, np.where(np.arange(30) == 3, np.nan, y))
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        held(Stopping(), X, y[:9])
-
-
-@pytest.mark.parametrize(("fraction", "n"), [(0.99, 10), (0.5, 1)])
-def test_too_few_rows_to_share(fraction, n):
-    with pytest.raises(ValueError, match=f"validation_fraction={fraction} holds out {n} of {n} rows|holds out 1 of 1"):
-        held(Stopping(validation_fraction=fraction), n=n)

@@ -3,39 +3,36 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from abc import abstractmethod
+from dataclasses import KW_ONLY
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context, clone
-from sklearn.utils import check_random_state, get_tags
-from sklearn.utils.validation import has_fit_parameter
+from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.learners.adaboost.emphasis import CRITERIA, RULES, Round, is_chance, samme_factors, samme_weight
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import CommitteeClassifier, seeded
-from committee.learners.base.fit_tasks import FitTasks
-from committee.learners.base.held_out import held_out_rows
+from committee.learners.base.boosting import Boosting, BoostingRun
+from committee.learners.base.early_stopping import AddedVotes, EarlyStopping, weighted_error
+from committee.learners.base.estimator import CommitteeClassifier
 from committee.learners.base.parameters import parameter, with_parameters
-from committee.learners.base.shared_parameters import EarlyStoppingParameters
+from committee.learners.base.scikit_types import BaseEstimator
+from committee.learners.base.user_voter import UserVoter
+from committee.learners.pools.classifier_pool import Clones
 from committee.vote.committee import Committee
-from committee.vote.links.probability import Softmax
-from committee.vote.scores import elected
+from committee.vote.links.probability import Link, Softmax
 from committee.voters.estimators import EstimatorVoters
 from committee.voters.growing import GrowthLimits, forest_of, grower
 from committee.voters.protocol import Voters
 
-if TYPE_CHECKING:
-    from sklearn.utils import Tags
+F64 = NDArray[np.float64]
 
 
 @with_parameters
-class AdaBoostClassifier(CommitteeClassifier, EarlyStoppingParameters):
+class AdaBoostClassifier(UserVoter, Boosting, CommitteeClassifier):
     """AdaBoost on native trees, or on any classifier that takes weights.
 
     Each round grows a voter h_t on weighted rows, gives it a weight alpha_t, and makes the rows it gets wrong
@@ -110,65 +107,7 @@ class AdaBoostClassifier(CommitteeClassifier, EarlyStoppingParameters):
     categorical_features: Any = shared.categorical_features()
     random_state: Any = shared.random_state("the held-out rows and the features of `max_features`")
 
-    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        X_val: Any = None,
-        y_val: ArrayLike | None = None,
-    ) -> Self:
-        """Run the rounds.
-
-        Parameters
-        ----------
-        X : table or array-like (n, p)
-            Training rows; NaN is a value of its own.
-        y : array-like (n,)
-            Class labels.
-        sample_weight : array-like (n,), default=None
-            Row weights; 0 means absent, k means repeated k times.
-        X_val, y_val : table and labels, default=None
-            Held-out rows for early stopping.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If `y` holds fewer than two classes, a column holds infinity or what can be no feature, or
-            parameters contradict each other.
-        """
-        tasks = FitTasks(self, X, y, sample_weight, self.n_estimators)
-        self._check_parameters()
-        rows = self._rows(X, y, sample_weight)
-        random = check_random_state(self.random_state)
-        rows, held_out = held_out_rows(self, rows, X_val, y_val, random)
-        tasks.begin()
-        run: _TreeRun | _VoterRun
-        seed = int(random.randint(2**31 - 1))
-        run = _TreeRun(self, rows, seed) if self.voter is None else _VoterRun(self, rows, seed)
-        watch = _Watch(held_out, len(self.classes_), self.n_iter_no_change)
-        for step in run.rounds():
-            ended = tasks.part("round")
-            stop = watch.after(step, run)
-            stop |= ended(lambda: self._state(run, watch))
-            if step.useless:
-                warnings.warn(
-                    f"No voter beats chance (weighted error {step.error:.3g}): the committee is a single voter "
-                    "that says no more than the class frequencies.",
-                    stacklevel=2,
-                )
-            if stop or len(run.steps) == self.n_estimators:
-                break
-        for name, value in self._state(run, watch).items():
-            setattr(self, name, value)
-        tasks.end(lambda: self._state(run, watch))
-        return self
+    _instead: ClassVar[str] = ", or SubaggingClassifier, which needs no weights"
 
     def _check_parameters(self) -> None:
         if self.vote == "abstaining" and (self.max_depth != 1 or self.max_leaf_nodes not in (None, 2)):
@@ -178,44 +117,91 @@ class AdaBoostClassifier(CommitteeClassifier, EarlyStoppingParameters):
             )
         if self.voter is not None and self.vote != "discrete":
             raise ValueError(f"vote={self.vote!r} needs the native trees; set voter=None, or vote='discrete'.")
-        if self.voter is not None and not has_fit_parameter(self.voter, "sample_weight"):
-            raise ValueError(
-                f"voter={self.voter!r} cannot be boosted: its fit takes no sample_weight. Choose another "
-                "classifier, or SubaggingClassifier, which needs no weights."
-            )
+        super()._check_parameters()
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        if hasattr(self.voter, "__sklearn_tags__"):
-            tags.input_tags.allow_nan = get_tags(self.voter).input_tags.allow_nan
-        return tags
+    def _run(self, rows: Rows, random: np.random.RandomState) -> AdaBoostRun:
+        seed = int(random.randint(2**31 - 1))
+        if self.voter is None:
+            return TreeRun(self, rows, seed)
+        return VoterRun(self._user_voter(), rows, self.classes_, self.learning_rate, seed)
 
-    def _state(self, run: _TreeRun | _VoterRun, watch: _Watch) -> dict[str, Any]:
-        """Fitted attributes as of now."""
-        kept = watch.kept(len(run.steps))
-        steps = run.steps[:kept]
+    def _early_stopping(self, run: AdaBoostRun, held_out: Rows) -> EarlyStopping:
+        def votes(t: int) -> F64:
+            return run.voters(t - 1, t).tally(held_out.X, np.array([run.steps[t - 1].alpha]))
+
+        return EarlyStopping(AddedVotes(votes, lambda F: weighted_error(F, held_out)), self.n_iter_no_change)
+
+    def _fitted(self, run: AdaBoostRun, n_rounds: int, losses: F64 | None) -> dict[str, Any]:
+        steps = run.steps[:n_rounds]
+        alpha = np.array([step.alpha for step in steps])
         return {
-            "classes_": self.classes_,
-            "table_": self.table_,
-            "n_features_in_": self.n_features_in_,
-            "committee_": Committee(
-                run.voters(kept), np.array([s.alpha for s in steps]), self.classes_, run.link, self.table_
-            ),
-            "estimator_errors_": np.array([s.error for s in steps]),
-            "normalisers_": np.array([s.normaliser for s in steps]),
-            "validation_errors_": None if watch.rows is None else np.array(watch.errors[:kept]),
+            "committee_": Committee(run.voters(0, n_rounds), alpha, self.classes_, run.link, self.table_),
+            "estimator_errors_": np.array([step.error for step in steps]),
+            "normalisers_": np.array([step.normaliser for step in steps]),
+            "validation_errors_": None if losses is None else losses[:n_rounds],
         }
 
+    def _warn(self, run: AdaBoostRun, fitted: dict[str, Any]) -> None:
+        if run.steps[0].useless:
+            warnings.warn(
+                f"No voter beats chance (weighted error {run.steps[0].error:.3g}): the committee is a single voter "
+                "that says no more than the class frequencies.",
+                stacklevel=4,
+            )
 
-class _TreeRun:
+
+class AdaBoostRun(BoostingRun):
+    """Rounds that train a voter, give it a weight, and weigh the rows anew.
+
+    Attributes
+    ----------
+    steps : list of Round
+        The rounds so far.
+    """
+
+    link: Link
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.row_weights: F64 = rows.weights / rows.weights.sum()
+        self.steps: list[Round] = []
+
+    @property
+    def n_rounds(self) -> int:
+        """Rounds so far."""
+        return len(self.steps)
+
+    def has_next(self) -> bool:
+        """Train a voter, unless the last was perfect; one no better than chance joins only if it is the first."""
+        if self.steps and (self.steps[-1].perfect or self.steps[-1].useless):
+            return False
+        self._next = self._train()
+        return not (self._next.useless and self.steps)
+
+    def advance(self) -> None:
+        """Let the voter join."""
+        self.steps.append(self._next)
+
+    @abstractmethod
+    def _train(self) -> Round:
+        """Train a voter on rows weighed by the last round."""
+
+    @abstractmethod
+    def voters(self, first: int, end: int) -> Voters:
+        """Return the voters from `first` to `end`."""
+
+
+class TreeRun(AdaBoostRun):
     """The rounds on native trees."""
 
     def __init__(self, model: AdaBoostClassifier, rows: Rows, seed: int) -> None:
+        super().__init__(rows)
         n_classes = len(model.classes_)
-        self.rows, self.seed, self.n_classes = rows, seed, n_classes
-        self.threads = n_threads(model.n_jobs)
+        self.seed, self.n_classes, self.threads = seed, n_classes, n_threads(model.n_jobs)
         self.rule = RULES[model.vote](n_classes, rows.count, model.learning_rate)
         self.link = self.rule.link
+        if self.rule.one_versus_rest:
+            self.row_weights = np.repeat(self.row_weights[:, None] / n_classes, n_classes, axis=1)
         binned = rows.binned(model.table_, model.max_bins, self.threads)
         self.bins = binned.bins
         limits = GrowthLimits(
@@ -229,98 +215,52 @@ class _TreeRun:
         criterion = CRITERIA[model.vote] or model.criterion
         self.grower = grower(binned, criterion, n_classes, limits, self.threads)
         self.trees: list[_core.GrownTree] = []
-        self.steps: list[Round] = []
 
-    def rounds(self) -> Iterator[Round]:
-        """Grow, decide, re-weight; ends by itself when a voter is perfect or none beats chance."""
+    def _train(self) -> Round:
         labels = self.rows.labels
-        weights = self.rows.weights / self.rows.weights.sum()
-        if self.rule.one_versus_rest:
-            weights = np.repeat(weights[:, None] / self.n_classes, self.n_classes, axis=1)
-        while True:
-            tree = self.grower.grow_classes(labels, weights, None, self.seed + len(self.trees))
-            step = self.rule.round(tree)
-            if step.useless and self.trees:
-                return
-            self.trees.append(tree)
-            self.steps.append(step)
-            yield step
-            if step.perfect or step.useless:
-                return
-            _core.scale_rows(weights, tree.leaf_of_row, labels, step.factor, self.threads)
-            tree.forget_rows()
+        if self.steps:
+            last = self.trees[-1]
+            _core.scale_rows(self.row_weights, last.leaf_of_row, labels, self.steps[-1].factor, self.threads)
+            last.forget_rows()
+        tree = self.grower.grow_classes(labels, self.row_weights, None, self.seed + len(self.trees))
+        self.trees.append(tree)
+        return self.rule.round(tree)
 
-    def voters(self, n: int, first: int = 0) -> Voters:
-        """The voters from `first` to `n`."""
-        trees, steps = self.trees[first:n], self.steps[first:n]
+    def voters(self, first: int, end: int) -> Voters:
+        """Return the voters from `first` to `end`."""
+        trees, steps = self.trees[first:end], self.steps[first:end]
         if self.steps[0].label is not None:
             return forest_of(trees, self.bins, self.n_classes, label=[s.label for s in steps if s.label is not None])
         return forest_of(trees, self.bins, self.n_classes, value=[s.value for s in steps if s.value is not None])
 
 
-class _VoterRun:
+class VoterRun(AdaBoostRun):
     """The rounds on a user's classifier: SAMME by its predictions."""
 
     link = Softmax()
 
-    def __init__(self, model: AdaBoostClassifier, rows: Rows, seed: int) -> None:
-        self.voter = model._member("voter", model.voter)
-        self.classes, self.rows, self.learning_rate = model.classes_, rows, model.learning_rate
-        self.random = np.random.RandomState(seed)
+    def __init__(
+        self, voter: BaseEstimator, rows: Rows, classes: NDArray[Any], learning_rate: float, seed: int
+    ) -> None:
+        super().__init__(rows)
+        self.classes, self.y, self.learning_rate = classes, classes[rows.labels], learning_rate
+        self.clones = Clones(voter, np.random.RandomState(seed))
         self.estimators: list[Any] = []
-        self.steps: list[Round] = []
 
-    def rounds(self) -> Iterator[Round]:
-        """Fit, ask, re-weight; the rules of `Discrete`."""
-        y, n_classes = self.classes[self.rows.labels], len(self.classes)
-        weights = self.rows.weights / self.rows.weights.sum()
-        while True:
-            member: Any = seeded(clone(self.voter), int(self.random.randint(2**31 - 1)))
-            member.fit(self.rows.X, y, sample_weight=weights)
-            wrong = member.predict(self.rows.X) != y
-            error = float(weights[wrong].sum())
-            useless = is_chance(error, n_classes)
-            if useless and self.estimators:
-                return
-            eps = 0.5 / self.rows.count
-            alpha = 1.0 if useless else self.learning_rate * samme_weight(error, eps, n_classes)
-            weights *= np.where(wrong, *reversed(samme_factors(alpha, n_classes)))
-            Z = float(weights.sum())
-            weights /= Z
-            step = Round(alpha, np.empty((0, n_classes)), error, Z, useless=useless)
-            self.estimators.append(member)
-            self.steps.append(step)
-            yield step
-            if step.perfect or step.useless:
-                return
+    def _train(self) -> Round:  # by the rules of `Discrete`
+        n_classes, weights = len(self.classes), self.row_weights
+        voter = self.clones.trained(self.rows.X, self.y, weights)
+        wrong = voter.predict(self.rows.X) != self.y
+        error = float(weights[wrong].sum())
+        useless = is_chance(error, n_classes)
+        eps = 0.5 / self.rows.count
+        alpha = 1.0 if useless else self.learning_rate * samme_weight(error, eps, n_classes)
+        weights *= np.where(wrong, *reversed(samme_factors(alpha, n_classes)))
+        Z = float(weights.sum())
+        weights /= Z
+        self.estimators.append(voter)
+        return Round(alpha, np.empty((0, n_classes)), error, Z, useless=useless)
 
-    def voters(self, n: int, first: int = 0) -> Voters:
-        """The voters from `first` to `n`."""
-        return EstimatorVoters(self.estimators[first:n], self.classes)
-
-
-@dataclass
-class _Watch:
-    """Early stopping: the committee's error on held-out rows, round by round."""
-
-    rows: Rows | None
-    n_classes: int
-    patience: int
-
-    def __post_init__(self) -> None:
-        self.errors: list[float] = []
-        self.F: NDArray[np.float64] | float = 0.0
-
-    def after(self, step: Round, run: _TreeRun | _VoterRun) -> bool:
-        """Add the newest voter's votes; True when there has been no improvement for long enough."""
-        if self.rows is None:
-            return False
-        newest = run.voters(len(run.steps), len(run.steps) - 1)
-        self.F = self.F + newest.tally(self.rows.X, np.array([step.alpha]))
-        wrong = elected(self.F) != self.rows.labels
-        self.errors.append(float(np.average(wrong, weights=self.rows.weights)))
-        return len(self.errors) - self.kept(len(self.errors)) >= self.patience
-
-    def kept(self, n_voters: int) -> int:
-        """Voters up to the first best round; all of them when nothing is watched."""
-        return n_voters if self.rows is None else int(np.argmin(self.errors[:n_voters])) + 1
+    def voters(self, first: int, end: int) -> Voters:
+        """Return the voters from `first` to `end`."""
+        return EstimatorVoters(self.estimators[first:end], self.classes)

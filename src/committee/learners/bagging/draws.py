@@ -1,4 +1,4 @@
-"""Draws of rows, and the vote of those who did not see a row."""
+"""Draws of rows, and the out-of-bag vote: of the voters that did not see a row."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from committee.data.rows import Rows, have_weight
 from committee.vote.scores import elected
 
 if TYPE_CHECKING:
-    from committee.data.rows import Rows
+    from committee.vote.committee import Committee
 
 
 def draw(
@@ -22,7 +23,7 @@ def draw(
     bootstrap: bool,
     random: np.random.RandomState,
 ) -> NDArray[np.int64]:
-    """How often each row is drawn, ``(n,)``; every class at least once.
+    """Count how often each row is drawn, ``(n,)``; every class at least once.
 
     Parameters
     ----------
@@ -68,26 +69,26 @@ def draw(
 
 
 def packed_draws(draws: list[NDArray[np.int64]], sample_weight: ArrayLike | None) -> NDArray[np.uint8]:
-    """Which rows were drawn, one bit a row, ``(M, ceil(n / 8))`` as `numpy.packbits` lays them.
+    """Pack which rows were drawn, one bit a row, ``(M, ceil(n / 8))`` as `numpy.packbits` lays them.
 
     A fitted model keeps its draws for good, and a byte a row would outweigh many a model. Rows are numbered as
     the user gave them: those of zero weight have a bit, which is never set.
     """
-    weights = np.ones(()) if sample_weight is None else np.asarray(sample_weight)
-    if weights.all():
-        return np.stack([np.packbits(counts > 0) for counts in draws])
-    drawn = np.zeros((len(draws), len(weights)), dtype=bool)
-    drawn[:, weights > 0] = np.stack(draws) > 0
+    counted = have_weight(sample_weight, len(draws[0]))
+    drawn = np.zeros((len(draws), len(counted)), dtype=bool)
+    drawn[:, counted] = np.stack(draws) > 0
     return np.packbits(drawn, axis=1)
 
 
-def judge_out_of_bag(model: Any, rows: Rows, draws: list[NDArray[np.int64]], sample_weight: ArrayLike | None) -> None:
-    """Set ``oob_score_``, ``oob_margins_``, ``oob_decision_function_``: rows judged by voters that did not see them.
+def out_of_bag(
+    committee: Committee, rows: Rows, draws: list[NDArray[np.int64]], sample_weight: ArrayLike | None
+) -> dict[str, Any]:
+    """Judge rows by the voters that did not see them; the results by attribute.
 
     Parameters
     ----------
-    model : classifier
-        Fitted; voter t of its committee was trained on ``draws[t]``.
+    committee : Committee
+        Its voter t was trained on ``draws[t]``.
     rows : Rows
         The training rows.
     draws : list of int64 arrays (n,)
@@ -95,35 +96,35 @@ def judge_out_of_bag(model: Any, rows: Rows, draws: list[NDArray[np.int64]], sam
     sample_weight : array-like or None
         As the user gave it: rows of zero weight get NaN.
     """
-    tally = np.zeros((len(rows.labels), len(model.classes_)))
-    asked = np.zeros(len(rows.labels))
+    tally = np.zeros((len(rows.labels), committee.n_classes))
+    voting = np.zeros(len(rows.labels))
     for t, counts in enumerate(draws):
         out = counts == 0
-        tally[out] += model.committee_.voters[t].tally(rows.X[out])
-        asked += out
-    seen_by_all = asked == 0
-    if seen_by_all.mean() > 0.01:
+        tally[out] += committee.voters[t].tally(rows.X[out])
+        voting += out
+    judged = voting > 0
+    if (~judged).mean() > 0.01:
         warnings.warn(
-            f"{seen_by_all.sum()} rows were left out of no draw and have no out-of-bag vote; "
+            f"{(~judged).sum()} rows were left out of no draw and have no out-of-bag vote; "
             "more estimators or a smaller max_samples would give them one.",
-            stacklevel=3,
+            stacklevel=5,
         )
-    share = np.divide(tally, asked[:, None], out=np.full_like(tally, np.nan), where=~seen_by_all[:, None])
+    share = np.divide(tally, voting[:, None], out=np.full_like(tally, np.nan), where=judged[:, None])
     rivals = share.copy()
     each = np.arange(len(share))
     rivals[each, rows.labels] = -np.inf
     margins = share[each, rows.labels] - rivals.max(axis=1)
-    judged = ~seen_by_all
     right = elected(share[judged]) == rows.labels[judged]
-    model.oob_score_ = float(np.average(right, weights=rows.weights[judged])) if judged.any() else float("nan")
-    model.oob_margins_ = among_all(margins, sample_weight)
-    model.oob_decision_function_ = among_all(share, sample_weight)
+    return {
+        "oob_score_": float(np.average(right, weights=rows.weights[judged])) if judged.any() else float("nan"),
+        "oob_margins_": among_all(margins, sample_weight),
+        "oob_decision_function_": among_all(share, sample_weight),
+    }
 
 
 def among_all(values: NDArray[np.float64], sample_weight: ArrayLike | None) -> NDArray[np.float64]:
-    """Values of the rows that count, put back among all rows; NaN for rows of zero weight."""
-    if sample_weight is None or np.all(np.asarray(sample_weight)):
-        return values
-    spread = np.full((len(np.asarray(sample_weight)), *values.shape[1:]), np.nan)
-    spread[np.asarray(sample_weight) > 0] = values
+    """Put values of the rows that count back among all rows; NaN for rows of zero weight."""
+    counted = have_weight(sample_weight, len(values))
+    spread = np.full((len(counted), *values.shape[1:]), np.nan)
+    spread[counted] = values
     return spread

@@ -1,20 +1,20 @@
-"""The fit that both random forests share: trees of seeds drawn up front, in parallel, and their out-of-bag curve."""
+"""Training of both random forests: trees of seeds drawn up front, in parallel, and their out-of-bag curve."""
 
 from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from committee.data.binning import Binned
-from committee.data.parallel import closed_in_silence, n_threads
+from committee.data.parallel import in_parallel, n_threads
 from committee.data.rows import Rows, TargetRows
 from committee.learners.bagging.draws import among_all
 from committee.learners.bagging.forest_trees import DeepCriterion, DrawnTree, ForestTrees, RowDraw
@@ -23,7 +23,7 @@ from committee.learners.bagging.reserve import Reserve
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.base.fit_tasks import FitTasks
-from committee.learners.base.parameters import COUNT, fitted, parameter, required, with_parameters
+from committee.learners.base.parameters import COUNT, parameter, required, with_parameters
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
 from committee.voters.forest import Forest
@@ -34,10 +34,9 @@ R = TypeVar("R", Rows, TargetRows)
 
 @with_parameters
 class ForestEstimator(CommitteeEstimator, Generic[R]):
-    """What both forests do: trees of seeds drawn up front, in parallel, and their out-of-bag curve."""
+    """Base of both forests: trees of seeds drawn up front, in parallel, and their out-of-bag curve."""
 
     reserve = 0.0  # a parameter of the classifier
-    oob_curve_: NDArray[np.float64] = fitted()
 
     n_estimators: int | Literal["oob"] = parameter(
         100, """Number of trees. "oob": as many as the out-of-bag error asks for, at most `max_estimators`.""", COUNT
@@ -66,34 +65,33 @@ class ForestEstimator(CommitteeEstimator, Generic[R]):
     random_state: Any = shared.random_state("the rows and columns that trees draw")
     n_jobs: int | None = shared.n_jobs("Trees grown at the same time, one thread each")
 
-    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Self:
-        most = self.max_estimators if self.n_estimators == "oob" else self.n_estimators
-        tasks = FitTasks(self, X, y, sample_weight, most)
+    def _most_tasks(self, X: Any) -> int:
+        return self.max_estimators if self.n_estimators == "oob" else self.n_estimators
+
+    def _train(self, rows: R, tasks: FitTasks) -> dict[str, Any]:
         random = check_random_state(self.random_state)
-        rows, reserve = self._training_rows(X, y, sample_weight, random)
-        tasks.begin()
+        rows, reserve = self._reserved(rows, tasks.sample_weight, random)
         draw = self._draw(len(rows))
         binned = rows.binned(self.table_, self.max_bins, n_threads(self.n_jobs))
-        seeds = random.randint(2**31 - 1, size=most)
+        seeds = random.randint(2**31 - 1, size=self._most_tasks(None))
         oob = self._out_of_bag(rows) if self._judged(draw) else None
-        growth = Growth(self, self._trees(rows, binned, draw), seeds, oob)
-        for _ in growth.trees():
-            if tasks.part("voter")(lambda: {"committee_": self._vote_of(growth.voters)}):
-                break
-        for name in self._stored_attributes:
-            self.__dict__.pop(name, None)  # of an earlier fit, on other rows
-        voters, oob = growth.kept(draw)
-        self.committee_ = self._vote_of(voters)
-        if oob is not None:
-            self.oob_curve_ = np.array(growth.curve)
-            self._judge(rows, oob, sample_weight if reserve is None else reserve.others)
+        forest = GrowingForest(oob, self.oob_rule if self.n_estimators == "oob" else None)
+        grow = self._trees(rows, binned, draw)
+        with in_parallel((delayed(grow)(int(seed)) for seed in seeds), self.n_jobs) as grown:
+            trees = tasks.each("voter", forest.trees(grown), lambda trees: {"committee_": self._vote_of(trees)})
+        trees, best = forest.best(trees, (draw.left_out(int(seed)) for seed in seeds))
+        committee = self._vote_of(trees)
+        fitted: dict[str, Any] = {"committee_": committee}
+        if best is not None:
+            fitted["oob_curve_"] = np.array(forest.curve)
+            fitted |= self._judge(rows, best, tasks.sample_weight if reserve is None else reserve.others)
         if reserve is not None:
-            reserve.judge(self, oob)
-        tasks.end(dict)
-        return self
+            assert isinstance(committee, Committee)
+            fitted |= reserve.judge(committee, best, fitted.get("oob_decision_function_"))
+        return fitted
 
     def _judged(self, draw: RowDraw) -> bool:
-        """Rows that a tree's draw left out are asked what it says of them."""
+        """Tell whether trees vote on the rows that their draws left out."""
         return draw.leaves_out and (self.oob_score or self.n_estimators == "oob" or self.reserve > 0.0)
 
     def _draw(self, n: int) -> RowDraw:
@@ -110,8 +108,8 @@ class ForestEstimator(CommitteeEstimator, Generic[R]):
     def _limits(self) -> GrowthLimits:
         return GrowthLimits.of(self)
 
-    def _judge(self, rows: R, oob: OutOfBag, sample_weight: ArrayLike | None) -> None:
-        """Set the attributes of the out-of-bag vote."""
+    def _judge(self, rows: R, oob: OutOfBag, sample_weight: ArrayLike | None) -> dict[str, Any]:
+        """Return the attributes of the out-of-bag vote."""
         unjudged = ~oob.judged
         if unjudged.mean() > 0.01 and (self.oob_score or self.n_estimators == "oob"):
             warnings.warn(
@@ -119,13 +117,13 @@ class ForestEstimator(CommitteeEstimator, Generic[R]):
                 "more estimators or a smaller max_samples would give them one.",
                 stacklevel=5,
             )
-        self._set_oob(rows, oob, among_all(oob.mean_vote, sample_weight))
+        return self._oob_attributes(rows, oob, among_all(oob.mean_vote, sample_weight))
 
-    @abstractmethod
-    def _training_rows(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, random: np.random.RandomState
+    def _reserved(
+        self, rows: R, sample_weight: ArrayLike | None, random: np.random.RandomState
     ) -> tuple[R, Reserve | None]:
-        """The rows that trees may draw, and those that are kept from all of them."""
+        """Return the rows that trees may draw, and those that none may."""
+        return rows, None
 
     @abstractmethod
     def _trees(self, rows: R, binned: Binned, draw: RowDraw) -> ForestTrees[R]: ...
@@ -137,47 +135,49 @@ class ForestEstimator(CommitteeEstimator, Generic[R]):
     def _vote_of(self, voters: list[Forest]) -> Committee | RegressionCommittee: ...
 
     @abstractmethod
-    def _set_oob(self, rows: R, oob: OutOfBag, votes: NDArray[np.float64]) -> None:
-        """Set the attributes of the out-of-bag vote, which is NaN where there is none."""
+    def _oob_attributes(self, rows: R, oob: OutOfBag, votes: NDArray[np.float64]) -> dict[str, Any]:
+        """Return the attributes of the out-of-bag vote, which is NaN where there is none."""
 
 
-class Growth:
-    """The trees as they are grown, and how many of them to keep."""
+class GrowingForest:
+    """Trees as they are grown, and how many of them are best.
 
-    def __init__(
-        self, model: ForestEstimator[Any], grow: ForestTrees[Any], seeds: NDArray[np.int64], oob: OutOfBag | None
-    ) -> None:
-        self.n_jobs, self.grow, self.seeds, self.oob = model.n_jobs, grow, seeds, oob
-        self.enough = EnoughTrees(oob, model.oob_rule) if oob is not None and model.n_estimators == "oob" else None
-        self.voters: list[Forest] = []
+    Parameters
+    ----------
+    oob : OutOfBag or None
+        Judges rows by the trees that did not see them.
+    rule : {"one_standard_error", "minimum"} or None
+        How many trees to keep by its error; None: all.
+    """
+
+    def __init__(self, oob: OutOfBag | None, rule: Rule | None) -> None:
+        self.oob = oob
+        self.enough = EnoughTrees(oob, rule) if oob is not None and rule is not None else None
         self.leaves: list[NDArray[np.int32]] = []  # of the rows that each tree did not see, to count them again
 
-    def trees(self) -> Iterator[None]:
-        """One tree after the other is added to `voters`."""
-        pool = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
-        with closed_in_silence(pool(delayed(self.grow)(int(seed)) for seed in self.seeds)) as grown:
-            for tree in grown:
-                self.voters.append(tree.forest)
-                if self.oob is not None:
-                    self.oob.add(tree.left_out, tree.votes)
-                if self.enough is not None:
-                    self.leaves.append(tree.leaves)
-                flat = self.enough is not None and self.enough.look()
-                yield
-                if flat:
-                    return
+    def trees(self, grown: Iterable[DrawnTree]) -> Iterator[Forest]:
+        """One tree after the other, until the out-of-bag error has stopped getting better."""
+        for tree in grown:
+            if self.oob is not None:
+                self.oob.add(tree.left_out, tree.votes)
+            if self.enough is not None:
+                self.leaves.append(tree.leaves)
+            flat = self.enough is not None and self.enough.look()
+            yield tree.forest
+            if flat:
+                return
 
     @property
     def curve(self) -> list[float]:
         """Out-of-bag error after each tree."""
         return [] if self.oob is None else self.oob.curve
 
-    def kept(self, draw: RowDraw) -> tuple[list[Forest], OutOfBag | None]:
-        """The trees to keep, and the out-of-bag votes of these."""
+    def best(self, trees: list[Forest], left_out: Iterable[NDArray[np.int32]]) -> tuple[list[Forest], OutOfBag | None]:
+        """Return the trees to keep, and the out-of-bag votes of these; `left_out` are the rows each did not see."""
         if self.enough is None:
-            return self.voters, self.oob
+            return trees, self.oob
         oob = self.enough.kept(
-            (draw.left_out(int(seed)), DrawnTree(voter, leaves, leaves).votes)
-            for seed, voter, leaves in zip(self.seeds, self.voters, self.leaves, strict=False)
+            (rows, DrawnTree(tree, leaves, leaves).votes)
+            for tree, rows, leaves in zip(trees, left_out, self.leaves, strict=False)
         )
-        return self.voters[: len(oob.curve)], oob
+        return trees[: len(oob.curve)], oob

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from numbers import Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
 from sklearn.metrics import r2_score
 from sklearn.utils._param_validation import Interval
 
 from committee.data.binning import Binned
 from committee.data.parallel import n_threads
-from committee.data.rows import Rows, TargetRows
+from committee.data.rows import Rows, TargetRows, have_weight
 from committee.learners.bagging.forest_fit import ForestEstimator
 from committee.learners.bagging.forest_trees import ClassTrees, RowDraw, TargetTrees
 from committee.learners.bagging.oob_curve import OutOfBag, OutOfBagClasses, OutOfBagTargets
@@ -114,37 +113,15 @@ class RandomForestClassifier(ForestEstimator[Rows], CommitteeClassifier):
         after="max_estimators",
     )
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Grow the forest.
-
-        Parameters
-        ----------
-        X : table or array-like (n, p)
-            Training rows; NaN is a value of its own.
-        y : array-like (n,)
-            Class labels.
-        sample_weight : array-like (n,), default=None
-            Row weights; 0 means absent.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If `y` holds fewer than two classes, a column holds infinity or what can be no feature, `max_samples` is
-            a number larger than the table, out-of-bag votes are asked for and no draw leaves a row out, or `reserve`
-            is no row or every row of a class.
-        """
-        return self._fit(X, y, sample_weight)
-
-    def _training_rows(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, random: np.random.RandomState
+    def _reserved(
+        self, rows: Rows, sample_weight: ArrayLike | None, random: np.random.RandomState
     ) -> tuple[Rows, Reserve | None]:
-        rows = self._rows(X, y, sample_weight)
-        return Reserve.draw(self, rows, sample_weight, random) if self.reserve > 0.0 else (rows, None)
+        if not self.reserve:
+            return rows, None
+        rows, reserve, self.table_ = Reserve.draw(
+            rows, self.reserve, self.table_, self.classes_, have_weight(sample_weight, len(rows)), random
+        )
+        return rows, reserve
 
     def _trees(self, rows: Rows, binned: Binned, draw: RowDraw) -> ClassTrees:
         n_classes, threads = len(self.classes_), n_threads(self.n_jobs)
@@ -165,9 +142,8 @@ class RandomForestClassifier(ForestEstimator[Rows], CommitteeClassifier):
     def _vote_of(self, voters: list[Forest]) -> Committee:
         return Committee(Forest.concatenate(voters), np.ones(len(voters)), self.classes_, Share(), self.table_)
 
-    def _set_oob(self, rows: Rows, oob: OutOfBag, votes: NDArray[np.float64]) -> None:
-        self.oob_score_ = 1.0 - oob.curve[-1]
-        self.oob_decision_function_ = votes
+    def _oob_attributes(self, rows: Rows, oob: OutOfBag, votes: NDArray[np.float64]) -> dict[str, Any]:
+        return {"oob_score_": 1.0 - oob.curve[-1], "oob_decision_function_": votes}
 
 
 @with_parameters
@@ -218,36 +194,6 @@ class RandomForestRegressor(ForestEstimator[TargetRows], CommitteeRegressor):
         anywhere.""",
     )
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Grow the forest.
-
-        Parameters
-        ----------
-        X : table or array-like (n, p)
-            Training rows; NaN is a value of its own.
-        y : array-like (n,)
-            Numbers to predict.
-        sample_weight : array-like (n,), default=None
-            Row weights; 0 means absent.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If `y` holds what is no finite number, a column holds infinity or what can be no feature, `max_samples`
-            is a number larger than the table, or out-of-bag votes are asked for and no draw leaves a row out.
-        """
-        return self._fit(X, y, sample_weight)
-
-    def _training_rows(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, random: np.random.RandomState
-    ) -> tuple[TargetRows, Reserve | None]:
-        return self._rows(X, y, sample_weight), None
-
     def _trees(self, rows: TargetRows, binned: Binned, draw: RowDraw) -> TargetTrees:
         threads = n_threads(self.n_jobs)
         return TargetTrees(
@@ -260,10 +206,10 @@ class RandomForestRegressor(ForestEstimator[TargetRows], CommitteeRegressor):
     def _vote_of(self, voters: list[Forest]) -> RegressionCommittee:
         return RegressionCommittee(Forest.concatenate(voters), np.ones(len(voters)), Average(), self.table_)
 
-    def _set_oob(self, rows: TargetRows, oob: OutOfBag, votes: NDArray[np.float64]) -> None:
+    def _oob_attributes(self, rows: TargetRows, oob: OutOfBag, votes: NDArray[np.float64]) -> dict[str, Any]:
         judged = oob.judged
         several = judged.sum() > 1
         predicted = oob.mean_vote[judged, 0]
         weights = rows.weights[judged]
-        self.oob_score_ = float(r2_score(rows.target[judged], predicted, sample_weight=weights)) if several else np.nan
-        self.oob_prediction_ = votes[:, 0]
+        score = float(r2_score(rows.target[judged], predicted, sample_weight=weights)) if several else np.nan
+        return {"oob_score_": score, "oob_prediction_": votes[:, 0]}

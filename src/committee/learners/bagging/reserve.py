@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from committee.data.frames import TableSchema
 from committee.data.rows import Rows
@@ -14,12 +14,13 @@ from committee.vote.scores import elected
 
 if TYPE_CHECKING:
     from committee.learners.bagging.oob_curve import OutOfBag
+    from committee.vote.committee import Committee
 
 Mask = NDArray[np.bool_]
 
 
 def reserved(n: int, share: float, random: np.random.RandomState) -> Mask:
-    """Which of n rows are the reserve, ``(n,)``: floor(share n) of them, all sets of that size equally likely.
+    """Draw which of n rows are the reserve, ``(n,)``: floor(share n) of them, all sets of that size equally likely.
 
     Labels have no say, class by class neither: then the reserve is a sample of its own, independent of the other rows,
     and a test set in the strict sense. In equal shares of each class it would repeat what the other rows happen to
@@ -58,57 +59,81 @@ class Reserve:
 
     @classmethod
     def draw(
-        cls, forest: Any, rows: Rows, sample_weight: ArrayLike | None, random: np.random.RandomState
-    ) -> tuple[Rows, Reserve]:
-        """The rows that trees may draw, and the reserve; also narrows the ``table_`` of the forest that is fitted.
+        cls,
+        rows: Rows,
+        share: float,
+        table: TableSchema,
+        classes: NDArray[Any],
+        counted: Mask,
+        random: np.random.RandomState,
+    ) -> tuple[Rows, Reserve, TableSchema]:
+        """Draw the reserve: the rows that trees may draw, the reserve, and the schema of the former.
 
         Nothing but labels' names is learned from the reserve: categories that occur there alone are as unknown as
         those of new rows.
+
+        Parameters
+        ----------
+        rows : Rows
+            All rows of weight.
+        share : float
+            Share of them that is reserved.
+        table : TableSchema
+            Their columns.
+        classes : array (n_classes,)
+            Labels of the classes.
+        counted : bool array (n_given,)
+            Which of the user's rows have weight.
+        random : RandomState
+            Draws.
 
         Raises
         ------
         ValueError
             If there are too few rows, or a class has all its rows in the reserve.
         """
-        mask = reserved(len(rows), forest.reserve, random)
-        held = np.bincount(rows.labels[~mask], minlength=len(forest.classes_))
+        mask = reserved(len(rows), share, random)
+        held = np.bincount(rows.labels[~mask], minlength=len(classes))
         if not held.all():
             raise ValueError(
-                f"reserve={forest.reserve} has drawn every row of class {forest.classes_.tolist()[held.argmin()]!r}, "
+                f"reserve={share} has drawn every row of class {classes.tolist()[held.argmin()]!r}, "
                 "which leaves none to learn from; lower it, or leave out classes of so few rows."
             )
-        counted = np.ones(len(rows), dtype=bool) if sample_weight is None else np.asarray(sample_weight) > 0
         numbers = np.flatnonzero(counted)[mask].astype(np.int64)
         others = counted.copy()
         others[numbers] = False
-        forest.table_, X = _narrowed(forest.table_, rows.X, ~mask)
+        table, X = _narrowed(table, rows.X, ~mask)
         rows = Rows(X, rows.labels, rows.weights, rows.uniform)
-        return rows.take(~mask), cls(rows.take(mask), numbers, others)
+        return rows.take(~mask), cls(rows.take(mask), numbers, others), table
 
-    def judge(self, forest: Any, oob: OutOfBag | None) -> None:
-        """Let the whole forest vote on the reserve, and add it to the out-of-bag vote.
+    def judge(self, committee: Committee, oob: OutOfBag | None, votes: NDArray[np.float64] | None) -> dict[str, Any]:
+        """Let the whole forest vote on the reserve, and add it to the out-of-bag vote; the results by attribute.
 
         Parameters
         ----------
-        forest : RandomForestClassifier
-            Fitted. Its ``reserved_rows_``, ``oob_decision_function_`` and ``oob_score_`` are set.
+        committee : Committee
+            The forest.
         oob : OutOfBag or None
             The out-of-bag votes of the other rows, if draws leave any out.
+        votes : float64 array (n, n_classes) or None
+            The same among all rows.
         """
-        shares = forest.committee_.voters.tally(self.rows.X) / forest.committee_.n_voters
-        if oob is None:
-            forest.oob_decision_function_ = np.full((len(self.others), shares.shape[1]), np.nan)
-        forest.oob_decision_function_[self.numbers] = shares
+        shares = committee.voters.tally(self.rows.X) / committee.n_voters
+        votes = np.full((len(self.others), shares.shape[1]), np.nan) if votes is None else votes
+        votes[self.numbers] = shares
         wrong = float(self.rows.weights @ (elected(shares) != self.rows.labels))
         judged = 0.0 if oob is None else float(oob.weights[oob.judged].sum())
         if oob is not None and judged > 0.0:
             wrong += oob.curve[-1] * judged
-        forest.oob_score_ = 1.0 - wrong / (judged + float(self.rows.weights.sum()))
-        forest.reserved_rows_ = self.numbers
+        return {
+            "oob_score_": 1.0 - wrong / (judged + float(self.rows.weights.sum())),
+            "oob_decision_function_": votes,
+            "reserved_rows_": self.numbers,
+        }
 
 
 def _narrowed(table: TableSchema, X: NDArray[np.float64], some: Mask) -> tuple[TableSchema, NDArray[np.float64]]:
-    """The schema that some rows alone would have taught, and all rows encoded by it."""
+    """Return the schema that some rows alone would have taught, and all rows encoded by it."""
     categories: list[Any] = list(table.categories)
     for j in np.flatnonzero(table.categorical):
         kept = np.zeros(len(categories[j]), dtype=bool)

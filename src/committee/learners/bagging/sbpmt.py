@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Generator
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from joblib import Parallel, delayed
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
+from joblib import delayed
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from committee import _core
-from committee.data.parallel import closed_in_silence, n_threads
+from committee.data.parallel import in_parallel, n_threads
 from committee.data.rows import Rows
 from committee.learners.adaboost.emphasis import is_chance, samme_weight
-from committee.learners.bagging.draws import draw, judge_out_of_bag, packed_draws
+from committee.learners.bagging.draws import draw, out_of_bag, packed_draws
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier
 from committee.learners.base.fit_tasks import FitTasks
@@ -201,78 +200,43 @@ class SBPMTClassifier(CommitteeClassifier):
     random_state: Any = shared.random_state("the subsamples and the features of `max_features`")
     n_jobs: int | None = shared.n_jobs("Subsamples trained at the same time")
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Draw, boost, gather.
+    def _most_tasks(self, X: Any) -> int:
+        return self.n_estimators
 
-        Parameters
-        ----------
-        X : table or array-like (n, p)
-            Training rows.
-        y : array-like (n,)
-            Class labels.
-        sample_weight : array-like (n,), default=None
-            Row weights; a row is drawn or not as a whole and then counts with its weight.
-
-        Returns
-        -------
-        self
-        """
-        tasks = FitTasks(self, X, y, sample_weight, self.n_estimators)
-        rows = self._rows(X, y, sample_weight)
-        tasks.begin()
+    def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
+        """Draw rows, and boost model trees on each draw."""
         random = check_random_state(self.random_state)
         draws = [
             draw(rows.labels, len(self.classes_), self.max_samples, False, random) for _ in range(self.n_estimators)
         ]
         seeds = random.randint(2**31 - 1, size=self.n_estimators)
-        committees: list[BoostedTrees] = []
-        with closed_in_silence(self._boosted(rows, draws, seeds)) as boosted:
-            for committee in boosted:
-                ended = tasks.part("voter")
-                committees.append(committee)
-                if ended(lambda: {"committee_": self._vote_of(committees)}):
-                    break
-        self.committee_ = self._vote_of(committees)
-        if all(is_chance(c.errors[0], len(self.classes_)) for c in committees):
+        with in_parallel(self._jobs(rows, draws, seeds), self.n_jobs) as boosted:
+            runs = tasks.each("voter", boosted, lambda runs: {"committee_": self._vote_of(runs)})
+        committee, draws = self._vote_of(runs), draws[: len(runs)]
+        if all(is_chance(run.errors[0], len(self.classes_)) for run in runs):
             warnings.warn(
-                f"No model tree beats chance on any of {len(committees)} subsamples: the committee says no more than "
+                f"No model tree beats chance on any of {len(runs)} subsamples: the committee says no more than "
                 "the class frequencies.",
-                stacklevel=2,
+                stacklevel=4,
             )
-        for name in self._stored_attributes:
-            self.__dict__.pop(name, None)  # of an earlier fit, on other rows
-        self.errors_ = np.array([error for c in committees for error in c.errors])
-        self.risks_ = np.array([risk for c in committees for risk in c.risks])
-        self.draws_ = packed_draws(draws[: len(committees)], sample_weight)
-        self.n_samples_fit_ = len(rows.labels)
-        if self.oob_score:
-            judge_out_of_bag(self, rows, draws[: len(committees)], sample_weight)
-        tasks.end(dict)
-        return self
+        return {
+            "committee_": committee,
+            "errors_": np.array([error for run in runs for error in run.errors]),
+            "risks_": np.array([risk for run in runs for risk in run.risks]),
+            "draws_": packed_draws(draws, tasks.sample_weight),
+            "n_samples_fit_": len(rows.labels),
+            **(out_of_bag(committee, rows, draws, tasks.sample_weight) if self.oob_score else {}),
+        }
 
-    def _boosted(
+    def _jobs(
         self, rows: Rows, draws: list[NDArray[np.int64]], seeds: NDArray[np.integer[Any]]
-    ) -> Generator[BoostedTrees]:
-        """A committee for each draw, as they are trained."""
+    ) -> Iterator[tuple[Any, Any, Any]]:
+        """Boosting on each draw, for joblib."""
         table = ModelTreeTable(rows, self.table_, len(self.classes_), self.max_bins, 1)
         limits = model_tree_limits(self)
-        jobs = (
-            delayed(boost)(
-                table,
-                limits,
-                rows.weights,
-                np.flatnonzero(counts).astype(np.int32),
-                self.n_boosting_rounds,
-                self.emphasis,
-                int(seed),
-            )
-            for counts, seed in zip(draws, seeds, strict=True)
-        )
-        committees: Generator[BoostedTrees] = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
-            jobs
-        )
-        return committees
+        for counts, seed in zip(draws, seeds, strict=True):
+            drawn = np.flatnonzero(counts).astype(np.int32)
+            yield delayed(boost)(table, limits, rows.weights, drawn, self.n_boosting_rounds, self.emphasis, int(seed))
 
     @property
     def estimators_samples_(self) -> list[NDArray[np.int64]]:
@@ -287,7 +251,7 @@ class SBPMTClassifier(CommitteeClassifier):
         return leaf_models(self.committee_.voters, self.classes_, self.table_)  # type: ignore[arg-type]
 
     def contributions(self, X: Any, *, return_vote: bool = False) -> F64 | tuple[F64, F64]:
-        """What each feature of a row adds to the mean linear score of the trees.
+        """Share of each feature in a row's mean linear score over the trees.
 
         The mean is over the committees, and within each over its trees by their weights alpha. It is not what the
         committees vote with: every tree names a class, every committee casts one vote. The two nearly always agree,

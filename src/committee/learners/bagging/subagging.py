@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from joblib import Parallel, delayed
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, _fit_context, clone
-from sklearn.utils import check_random_state, get_tags
+from joblib import delayed
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import has_fit_parameter
 
-from committee.data.parallel import closed_in_silence, n_threads
+from committee.data.parallel import in_parallel, n_threads
 from committee.data.rows import Rows
-from committee.learners.bagging.draws import draw, judge_out_of_bag
+from committee.learners.bagging.draws import draw, out_of_bag
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier, seeded
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
+from committee.learners.base.user_voter import UserVoter, voter_to_clone
 from committee.learners.trees.tree import TreeVoter
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Share
@@ -30,12 +31,9 @@ from committee.voters.forest import Forest
 from committee.voters.growing import class_shares, forest_of, leaf_labels
 from committee.voters.protocol import Voters
 
-if TYPE_CHECKING:
-    from sklearn.utils import Tags
-
 
 @with_parameters
-class SubaggingClassifier(CommitteeClassifier):
+class SubaggingClassifier(UserVoter, CommitteeClassifier):
     """Subagging (or bagging) of any classifier: M voters, each trained on rows drawn for it alone.
 
     Voter m sees floor(max_samples n) rows drawn without replacement (or with, `bootstrap=True`), never fewer
@@ -76,6 +74,7 @@ class SubaggingClassifier(CommitteeClassifier):
     True
     """
 
+    _voter_parameter: ClassVar[str] = "estimator"
     _stored_attributes: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_margins_", "oob_decision_function_")
 
     estimator: Any = parameter(
@@ -100,34 +99,15 @@ class SubaggingClassifier(CommitteeClassifier):
     n_jobs: int | None = shared.n_jobs("Voters trained at the same time")
     random_state: Any = shared.random_state("the rows of the draws and of each voter's own ``random_state``")
 
-    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Draw and train the voters.
+    def _most_tasks(self, X: Any) -> int:
+        return self.n_estimators
 
-        Parameters
-        ----------
-        X : table or array-like (n, p)
-            Training rows.
-        y : array-like (n,)
-            Class labels.
-        sample_weight : array-like (n,), default=None
-            Row weights; needs an `estimator` whose ``fit`` takes them.
+    def _check_parameters(self) -> None:
+        """Refuse nothing yet: a voter that takes no row weights will do where rows have none."""
 
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If the estimator is no classifier or cannot take the weights that are given, `max_samples` is a
-            number larger than the table or smaller than the number of classes, or the table is not fit for
-            training.
-        """
-        tasks = FitTasks(self, X, y, sample_weight, self.n_estimators)
-        rows = self._rows(X, y, sample_weight)
-        tasks.begin()
-        template = self._template(sample_weight is not None)
+    def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
+        """Draw rows, and train a voter on each draw."""
+        template = self._template(tasks.sample_weight is not None)
         random = check_random_state(self.random_state)
         draws = [
             draw(rows.labels, len(self.classes_), self.max_samples, self.bootstrap, random)
@@ -135,26 +115,19 @@ class SubaggingClassifier(CommitteeClassifier):
         ]
         seeds = random.randint(2**31 - 1, size=self.n_estimators)
         train = self._trainer(rows, template)
-        members: list[Any] = []
-        pool = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
         jobs = (delayed(train)(counts, int(seed)) for counts, seed in zip(draws, seeds, strict=True))
-        with closed_in_silence(pool(jobs)) as trained:
-            for member in trained:
-                ended = tasks.part("voter")
-                members.append(member)
-                if ended(lambda: {"committee_": self._vote_of(members)}):
-                    break
-        self.committee_ = self._vote_of(members)
-        for name in self._stored_attributes:
-            self.__dict__.pop(name, None)  # of an earlier fit, on other rows
+        with in_parallel(jobs, self.n_jobs) as trained:
+            voters = tasks.each("voter", trained, lambda voters: {"committee_": self._vote_of(voters)})
+        committee = self._vote_of(voters)
+        fitted: dict[str, Any] = {"committee_": committee}
         if self.oob_score:
-            judge_out_of_bag(self, rows, draws[: len(members)], sample_weight)
-        tasks.end(dict)
-        return self
+            fitted |= out_of_bag(committee, rows, draws[: len(voters)], tasks.sample_weight)
+        return fitted
 
     def _template(self, weights_given: bool) -> BaseEstimator:
-        """The estimator to clone, told which of the matrix's columns are categories."""
-        template = self._member("estimator", TreeVoter() if self.estimator is None else self.estimator)
+        """Return the estimator to clone."""
+        given = TreeVoter() if self.estimator is None else self.estimator
+        template = voter_to_clone("estimator", given, self.table_)
         if weights_given and not has_fit_parameter(template, "sample_weight"):
             raise ValueError(
                 f"sample_weight is given, but the fit of estimator={self.estimator!r} takes none; "
@@ -167,26 +140,20 @@ class SubaggingClassifier(CommitteeClassifier):
         return template
 
     def _trainer(self, rows: Rows, template: BaseEstimator) -> Callable[[NDArray[np.int64], int], Any]:
-        """What makes a member of a draw and a seed: a tree on the kernels, or any other fitted classifier."""
+        """Return the function that trains on a draw with a seed: a tree on the kernels, or any other classifier."""
         if type(template) is TreeVoter:
             return _TreeTrainer(self, template, rows)
         weighted = has_fit_parameter(template, "sample_weight")
         return partial(_train, template, rows, self.classes_, weighted)
 
-    def _vote_of(self, members: list[Any]) -> Committee:
-        """The members' committee, one voter one vote; native trees as one forest."""
+    def _vote_of(self, trained: list[Any]) -> Committee:
+        """Give each voter one vote; native trees are one forest."""
         voters: Voters
-        if isinstance(members[0], Forest):
-            voters = Forest.concatenate(members)
+        if isinstance(trained[0], Forest):
+            voters = Forest.concatenate(trained)
         else:
-            voters = EstimatorVoters(members, self.classes_, soft=self.voting == "soft")
-        return Committee(voters, np.ones(len(members)), self.classes_, Share(), self.table_)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        if hasattr(self.estimator, "__sklearn_tags__"):
-            tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
-        return tags
+            voters = EstimatorVoters(trained, self.classes_, soft=self.voting == "soft")
+        return Committee(voters, np.ones(len(trained)), self.classes_, Share(), self.table_)
 
 
 class _TreeTrainer:

@@ -1,14 +1,14 @@
-"""What every learner of the library is: rows in by one door, a committee out."""
+"""Base of every learner of the library: rows in, a committee out."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import _fit_context
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_n_features,
@@ -21,12 +21,12 @@ from sklearn.utils.validation import (
 )
 
 from committee.data.arrays import is_matrix, numeric_matrix
-from committee.data.binning import refuse_more_categories
 from committee.data.frames import TableSchema, check_frame, is_frame
 from committee.data.labels import class_numbers, label_vector, target_vector
 from committee.data.limits import MAX_CLASSES
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
+from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import Parameter
 from committee.learners.base.scikit_types import BaseEstimator, CallbackSupportMixin, ClassifierMixin, RegressorMixin
 from committee.learners.base.stored_learner import StoredLearner
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 
 class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
-    """Base of the library's learners: what classifiers and regressors have in common.
+    """Base of the library's learners: `fit`, and what fitted classifiers and regressors answer in common.
 
-    A subclass's ``fit`` calls `_rows`, trains, and sets ``committee_``; everything a fitted learner can be asked
-    is answered here, and in the two subclasses below, by the committee.
+    A learner says in `_train` what its fitted attributes are, ``committee_`` among them. All that a fitted learner
+    answers it answers by its committee, here and in the two subclasses below.
     """
 
     declared_parameters: ClassVar[dict[str, Parameter]]
@@ -50,7 +50,61 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
     categorical_features: Any = "from_dtype"
     n_jobs: int | None = None
 
+    # --- the fit ---------------------------------------------------------------------------------------------
+
+    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train on rows. A fit that fails changes nothing.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Training rows; NaN is a value of its own.
+        y : array-like (n,)
+            Class labels, or numbers to predict.
+        sample_weight : array-like (n,), default=None
+            Row weights; 0 means absent, k means repeated k times.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If `y` holds fewer than two classes, or what is no finite number to predict; a column holds infinity or
+            what can be no feature; or parameters contradict each other or the rows.
+        """
+        with self._tasks(X, y, sample_weight) as tasks:
+            self._check_parameters()
+            rows = self.training_rows(X, y, sample_weight)
+            tasks.begin()
+            tasks.end(self._train(rows, tasks))
+        return self
+
+    def _tasks(self, X: Any, y: Any, sample_weight: Any) -> FitTasks:
+        """Set callbacks up for a fit; without the results of an earlier one, which was on other rows."""
+        tasks = FitTasks(self, self._init_callback_context(max_subtasks=self._most_tasks(X)), X, y, sample_weight)
+        for name in self._stored_attributes:
+            self.__dict__.pop(name, None)
+        return tasks
+
+    def _most_tasks(self, X: Any) -> int | None:
+        """Rounds or voters that callbacks see, at most: None where the rows will tell, 0 for a fit of one task."""
+        return 0
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that contradict each other."""
+
+    def _train(self, rows: Any, tasks: FitTasks) -> dict[str, Any]:
+        """Train on encoded rows, and return the fitted attributes; learners with another `fit` have none."""
+        raise NotImplementedError
+
     # --- rows in ---------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Any:
+        """Check and encode training rows; sets ``table_``, ``n_features_in_`` and names."""
 
     def _encoded(
         self, X: Any, target: NDArray[Any], sample_weight: ArrayLike | None
@@ -71,7 +125,7 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
         return encoded, target, weights, uniform
 
     def _checked(self, X: Any, target: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
-        """scikit-learn's checks of the pair, for arrays and frames; values are the table's affair."""
+        """Apply scikit-learn's checks to the pair, array or frame; the table checks values."""
         if not is_frame(X):
             X, target = validate_data(self, numeric_matrix(X, None), target, ensure_all_finite=False)
             return X, target
@@ -83,7 +137,7 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
         return X, target
 
     def _validation_matrix(self, X_val: Any, y_val: ArrayLike | None) -> NDArray[np.float64] | None:
-        """A validation set's rows by the training table; None when none were given."""
+        """Encode a validation set's matrix by the training table; None when none was given."""
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val go together; one of them is missing.")
         return None if X_val is None else self.table_.encode(self.validate_rows(X_val))
@@ -110,7 +164,7 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
     # --- the committee out -----------------------------------------------------------------------------------
 
     def contributions(self, X: Any) -> Any:
-        """What each feature of a row adds to its score; exact, see `committee.vote.explain.tree_contributions`.
+        """Exact share of each feature in a row's score; see `committee.vote.explain.tree_contributions`.
 
         Parameters
         ----------
@@ -151,7 +205,7 @@ class CommitteeClassifier(ClassifierMixin, CommitteeEstimator):
 
     # --- rows in ---------------------------------------------------------------------------------------------
 
-    def _rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
+    def training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
         """Check and encode training rows; sets ``classes_``, ``table_``, ``n_features_in_`` and names."""
         encoded, target, weights, uniform = self._encoded(X, label_vector(y), sample_weight)
         classes, labels = class_numbers(target)
@@ -168,7 +222,6 @@ class CommitteeClassifier(ClassifierMixin, CommitteeEstimator):
         return Rows(encoded, labels.astype(np.uint16, copy=False), weights, uniform)
 
     def _validation_rows(self, X_val: Any, y_val: ArrayLike | None) -> Rows | None:
-        """Encode a validation set by the training table; None when none was given."""
         encoded = self._validation_matrix(X_val, y_val)
         if encoded is None:
             return None
@@ -182,20 +235,6 @@ class CommitteeClassifier(ClassifierMixin, CommitteeEstimator):
             )
         labels = [number[label] for label in target.tolist()]
         return Rows(encoded, np.array(labels, dtype=np.uint16), np.ones(len(labels)), uniform=True)
-
-    def _member(self, parameter: str, given: Any) -> BaseEstimator:
-        """The user's classifier to clone for each voter, told which columns of the matrix are categories."""
-        member: BaseEstimator = clone(given)
-        if not is_classifier(member):
-            raise ValueError(f"{parameter}={given!r} is no classifier; a vote needs voters that name classes.")
-        params = member.get_params(deep=False)
-        categorical = np.flatnonzero(self.table_.categorical)
-        if len(categorical) and "categorical_features" in params:
-            # members see a matrix without names, so a column is refused here, where it has one
-            if "max_bins" in params:
-                refuse_more_categories(self.table_, params["max_bins"])
-            member.set_params(categorical_features=categorical.tolist())
-        return member
 
     # --- the committee out -----------------------------------------------------------------------------------
 
@@ -235,12 +274,11 @@ class CommitteeRegressor(RegressorMixin, CommitteeEstimator):
 
     committee_: RegressionCommittee
 
-    def _rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> TargetRows:
+    def training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> TargetRows:
         """Check and encode training rows; sets ``table_``, ``n_features_in_`` and names."""
         return TargetRows(*self._encoded(X, target_vector(y), sample_weight))
 
     def _validation_rows(self, X_val: Any, y_val: ArrayLike | None) -> TargetRows | None:
-        """Encode a validation set by the training table; None when none was given."""
         encoded = self._validation_matrix(X_val, y_val)
         if encoded is None:
             return None
@@ -260,7 +298,7 @@ class CommitteeRegressor(RegressorMixin, CommitteeEstimator):
 
 
 def seeded(member: BaseEstimator, seed: int) -> BaseEstimator:
-    """The member with a seed in every ``random_state`` left None, its parts' too, so that a run can be repeated."""
+    """Seed every ``random_state`` left None, of its parts too, so that a run can be repeated."""
     free = [
         name
         for name, value in sorted(member.get_params().items())

@@ -1,64 +1,48 @@
-"""Rows that early stopping watches."""
+"""Rows that early stopping looks at, drawn from the training rows."""
 
 from __future__ import annotations
 
 from math import ceil
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from committee.data.rows import Rows, TargetRows
-from committee.learners.base.estimator import CommitteeClassifier, CommitteeEstimator
 
 R = TypeVar("R", Rows, TargetRows)
-Split = tuple[NDArray[np.intp], NDArray[np.intp]]
+Parts = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
-def held_out_rows(
-    model: CommitteeEstimator, rows: R, X_val: Any, y_val: ArrayLike | None, random: np.random.RandomState
-) -> tuple[R, R | None]:
-    """Training rows, and the rows that early stopping watches.
+def split(rows: R, fraction: float, random: np.random.RandomState, classes: NDArray[Any] | None) -> tuple[R, R]:
+    """Training rows, and a share of them held out.
 
     Parameters
     ----------
-    model : classifier or regressor
-        Its `early_stopping` and `validation_fraction` count; `table_`, and `classes_` of a classifier, are there.
     rows : Rows or TargetRows
-        The training rows. Rows of classes are held out class by class.
-    X_val, y_val : table and labels or numbers, or None
-        The user's own rows to watch.
+        All of them. Rows of classes are held out class by class.
+    fraction : float
+        Share to hold out.
     random : RandomState
-        Draws, where there are none.
-
-    Returns
-    -------
-    training, watched : rows of the same kind, and such rows or None
-        Without early stopping all rows and None.
+        Draws.
+    classes : array (n_classes,) or None
+        Labels of the classes, for messages; None for rows of numbers.
 
     Raises
     ------
     ValueError
-        If rows to watch are given but not wanted, or too few rows are there to share.
+        If there are too few rows to share.
     """
-    given = cast("R | None", model._validation_rows(X_val, y_val))
-    wanted: bool = model.early_stopping
-    if not wanted:
-        if given is not None:
-            raise ValueError("X_val is only used by early stopping; set early_stopping=True or leave it out.")
-        return rows, None
-    if given is not None:
-        return rows, given
-    fraction: float = model.validation_fraction
     if isinstance(rows, Rows):
-        train, held = _split_classes(rows.labels, cast(CommitteeClassifier, model).classes_, fraction, random)
+        assert classes is not None
+        train, held = _split_classes(rows.labels, classes, fraction, random)
     else:
         train, held = _split(len(rows), fraction, random)
     return rows.take(np.sort(train)), rows.take(np.sort(held))
 
 
-def _split(n: int, fraction: float, random: np.random.RandomState) -> Split:
+def _split(n: int, fraction: float, random: np.random.RandomState) -> Parts:
     """Training rows and held-out ones, at least one of each."""
     n_held = ceil(fraction * n)
     if not 1 <= n_held < n:
@@ -72,7 +56,7 @@ def _split(n: int, fraction: float, random: np.random.RandomState) -> Split:
 
 def _split_classes(
     labels: NDArray[np.uint16], classes: NDArray[Any], fraction: float, random: np.random.RandomState
-) -> Split:
+) -> Parts:
     """Training rows and held-out ones, with the classes in the same shares."""
     n, n_classes = len(labels), len(classes)
     count = np.bincount(labels, minlength=n_classes)

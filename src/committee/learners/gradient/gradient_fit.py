@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import KW_ONLY
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
-from sklearn.utils import check_random_state
+from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.binning import Binned
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import CommitteeEstimator
-from committee.learners.base.fit_tasks import FitTasks
-from committee.learners.base.held_out import held_out_rows
+from committee.learners.base.boosting import Boosting
+from committee.learners.base.early_stopping import AddedVotes, EarlyStopping
 from committee.learners.base.parameters import NOT_NEGATIVE, SHARE, fitted, parameter, required, with_parameters
-from committee.learners.base.shared_parameters import EarlyStoppingParameters
+from committee.learners.gradient.gradient_run import GradientRun
 from committee.learners.gradient.leaf import LeafPenalty
-from committee.learners.gradient.loss_watch import LossWatch
+from committee.learners.gradient.line_search import LineSearch
 from committee.learners.gradient.monotone import directions
 from committee.learners.gradient.round_draws import Draws
-from committee.learners.gradient.rounds import GradientRounds, joined
 from committee.learners.gradient.scores import Target, scores_after
 from committee.objectives.losses import Loss
 from committee.vote.committee import Committee
@@ -38,8 +34,8 @@ F64 = NDArray[np.float64]
 
 
 @with_parameters
-class GradientBoosting(CommitteeEstimator, EarlyStoppingParameters):
-    """Base of the two learners: rounds on a loss, early stopping, and going on from an earlier fit."""
+class GradientBoosting(Boosting):
+    """Base of the two learners: rounds on a loss, and going on from an earlier fit."""
 
     _stored_attributes: ClassVar[tuple[str, ...]] = ("validation_losses_", "training_objectives_")
 
@@ -99,15 +95,11 @@ class GradientBoosting(CommitteeEstimator, EarlyStoppingParameters):
     )
     random_state: Any = shared.random_state("the held-out rows, and of the rows and features of rounds")
 
-    # --- what the two learners say -------------------------------------------------------------------------------
-
-    @abstractmethod
-    def _rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Any:
-        """Check and encode training rows."""
+    # --- one learner's own ---------------------------------------------------------------------------------------
 
     @abstractmethod
     def _chosen_loss(self) -> Loss:
-        """The loss that the parameters ask for."""
+        """Return the loss that the parameters ask for."""
 
     @property
     @abstractmethod
@@ -121,60 +113,16 @@ class GradientBoosting(CommitteeEstimator, EarlyStoppingParameters):
 
     @abstractmethod
     def _vote(self, voters: Forest | Rounds, weights: F64, loss: Loss, intercept: F64) -> dict[str, Any]:
-        """The committee, and what else of the fit depends on the kind of learner, by attribute."""
+        """Return the committee, and what else of the fit depends on the kind of learner, by attribute."""
 
-    # --- the fit -----------------------------------------------------------------------------------------------------
+    # --- the rounds of both --------------------------------------------------------------------------------------
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        X_val: Any = None,
-        y_val: ArrayLike | None = None,
-    ) -> Self:
-        """Run the rounds.
-
-        Parameters
-        ----------
-        X : table or array-like (n, p)
-            Training rows; NaN is a value of its own.
-        y : array-like (n,)
-            Class labels, or numbers that the loss takes.
-        sample_weight : array-like (n,), default=None
-            Row weights; 0 means absent, k means repeated k times.
-        X_val, y_val : table and labels or numbers, default=None
-            Held-out rows for early stopping.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If a column holds infinity or what can be no feature, `y` is not what the loss takes, parameters
-            contradict each other or the data, or a warm start does not fit the committee it goes on from.
-        """
+    def _most_tasks(self, X: Any) -> int:
         earlier = self._earlier_committee()
-        tasks = FitTasks(self, X, y, sample_weight, self.n_estimators - (earlier.n_voters if earlier else 0))
-        # nothing here holds on to the rows: once they are binned their weights are not needed any more
-        run = self._run(self._rows(X, y, sample_weight), earlier, X_val, y_val)
-        tasks.begin()
-        while run.n_rounds < self.n_estimators:
-            ended = tasks.part("round")
-            goes_on = run.round()
-            if ended(lambda: self._state(run)) or not goes_on:
-                break
-        for name, value in self._state(run).items():
-            setattr(self, name, value)
-        tasks.end(lambda: self._state(run))
-        return self
+        return self.n_estimators - (earlier.n_voters if earlier else 0)
 
     def _earlier_committee(self) -> Committee | RegressionCommittee | None:
-        """The committee that a warm start goes on from."""
+        """Return the committee that a warm start goes on from."""
         if not self.warm_start or not hasattr(self, "committee_"):
             return None
         if self.n_estimators < self.committee_.n_voters:
@@ -184,55 +132,52 @@ class GradientBoosting(CommitteeEstimator, EarlyStoppingParameters):
             )
         return self.committee_
 
-    def _run(
-        self, rows: Any, earlier: Committee | RegressionCommittee | None, X_val: Any, y_val: ArrayLike | None
-    ) -> _Run:
-        """Everything made ready for the first round."""
-        random = check_random_state(self.random_state)
-        rows, held_out = held_out_rows(self, rows, X_val, y_val, random)
-        loss, threads = self._chosen_loss(), n_threads(self.n_jobs)
-        target, n_scores = _target(loss, rows), loss.n_scores(self._n_classes)
-        intercept = np.asarray(loss.best_constant(target.y, target.w, n_scores), dtype=np.float64).reshape(n_scores)
-        if earlier is not None:
+    def _run(self, rows: Any, random: np.random.RandomState) -> GradientRun:
+        loss, earlier, threads = self._chosen_loss(), self._earlier_committee(), n_threads(self.n_jobs)
+        target, n_scores = Target.of(loss, rows), loss.n_scores(self._n_classes)
+        if earlier is None:
+            best = loss.best_constant(target.y, target.w, n_scores)
+            intercept = np.asarray(best, dtype=np.float64).reshape(n_scores)
+        else:
             self._check_earlier(earlier, loss, n_scores)
             assert earlier.intercept is not None
             intercept = earlier.intercept
         binned = rows.binned(self.table_, self.max_bins, threads)
         F = np.repeat(intercept[:, None], len(rows), axis=1)
         F = F[0] if n_scores == 1 else F
-        watch = None
-        if held_out is not None:
-            watch = LossWatch(_target(loss, held_out), held_out.X, intercept, self.n_iter_no_change)
         if earlier is not None:
             scores_after(earlier.voters, earlier.weights, F, rows.X, threads)
-            if watch is not None:
-                watch.after_each(earlier.voters, earlier.weights)
-        p = binned.codes.shape[1]
-        of_tree = n_features_tried(self.max_features_tree, p)
-        of_node = min(n_features_tried(self.max_features, p), of_tree)
-        if isinstance(self.max_features, (str, float)):
-            of_node = n_features_tried(self.max_features, of_tree)
-        draws = Draws(int(random.randint(2**31 - 1)), len(rows), p, self.subsample, of_tree, of_node < of_tree)
-        rounds = GradientRounds(
+        n, p = rows.X.shape
+        of_tree, of_node = self._features_tried(p)
+        draws = Draws(int(random.randint(2**31 - 1)), n, p, self.subsample, of_tree, of_node < of_tree)
+        return GradientRun(
             target,
             self._grower(binned, n_scores, of_node, threads),
             F,
-            first=earlier.n_voters if earlier else 0,
+            binned.bins,
+            self._n_classes or n_scores,
+            intercept=intercept,
+            earlier=earlier,
             shared=self._shared_tree,
             draws=draws,
             learning_rate=self.learning_rate,
-            penalty=self._penalty,
-            line_search=self.line_search,
+            search=LineSearch(target, self._penalty, F, threads) if self.line_search else None,
             n_threads=threads,
         )
-        return _Run(rounds, binned, watch, earlier, loss, intercept, self._n_classes or n_scores)
+
+    def _features_tried(self, p: int) -> tuple[int, int]:
+        """Return how many of p columns a tree sees, and each of its nodes."""
+        of_tree = n_features_tried(self.max_features_tree, p)
+        if isinstance(self.max_features, (str, float)):
+            return of_tree, n_features_tried(self.max_features, of_tree)
+        return of_tree, min(n_features_tried(self.max_features, p), of_tree)
 
     @property
     def _penalty(self) -> LeafPenalty:
         return LeafPenalty(self.leaf_l0, self.leaf_l1, self.leaf_l2, per_leaf=self.l0_counts == "leaves")
 
     def _grower(self, binned: Binned, n_scores: int, max_features: int, threads: int) -> _core.GradientGrower:
-        """The kernel that grows the rounds' trees."""
+        """Return the kernel that grows the rounds' trees."""
         monotone = directions(self.monotonic_constraints, self.table_)
         if monotone is not None and n_scores > 1:
             raise ValueError(
@@ -261,86 +206,39 @@ class GradientBoosting(CommitteeEstimator, EarlyStoppingParameters):
         )
 
     def _check_earlier(self, earlier: Committee | RegressionCommittee, loss: Loss, n_scores: int) -> None:
-        """A warm start needs the columns, classes and scores of the committee it goes on from."""
-        found: dict[str, tuple[Any, Any]] = {
+        """Refuse a warm start from a committee of other columns, classes or scores."""
+        both: dict[str, tuple[Any, Any]] = {
             "columns": (earlier.table, self.table_),
             "link": (earlier.link, loss.link),
             "number of scores": (earlier.voters.n_outputs, n_scores),
         }
         if isinstance(earlier, Committee):
-            found["classes"] = (earlier.classes.tolist(), self.classes_.tolist())
-        for what, (before, now) in found.items():
+            both["classes"] = (earlier.classes.tolist(), self.classes_.tolist())
+        for what, (before, now) in both.items():
             if before != now:
                 raise ValueError(
                     f"warm_start goes on from a committee with other {what}: {before!r} then, {now!r} now. Give it the "
                     "same, or set warm_start=False."
                 )
 
-    def _state(self, run: _Run) -> dict[str, Any]:
-        """Fitted attributes as of now."""
-        kept = run.kept
+    def _early_stopping(self, run: GradientRun, held_out: Rows | TargetRows) -> EarlyStopping:
+        target = Target.of(run.target.loss, held_out)
+
+        def votes(t: int) -> F64:
+            return run.voters(t - 1, t).tally(held_out.X, run.weights(t - 1, t)).T
+
+        def loss(F: F64) -> float:
+            return target.mean_loss(F[0] if len(F) == 1 else F)
+
+        F = np.repeat(run.intercept[:, None], len(held_out), axis=1)
+        return EarlyStopping(AddedVotes(votes, loss, F), self.n_iter_no_change)
+
+    def _fitted(self, run: GradientRun, n_rounds: int, losses: F64 | None) -> dict[str, Any]:
         objectives = None
-        if run.rounds.search is not None:
-            objectives = np.array(run.rounds.search.objectives[: max(0, kept - run.rounds.first) + 1])
+        if run.search is not None:
+            objectives = np.array(run.search.objectives[: max(0, n_rounds - run.n_earlier) + 1])
         return {
-            "table_": self.table_,
-            "n_features_in_": self.n_features_in_,
-            "validation_losses_": None if run.watch is None else np.array(run.watch.losses[:kept]),
+            "validation_losses_": None if losses is None else losses[:n_rounds],
             "training_objectives_": objectives,
-            **self._vote(run.voters(kept), run.weights(kept), run.loss, run.intercept),
+            **self._vote(run.voters(0, n_rounds), run.weights(0, n_rounds), run.target.loss, run.intercept),
         }
-
-
-@dataclass(eq=False)
-class _Run:
-    """One call of fit: its rounds, those it goes on from, and what it watches."""
-
-    rounds: GradientRounds
-    binned: Binned
-    watch: LossWatch | None
-    earlier: Committee | RegressionCommittee | None
-    loss: Loss
-    intercept: F64
-    n_classes: int
-
-    @property
-    def n_rounds(self) -> int:
-        """Rounds so far, earlier ones included."""
-        return self.rounds.first + len(self.rounds)
-
-    @property
-    def kept(self) -> int:
-        """How many of them the committee has: up to the first best one if held-out rows are watched."""
-        return self.n_rounds if self.watch is None else self.watch.best
-
-    def round(self) -> bool:
-        """One round more; whether there should be others."""
-        before = len(self.rounds)
-        goes_on = self.rounds.round()
-        if self.watch is not None and len(self.rounds) > before:
-            step = np.array(self.rounds.steps[before:])
-            goes_on &= not self.watch.after(self._grown(before, before + 1), step)
-        return goes_on
-
-    def voters(self, kept: int) -> Forest | Rounds:
-        """The first `kept` rounds."""
-        if self.earlier is None:
-            return self._grown(0, kept)
-        earlier: Any = self.earlier.voters
-        new = kept - len(earlier)
-        return joined(earlier, self._grown(0, new)) if new > 0 else earlier[:kept]
-
-    def weights(self, kept: int) -> F64:
-        """Their steps."""
-        before = [] if self.earlier is None else self.earlier.weights.tolist()
-        return np.array([*before, *self.rounds.steps][:kept])
-
-    def _grown(self, first: int, last: int) -> Forest | Rounds:
-        return self.rounds.voters(self.binned.bins, self.n_classes, first, last)
-
-
-def _target(loss: Loss, rows: Rows | TargetRows) -> Target:
-    """What is boosted on these rows; refuses targets that the loss does not take."""
-    y = rows.labels if isinstance(rows, Rows) else rows.target
-    loss.check_target(y)
-    return Target(loss, y, None if rows.uniform else rows.weights)

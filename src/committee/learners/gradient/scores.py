@@ -1,4 +1,4 @@
-"""Scores of rows while they are boosted: what a loss says of them, and trees added to them.
+"""Scores of rows while they are boosted: their loss, and trees added to them.
 
 Scores are ``(n,)``, or ``(D, n)`` where each row has D > 1 of them.
 """
@@ -6,11 +6,13 @@ Scores are ``(n,)``, or ``(D, n)`` where each row has D > 1 of them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
+from committee.data.rows import Rows, TargetRows
 from committee.objectives.losses import Loss
 from committee.voters.forest import Forest
 from committee.voters.protocol import Voters
@@ -27,8 +29,21 @@ class Target:
     y: NDArray[np.generic]
     w: F64 | None
 
+    @classmethod
+    def of(cls, loss: Loss, rows: Rows | TargetRows) -> Self:
+        """Take targets and weights from rows.
+
+        Raises
+        ------
+        ValueError
+            If the loss does not take such targets.
+        """
+        y = rows.labels if isinstance(rows, Rows) else rows.target
+        loss.check_target(y)
+        return cls(loss, y, None if rows.uniform else rows.weights)
+
     def mean_loss(self, F: F64) -> float:
-        """The mean loss of scores ``(n,)`` or ``(D, n)``."""
+        """Mean loss of scores ``(n,)`` or ``(D, n)``."""
         return float(np.average(self.loss.value(self.y, F), weights=self.w))
 
 

@@ -95,7 +95,7 @@ class ArcGVClassifier(MarginBoosting):
         1, f"{EVERY_STUMP} the one with the largest edge, so that the limit is the largest margin; {DEEPER}"
     )
 
-    def _run(self, source: EdgeSource, positive: int, count: float) -> ArcGVRun:
+    def _class_run(self, source: EdgeSource, positive: int, count: float) -> ArcGVRun:
         return ArcGVRun(source, positive, self.n_estimators)
 
     def _figures(self, runs: Sequence[ArcGVRun], n_rounds: int) -> dict[str, Any]:

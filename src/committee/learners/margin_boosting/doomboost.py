@@ -107,7 +107,7 @@ class DOOMBoostClassifier(MarginBoosting):
         0.1, "Largest share s of the vote that a voter of the descent may get, in (0, 1].", SHARE, after="n_start"
     )
 
-    def _run(self, source: EdgeSource, positive: int, count: float) -> DOOMRun:
+    def _class_run(self, source: EdgeSource, positive: int, count: float) -> DOOMRun:
         return DOOMRun(source, positive, self.n_estimators, self.steepness, self.n_start, self.learning_rate)
 
     def _link(self, count: float) -> Link:

@@ -5,36 +5,39 @@ from __future__ import annotations
 import warnings
 from dataclasses import KW_ONLY
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from committee.data.parallel import n_threads
-from committee.data.rows import Rows
+from committee.data.rows import Rows, have_weight
 from committee.learners.base import shared_parameters as shared
+from committee.learners.base.boosting import run_rounds
 from committee.learners.base.estimator import CommitteeClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import SHARE, parameter, with_parameters
+from committee.learners.base.user_voter import UserVoter
+from committee.learners.margin_boosting.class_runs import ClassRuns
 from committee.learners.margin_boosting.margin_run import MarginRun
-from committee.learners.pools.dictionaries import check_voter, stumps_binned, trees_binned
+from committee.learners.pools.dictionaries import (
+    INSTEAD_OF_A_CLASSIFIER,
+    stumps_binned,
+    trees_binned,
+)
 from committee.learners.pools.edge_sources import ClassifierEdges, EdgeSource, StumpEdges, TreeEdges
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Truncated
 from committee.voters.growing import GrowthLimits
 
-if TYPE_CHECKING:
-    from sklearn.utils import Tags
-
 F64 = NDArray[np.float64]
 
 
 @with_parameters
-class LPBoostClassifier(CommitteeClassifier):
+class LPBoostClassifier(UserVoter, CommitteeClassifier):
     """The vote with the largest soft margin, by linear programming and column generation.
 
     Of all weighted votes over a dictionary of voters h_j this one has
@@ -83,6 +86,8 @@ class LPBoostClassifier(CommitteeClassifier):
     (True, True)
     """
 
+    _voter_parameter: ClassVar[str] = "dictionary"
+    _instead: ClassVar[str] = INSTEAD_OF_A_CLASSIFIER
     _stored_attributes: ClassVar[tuple[str, ...]] = ("rho_", "soft_margin_", "duality_gap_", "row_weights_")
 
     nu: float = parameter(
@@ -116,64 +121,27 @@ class LPBoostClassifier(CommitteeClassifier):
     random_state: Any = shared.random_state("a given classifier")
     n_jobs: int | None = shared.n_jobs()
 
-    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Generate voters until none can raise the margin.
+    def _most_tasks(self, X: Any) -> int:
+        return self.n_estimators
 
-        Parameters
-        ----------
-        X : table or array-like (n, p)
-            Training rows; NaN is a value of its own.
-        y : array-like (n,)
-            Class labels.
-        sample_weight : array-like (n,), default=None
-            Row weights; 0 means absent, k means repeated k times.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If `y` holds fewer than two classes, no voter can be made of the columns, a column holds infinity or what
-            can be no feature, or a given classifier takes no row weights.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If `n_estimators` ends the run before the margin is the largest.
-        """
-        tasks = FitTasks(self, X, y, sample_weight, self.n_estimators)
-        check_voter(self.dictionary)
-        rows = self._rows(X, y, sample_weight)
-        given = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=np.float64)
-        kept = given > 0.0 if given.ndim else slice(None)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        source = self._source(rows, seed)
-        K = len(self.classes_)
-        positives = [1] if K == 2 else range(K)
-        runs = [MarginRun(source, k, self.nu, self.n_estimators, self.tol) for k in positives]
-        n_given = len(rows) if isinstance(kept, slice) else len(kept)
-        tasks.begin()
-        while not all(run.finished for run in runs):
-            ended = tasks.part("round")
-            for run in runs:
-                run.round()
-            if ended(lambda: self._state(source, runs, kept, n_given, rows.count)):
-                break
-        state = self._state(source, runs, kept, n_given, rows.count)
-        for name, value in state.items():
-            setattr(self, name, value)
-        self._warn_of_what_is_left(runs)
-        tasks.end(lambda: state)
-        return self
+    def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
+        source = self._source(rows, int(check_random_state(self.random_state).randint(2**31 - 1)))
+        run = ClassRuns.of(
+            source,
+            len(self.classes_),
+            rows.count,
+            lambda k: MarginRun(source, k, self.nu, self.n_estimators, self.tol),
+        )
+        run_rounds(run, self.n_estimators, tasks, lambda: self._fitted(run, tasks.sample_weight))
+        fitted = self._fitted(run, tasks.sample_weight)
+        self._warn_of_what_is_left(run, fitted)
+        return fitted
 
     def _source(self, rows: Rows, seed: int) -> EdgeSource:
-        """Where the voters come from that the parameters ask for."""
+        """Return where the voters come from that the parameters ask for."""
         threads = n_threads(self.n_jobs)
         if not isinstance(self.dictionary, str):
-            return ClassifierEdges(self._member("dictionary", self.dictionary), rows, seed)
+            return ClassifierEdges(self._user_voter(), rows, seed)
         if self.dictionary == "trees":
             binned = trees_binned(rows, self.table_, self.max_bins, threads)
             limits = GrowthLimits(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf)
@@ -184,54 +152,39 @@ class LPBoostClassifier(CommitteeClassifier):
         )
         return StumpEdges(rows, binned, stumps, threads)
 
-    def _state(
-        self,
-        source: EdgeSource,
-        runs: list[MarginRun],
-        kept: slice | NDArray[np.bool_],
-        n_given: int,
-        count: float,
-    ) -> dict[str, Any]:
-        """Fitted attributes as of now."""
-        parts = [run.solution.weights for run in runs]
-        used = [np.flatnonzero(weights) for weights in parts]
-        found = [run.voters[j] for run, some in zip(runs, used, strict=True) for j in some.tolist()]
-        output = np.repeat(np.arange(len(runs)), [len(some) for some in used])
-        weights = np.concatenate([weights[some] for weights, some in zip(parts, used, strict=True)])
+    def _fitted(self, run: ClassRuns[MarginRun], sample_weight: ArrayLike | None) -> dict[str, Any]:
+        """Return the fitted attributes as of now."""
+        solutions = [one.solution for one in run.runs]
+        used = [np.flatnonzero(solution.weights) for solution in solutions]
+        voters = run.voters(np.repeat(np.arange(len(used)), [len(some) for some in used]), np.concatenate(used))
+        weights = np.concatenate([solution.weights[some] for solution, some in zip(solutions, used, strict=True)])
         # each program's weights sum to one, so that its score is a difference of shares of the vote; none is certain
-        link = Truncated(floor=0.5 / (count + len(self.classes_)))
-        voters = source.plant(found, None if len(runs) == 1 else output, len(self.classes_))
-        row_weights = np.zeros((len(runs), n_given))
-        row_weights[:, kept] = [source.of_rows(run.solution.row_weights) for run in runs]
+        link = Truncated(floor=0.5 / (run.count + len(self.classes_)))
+        row_weights = np.stack([run.source.of_rows(solution.row_weights) for solution in solutions])
+        counted = have_weight(sample_weight, row_weights.shape[1])
+        among_all = np.zeros((len(solutions), len(counted)))
+        among_all[:, counted] = row_weights
         return {
-            "classes_": self.classes_,
-            "table_": self.table_,
-            "n_features_in_": self.n_features_in_,
             "committee_": Committee(voters, weights, self.classes_, link, self.table_),
-            "rho_": np.array([run.solution.rho for run in runs]),
-            "soft_margin_": np.array([run.solution.value for run in runs]),
-            "duality_gap_": np.array([run.gap for run in runs]),
-            "row_weights_": row_weights,
+            "rho_": np.array([solution.rho for solution in solutions]),
+            "soft_margin_": np.array([solution.value for solution in solutions]),
+            "duality_gap_": np.array([one.gap for one in run.runs]),
+            "row_weights_": among_all,
         }
 
-    def _warn_of_what_is_left(self, runs: list[MarginRun]) -> None:
-        """Say that a run ended before it was done, or that it found nothing to say."""
-        if any(run.cut_short for run in runs):
+    def _warn_of_what_is_left(self, run: ClassRuns[MarginRun], fitted: dict[str, Any]) -> None:
+        """Warn that the run ended before its optimum, or that the vote may say nothing."""
+        least, gap = fitted["soft_margin_"].min(), fitted["duality_gap_"].max()
+        if any(one.cut_short for one in run.runs):
             warnings.warn(
-                f"n_estimators={self.n_estimators} ended the run: the soft margin is {self.soft_margin_.min():.3g}, "
-                f"and up to {self.duality_gap_.max():.3g} below the largest. Raise n_estimators, or tol.",
+                f"n_estimators={self.n_estimators} ended the run: the soft margin is {least:.3g}, and up to {gap:.3g} "
+                "below the largest. Raise n_estimators, or tol.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=5,
             )
-        elif all(run.finished for run in runs) and self.soft_margin_.min() <= self.tol:
+        elif not run.has_next() and least <= self.tol:
             warnings.warn(
                 f"nu={self.nu} is too small for these rows: the voters found have no vote with a soft margin above 0, "
                 "and this one may say nothing. Raise nu, or choose stronger voters.",
-                stacklevel=3,
+                stacklevel=5,
             )
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        if hasattr(self.dictionary, "__sklearn_tags__"):
-            tags.input_tags.allow_nan = get_tags(self.dictionary).input_tags.allow_nan
-        return tags

@@ -47,13 +47,11 @@ class MarginRun:
 
     @property
     def gap(self) -> float:
-        """What is still to be gained at most."""
+        """Most that is still to be gained."""
         return max(0.0, self._bound - self.solution.value, self.solution.gap)
 
     def round(self) -> None:
-        """The voters found last join, weights are solved for, and voters found for the next round."""
-        if self.finished:
-            return
+        """Let the voters found last join, solve for the weights, and search for voters of the next round."""
         self.program.add_voters(self.y[:, None] * np.stack([voter.votes for voter in self._waiting], axis=1))
         self.voters += [voter.without_votes() for voter in self._waiting]
         self.solution = self.program.solve()

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
+from committee.data.parallel import one_blas_thread
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import POSITIVE, parameter, with_parameters
+from committee.learners.margin_boosting.class_runs import ClassRuns
 from committee.learners.margin_boosting.margin_boosting import DEEPER, EVERY_STUMP, MarginBoosting
 from committee.learners.margin_boosting.voting_run import NO_EDGE, VotingRun, by_round
 from committee.learners.pools.edge_sources import EdgeSource, Found
@@ -114,7 +116,7 @@ class MDBoostClassifier(MarginBoosting):
         after="n_jobs",
     )
 
-    def _run(self, source: EdgeSource, positive: int, count: float) -> MDRun:
+    def _class_run(self, source: EdgeSource, positive: int, count: float) -> MDRun:
         return MDRun(source, positive, self.n_estimators, self.total_weight, count, self.tol)
 
     def _figures(self, runs: Sequence[MDRun], n_rounds: int) -> dict[str, Any]:
@@ -127,21 +129,17 @@ class MDBoostClassifier(MarginBoosting):
             "duality_gap_": by_round([run.gaps for run in runs], n_rounds)[:, -1],
         }
 
-    def _blas(self) -> AbstractContextManager[Any]:
-        """Many small systems of equations are solved faster by one thread; BLAS does not know of `n_jobs`."""
-        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    def _during_rounds(self) -> AbstractContextManager[Any]:
+        return one_blas_thread()
 
-        limits: AbstractContextManager[Any] = threadpool_limits(1, "blas")
-        return limits
-
-    def _warn(self, runs: Sequence[MDRun]) -> None:
-        super()._warn(runs)
-        if any(run.cut_short for run in runs) and not self.early_stopping:
+    def _warn(self, run: ClassRuns[MDRun], fitted: dict[str, Any]) -> None:
+        super()._warn(run, fitted)
+        if any(one.cut_short for one in run.runs) and not self.early_stopping:
             warnings.warn(
-                f"n_estimators={self.n_estimators} ended the run: the objective is {self.objective_.min():.3g}, and up "
-                f"to {self.duality_gap_.max():.3g} below the best. Raise n_estimators, or tol.",
+                f"n_estimators={self.n_estimators} ended the run: the objective is {fitted['objective_'].min():.3g}, "
+                f"and up to {fitted['duality_gap_'].max():.3g} below the best. Raise n_estimators, or tol.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
 

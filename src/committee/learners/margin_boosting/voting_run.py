@@ -38,8 +38,6 @@ class VotingRun(ABC):
         There are `most` voters, and another one would join.
     useless : bool
         No voter beats chance; the run has one voter all the same, as a committee must have.
-    n_rounds : int
-        Rounds so far.
     """
 
     def __init__(self, source: EdgeSource, positive: int, most: int) -> None:
@@ -48,14 +46,12 @@ class VotingRun(ABC):
         self.share: F64 = source.weights / source.weights.sum()
         self.voters: list[Found] = []
         self.finished = self.useless = self.cut_short = False
-        self.n_rounds = 0
         self._waiting: list[Found] | None = None
 
     def round(self) -> None:
-        """The voters found last join, and those for the next round are looked for."""
+        """Let the voters found last join, and search for those of the next round."""
         joining = self._search(-np.inf) if self._waiting is None else self._waiting
         self.voters += [one.without_votes() for one in joining]
-        self.n_rounds += 1
         self._join(np.stack([self.y * one.votes for one in joining]))
         if self.finished:
             return
@@ -65,7 +61,7 @@ class VotingRun(ABC):
 
     @abstractmethod
     def _search(self, least: float) -> list[Found]:
-        """Voters whose edge under the rows' weights as of now is above `least`."""
+        """Return voters whose edge under the rows' weights as of now is above `least`."""
 
     @abstractmethod
     def _join(self, signed: NDArray[np.int8]) -> None:
@@ -73,15 +69,15 @@ class VotingRun(ABC):
 
     @abstractmethod
     def _reached(self) -> float:
-        """The edge that a voter must have for its vote to be of use."""
+        """Return the edge that a voter must have for its vote to be of use."""
 
     @abstractmethod
     def weights_after(self, n_rounds: int) -> F64:
-        """Weights in the committee of the voters that had joined after so many rounds, ``(T,)``."""
+        """Return the weights of the voters that had joined after so many rounds, ``(T,)``."""
 
 
 def by_round(histories: Sequence[Sequence[float]], n_rounds: int, ended: float | None = None) -> F64:
-    """What each run wrote down round by round, ``(P, n_rounds)``.
+    """Table of the runs' histories, ``(P, n_rounds)``.
 
     Parameters
     ----------

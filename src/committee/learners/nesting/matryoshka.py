@@ -162,7 +162,7 @@ class MatryoshkaClassifier(NestedClassifier):
             return GreedyNest(growth, collector, self.rate).grow(growth.root())
         return nested(growth, collector, growth.root(), self._sizes(0.25 / growth.eps))
 
-    def _state(self, run: Run) -> dict[str, Any]:
+    def _fitted(self, run: Run) -> dict[str, Any]:
         """Also the nodes inside each collected sub-tree."""
         first = self._starts(run)[:-1]
         dolls = [
@@ -170,4 +170,4 @@ class MatryoshkaClassifier(NestedClassifier):
             for growth, by in zip(run.growths, first, strict=True)
             for doll in growth.dolls
         ]
-        return {**super()._state(run), "dolls_": dolls}
+        return {**super()._fitted(run), "dolls_": dolls}

@@ -1,4 +1,4 @@
-"""What the learners of probabilistic voters do alike: rows in, one graph for each score, a committee out."""
+"""Base of the learners of probabilistic voters: one graph for each score, a committee out."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
-from sklearn.utils import check_random_state, get_tags
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
+from committee.data.labels import scored_classes
 from committee.data.parallel import n_threads
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier
@@ -30,6 +30,7 @@ from committee.learners.base.parameters import (
     parameter,
     with_parameters,
 )
+from committee.learners.base.user_voter import UserVoter
 from committee.learners.nesting.draws import Stopping
 from committee.learners.nesting.growth import Growth
 from committee.learners.nesting.weak_learners import (
@@ -37,7 +38,7 @@ from committee.learners.nesting.weak_learners import (
     StumpLearner,
     VoterLearner,
     WeakLearner,
-    check_voter,
+    check_answers,
     is_only_drawn,
 )
 from committee.vote.committee import Committee
@@ -47,8 +48,6 @@ from committee.voters.soft_stumps import SoftStumps
 from committee.voters.vote_graph import VoteGraph, Walk
 
 if TYPE_CHECKING:
-    from sklearn.utils import Tags
-
     from committee.data.rows import Rows
 
 F64 = NDArray[np.float64]
@@ -66,7 +65,7 @@ class Run:
 
 
 @with_parameters
-class NestedClassifier(CommitteeClassifier):
+class NestedClassifier(UserVoter, CommitteeClassifier):
     """Base of the classifiers whose voters answer at random and are met one after the other."""
 
     _stored_attributes: ClassVar[tuple[str, ...]] = (
@@ -132,36 +131,16 @@ class NestedClassifier(CommitteeClassifier):
     random_state: Any = shared.random_state("sampled paths, of draws and of given classifiers")
     n_jobs: int | None = shared.n_jobs()
 
-    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Train the voters.
+    def _most_tasks(self, X: Any) -> None:
+        return None
 
-        Parameters
-        ----------
-        X : table or array-like (n, p)
-            Training rows; q of a missing value is learned.
-        y : array-like (n,)
-            Class labels.
-        sample_weight : array-like (n,), default=None
-            Row weights; 0 means absent, k means repeated k times.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If `y` holds fewer than two classes, a column holds infinity or what can be no feature, a voter answers with
-            what is no probability, or parameters ask for what the rows cannot give.
-        """
-        begun = time.perf_counter()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         if self.voter is not None:
-            check_voter(self.voter)
-        tasks = FitTasks(self, X, y, sample_weight, None)  # how many there are at most the rows will tell
-        rows = self._rows(X, y, sample_weight)
+            check_answers(self.voter)
+
+    def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
         most = self._most_voters(rows.count)
-        tasks.begin()
         random = check_random_state(self.random_state)
         run = Run(self._growths(rows, random), int(random.randint(2**31 - 1)))
         growers = [self._grow(growth) for growth in run.growths]
@@ -171,34 +150,26 @@ class NestedClassifier(CommitteeClassifier):
             if not len(growth):
                 raise ValueError(f"voter={self.voter!r} could not be trained on the rows at all; choose another.")
         self._warn_of_chance(run.growths)
-        for number, grower in enumerate(growers, start=1):
-            until = None if self.time_budget is None else begun + self.time_budget * number / len(growers)
-            if self._stopped(run, number - 1, grower, most, tasks, until):
-                break
-        for name, value in self._state(run).items():
-            setattr(self, name, value)
-        tasks.end(lambda: self._state(run))
-        return self
+        tasks.each("voter", self._trained(run, growers, most, tasks.begun), lambda _: self._fitted(run))
+        return self._fitted(run)
 
-    def _stopped(
-        self, run: Run, number: int, grower: Iterator[None], most: int | None, tasks: FitTasks, until: float | None
-    ) -> bool:
-        """Grow one graph to its end; True if a callback wants the whole fit to stop."""
-        growth = run.growths[number]
-        target = None if self.target_bound is None else self.target_bound / len(run.growths)
-        while True:
-            ended = tasks.part("voter")
-            if ended(lambda: self._state(run)):
-                return True
-            reached = target is not None and growth.bound <= target
-            late = until is not None and time.perf_counter() >= until
-            full = most is not None and len(growth) >= most
-            if reached or late or full or next(grower, _ENDED) is _ENDED:
-                return False
+    def _trained(self, run: Run, growers: list[Iterator[None]], most: int | None, begun: float) -> Iterator[None]:
+        """Grow one graph after the other to its end, voter after voter; the first of each are there already."""
+        target = None if self.target_bound is None else self.target_bound / len(growers)
+        for number, (growth, grower) in enumerate(zip(run.growths, growers, strict=True), start=1):
+            until = None if self.time_budget is None else begun + self.time_budget * number / len(growers)
+            yield
+            while not (
+                (target is not None and growth.bound <= target)
+                or (until is not None and time.perf_counter() >= until)
+                or (most is not None and len(growth) >= most)
+                or next(grower, _ENDED) is _ENDED
+            ):
+                yield
 
     @abstractmethod
     def _most_voters(self, count: float) -> int | None:
-        """Most voters of a score on so many rows, None where growth ends by itself; refuses what these cannot serve."""
+        """Return the most voters of a score on so many rows: None where growth ends by itself."""
 
     @abstractmethod
     def _grow(self, growth: Growth) -> Iterator[None]:
@@ -217,12 +188,12 @@ class NestedClassifier(CommitteeClassifier):
         """A graph of one root for each score."""
         threads = n_threads(self.n_jobs)
         weights = rows.weights / rows.weights.sum()
-        member = None if self.voter is None else self._member("voter", self.voter)
+        member = None if self.voter is None else self._user_voter()
         binned = rows.binned(self.table_, self.max_bins, threads) if member is None else None
         kept = 8 * len(rows) * self._most_leaves(rows.count) * (2 if self._keeps_reach() else 1)
         precision = np.float64 if kept <= _MOST_BYTES else np.float32
         growths = []
-        for k in [1] if len(self.classes_) == 2 else range(len(self.classes_)):
+        for k in scored_classes(len(self.classes_)):
             positive = (rows.labels == k).astype(np.uint8)
             learner: WeakLearner
             if binned is not None:
@@ -252,10 +223,10 @@ class NestedClassifier(CommitteeClassifier):
             warnings.warn(
                 f"No voter beats chance (edge {growths[0].edges[0]:.3g}): the committee is a single voter that says no "
                 "more than the class frequencies.",
-                stacklevel=4,  # past scikit-learn's wrapper of fit
+                stacklevel=5,
             )
 
-    def _state(self, run: Run) -> dict[str, Any]:
+    def _fitted(self, run: Run) -> dict[str, Any]:
         """Fitted attributes as of now."""
         growths, graph = run.growths, self._graph(run)
         weights = np.ones(len(graph))
@@ -265,9 +236,6 @@ class NestedClassifier(CommitteeClassifier):
             voters, weights = PathMajority(graph, self.n_paths), np.ones(1)
             link = Truncated(floor=growths[0].eps)
         return {
-            "classes_": self.classes_,
-            "table_": self.table_,
-            "n_features_in_": self.n_features_in_,
             "committee_": Committee(voters, weights, self.classes_, link, self.table_),
             "bounds_": np.concatenate([growth.bounds for growth in growths]),
             "bound_": float(sum(growth.bound for growth in growths)),
@@ -279,7 +247,7 @@ class NestedClassifier(CommitteeClassifier):
         }
 
     def _starts(self, run: Run) -> NDArray[np.int64]:
-        """Where each score's nodes begin, and where the last ones end."""
+        """Numbers at which each score's nodes begin, and at which the last ones end."""
         return np.concatenate([[0], np.cumsum([len(growth) for growth in run.growths])]).astype(np.int64)
 
     def _graph(self, run: Run) -> VoteGraph:
@@ -299,11 +267,11 @@ class NestedClassifier(CommitteeClassifier):
             run.seed,
         )
 
-    # --- what a fitted one can be asked ----------------------------------------------------------------------
+    # --- fitted ----------------------------------------------------------------------------------------------
 
     @property
     def graph_(self) -> VoteGraph:
-        """The voters, and where their answers lead."""
+        """Graph of the voters, and where their answers lead."""
         check_is_fitted(self)
         voters = self.committee_.voters
         graph: VoteGraph = voters.graph if isinstance(voters, PathMajority) else voters  # type: ignore[assignment]
@@ -311,7 +279,7 @@ class NestedClassifier(CommitteeClassifier):
 
     @property
     def feature_importances_(self) -> F64:
-        """Share of the bound's fall that the stumps on each column earned, ``(p,)``."""
+        """Share of the bound's decrease that the stumps on each column earned, ``(p,)``."""
         graph = self.graph_
         if not isinstance(graph.voters, SoftStumps):
             raise AttributeError("feature_importances_ needs stumps; a voter of one's own may look at any column.")
@@ -319,9 +287,9 @@ class NestedClassifier(CommitteeClassifier):
         before[graph.start[:-1]] = 1.0
         # a sub-tree collected by sign may raise the bound
         earned = np.maximum(before - self.bounds_, 0.0)
-        fall: F64 = np.bincount(graph.voters.feature, earned, self.n_features_in_).astype(np.float64)
-        fall /= max(fall.sum(), np.finfo(np.float64).tiny)
-        return fall
+        decrease: F64 = np.bincount(graph.voters.feature, earned, self.n_features_in_).astype(np.float64)
+        decrease /= max(decrease.sum(), np.finfo(np.float64).tiny)
+        return decrease
 
     def cost(self, X: Any) -> F64:
         """Number of voters that each row meets, ``(n,)``: expected, or on its path where `method` takes one.
@@ -353,12 +321,6 @@ class NestedClassifier(CommitteeClassifier):
         rows = self.committee_.encode(self.validate_rows(X)) if hasattr(self, "committee_") else self.validate_rows(X)
         P, error = PathMajority(self.graph_, self.n_paths).probability(rows, n_threads(self.n_jobs))
         return (P[:, 0], error[:, 0]) if len(self.classes_) == 2 else (P, error)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        if hasattr(self.voter, "__sklearn_tags__"):
-            tags.input_tags.allow_nan = get_tags(self.voter).input_tags.allow_nan
-        return tags
 
 
 _ENDED = object()

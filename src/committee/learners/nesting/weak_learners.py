@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import has_fit_parameter
 
 from committee import _core
 from committee.learners.nesting.draws import Ask, Stopping, asked
@@ -176,12 +175,8 @@ def is_only_drawn(voter: Any) -> bool:
     )
 
 
-def check_voter(voter: Any) -> None:
-    """Refuse what cannot be trained at a node, or does not answer."""
-    if not has_fit_parameter(voter, "sample_weight"):
-        raise ValueError(
-            f"voter={voter!r} cannot be boosted: its fit takes no sample_weight. Choose another classifier."
-        )
+def check_answers(voter: Any) -> None:
+    """Refuse a voter that answers neither with probabilities nor at random."""
     if not any(hasattr(voter, name) for name in ("prob_positive", "predict_proba", "draw")):
         raise ValueError(
             f"voter={voter!r} has neither prob_positive, predict_proba nor draw; a probabilistic voter needs one."

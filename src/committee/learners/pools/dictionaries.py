@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import has_fit_parameter
 
 from committee.data.binning import Binned, Bins
 from committee.data.frames import TableSchema
@@ -16,19 +15,8 @@ from committee.voters.stump_dictionary import StumpDictionary
 F64 = NDArray[np.float64]
 
 
-def check_voter(dictionary: Any) -> None:
-    """Refuse a user's classifier that takes no row weights.
-
-    Raises
-    ------
-    ValueError
-        Naming the parameter.
-    """
-    if not isinstance(dictionary, str) and not has_fit_parameter(dictionary, "sample_weight"):
-        raise ValueError(
-            f"dictionary={dictionary!r} cannot be boosted: its fit takes no sample_weight, and that is how a round "
-            "tells it which rows matter. Choose another classifier, or 'stumps', 'all_stumps' or 'trees'."
-        )
+INSTEAD_OF_A_CLASSIFIER = ", or 'stumps', 'all_stumps' or 'trees'"
+"""Dictionaries that a classifier without row weights may be replaced by."""
 
 
 def stumps_binned(

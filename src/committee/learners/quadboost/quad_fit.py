@@ -7,46 +7,43 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY
-from functools import partial
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from committee.data.parallel import n_threads
+from committee.data.parallel import n_threads, one_blas_thread
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import CommitteeClassifier, CommitteeEstimator
-from committee.learners.base.fit_tasks import FitTasks
-from committee.learners.base.held_out import held_out_rows
+from committee.learners.base.boosting import Boosting
+from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, parameter, with_parameters
-from committee.learners.base.shared_parameters import EarlyStoppingParameters
+from committee.learners.base.user_voter import UserVoter
 from committee.learners.pools.classifier_pool import ClassifierPool
-from committee.learners.pools.dictionaries import check_voter, stumps_binned, trees_binned
+from committee.learners.pools.dictionaries import INSTEAD_OF_A_CLASSIFIER, stumps_binned, trees_binned
 from committee.learners.pools.pool import Pool
 from committee.learners.pools.stump_pool import StumpPool
 from committee.learners.pools.tree_pool import TreePool
 from committee.learners.quadboost.gram_run import Schedule
+from committee.learners.quadboost.quad_run import HeldOutRisk, QuadRun
 from committee.learners.quadboost.quad_voters import QuadVoters, ScoreTargets, products_pay
-from committee.learners.quadboost.risk_watch import RiskWatch
 from committee.objectives.complexity import rademacher_of_stumps, theory_alpha
 from committee.objectives.programs.penalties import PENALTIES, Penalty, penalty_class
+from committee.vote.committee import Committee
+from committee.vote.regression import RegressionCommittee
 from committee.voters.growing import GrowthLimits
-
-if TYPE_CHECKING:
-    from sklearn.utils import Tags
 
 F64 = NDArray[np.float64]
 
 
 @with_parameters
-class QuadBoost(CommitteeEstimator, EarlyStoppingParameters):
+class QuadBoost(UserVoter, Boosting):
     """Base of the two learners: rounds on the residual, whatever the targets are."""
 
+    _voter_parameter: ClassVar[str] = "dictionary"
+    _instead: ClassVar[str] = INSTEAD_OF_A_CLASSIFIER
     _stored_attributes: ClassVar[tuple[str, ...]] = ("strength_", "training_risks_", "validation_risks_")
 
     penalty: Literal["l1", "l2", "linf"] | None = parameter(
@@ -105,94 +102,60 @@ class QuadBoost(CommitteeEstimator, EarlyStoppingParameters):
     early_stopping: bool = shared.early_stopping("quadratic risk", "weights of the best round")
     random_state: Any = shared.random_state("the held-out rows and of the members")
 
-    # --- what the two learners say -------------------------------------------------------------------------------
+    # --- one learner's own ---------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Any:
-        """Check and encode training rows."""
+    def target_of(self, rows: Any) -> ScoreTargets:
+        """Return the target that is fitted on these rows."""
 
     @abstractmethod
-    def _target(self, rows: Any) -> ScoreTargets:
-        """What is fitted on these rows."""
+    def committee_of(self, voters: Any, weights: F64, start: F64, count: float) -> Committee | RegressionCommittee:
+        """Return the committee of weighted voters; `count` is how many rows it was trained on."""
 
-    @abstractmethod
-    def _committee(self, voters: Any, weights: F64, start: F64, count: float) -> dict[str, Any]:
-        """The committee, and what else of the fit depends on the kind of learner, by attribute."""
+    # --- the rounds of both --------------------------------------------------------------------------------------
 
-    # --- the fit -----------------------------------------------------------------------------------------------------
+    def _run(self, rows: Any, random: np.random.RandomState) -> QuadRun:
+        voters = self._voters(rows, self.target_of(rows), int(random.randint(2**31 - 1)))
+        return QuadRun(voters, rows.count, self.n_estimators, one_by_one=hasattr(self, "_skl_callbacks"))
 
-    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        X_val: Any = None,
-        y_val: ArrayLike | None = None,
-    ) -> Self:
-        """Run the rounds.
+    def _during_rounds(self) -> AbstractContextManager[Any]:
+        return one_blas_thread() if self.reweight in ("every_k", "fully_corrective") else nullcontext()
 
-        Parameters
-        ----------
-        X : table or array-like (n, p)
-            Training rows; NaN is a value of its own.
-        y : array-like (n,)
-            Class labels, or numbers.
-        sample_weight : array-like (n,), default=None
-            Row weights; 0 means absent, k means repeated k times.
-        X_val, y_val : table and labels or numbers, default=None
-            Held-out rows for early stopping.
+    def _early_stopping(self, run: QuadRun, held_out: Any) -> EarlyStopping:
+        run.one_by_one = True
+        risk = HeldOutRisk(run.voters, held_out.X, self.target_of(held_out))
+        return EarlyStopping(risk, self.n_iter_no_change, first=0)
 
-        Returns
-        -------
-        self
+    def _fitted(self, run: QuadRun, n_rounds: int, losses: F64 | None) -> dict[str, Any]:
+        members, weights, intercept = run.voters.committee(n_rounds)
+        return {
+            "committee_": self.committee_of(members, weights, intercept, run.count),
+            "strength_": self.strength_,
+            "training_risks_": run.training_risks(n_rounds),
+            "validation_risks_": None if losses is None else losses[: n_rounds + 1],
+        }
 
-        Raises
-        ------
-        ValueError
-            If no voter can be made of the columns, a column holds infinity or what can be no feature, or
-            parameters contradict each other.
-        """
-        tasks = FitTasks(self, X, y, sample_weight, self.n_estimators)
-        check_voter(self.dictionary)
-        rows = self._rows(X, y, sample_weight)
-        random = check_random_state(self.random_state)
-        rows, held_out = held_out_rows(self, rows, X_val, y_val, random)
-        target = self._target(rows)
-        voters = self._voters(rows, target, int(random.randint(2**31 - 1)))
-        watch = None
-        if held_out is not None:
-            watch = RiskWatch(voters, held_out.X, self._target(held_out), self.n_iter_no_change)
-        at_once = 1 if tasks.watched or watch is not None else voters.rounds_at_once
-        tasks.begin()
-        n_rounds = 0
-        with self._blas():
-            while n_rounds < self.n_estimators and not all(run.finished for run in voters.runs):
-                ended = tasks.part("round")
-                more = min(at_once, self.n_estimators - n_rounds)
-                for run in voters.runs:
-                    run.advance(more)
-                n_rounds = max(len(run.history) for run in voters.runs)
-                stop = watch is not None and watch.after(n_rounds)
-                stop |= ended(partial(self._state, voters, watch, rows.count, n_rounds))
-                if stop:
-                    break
-        state = self._state(voters, watch, rows.count, n_rounds)
-        for name, value in state.items():
-            setattr(self, name, value)
-        self._warn(voters)
-        tasks.end(lambda: state)
-        return self
-
-    def _blas(self) -> AbstractContextManager[Any]:
-        """Many small systems of equations are solved faster by one thread; BLAS does not know of `n_jobs`."""
-        if self.reweight not in ("every_k", "fully_corrective"):
-            return nullcontext()
-        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
-        limits: AbstractContextManager[Any] = threadpool_limits(1, "blas")
-        return limits
+    def _warn(self, run: QuadRun, fitted: dict[str, Any]) -> None:
+        """Warn that no voter has any weight, and why, or that a re-weighting ended before its optimum."""
+        runs = run.voters.runs
+        missed = max(one.missed for one in runs)
+        if missed > 0.0:
+            warnings.warn(
+                f"A re-weighting ended {missed:.2g} from its optimum (the distance of 0 to the subdifferential), which "
+                "voters that are nearly alike may do; its weights are the best found. Raise tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        if fitted["committee_"].weights.any():
+            return
+        largest = max(one.largest / (one.scale or 1.0) for one in runs)
+        why = "no voter goes with y at all"
+        if largest > 1e-12:
+            kind = penalty_class(self.penalty)
+            known = f"the largest correlation of a voter with y is {max(one.largest for one in runs):.3g}"
+            remedy = f"{kind.weakens} {kind.parameter}"
+            why = f"{self.penalty} with strength {self.strength_:.3g} lets none in, where {known}; {remedy}"
+        warnings.warn(f"The committee has no voter of any weight: {why}.", stacklevel=4)
 
     def _voters(self, rows: Any, target: ScoreTargets, seed: int) -> QuadVoters:
         """Return the voters that the parameters ask for, ready for the first round."""
@@ -253,52 +216,3 @@ class QuadBoost(CommitteeEstimator, EarlyStoppingParameters):
             f"alpha='theory' needs the complexity of the voters, which is known for stumps; dictionary="
             f"{self.dictionary!r} has none. Set alpha to a number, or dictionary to 'stumps' or 'all_stumps'."
         )
-
-    def _user_voter(self) -> Any:
-        """The user's classifier to clone."""
-        return CommitteeClassifier._member(cast(CommitteeClassifier, self), "dictionary", self.dictionary)
-
-    def _state(self, voters: QuadVoters, watch: RiskWatch | None, count: float, n_rounds: int) -> dict[str, Any]:
-        """Fitted attributes as of now."""
-        kept = n_rounds if watch is None else watch.best
-        decreases = np.zeros((kept, len(voters.runs)))
-        for k, run in enumerate(voters.runs):
-            some = run.decreases[:kept]
-            decreases[: len(some), k] = some
-        start = np.array([run.scale**2 for run in voters.runs])
-        members, weights, intercept = voters.committee(kept)
-        return {
-            "table_": self.table_,
-            "n_features_in_": self.n_features_in_,
-            "strength_": self.strength_,
-            "training_risks_": start.sum() - np.concatenate([[0.0], np.cumsum(decreases.sum(axis=1))]),
-            "validation_risks_": None if watch is None else np.array(watch.risks[: kept + 1]),
-            **self._committee(members, weights, intercept, count),
-        }
-
-    def _warn(self, voters: QuadVoters) -> None:
-        """Say why no voter has any weight, or that a re-weighting ended before its optimum."""
-        missed = max(run.missed for run in voters.runs)
-        if missed > 0.0:
-            warnings.warn(
-                f"A re-weighting ended {missed:.2g} from its optimum (the distance of 0 to the subdifferential), which "
-                "voters that are nearly alike may do; its weights are the best found. Raise tol.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        if self.committee_.weights.any():
-            return
-        largest = max(run.largest / (run.scale or 1.0) for run in voters.runs)
-        why = "no voter goes with y at all"
-        if largest > 1e-12:
-            kind = penalty_class(self.penalty)
-            known = f"the largest correlation of a voter with y is {max(run.largest for run in voters.runs):.3g}"
-            remedy = f"{kind.weakens} {kind.parameter}"
-            why = f"{self.penalty} with strength {self.strength_:.3g} lets none in, where {known}; {remedy}"
-        warnings.warn(f"The committee has no voter of any weight: {why}.", stacklevel=3)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        if hasattr(self.dictionary, "__sklearn_tags__"):
-            tags.input_tags.allow_nan = get_tags(self.dictionary).input_tags.allow_nan
-        return tags

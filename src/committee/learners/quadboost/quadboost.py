@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.frames import TableSchema
+from committee.data.labels import scored_classes
 from committee.data.rows import Rows, TargetRows
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier, CommitteeRegressor
@@ -91,25 +92,26 @@ class QuadBoostClassifier(CommitteeClassifier, QuadBoost):
     _: KW_ONLY
     random_state: Any = shared.random_state('the held-out rows, the members and the signs behind ``alpha="theory"``')
 
-    def _target(self, rows: Rows) -> ScoreTargets:
+    def target_of(self, rows: Rows) -> ScoreTargets:
+        """Signs of the classes that have a score of their own."""
         y = signs_of(rows.labels, len(self.classes_))
         return ScoreTargets(y, rows.weights / rows.weights.sum(), self.fit_intercept, labels=len(y) == 1)
 
-    def _committee(self, voters: Any, weights: F64, start: F64, count: float) -> dict[str, Any]:
+    def committee_of(self, voters: Any, weights: F64, start: F64, count: float) -> Committee:
+        """Committee of weighted voters, trained on `count` rows."""
         intercept = start if self.fit_intercept else None
         return classes_committee(self.classes_, voters, weights, intercept, count, self.table_)
 
 
 def signs_of(labels: NDArray[np.uint16], n_classes: int) -> F64:
     """Targets -1 and +1: of the second of two classes, or of each class against the rest, ``(K, n)``."""
-    numbers = np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)
-    return np.where(labels == numbers[:, None], 1.0, -1.0)
+    return np.where(labels == np.array(scored_classes(n_classes))[:, None], 1.0, -1.0)
 
 
 def classes_committee(
     classes: NDArray[Any], voters: Any, weights: F64, start: F64 | None, count: float, table: TableSchema
-) -> dict[str, Any]:
-    """The committee of a classifier, and its classes, by attribute.
+) -> Committee:
+    """Committee of a classifier.
 
     Scores are differences of probabilities. None of these is called less than what `count` rows cannot tell from zero,
     Laplace's estimate of a class that none of them has.
@@ -118,7 +120,7 @@ def classes_committee(
     if start is not None and len(start) == 1:
         intercept = np.array([-0.5, 0.5]) * start
     link = Truncated(floor=0.5 / (count + len(classes)))
-    return {"classes_": classes, "committee_": Committee(voters, weights, classes, link, table, intercept)}
+    return Committee(voters, weights, classes, link, table, intercept)
 
 
 @with_parameters
@@ -168,12 +170,14 @@ class QuadBoostRegressor(CommitteeRegressor, QuadBoost):
         NOT_NEGATIVE,
     )
 
-    def _target(self, rows: TargetRows) -> ScoreTargets:
+    def target_of(self, rows: TargetRows) -> ScoreTargets:
+        """Numbers to predict."""
         if len(rows) < 2:
             raise ValueError(f"n_samples={len(rows)}: X holds one row of any weight; voters need at least two to part.")
         weights = rows.weights / rows.weights.sum()
         return ScoreTargets(rows.target[None], weights, self.fit_intercept, labels=False)
 
-    def _committee(self, voters: Any, weights: F64, start: F64, count: float) -> dict[str, Any]:
+    def committee_of(self, voters: Any, weights: F64, start: F64, count: float) -> RegressionCommittee:
+        """Committee of weighted voters."""
         intercept = start if self.fit_intercept else None
-        return {"committee_": RegressionCommittee(voters, weights, Identity(), self.table_, intercept)}
+        return RegressionCommittee(voters, weights, Identity(), self.table_, intercept)

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import StrOptions
 
 from committee import _core
 from committee.data.binning import Binned
 from committee.data.parallel import n_threads
-from committee.data.rows import Rows
+from committee.data.rows import Rows, have_weight
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier
 from committee.learners.base.fit_tasks import FitTasks
@@ -144,81 +143,49 @@ class QuadBoostClassifierCV(CommitteeClassifier):
     categorical_features: Any = shared.categorical_features()
     n_jobs: int | None = shared.n_jobs()
 
-    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Choose on the folds, then fit on all rows.
+    def _most_tasks(self, X: Any) -> int:
+        return 1 + int(check_cv(self.cv).get_n_splits(X))
 
-        Parameters
-        ----------
-        X : table or array-like (n, p)
-            Training rows; NaN is a value of its own.
-        y : array-like (n,)
-            Class labels.
-        sample_weight : array-like (n,), default=None
-            Row weights; 0 means absent, k means repeated k times.
+    def _check_parameters(self) -> None:
+        self._rounds()
 
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If no stump parts the rows, there are too few rows of a class for the folds, a strength or number of
-            rounds is out of its range, or parameters contradict each other.
-        """
-        tasks = FitTasks(self, X, y, sample_weight, 1 + int(check_cv(self.cv).get_n_splits(X)))
-        rounds = self._rounds()
-        rows = self._rows(X, y, sample_weight)
-        folds = self._folds(rows, sample_weight)
-        tasks.begin()
-        threads = n_threads(self.n_jobs)
+    def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
+        """Choose on the folds, then fit on all rows."""
+        folds, rounds = self._folds(rows, tasks.sample_weight), self._rounds()
         binned, dictionary = stumps_binned(
-            rows, self.table_, "stumps", self.n_thresholds, self.thresholds, max_bins=255, n_threads=threads
+            rows, self.table_, "stumps", self.n_thresholds, self.thresholds, 255, n_threads(self.n_jobs)
         )
         refuse_large(dictionary, self.n_thresholds)
         sums = _FoldSums(binned, dictionary, rows, signs_of(rows.labels, len(self.classes_)), self.fit_intercept, folds)
         whole = sums.without(None)
-        alphas = (
-            np.zeros(1)
-            if self.penalty is None
-            else strengths(penalty_class(self.penalty), whole.products, self.alphas, self.n_alphas, self.eps)
-        )
+        alphas = np.zeros(1)
+        if self.penalty is not None:
+            kind = penalty_class(self.penalty)
+            alphas = strengths(kind, whole.products, self.alphas, self.n_alphas, self.eps)
         errors = np.empty((len(alphas), len(rounds) or 1, len(folds)))
         for k in range(len(folds)):
-            ended = tasks.part("fold")
+            end_fold = tasks.part("fold")
             weights, start = self._solved(sums.without(k), alphas, rounds)
             errors[:, :, k] = sums.losses(k, weights, start, self.criterion)
-            ended(lambda: {})
+            end_fold(dict)
         a, t = self._chosen(errors)
-        ended = tasks.part("all rows")
+        end_last = tasks.part("all rows")
         weights, start = self._solved(whole, alphas, rounds, only=(a, t))
         voters, vote_weights = dictionary.elected(weights[0, 0], labels=len(self.classes_) == 2)
-        state = {
-            "table_": self.table_,
-            "n_features_in_": self.n_features_in_,
+        intercept = start[0, 0] if self.fit_intercept else None
+        fitted = {
+            "committee_": classes_committee(self.classes_, voters, vote_weights, intercept, rows.count, self.table_),
             "alpha_": float(alphas[a]),
             "alphas_": alphas,
             "n_estimators_": rounds[t] if rounds else None,
             "rounds_": np.array(rounds, dtype=np.int64) if rounds else None,
             "cv_errors_": errors,
-            **classes_committee(
-                self.classes_,
-                voters,
-                vote_weights,
-                start[0, 0] if self.fit_intercept else None,
-                rows.count,
-                self.table_,
-            ),
         }
-        for name, value in state.items():
-            setattr(self, name, value)
-        ended(lambda: state)
-        tasks.end(lambda: state)
-        return self
+        end_last(lambda: fitted)
+        return fitted
 
     def _rounds(self) -> list[int]:
-        """Numbers of rounds to choose among, rising; none for the optimum over all stumps."""
+        """Return the numbers of rounds to choose among, rising; none for the optimum over all stumps."""
         if self.n_estimators is None:
             if self.penalty is None:
                 raise ValueError(
@@ -237,9 +204,9 @@ class QuadBoostClassifierCV(CommitteeClassifier):
         if self.cv is None or hasattr(self.cv, "split") or isinstance(self.cv, Integral):
             held = [test for _, test in cv.split(rows.X, rows.labels)]
         else:  # the user's own folds number all rows, and those without weight are gone
-            weights = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight)
-            number = np.where(weights > 0, np.cumsum(weights > 0) - 1, -1)
-            held = [number[test][number[test] >= 0] for _, test in cv.split(weights)]
+            counted = have_weight(sample_weight, len(rows))
+            number = np.where(counted, np.cumsum(counted) - 1, -1)
+            held = [number[test][number[test] >= 0] for _, test in cv.split(counted)]
         if not np.array_equal(np.sort(np.concatenate(held)), np.arange(len(rows))):
             raise ValueError(f"cv={type(self.cv).__name__} must hold out every row once; use a KFold of some kind.")
         return [rows_held for rows_held in held if len(rows_held)]

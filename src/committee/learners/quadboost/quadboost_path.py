@@ -55,6 +55,10 @@ class QuadBoostPath:
         Voters of any weight.
     dictionary : StumpDictionary
         What the voters are.
+    learner : QuadBoostClassifier or QuadBoostRegressor
+        Knows the table, and how voters become a committee; it is not fitted.
+    count : float
+        How many rows the path was followed on.
     """
 
     penalty: PathPenalty
@@ -65,8 +69,8 @@ class QuadBoostPath:
     gaps: F64
     n_voters: NDArray[np.intp]
     dictionary: StumpDictionary
-    _learner: QuadBoostClassifier | QuadBoostRegressor
-    _count: float
+    learner: QuadBoostClassifier | QuadBoostRegressor
+    count: float
 
     def __repr__(self) -> str:
         return f"QuadBoostPath({self.penalty}, {len(self.alphas)} strengths, {len(self.dictionary)} stumps)"
@@ -74,13 +78,13 @@ class QuadBoostPath:
     @property
     def table(self) -> TableSchema:
         """The columns of the training table."""
-        table: TableSchema = self._learner.table_
+        table: TableSchema = self.learner.table_
         return table
 
     @property
     def classes(self) -> NDArray[Any] | None:
         """The two class labels; None for numbers."""
-        return getattr(self._learner, "classes_", None)
+        return getattr(self.learner, "classes_", None)
 
     def committee(self, index: int) -> Committee | RegressionCommittee:
         """The committee at one point of the path.
@@ -95,16 +99,14 @@ class QuadBoostPath:
         Committee or RegressionCommittee
         """
         index = range(len(self.alphas))[index]
-        labels = hasattr(self._learner, "classes_")
+        labels = hasattr(self.learner, "classes_")
         voters, weights = self.dictionary.elected(self.weights[index][None], labels=labels)
-        found = self._learner._committee(voters, weights, self.intercepts[index : index + 1], self._count)
-        committee: Committee | RegressionCommittee = found["committee_"]
-        return committee
+        return self.learner.committee_of(voters, weights, self.intercepts[index : index + 1], self.count)
 
     def decision_function(self, X: Any) -> F64:
         """Scores of all committees of the path, ``(n, S)``, from one pass over the rows."""
         bins = self.dictionary.bins
-        codes = bins.encode(self._learner.table_.encode(X))
+        codes = bins.encode(self.learner.table_.encode(X))
         by_cell = np.ascontiguousarray(self.dictionary.by_cell(np.ascontiguousarray(self.weights.T)))
         return _core.Cells(codes, bins.n_bins, 1).scores(by_cell) + self.intercepts
 
@@ -207,13 +209,13 @@ def quadboost_path(
             f"y holds {len(np.unique(values))} values of type {values.dtype}; a path is for two classes or for "
             "numbers. Give numbers as floats; for more classes QuadBoostClassifierCV chooses a strength."
         )
-    rows = learner._rows(X, y, sample_weight)
+    rows = learner.training_rows(X, y, sample_weight)
     threads = n_threads(n_jobs)
     binned, dictionary = stumps_binned(
         rows, learner.table_, "stumps", n_thresholds, thresholds, max_bins=255, n_threads=threads
     )
     refuse_large(dictionary, n_thresholds)
-    target = learner._target(rows)
+    target = learner.target_of(rows)
     cells = _core.Cells(binned.codes, binned.bins.n_bins, threads)
     products = products_of(cells, dictionary, target, threads)
     b, square = products.b[0], float(products.square[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -9,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.data.binning import Bins
 from committee.data.design import Design
 from committee.data.frames import TableSchema
+from committee.data.labels import scored_classes
 from committee.data.rows import Rows
+from committee.learners.base.boosting import BoostingRun
+from committee.learners.base.early_stopping import AddedVotes
 from committee.learners.trees.probit_model_tree import SCORE_CAP
 from committee.voters.forest import Forest
 from committee.voters.growing import GrowthLimits, forest_of, grower, leaf_means
@@ -30,7 +33,7 @@ ROUNDING = 1e-14
 
 @dataclass(frozen=True)
 class NewtonBoost:
-    """How a score is boosted."""
+    """Loss, steps and limits of boosted scores."""
 
     n_classes: int
     link: LinkName
@@ -43,12 +46,11 @@ class NewtonBoost:
     @property
     def n_outputs(self) -> int:
         """Scores of a row: one for two classes (positive: the second), otherwise one per class."""
-        return 1 if self.n_classes == 2 else self.n_classes
+        return len(scored_classes(self.n_classes))
 
     def signs(self, labels: NDArray[np.uint16]) -> F64:
         """+1 where a row is of the output's class, -1 elsewhere, ``(n, O)``."""
-        positive = np.array([1]) if self.n_classes == 2 else np.arange(self.n_classes)
-        return np.where(labels[:, None] == positive, 1.0, -1.0)
+        return np.where(labels[:, None] == np.array(scored_classes(self.n_classes)), 1.0, -1.0)
 
     def risk_of(self, f: F64, sign: F64, v: F64) -> float:
         """Mean loss of one output's scores ``(n,)`` under row weights v."""
@@ -64,7 +66,7 @@ class Boosted:
     voters : LinearScores or Forest
         One linear score, or the stumps in the order of their steps and outputs.
     path : int32 array (O, B)
-        What every step chose: a design column (lines) or a column of the table (stumps); -1: a constant, -2: no
+        Choice of every step: a design column (lines) or a column of the table (stumps); -1: a constant, -2: no
         step was taken.
     risk : float64 array (O, B + 1)
         Mean training loss before and after every step.
@@ -75,50 +77,96 @@ class Boosted:
     risk: F64
 
 
-@dataclass
-class Watch:
-    """Early stopping: the risk on held-out rows after every step."""
+class NewtonRun(BoostingRun):
+    """Newton steps of the scores of all classes, side by side; each step is a round.
 
-    boost: NewtonBoost
-    rows: Rows
-    patience: int
+    Parameters
+    ----------
+    boost : NewtonBoost
+        Loss, steps and limits.
+    rows : Rows
+        The training rows.
+    """
 
-    def __post_init__(self) -> None:
-        self.risks: list[float] = []
-        self.signs = self.boost.signs(self.rows.labels)
-        self.F = np.zeros_like(self.signs)
+    n_rounds = 0
+    finished = False
 
-    def after(self, vote: F64) -> bool:
-        """Add a step's votes ``(n, O)``; True when there has been no improvement for long enough."""
-        self.F += vote
-        outputs = zip(self.F.T, self.signs.T, strict=True)
-        self.risks.append(sum(self.boost.risk_of(f, sign, self.rows.weights) for f, sign in outputs))
-        return len(self.risks) - self.best >= self.patience
+    def __init__(self, boost: NewtonBoost, rows: Rows) -> None:
+        self.boost, self.rows = boost, rows
 
-    @property
-    def best(self) -> int:
-        """Steps up to the first of least risk."""
-        return int(np.argmin(self.risks)) + 1
+    def has_next(self) -> bool:
+        """Tell whether the last round has changed anything."""
+        return not self.finished
+
+    @abstractmethod
+    def votes(self, X: F64, t: int) -> F64:
+        """Votes ``(n, O)`` of step t = 1, 2, ... on rows; each step is looked at once, in order."""
+
+    @abstractmethod
+    def boosted(self, n_rounds: int) -> Boosted:
+        """Return the scores after the first steps."""
+
+    def held_out_risk(self, held_out: Rows) -> AddedVotes:
+        """Follow the risk of held-out rows, summed over the outputs."""
+        signs = self.boost.signs(held_out.labels)
+
+        def risk(F: F64) -> float:
+            return sum(self.boost.risk_of(f, s, held_out.weights) for f, s in zip(F.T, signs.T, strict=True))
+
+        return AddedVotes(lambda t: self.votes(held_out.X, t), risk, np.zeros_like(signs))
 
 
 # -- lines --------------------------------------------------------------------------------------------------
 
 
-def boost_lines(boost: NewtonBoost, rows: Rows, table: TableSchema, watch: Watch | None) -> Boosted:
+class LineRun(NewtonRun):
     """Component-wise: every step adds the line of one design column; the sum is one linear score.
 
-    With a watch the steps are taken, seen again one by one, and taken anew up to the best one.
+    The kernel takes all steps at once. Where each is looked at they are walked again one by one, and the steps up to
+    the best one are taken anew.
+
+    Parameters
+    ----------
+    boost, rows
+        As for `NewtonRun`.
+    table : TableSchema
+        The columns.
     """
-    design = Design.learn(rows.X, rows.weights, table.n_categories)
-    D = np.ascontiguousarray(design.matrix(rows.X))
-    boosted = _lines(boost, rows, design, D)
-    if watch is None:
-        return boosted
-    D_watch = design.matrix(watch.rows.X)
-    for column, intercept, slope in _line_steps(boost, rows, D, boosted):
-        if watch.after(intercept + slope * np.where(column < 0, 0.0, D_watch[:, column])):
-            break
-    return _lines(replace(boost, n_steps=watch.best), rows, design, D)
+
+    one_by_one = False
+
+    def __init__(self, boost: NewtonBoost, rows: Rows, table: TableSchema) -> None:
+        super().__init__(boost, rows)
+        self.design = Design.learn(rows.X, rows.weights, table.n_categories)
+        self.D = np.ascontiguousarray(self.design.matrix(rows.X))
+
+    def advance(self) -> None:
+        """Take all steps the first time; then count one more, or all of them."""
+        if not self.n_rounds:
+            self.all = _lines(self.boost, self.rows, self.design, self.D)
+        n_steps = self.all.path.shape[1]
+        self.n_rounds = self.n_rounds + 1 if self.one_by_one else n_steps
+        self.finished = self.n_rounds == n_steps
+
+    def held_out_risk(self, held_out: Rows) -> AddedVotes:
+        """Follow the risk of held-out rows, summed over the outputs."""
+        self.one_by_one = True
+        self._held_out = self.design.matrix(held_out.X)
+        return super().held_out_risk(held_out)
+
+    def votes(self, X: F64, t: int) -> F64:
+        """Votes of the next step on the held-out rows."""
+        if t == 1:
+            self._steps = _line_steps(self.boost, self.rows, self.D, self.all)
+        column, intercept, slope = next(self._steps)
+        votes: F64 = intercept + slope * np.where(column < 0, 0.0, self._held_out[:, column])
+        return votes
+
+    def boosted(self, n_rounds: int) -> Boosted:
+        """Return the scores after the first steps."""
+        if n_rounds == self.all.path.shape[1]:
+            return self.all
+        return _lines(replace(self.boost, n_steps=n_rounds), self.rows, self.design, self.D)
 
 
 def _lines(boost: NewtonBoost, rows: Rows, design: Design, D: F64) -> Boosted:
@@ -133,16 +181,16 @@ def _lines(boost: NewtonBoost, rows: Rows, design: Design, D: F64) -> Boosted:
     path, risk = path[0, :, :taken].copy(), risk[0, :, : taken + 1].copy()
     first = D[0]  # means are taken about it, so that a column far from 0 loses no digits
     centre = first + np.average(D - first, axis=0, weights=rows.weights)
-    record = TrainingRecord(rows.weights.sum(keepdims=True), centre[None], _risk_fall(path, risk, design)[None])
+    record = TrainingRecord(rows.weights.sum(keepdims=True), centre[None], _risk_decrease(path, risk, design)[None])
     voters = LinearScores.everywhere(design, intercept[0], coefficient[0], boost.link, cap, class_weight, n, record)
     return Boosted(voters, path, risk)
 
 
-def _risk_fall(path: NDArray[np.int32], risk: F64, design: Design) -> F64:
-    """By how much the steps on each column of the table lowered the risk, ``(p,)``."""
+def _risk_decrease(path: NDArray[np.int32], risk: F64, design: Design) -> F64:
+    """Decrease of the risk by the steps on each column of the table, ``(p,)``."""
     chosen = path >= 0
-    fall = (risk[:, :-1] - risk[:, 1:])[chosen]
-    return np.bincount(design.source[path[chosen]], fall, len(design.fill)).astype(np.float64)
+    decrease = (risk[:, :-1] - risk[:, 1:])[chosen]
+    return np.bincount(design.source[path[chosen]], decrease, len(design.fill)).astype(np.float64)
 
 
 def _line_steps(
@@ -173,7 +221,7 @@ def _line_steps(
 def shortened(boost: NewtonBoost, f: F64, step: F64, sign: F64, v: F64, risk: float) -> tuple[F64, float, float]:
     """Scores f after a step, their mean risk, and the share of the step that was taken.
 
-    A full Newton step may overshoot where curvatures have all but vanished: it is halved until the risk falls.
+    A full Newton step may overshoot where curvatures have all but vanished: it is halved until the risk decreases.
     """
     share = 1.0
     for _ in range(MAX_HALVINGS + 1):
@@ -199,7 +247,7 @@ class Stump:
 
 
 class StumpScore:
-    """The boosted score of one output, as it grows."""
+    """The boosted score of one output."""
 
     def __init__(self, boost: NewtonBoost, growing: _core.Grower, rows: Rows, output: int) -> None:
         self.boost, self.growing, self.output = boost, growing, output
@@ -209,7 +257,7 @@ class StumpScore:
         self.ended = False
 
     def step(self) -> Stump:
-        """The next stump; one that adds nothing, as any later one would, if the risk falls no more."""
+        """Grow the next stump; one that adds nothing, as any later one would, if the risk does not decrease."""
         gradient, curvature, _ = _core.newton_terms(self.boost.link, self.sign * self.f)
         w, z = self.v * curvature, self.sign * gradient / curvature
         tree = self.growing.grow_targets(z, w, None, 0)
@@ -217,8 +265,8 @@ class StumpScore:
         value = leaf_means(leaf, len(tree.feature), w, z)
         tree.forget_rows()
         f, risk, share = shortened(self.boost, self.f, value[leaf], self.sign, self.v, self.risks[-1])
-        fall = self.risks[-1] - risk
-        if fall <= ROUNDING * risk or fall < self.boost.tol or np.abs(f).max() > SCORE_CAP[self.boost.link]:
+        decrease = self.risks[-1] - risk
+        if decrease <= ROUNDING * risk or decrease < self.boost.tol or np.abs(f).max() > SCORE_CAP[self.boost.link]:
             self.ended = True
             return Stump(self.output, tree, np.zeros_like(value), -2)
         self.f = f
@@ -226,35 +274,54 @@ class StumpScore:
         return Stump(self.output, tree, share * value, int(tree.feature[0]))
 
 
-def boost_stumps(boost: NewtonBoost, rows: Rows, table: TableSchema, watch: Watch | None) -> Boosted:
-    """Every step adds a regression stump of the working response to each score; missing values learn their side."""
-    binned = rows.binned(table, boost.max_bins, boost.threads)
-    growing = grower(binned, "squared_error", boost.n_classes, GrowthLimits(max_depth=1), boost.threads)
-    scores = [StumpScore(boost, growing, rows, k) for k in range(boost.n_outputs)]
-    rounds: list[list[Stump]] = []
-    for _ in range(boost.n_steps):
-        stumps = [score.step() for score in scores if not score.ended]
+class StumpRun(NewtonRun):
+    """Every step adds a regression stump of the working response to each score; missing values learn their side.
+
+    Parameters
+    ----------
+    boost, rows, table
+        As for `LineRun`.
+    """
+
+    def __init__(self, boost: NewtonBoost, rows: Rows, table: TableSchema) -> None:
+        super().__init__(boost, rows)
+        binned = rows.binned(table, boost.max_bins, boost.threads)
+        growing = grower(binned, "squared_error", boost.n_classes, GrowthLimits(max_depth=1), boost.threads)
+        self.bins = binned.bins
+        self.scores = [StumpScore(boost, growing, rows, k) for k in range(boost.n_outputs)]
+        self.rounds: list[list[Stump]] = []
+
+    def advance(self) -> None:
+        """Grow a stump for each score that has not ended."""
+        stumps = [score.step() for score in self.scores if not score.ended]
         # a committee needs a voter, even one that adds nothing
-        stumps = [stump for stump in stumps if stump.column > -2 or not rounds]
-        if not stumps:
-            break
-        rounds.append(stumps)
-        if watch is not None and watch.after(_planted(stumps, binned.bins, boost).tally(watch.rows.X)):
-            break
-    rounds = rounds if watch is None else rounds[: watch.best]
-    path = np.full((boost.n_outputs, len(rounds)), -2, dtype=np.int32)
-    risk = np.empty((boost.n_outputs, len(rounds) + 1))
-    for b, stumps in enumerate(rounds):
-        for stump in stumps:
-            path[stump.output, b] = stump.column
-    for k, score in enumerate(scores):
-        risk[k] = [score.risks[min(b, len(score.risks) - 1)] for b in range(len(rounds) + 1)]
-    return Boosted(_planted([stump for stumps in rounds for stump in stumps], binned.bins, boost), path, risk)
+        stumps = [stump for stump in stumps if stump.column > -2 or not self.rounds]
+        self.finished = not stumps
+        if stumps:
+            self.rounds.append(stumps)
+            self.n_rounds += 1
 
+    def votes(self, X: F64, t: int) -> F64:
+        """Votes of step t on rows."""
+        return self._voters(self.rounds[t - 1]).tally(X)
 
-def _planted(stumps: list[Stump], bins: Bins, boost: NewtonBoost) -> Forest:
-    """The stumps as voters; each adds to the score of its own output alone."""
-    value = [stump.value[:, None] * (np.arange(boost.n_outputs) == stump.output) for stump in stumps]
-    forest = forest_of([stump.tree for stump in stumps], bins, boost.n_classes, value=value)
-    # a regression tree's sums are its weight and its weighted response
-    return replace(forest, weight=np.concatenate([stump.tree.sums[:, 0] for stump in stumps]))
+    def boosted(self, n_rounds: int) -> Boosted:
+        """Return the scores after the first steps."""
+        rounds = self.rounds[:n_rounds]
+        path = np.full((len(self.scores), len(rounds)), -2, dtype=np.int32)
+        for b, stumps in enumerate(rounds):
+            for stump in stumps:
+                path[stump.output, b] = stump.column
+        last = [len(score.risks) - 1 for score in self.scores]
+        risk = np.array(
+            [[s.risks[min(b, end)] for b in range(len(rounds) + 1)] for s, end in zip(self.scores, last, strict=True)]
+        )
+        return Boosted(self._voters([stump for stumps in rounds for stump in stumps]), path, risk)
+
+    def _voters(self, stumps: list[Stump]) -> Forest:
+        """Make voters of stumps; each adds to the score of its own output alone."""
+        K = self.boost.n_outputs
+        value = [stump.value[:, None] * (np.arange(K) == stump.output) for stump in stumps]
+        forest = forest_of([stump.tree for stump in stumps], self.bins, self.boost.n_classes, value=value)
+        # a regression tree's sums are its weight and its weighted response
+        return replace(forest, weight=np.concatenate([stump.tree.sums[:, 0] for stump in stumps]))

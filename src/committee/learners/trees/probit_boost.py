@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
-from sklearn.utils import check_random_state
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from committee.data.parallel import n_threads
+from committee.data.rows import Rows
 from committee.learners.base import shared_parameters as shared
+from committee.learners.base.boosting import Boosting
+from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.estimator import CommitteeClassifier
-from committee.learners.base.held_out import held_out_rows
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
-from committee.learners.base.shared_parameters import EarlyStoppingParameters
-from committee.learners.trees.newton_boost import NewtonBoost, Watch, boost_lines, boost_stumps
+from committee.learners.trees.newton_boost import (
+    LineRun,
+    NewtonBoost,
+    NewtonRun,
+    StumpRun,
+)
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Logistic, Probit
 from committee.voters.linear_scores import LinearScores
@@ -27,8 +31,8 @@ F64 = NDArray[np.float64]
 
 
 @with_parameters
-class ScoreBoostClassifier(CommitteeClassifier, EarlyStoppingParameters):
-    """What ProbitBoost and LogitBoost share: everything but the loss."""
+class ScoreBoostClassifier(Boosting, CommitteeClassifier):
+    """Base of ProbitBoost and LogitBoost: everything but the loss."""
 
     _loss: ClassVar[LinkName]
     _link: ClassVar[Link]
@@ -52,48 +56,17 @@ class ScoreBoostClassifier(CommitteeClassifier, EarlyStoppingParameters):
     categorical_features: Any = shared.categorical_features()
     early_stopping: bool = shared.early_stopping("risk", "steps up to the least one")
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        X_val: Any = None,
-        y_val: ArrayLike | None = None,
-    ) -> Self:
-        """Boost.
+    def _most_tasks(self, X: Any) -> int:
+        return 0  # lines are the kernel's affair
 
-        Parameters
-        ----------
-        X : table or array-like (n, p)
-            Training rows; NaN is a value of its own.
-        y : array-like (n,)
-            Class labels.
-        sample_weight : array-like (n,), default=None
-            Row weights; 0 means absent, k means repeated k times.
-        X_val, y_val : table and labels, default=None
-            Held-out rows for early stopping.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If `y` holds fewer than two classes, a column holds infinity or what can be no feature, or
-            parameters contradict each other.
-        """
-        context = self._init_callback_context()
+    def _check_parameters(self) -> None:
         if self.learner == "stump" and self.selection != "error":
             raise ValueError(
                 f"selection={self.selection!r} chooses among lines; a stump is the one of least squared error. "
                 "Set selection='error', or learner='line'."
             )
-        rows = self._rows(X, y, sample_weight)
-        rows, held_out = held_out_rows(self, rows, X_val, y_val, check_random_state(self.random_state))
-        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+
+    def _run(self, rows: Rows, random: np.random.RandomState) -> NewtonRun:
         boost = NewtonBoost(
             len(self.classes_),
             self._loss,
@@ -103,16 +76,20 @@ class ScoreBoostClassifier(CommitteeClassifier, EarlyStoppingParameters):
             self.max_bins,
             n_threads(self.n_jobs),
         )
-        watch = None if held_out is None else Watch(boost, held_out, self.n_iter_no_change)
-        train = boost_lines if self.learner == "line" else boost_stumps
-        boosted = train(boost, rows, self.table_, watch)
-        self.committee_ = Committee(
-            boosted.voters, np.ones(len(boosted.voters)), self.classes_, self._link, self.table_
-        )
-        self.feature_path_, self.risk_path_ = boosted.path, boosted.risk
-        self.validation_risks_ = None if watch is None else np.array(watch.risks)
-        context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
-        return self
+        return (LineRun if self.learner == "line" else StumpRun)(boost, rows, self.table_)
+
+    def _early_stopping(self, run: NewtonRun, held_out: Rows) -> EarlyStopping:
+        return EarlyStopping(run.held_out_risk(held_out), self.n_iter_no_change)
+
+    def _fitted(self, run: NewtonRun, n_rounds: int, losses: F64 | None) -> dict[str, Any]:
+        boosted = run.boosted(n_rounds)
+        ones = np.ones(len(boosted.voters))
+        return {
+            "committee_": Committee(boosted.voters, ones, self.classes_, self._link, self.table_),
+            "feature_path_": boosted.path,
+            "risk_path_": boosted.risk,
+            "validation_risks_": losses,
+        }
 
     @property
     def coef_(self) -> F64:
@@ -128,12 +105,12 @@ class ScoreBoostClassifier(CommitteeClassifier, EarlyStoppingParameters):
 
     @property
     def design_names_(self) -> list[str]:
-        """What each coefficient multiplies, in words: a column, one of its categories, or that it is missing."""
+        """Factor of each coefficient in words: a column, one of its categories, or that it is missing."""
         return self._line().design.names(self.table_)
 
     @property
     def feature_importances_(self) -> F64:
-        """Share of each column in the fall of the risk (lines) or in the stumps' split gain, ``(p,)``."""
+        """Share of each column in the decrease of the risk (lines) or in the stumps' split gain, ``(p,)``."""
         check_is_fitted(self)
         record = getattr(self.committee_.voters, "record", None)
         if record is None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,6 +18,7 @@ from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import with_parameters
 from committee.vote.committee import Committee
 from committee.vote.explain.contributions import contributions
@@ -190,35 +190,16 @@ class ProbitModelTreeClassifier(CommitteeClassifier):
 
     _stored_attributes: ClassVar[tuple[str, ...]] = ("risk_path_",)
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Grow the tree and boost its leaves.
-
-        Parameters
-        ----------
-        X : table or array-like (n, p)
-            Training rows.
-        y : array-like (n,)
-            Class labels.
-        sample_weight : array-like (n,), default=None
-            Row weights; 0 means absent, k means repeated k times.
-
-        Returns
-        -------
-        self
-        """
-        context = self._init_callback_context()
-        rows = self._rows(X, y, sample_weight)
-        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+    def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
         prepared = ModelTreeTable(rows, self.table_, len(self.classes_), self.max_bins, n_threads(self.n_jobs))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         everyone = np.arange(len(rows.labels), dtype=np.int32)
-        fitted = prepared.fit(model_tree_limits(self), rows.weights, everyone, seed)
-        voters = replace(fitted.voters, soft=True)
-        self.committee_ = Committee(voters, np.ones(1), self.classes_, Share(), self.table_)
-        self.risk_path_ = fitted.risk
-        context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
-        return self
+        tree = prepared.fit(model_tree_limits(self), rows.weights, everyone, seed)
+        voters = replace(tree.voters, soft=True)
+        return {
+            "committee_": Committee(voters, np.ones(1), self.classes_, Share(), self.table_),
+            "risk_path_": tree.risk,
+        }
 
     @property
     def leaf_models_(self) -> pl.DataFrame:
@@ -227,7 +208,7 @@ class ProbitModelTreeClassifier(CommitteeClassifier):
         return leaf_models(self.committee_.voters, self.classes_, self.table_)  # type: ignore[arg-type]
 
     def contributions(self, X: Any) -> F64:
-        """What each feature of a row adds to its linear score; exact, see `committee.vote.explain.contributions`.
+        """Exact share of each feature in a row's linear score; see `committee.vote.explain.contributions`.
 
         Parameters
         ----------

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
+from numpy.typing import NDArray
 
 from committee._core import GrownTree
 from committee.data.parallel import n_threads
+from committee.data.rows import Rows
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import with_parameters
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Share
@@ -91,35 +92,14 @@ class AbstainingStump(CommitteeClassifier):
     categorical_features: Any = shared.categorical_features()
     n_jobs: int | None = shared.n_jobs()
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the stump of least Z.
-
-        Parameters
-        ----------
-        X : table or array-like (n, p)
-            Training rows; NaN is a value of its own.
-        y : array-like (n,)
-            Class labels.
-        sample_weight : array-like (n,), default=None
-            Row weights; 0 means absent, k means repeated k times.
-
-        Returns
-        -------
-        self
-        """
-        context = self._init_callback_context()
-        rows = self._rows(X, y, sample_weight)
-        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        threads = n_threads(self.n_jobs)
+    def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
+        threads, n_classes = n_threads(self.n_jobs), len(self.classes_)
         binned = rows.binned(self.table_, self.max_bins, threads)
         limits = GrowthLimits(1, None, self.min_samples_leaf, self.min_weight_leaf)
-        growing = grower(binned, "abstaining", len(self.classes_), limits, threads)
+        growing = grower(binned, "abstaining", n_classes, limits, threads)
         tree = growing.grow_classes(rows.labels, rows.weights, None, 0)
-        voters = forest_of([tree], binned.bins, len(self.classes_), label=[best_abstention(tree)])
-        self.committee_ = Committee(voters, np.ones(1), self.classes_, Share(), self.table_)
-        context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
-        return self
+        voters = forest_of([tree], binned.bins, n_classes, label=[best_abstention(tree)])
+        return {"committee_": Committee(voters, np.ones(1), self.classes_, Share(), self.table_)}
 
     def vote(self, X: Any) -> NDArray[Any]:
         """h(x), ``(n,)``: two classes -1, 0 (refused) or +1; more classes the class number, -1 refused."""

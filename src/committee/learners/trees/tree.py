@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 
 from committee._core import Grower
 from committee.data.binning import Binned
 from committee.data.parallel import n_threads
+from committee.data.rows import Rows
 from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import parameter, with_parameters
 from committee.learners.trees.grown_tree import GrownTree
 from committee.vote.committee import Committee
@@ -25,7 +25,7 @@ from committee.voters.growing import GrowthLimits, class_shares, forest_of, grow
 class TreeVoter(CommitteeClassifier, GrownTree):
     """A classification tree: the usual voter, and a classifier of its own.
 
-    Splits maximise the fall of the weighted impurity over at most `max_bins` thresholds a column; missing
+    Splits maximise the decrease of the weighted impurity over at most `max_bins` thresholds a column; missing
     values learn their side, categories are split into subsets without one-hot columns. With two classes the
     best subset is found exactly (Breiman et al. 1984, Theorem 4.5), with more the best prefix over the
     orderings by each class's share.
@@ -54,41 +54,14 @@ class TreeVoter(CommitteeClassifier, GrownTree):
     _: KW_ONLY
     criterion: Literal["gini", "entropy"] = parameter("gini", "Impurity: 1 - sum p_k^2, or -sum p_k ln p_k.")
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Grow the tree.
-
-        Parameters
-        ----------
-        X : table or array-like (n, p)
-            Training rows; NaN is a value of its own.
-        y : array-like (n,)
-            Class labels.
-        sample_weight : array-like (n,), default=None
-            Row weights; 0 means absent, k means repeated k times.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If `y` holds fewer than two classes, a column holds infinity or what can be no feature, or a
-            parameter is out of its range.
-        """
-        context = self._init_callback_context()
-        rows = self._rows(X, y, sample_weight)
-        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        threads = n_threads(self.n_jobs)
+    def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
+        threads, n_classes = n_threads(self.n_jobs), len(self.classes_)
         binned = rows.binned(self.table_, self.max_bins, threads)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        tree = self.grower(binned, len(self.classes_), threads).grow_classes(rows.labels, rows.weights, None, seed)
-        voters = forest_of([tree], binned.bins, len(self.classes_), value=[class_shares(tree)])
-        self.committee_ = Committee(voters, np.ones(1), self.classes_, Share(), self.table_)
-        context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
-        return self
+        tree = self.grower(binned, n_classes, threads).grow_classes(rows.labels, rows.weights, None, seed)
+        voters = forest_of([tree], binned.bins, n_classes, value=[class_shares(tree)])
+        return {"committee_": Committee(voters, np.ones(1), self.classes_, Share(), self.table_)}
 
     def grower(self, binned: Binned, n_classes: int, n_threads: int) -> Grower:
-        """The kernel that grows trees with this voter's parameters on a binned table."""
+        """Return the kernel that grows trees with this voter's parameters on a binned table."""
         return grower(binned, self.criterion, n_classes, GrowthLimits.of(self), n_threads)

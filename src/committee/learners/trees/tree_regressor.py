@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 
 from committee.data.binning import Binned
@@ -15,6 +13,7 @@ from committee.data.parallel import n_threads
 from committee.data.rows import TargetRows
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeRegressor
+from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import with_parameters
 from committee.learners.trees.grown_tree import GrownTree
 from committee.vote.links.mean import Identity
@@ -27,7 +26,7 @@ from committee.voters.growing import GrowthLimits, forest_of, grower, leaf_means
 class TreeRegressor(CommitteeRegressor, GrownTree):
     """A regression tree: a leaf predicts the weighted mean of its training rows.
 
-    Splits maximise the fall of the weighted squared error,
+    Splits maximise the decrease of the weighted squared error,
 
         sum_left w (y - mean_left)^2 + sum_right w (y - mean_right)^2,
 
@@ -58,39 +57,12 @@ class TreeRegressor(CommitteeRegressor, GrownTree):
     _: KW_ONLY
     min_impurity_decrease: float = shared.min_impurity_decrease(of="mean squared error over all rows")
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Grow the tree.
-
-        Parameters
-        ----------
-        X : table or array-like (n, p)
-            Training rows; NaN is a value of its own.
-        y : array-like (n,)
-            Numbers to predict.
-        sample_weight : array-like (n,), default=None
-            Row weights; 0 means absent, k means repeated k times.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If `y` holds what is no finite number, a column holds infinity or what can be no feature, or a parameter
-            is out of its range.
-        """
-        context = self._init_callback_context()
-        rows = self._rows(X, y, sample_weight)
-        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+    def _train(self, rows: TargetRows, tasks: FitTasks) -> dict[str, Any]:
         binned = rows.binned(self.table_, self.max_bins, n_threads(self.n_jobs))
-        self.committee_ = RegressionCommittee(self._tree(rows, binned), np.ones(1), Identity(), self.table_)
-        context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
-        return self
+        return {"committee_": RegressionCommittee(self._tree(rows, binned), np.ones(1), Identity(), self.table_)}
 
     def _tree(self, rows: TargetRows, binned: Binned) -> Forest:
-        """The tree alone."""
+        """Grow the tree alone."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         growing = grower(binned, "squared_error", 1, GrowthLimits.of(self), n_threads(self.n_jobs))
         tree = growing.grow_targets(rows.target, rows.weights, None, seed)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.binning import Bins
-from committee.learners.gradient.leaf import LeafPenalty
+from committee.learners.base.boosting import BoostingRun
 from committee.learners.gradient.leaf_refit import refits, refitted
 from committee.learners.gradient.line_search import LineSearch
 from committee.learners.gradient.round_draws import Draws
 from committee.learners.gradient.scores import Target, add_tree
 from committee.objectives.losses import write_gradients
+from committee.vote.committee import Committee
+from committee.vote.regression import RegressionCommittee
 from committee.voters.forest import Forest
 from committee.voters.growing import forest_of
 from committee.voters.rounds import Rounds
@@ -20,12 +24,13 @@ from committee.voters.rounds import Rounds
 F64 = NDArray[np.float64]
 
 
-class GradientRounds:
-    """The state of a run: scores F of the training rows, and the rounds so far.
+class GradientRun(BoostingRun):
+    """Scores F of the training rows, and the rounds so far.
 
     Each round takes gradients g and hessians h of the loss at F, grows a tree on them (one for each score, or one
     with a number for each in its leaves), and moves F along it: F <- F + a b(x). The step a is the learning rate,
-    times the best step if there is a line search.
+    times the best step if there is a line search. A round that would change nothing, as every later one, is dropped,
+    unless it is the first: a committee needs a voter.
 
     Parameters
     ----------
@@ -35,51 +40,63 @@ class GradientRounds:
         Grows trees over the binned training rows.
     F : float64 array (n,) or (D, n)
         Scores of the rows before the first round of this run; changed in place.
-    first : int
-        Number of that round, where a run goes on from another.
+    bins : Bins
+        The bins that trees are grown on.
+    n_classes : int
+        Number of classes, or of numbers that are predicted.
+    intercept : float64 array (D,)
+        The score before any round.
+    earlier : Committee, RegressionCommittee or None
+        The rounds that this run goes on from.
     shared : bool
         One tree for all scores.
     draws : Draws
         What each round may see.
     learning_rate : float
-    penalty : LeafPenalty
-        What leaf weights cost, for the line search.
-    line_search : bool
+    search : LineSearch or None
     n_threads : int
     """
+
+    _idle = False
 
     def __init__(
         self,
         target: Target,
         grower: _core.GradientGrower,
         F: F64,
+        bins: Bins,
+        n_classes: int,
         *,
-        first: int,
+        intercept: F64,
+        earlier: Committee | RegressionCommittee | None,
         shared: bool,
         draws: Draws,
         learning_rate: float,
-        penalty: LeafPenalty,
-        line_search: bool,
+        search: LineSearch | None,
         n_threads: int,
     ) -> None:
-        self.target, self.grower, self.F, self.first = target, grower, F, first
-        self.draws, self.learning_rate, self.n_threads = draws, learning_rate, n_threads
+        self.target, self.grower, self.F, self.bins, self.n_classes = target, grower, F, bins, n_classes
+        self.intercept, self.earlier, self.n_earlier = intercept, earlier, earlier.n_voters if earlier else 0
+        self.draws, self.learning_rate, self.search, self.n_threads = draws, learning_rate, search, n_threads
         self.n_trees = 1 if shared or F.ndim == 1 else len(F)
         self.gradient, self.hessian = np.empty_like(F), np.empty_like(F)
         self.refit = refits(target.loss)
-        self.search = LineSearch(target, penalty, F, n_threads) if line_search else None
         self.trees: list[_core.GradientTree] = []
         self.values: list[F64] = []
         self.node_weights: list[F64] = []
         self.steps: list[float] = []
 
-    def __len__(self) -> int:
-        return len(self.steps)
+    @property
+    def n_rounds(self) -> int:
+        """Rounds so far, earlier ones included."""
+        return self.n_earlier + len(self.steps)
 
-    def round(self) -> bool:
-        """One round more; False if it changes nothing and every later one would do the same.
+    def has_next(self) -> bool:
+        """Tell whether the last round has changed anything."""
+        return not self._idle
 
-        Such a round is dropped, unless it is the first: a committee needs a voter.
+    def advance(self) -> None:
+        """Grow the trees of a round, and move the scores along them.
 
         Raises
         ------
@@ -88,7 +105,7 @@ class GradientRounds:
         """
         target = self.target
         write_gradients(target.loss, target.y, self.F, target.w, self.gradient, self.hessian, self.n_threads)
-        t = self.first + len(self.steps)
+        t = self.n_rounds
         rows, features = self.draws.of_round(t)
         # with a line search F waits until the step is known
         moved = self.F if self.search is None else np.zeros_like(self.F)
@@ -109,43 +126,44 @@ class GradientRounds:
             leaves = [value[tree.feature < 0] for value, tree in zip(values, trees, strict=True)]
             step = self.search.step(self.F, moved, leaves, self.learning_rate)
             self.F += step * moved
-        idle = step == 0.0 or not any(value.any() for value in values)
-        if idle and not self.draws.any and self.steps:
-            return False
+        self._idle = not self.draws.any and (step == 0.0 or not any(value.any() for value in values))
+        if self._idle and self.steps:
+            return
         self.trees += trees
         self.values += values
         self.node_weights += node_weights
         self.steps.append(step)
-        return self.draws.any or not idle
 
-    def voters(self, bins: Bins, n_classes: int, first: int, last: int) -> Forest | Rounds:
-        """The rounds of this run from `first` to `last` as voters.
+    def voters(self, first: int, end: int) -> Forest | Rounds:
+        """Return the rounds from `first` to `end`, earlier ones included, as voters."""
+        if self.earlier is None or first >= self.n_earlier:
+            return self._grown(first - self.n_earlier, end - self.n_earlier)
+        before: Any = self.earlier.voters[first:end]
+        return before if end <= self.n_earlier else joined(before, self._grown(0, end - self.n_earlier))
 
-        Parameters
-        ----------
-        bins : Bins
-            The bins that the trees were grown on.
-        n_classes : int
-            Number of classes, or of numbers that are predicted.
-        first, last : int
-            Of the rounds of this run.
-        """
-        chosen = slice(first * self.n_trees, last * self.n_trees)
+    def weights(self, first: int, end: int) -> F64:
+        """Return the steps of these rounds."""
+        before = [] if self.earlier is None else self.earlier.weights.tolist()
+        return np.array([*before, *self.steps][first:end])
+
+    def _grown(self, first: int, end: int) -> Forest | Rounds:
+        """Rounds of this run alone as voters."""
+        chosen = slice(first * self.n_trees, end * self.n_trees)
         trees = self.trees[chosen]
         weights = None
         if self.node_weights:
             weights = [_rolled_up(t.left, w) for t, w in zip(trees, self.node_weights[chosen], strict=True)]
         weights = weights or [tree.count.astype(np.float64) for tree in trees]
-        per_tree = n_classes if self.n_trees == 1 else 1
-        forest = forest_of(trees, bins, per_tree, value=self.values[chosen], weight=weights)
+        per_tree = self.n_classes if self.n_trees == 1 else 1
+        forest = forest_of(trees, self.bins, per_tree, value=self.values[chosen], weight=weights)
         return forest if self.n_trees == 1 else Rounds(forest, self.n_trees)
 
     def _value(self, tree: _core.GradientTree, leaf: NDArray[np.int32], rows: NDArray[np.int32] | None, k: int) -> F64:
-        """What the nodes add to the scores."""
+        """Return the numbers that nodes add to the scores."""
         value = tree.value
         if not np.isfinite(value).all():
             raise ValueError(
-                f"the scores overflow in round {self.first + len(self.steps) + 1}; lower learning_rate, or raise "
+                f"the scores overflow in round {self.n_rounds + 1}; lower learning_rate, or raise "
                 "leaf_l2 or min_hessian_leaf."
             )
         if not self.refit:
@@ -159,7 +177,7 @@ class GradientRounds:
 
 
 def joined(earlier: Forest | Rounds, later: Forest | Rounds) -> Forest | Rounds:
-    """All rounds of both."""
+    """Join the rounds of both."""
     if isinstance(earlier, Rounds) and isinstance(later, Rounds):
         return Rounds(Forest.concatenate([earlier.forest, later.forest]), earlier.n_outputs)
     assert isinstance(earlier, Forest) and isinstance(later, Forest)

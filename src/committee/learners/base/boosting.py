@@ -1,0 +1,156 @@
+"""The loop of all boosters: round after round, until there are enough or another would change nothing."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
+
+from committee.learners.base.early_stopping import EarlyStopping
+from committee.learners.base.estimator import CommitteeEstimator
+from committee.learners.base.fit_tasks import FitTasks, Fitted
+from committee.learners.base.held_out import split
+from committee.learners.base.shared_parameters import EarlyStoppingParameters
+
+F64 = NDArray[np.float64]
+
+
+class BoostingRun(Protocol):
+    """The rounds of one fit."""
+
+    @property
+    def n_rounds(self) -> int:
+        """Rounds so far."""
+
+    def has_next(self) -> bool:
+        """Tell whether there is another round; a run may have to train its voter to know."""
+
+    def advance(self) -> None:
+        """Take the next round."""
+
+
+def run_rounds(
+    run: BoostingRun, most: int, tasks: FitTasks, fitted: Fitted, stopping: EarlyStopping | None = None
+) -> None:
+    """Run the rounds of a fit.
+
+    Parameters
+    ----------
+    run : BoostingRun
+        What a round is.
+    most : int
+        Most rounds.
+    tasks : FitTasks
+        Callbacks see each round, and may want it to be the last.
+    fitted : callable
+        The fitted attributes as of now.
+    stopping : EarlyStopping or None
+        Looks at held-out rows after each round.
+    """
+    if stopping is not None:
+        stopping.follow(run.n_rounds)  # a warm start goes on from some
+    while run.n_rounds < most and run.has_next():
+        end_round = tasks.part("round")
+        run.advance()
+        no_better = stopping is not None and stopping.follow(run.n_rounds)
+        if end_round(fitted) or no_better:
+            break
+
+
+class Boosting(CommitteeEstimator, EarlyStoppingParameters):
+    """Base of the boosters that may stop early; each says what a round is, and what the fitted attributes are."""
+
+    n_estimators: int
+
+    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        X_val: Any = None,
+        y_val: ArrayLike | None = None,
+    ) -> Self:
+        """Run the rounds. A fit that fails changes nothing.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Training rows; NaN is a value of its own.
+        y : array-like (n,)
+            Class labels, or numbers to predict.
+        sample_weight : array-like (n,), default=None
+            Row weights; 0 means absent, k means repeated k times.
+        X_val, y_val : table and labels or numbers, default=None
+            Held-out rows for early stopping.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If `y` holds fewer than two classes, or what is no number that can be predicted; a column holds infinity
+            or what can be no feature; or parameters contradict each other or the rows.
+        """
+        with self._tasks(X, y, sample_weight) as tasks:
+            self._check_parameters()
+            run, stopping = self._start(X, y, sample_weight, X_val, y_val)
+
+            def fitted() -> dict[str, Any]:
+                if stopping is None:
+                    return self._fitted(run, run.n_rounds, None)
+                return self._fitted(run, stopping.best, np.array(stopping.losses))
+
+            tasks.begin()
+            with self._during_rounds():
+                run_rounds(run, self.n_estimators, tasks, fitted, stopping)
+            results = fitted()
+            self._warn(run, results)
+            tasks.end(results)
+        return self
+
+    def _start(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, X_val: Any, y_val: ArrayLike | None
+    ) -> tuple[BoostingRun, EarlyStopping | None]:
+        """Encode the rows, and be ready for the first round; the run alone holds on to what it needs of them."""
+        rows = self.training_rows(X, y, sample_weight)
+        random = check_random_state(self.random_state)
+        held_out = self._validation_rows(X_val, y_val)
+        if held_out is not None and not self.early_stopping:
+            raise ValueError("X_val is only used by early stopping; set early_stopping=True or leave it out.")
+        if held_out is None and self.early_stopping:
+            rows, held_out = split(rows, self.validation_fraction, random, getattr(self, "classes_", None))
+        run = self._run(rows, random)
+        return run, None if held_out is None else self._early_stopping(run, held_out)
+
+    # --- one booster's own -----------------------------------------------------------------------------------
+
+    def _most_tasks(self, X: Any) -> int | None:
+        return self.n_estimators
+
+    @abstractmethod
+    def _run(self, rows: Any, random: np.random.RandomState) -> BoostingRun:
+        """Make ready for the first round on these rows."""
+
+    @abstractmethod
+    def _early_stopping(self, run: Any, held_out: Any) -> EarlyStopping:
+        """Follow the loss of held-out rows."""
+
+    @abstractmethod
+    def _fitted(self, run: Any, n_rounds: int, losses: F64 | None) -> dict[str, Any]:
+        """Return the fitted attributes after the first `n_rounds` rounds; `losses` of held-out rows, after all."""
+
+    def _during_rounds(self) -> AbstractContextManager[Any]:
+        """Return the context that the rounds run in."""
+        return nullcontext()
+
+    def _warn(self, run: Any, fitted: dict[str, Any]) -> None:
+        """Warn of what has become of the rounds; ``stacklevel=4`` is the user's call of fit."""

@@ -1,0 +1,87 @@
+"""Early stopping: the loss of held-out rows round by round, patience, and the round that was best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.rows import Rows
+from committee.vote.scores import elected
+
+F64 = NDArray[np.float64]
+
+
+@dataclass(eq=False)
+class EarlyStopping:
+    """Patience with rounds that improve nothing, and the first of the best rounds to go back to.
+
+    Parameters
+    ----------
+    loss_after : callable
+        Loss of the held-out rows after t rounds; called once for each t, in order.
+    patience : int
+        Rounds without improvement that end the run.
+    first : int, default=1
+        The first t: 0 where the loss before any round is looked at, too.
+
+    Attributes
+    ----------
+    losses : list of float
+        What `loss_after` returned.
+
+    Examples
+    --------
+    >>> from committee.learners.base.early_stopping import EarlyStopping
+    >>> stopping = EarlyStopping([0.0, 0.5, 0.3, 0.4, 0.3, 0.2].__getitem__, patience=2)
+    >>> [stopping.follow(t) for t in (1, 2, 3, 4)], stopping.best
+    ([False, False, False, True], 2)
+    """
+
+    loss_after: Callable[[int], float]
+    patience: int
+    first: int = 1
+    losses: list[float] = field(default_factory=list)
+
+    def follow(self, n_rounds: int) -> bool:
+        """Look at the rounds up to this one; True when there has been no improvement for long enough."""
+        for t in range(self.first + len(self.losses), n_rounds + 1):
+            self.losses.append(self.loss_after(t))
+        return n_rounds - self.best >= self.patience if self.losses else False
+
+    @property
+    def best(self) -> int:
+        """Rounds up to the first best one; at least one."""
+        return max(1, int(np.argmin(self.losses)) + self.first)
+
+
+@dataclass(eq=False)
+class AddedVotes:
+    """Loss of held-out rows to whose scores each round adds its votes.
+
+    Parameters
+    ----------
+    votes : callable
+        What round t = 1, 2, ... adds.
+    loss : callable
+        Loss of scores.
+    F : float64 array or 0.0
+        Scores before the first round; an array is changed in place.
+    """
+
+    votes: Callable[[int], F64]
+    loss: Callable[[F64], float]
+    F: F64 | float = 0.0
+
+    def __call__(self, t: int) -> float:
+        """Loss after t rounds."""
+        self.F += self.votes(t)
+        assert isinstance(self.F, np.ndarray)
+        return self.loss(self.F)
+
+
+def weighted_error(F: F64, rows: Rows) -> float:
+    """Share of the rows' weight for which scores ``(n, K)`` elect a wrong class."""
+    return float(np.average(elected(F) != rows.labels, weights=rows.weights))

@@ -1,0 +1,96 @@
+"""The rounds of QuadBoost's scores side by side, and their risk on held-out rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.learners.base.boosting import BoostingRun
+from committee.learners.quadboost.quad_voters import QuadVoters, ScoreTargets
+
+F64 = NDArray[np.float64]
+
+
+class QuadRun(BoostingRun):
+    """One run for each score; they take their rounds together.
+
+    Parameters
+    ----------
+    voters : QuadVoters
+        The runs and their voters.
+    count : float
+        How many rows the weights stand for.
+    most : int
+        Most rounds.
+    one_by_one : bool
+        Somebody looks at each round, so that several must not be run at once, though they are cheap.
+    """
+
+    def __init__(self, voters: QuadVoters, count: float, most: int, *, one_by_one: bool) -> None:
+        self.voters, self.count, self.most, self.one_by_one = voters, count, most, one_by_one
+
+    @property
+    def n_rounds(self) -> int:
+        """Rounds so far, of the score that has most."""
+        return max(len(run.history) for run in self.voters.runs)
+
+    def has_next(self) -> bool:
+        """Tell whether a run is not finished."""
+        return not all(run.finished for run in self.voters.runs)
+
+    def advance(self) -> None:
+        """Run a round more of each score, or as many as may be run at once."""
+        more = 1 if self.one_by_one else min(self.voters.rounds_at_once, self.most - self.n_rounds)
+        for run in self.voters.runs:
+            run.advance(more)
+
+    def training_risks(self, n_rounds: int) -> F64:
+        """Quadratic risk before the first round and after each, summed over the scores, ``(n_rounds + 1,)``."""
+        decreases = np.zeros((n_rounds, len(self.voters.runs)))
+        for k, run in enumerate(self.voters.runs):
+            some = run.decreases[:n_rounds]
+            decreases[: len(some), k] = some
+        start = np.array([run.scale**2 for run in self.voters.runs])
+        risks: F64 = start.sum() - np.concatenate([[0.0], np.cumsum(decreases.sum(axis=1))])
+        return risks
+
+
+class HeldOutRisk:
+    """Mean squared residual of held-out rows, summed over the scores, as weights change round by round.
+
+    Parameters
+    ----------
+    voters : QuadVoters
+        The runs.
+    X : float64 array (m, p)
+        The held-out rows, encoded.
+    target : ScoreTargets
+        Their targets.
+    """
+
+    def __init__(self, voters: QuadVoters, X: F64, target: ScoreTargets) -> None:
+        self.voters, self.target = voters, target
+        self.rows = voters.read(X)
+        trained = voters.target
+        start = trained.y @ trained.weights if trained.intercept else np.zeros(trained.n_outputs)
+        self.residual = target.y - start[:, None]
+        self.weight: list[dict[int, float]] = [{} for _ in voters.runs]
+        self._votes: dict[tuple[int, int], NDArray[np.int8]] = {}
+
+    def __call__(self, t: int) -> float:
+        """Risk after t rounds."""
+        for k, run in enumerate(self.voters.runs):
+            if 0 < t <= len(run.history):
+                self._change(k, *run.history.changes(t - 1))
+        return float((self.residual**2 @ self.target.weights).sum())
+
+    def _change(self, k: int, voter: NDArray[np.intp], weight: F64) -> None:
+        """Set weights of run k anew."""
+        for j, new in zip(voter.tolist(), weight.tolist(), strict=True):
+            step = new - self.weight[k].get(j, 0.0)
+            if step:
+                self.weight[k][j] = new
+                mean = self.voters.mean(k, j) if self.target.intercept else 0.0
+                if (k, j) not in self._votes:
+                    self._votes[k, j] = self.voters.votes_on(self.rows, k, j)
+                self.residual[k] -= step * (self._votes[k, j] - mean)
