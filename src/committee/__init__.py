@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from committee.learners.quadboost.quadboost_path import quadboost_path
     from committee.learners.trained.certificates import certify
     from committee.learners.trained.leaf_reweighter import LeafReweighter
-    from committee.learners.trained.pruned import prune
+    from committee.learners.trained.pruning import prune
     from committee.learners.trained.reweighter import MarginReweighter
     from committee.learners.trees.probit_boost import LogitBoostClassifier, ProbitBoostClassifier
     from committee.learners.trees.probit_model_tree import ProbitModelTreeClassifier
@@ -105,7 +105,7 @@ _OTHERS = {
     "RegressionCommittee": "committee.vote.regression",
     "ModelFileError": "committee.files.store",
     "load": "committee.files.store",
-    "prune": "committee.learners.trained.pruned",
+    "prune": "committee.learners.trained.pruning",
     "quadboost_path": "committee.learners.quadboost.quadboost_path",
 }
 

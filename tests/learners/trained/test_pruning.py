@@ -1,492 +1,55 @@
-"""Cuts of trees and new votes of leaves: against naive recursion, enumeration, and the conditions of the optimum."""
+"""One call for a smaller vote: which class makes it, and whose limits count."""
 
-from __future__ import annotations
-
-import itertools
 import pickle
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import minimize
-from scipy.special import expit
-from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_wine, make_classification
-from sklearn.ensemble import (
-    AdaBoostClassifier,
-    BaggingClassifier,
-    ExtraTreesClassifier,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
-from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, train_test_split
+from numpy.testing import assert_array_equal
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
 
-import committee
-from committee import LeafReweighter, MarginReweighter, load
-from committee.learners.trained.cut_forest import cut_forest
-from committee.learners.trained.leaf_refit import FREEDOM, LeafDesign, refit_leaves
-from committee.learners.trained.scikit_forest import scikit_forest
-from committee.learners.trained.tree_nodes import TreeNodes, leaf_weight, node_votes, shrunk_votes
-from committee.learners.trained.unseen_rows import unseen_rows
-from committee.learners.trained.weakest_links import weakest_links
-from committee.vote.committee import Committee
+from committee import LeafReweighter, MarginReweighter, prune
 
-X, y = make_classification(500, 8, n_informative=4, flip_y=0.1, random_state=1)
-X, X_new, y, y_new = X[:300], X[300:], y[:300], y[300:]
+X, y = make_classification(300, 8, n_informative=4, flip_y=0.1, random_state=1)
 FOREST = RandomForestClassifier(40, random_state=0).fit(X, y)
+NODES = sum(tree.tree_.node_count for tree in FOREST)
 
 
-def forest_of(seed, n_trees=3, depth=4):
-    """A small forest of random rows."""
-    random = np.random.default_rng(seed)
-    rows, labels = random.normal(size=(40, 3)), random.integers(0, 2, 40)
-    labels[:2] = 0, 1
-    trees = ExtraTreesClassifier(n_trees, max_depth=depth, random_state=seed).fit(rows, labels)
-    return Committee.from_estimator(trees).voters
-
-
-def leaves_below(nodes, node):
-    if nodes.left[node] < 0:
-        return [node]
-    return leaves_below(nodes, nodes.left[node]) + leaves_below(nodes, nodes.left[node] + 1)
-
-
-@given(st.integers(0, 10_000))
-@settings(max_examples=25, deadline=None)
-def test_what_flows_through_the_nodes(seed):
-    forest = forest_of(seed)
-    nodes = TreeNodes.of(forest)
-    random = np.random.default_rng(seed)
-    leaf = nodes.left < 0
-    amount = np.where(leaf, random.random(len(nodes)), 0.0)
-    below = [leaves_below(nodes, i) for i in range(len(nodes))]
-    assert_allclose(nodes.upwards(amount), [amount[each].sum() for each in below])
-
-    votes, mass = node_votes(forest, nodes), leaf_weight(forest, nodes)
-    says = forest.value[:, 1] - forest.value[:, 0]
-    assert_allclose(votes[:, 0], [np.average(says[each], weights=mass[each]) for each in below], atol=1e-12)
-
-    split = random.random(len(nodes)) < 0.7
-    weight = nodes.upwards(mass)
-    stands, shrunk = nodes.stand_ins(split), shrunk_votes(votes, weight, nodes, 7.0)
-    for node in range(len(nodes)):
-        way = [node]
-        while nodes.parent[way[0]] >= 0:
-            way.insert(0, int(nodes.parent[way[0]]))
-        ends = [each for each in way[:-1] if not split[each]]
-        assert stands[node] == (ends[0] if ends else node)
-        expected = votes[way[0]] + sum(
-            (votes[b] - votes[a]) / (1 + 7.0 / weight[a]) for a, b in itertools.pairwise(way)
-        )
-        assert_allclose(shrunk[node], expected)
-
-
-def every_cut(nodes, node):
-    """All ways to cut the tree under a node: (leaves that are left, number of nodes)."""
-    cuts = [([node], 1)]
-    if nodes.left[node] >= 0:
-        for a, b in itertools.product(every_cut(nodes, nodes.left[node]), every_cut(nodes, nodes.left[node] + 1)):
-            cuts.append((a[0] + b[0], a[1] + b[1] + 1))
-    return cuts
-
-
-@given(st.integers(0, 10_000), st.integers(1, 40))
-@settings(max_examples=30, deadline=None)
-def test_the_weakest_links_are_the_cheapest_cut_at_their_price(seed, limit):
-    forest = forest_of(seed, n_trees=2, depth=3)
-    nodes = TreeNodes.of(forest)
-    random = np.random.default_rng(seed)
-    votes, mass = random.normal(size=(len(nodes), 2)), leaf_weight(forest, nodes) * random.random(len(nodes))
-    limit = max(limit, 2)
-
-    def change(kept):
-        total = 0.0
-        for each in kept:
-            part = leaves_below(nodes, each)
-            centre = np.average(votes[part], axis=0, weights=mass[part])
-            total += (mass[part][:, None] * (votes[part] - centre) ** 2).sum()
-        return total
-
-    split = weakest_links(nodes, votes, mass, limit)
-    stands = nodes.stand_ins(split & (nodes.left >= 0))
-    stays = stands == np.arange(len(nodes))
-    assert stays.sum() <= limit
-    kept = [i for i in np.flatnonzero(stays) if nodes.left[i] < 0 or not split[i]]
-    cuts = [
-        (change(a[0] + b[0]), a[1] + b[1])
-        for a, b in itertools.product(*(every_cut(nodes, r) for r in nodes.offset[:-1]))
-    ]
-    # on the lower convex hull of change against size: no cut of at most its size changes less
-    assert change(kept) <= min(c for c, size in cuts if size <= stays.sum()) + 1e-9
-    # and there is no cut on that hull between it and the limit
-    price = min(((c - change(kept)) / (stays.sum() - size) for c, size in cuts if size < stays.sum()), default=0.0)
-    for c, size in cuts:
-        if stays.sum() < size <= limit:
-            larger = (change(kept) - c) / (size - stays.sum())
-            assert larger <= price + 1e-9 or price == 0.0
-
-
-def test_trees_within_the_limit_stay_whole():
-    forest = forest_of(3)
-    nodes = TreeNodes.of(forest)
-    assert_array_equal(
-        weakest_links(nodes, node_votes(forest, nodes), leaf_weight(forest, nodes), 10_000), nodes.left >= 0
-    )
-
-
-def design_of(asked):
-    forest = Committee.from_estimator(FOREST).voters[:6]
-    nodes = TreeNodes.of(forest)
-    votes = node_votes(forest, nodes)
-    weight = nodes.upwards(leaf_weight(forest, nodes))
-    leaf = forest.apply(X).astype(np.intp) + nodes.offset[:-1]
-    return LeafDesign(leaf, asked, np.hstack([votes, shrunk_votes(votes, weight, nodes, 10.0)]))
-
-
-@pytest.mark.parametrize("weights", [None, "some"])
-def test_refitted_votes_are_the_likeliest(weights):
-    """The loss of the design's own score cannot be lowered: against a dense minimiser that knows no sparse matrix."""
-    random = np.random.default_rng(0)
-    asked = random.random((len(y), 6)) < 0.5
-    asked[:, 0] |= ~asked.any(axis=1)
-    w = np.ones(len(y)) if weights is None else random.random(len(y))
-    design = design_of(asked)
-    C = 2.0
-    value = refit_leaves(design, y, 2, C, None if weights is None else w)
-    score = design.score(value)[:, 0]
-
-    share = asked / asked.sum(axis=1, keepdims=True)
-    used = np.unique(design.leaf[asked])
-    Z = np.zeros((len(y), len(used)))
-    for i, t in zip(*np.nonzero(asked), strict=True):
-        Z[i, np.searchsorted(used, design.leaf[i, t])] += share[i, t] * np.sqrt(6)
-    means = np.stack([(share * v[design.leaf]).sum(axis=1) for v in design.votes.T], axis=1)
-    spread = np.sqrt(np.average((means - np.average(means, axis=0, weights=w)) ** 2, axis=0, weights=w))
-    Z = np.hstack([Z, means * FREEDOM / spread, np.full((len(y), 1), FREEDOM)])
-    sign = 2.0 * y - 1.0
-
-    def objective(b):
-        f = Z @ b
-        return C * (w @ np.logaddexp(0, -sign * f)) + b @ b / 2, C * (Z.T @ (-sign * w * expit(-sign * f))) + b
-
-    best = minimize(
-        objective,
-        np.zeros(Z.shape[1]),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-9},
-    )
-    assert_allclose(score, Z @ best.x, atol=1e-3)
-    assert np.abs(score).max() > 1.0
-
-
-def test_seen_rows_say_nothing_about_a_leaf():
-    """Where a row falls in a tree that has seen it changes nothing."""
-    random = np.random.default_rng(1)
-    asked = random.random((len(y), 6)) < 0.4
-    asked[:, 0] |= ~asked.any(axis=1)
-    design = design_of(asked)
-    elsewhere = np.where(asked, design.leaf, design.leaf[random.permutation(len(y))])
-    assert_array_equal(
-        refit_leaves(design, y, 2, 1.0), refit_leaves(LeafDesign(elsewhere, asked, design.votes), y, 2, 1.0)
-    )
-
-
-def test_without_evidence_leaves_keep_their_say():
-    """C near 0: new votes are a straight line in the old versions, and the vote elects what it did."""
-    design = design_of(None)
-    value = refit_leaves(design, y, 2, 1e-3)
-    basis = np.column_stack([design.votes, np.ones(len(design.votes))])
-    left = value[:, 0] - basis @ np.linalg.lstsq(basis, value[:, 0], rcond=None)[0]
-    assert np.abs(left).max() < 0.01 * np.ptp(value)
-
-
-def test_a_cut_forest_sends_rows_to_the_stand_ins():
-    random = np.random.default_rng(2)
-    ours = committee.RandomForestClassifier(5, random_state=0, categorical_features=[0, 1])
-    rows = np.column_stack([random.integers(0, 40, 300), random.integers(0, 3, 300), random.normal(size=(300, 2))])
-    labels = (rows[:, 0] % 3 == 0) ^ (rows[:, 2] > 0)
-    forest = ours.fit(rows, labels).committee_.voters
-    assert len(forest.category_bits)
-    nodes = TreeNodes.of(forest)
-    stands = nodes.stand_ins(random.random(len(nodes)) < 0.8)
-    value = random.normal(size=(len(nodes), 1))
-    cut = cut_forest(forest, stands, value)
-    cut.check()
-    matrix = ours.committee_.encode(rows)
-    expected = value[stands[forest.apply(matrix) + nodes.offset[:-1]]][..., 0]
-    assert_array_equal(cut.votes(matrix)[..., 0], expected)
-
-
-# -- the learner ----------------------------------------------------------------------------------------------
-
-
-def held(model):
-    return float((model.predict(X_new) == y_new).mean())
-
-
-@pytest.mark.parametrize("share", [0.02, 0.1, 0.5, 1.0])
-def test_the_limit_holds(share):
+def test_each_level_is_its_class_and_the_forest_stays_as_it_is():
     before = pickle.dumps(FOREST)
-    model = LeafReweighter(FOREST, max_nodes=share).fit(X, y)
-    assert model.committee_.n_nodes <= share * model.n_nodes_before_
-    assert model.n_nodes_before_ == sum(tree.tree_.node_count for tree in FOREST.estimators_)
-    assert held(model) > 0.75
+    leaves, voters = prune(FOREST, X, y), prune(FOREST, X, y, level="voter")
+    assert leaves.committee_.n_nodes <= 0.1 * NODES and voters.committee_.n_nodes <= 0.1 * NODES
+    assert_array_equal(leaves.decision_function(X), LeafReweighter(FOREST).fit(X, y).decision_function(X))
+    by_hand = MarginReweighter(FOREST, "doom", on="oob").fit(X, y).prune(max_nodes=0.1)
+    assert_array_equal(voters.decision_function(X), by_hand.decision_function(X))
     assert pickle.dumps(FOREST) == before
-    proba = model.predict_proba(X_new)
-    assert_array_equal(model.classes_[proba.argmax(axis=1)], model.predict(X_new))
-    assert_allclose(proba[:, 1], expit(model.decision_function(X_new)), atol=1e-12)
 
 
-def test_a_number_of_nodes():
-    assert LeafReweighter(FOREST, max_nodes=100).fit(X, y).committee_.n_nodes <= 100
-    tiny = LeafReweighter(FOREST, max_nodes=3).fit(X, y).committee_
-    assert tiny.n_nodes <= 3 and tiny.n_voters <= 3
+@pytest.mark.parametrize("level", ["leaf", "voter"])
+def test_what_is_small_is_small_in_a_pickle_too(level):
+    small = prune(FOREST, X, y, level=level, max_nodes=0.1, min_gain=0.02)
+    stored = pickle.dumps(small)
+    assert len(stored) < 0.25 * len(pickle.dumps(FOREST))
+    assert_array_equal(pickle.loads(stored).decision_function(X), small.decision_function(X))
 
 
-def test_refit_beats_the_first_trees():
-    """Over several draws, at equal nodes; a smoke alarm, the measurement is in benchmarks."""
-    gain = []
-    for seed in range(4):
-        rows, labels = make_classification(600, 20, n_informative=5, flip_y=0.05, random_state=seed)
-        forest = RandomForestClassifier(200, random_state=seed).fit(rows[:300], labels[:300])
-        model = LeafReweighter(forest, max_nodes=0.05).fit(rows[:300], labels[:300])
-        sizes = np.cumsum([tree.tree_.node_count for tree in forest.estimators_])
-        first = forest.estimators_[: int((sizes <= 0.05 * sizes[-1]).sum())]
-        votes = np.mean([tree.predict_proba(rows[300:])[:, 1] for tree in first], axis=0)
-        gain.append(model.score(rows[300:], labels[300:]) - ((votes > 0.5) == labels[300:]).mean())
-    assert np.mean(gain) > 0.005
-
-
-def test_a_path_with_a_price():
-    model = LeafReweighter(FOREST, max_nodes=0.5, min_gain=0.02).fit(X, y)
-    table = model.path_.table()
-    assert (np.diff(table["n_nodes"].to_numpy()) <= 0).all() and len(table) > 4
-    chosen = next(i for i, step in enumerate(model.path_.steps) if step.cut.n_nodes == model.committee_.n_nodes)
-    sure = table["accuracy"] - table["accuracy_error"]
-    assert sure.max() - sure[chosen] < 0.02
-    assert all(sure.max() - a >= 0.02 for a in sure[chosen + 1 :])
-
-
-def test_paths_show_themselves_as_tables():
-    leaves = LeafReweighter(FOREST, max_nodes=0.5, min_gain=0.02).fit(X, y)
-    voters = MarginReweighter(FOREST, "doom", on="oob").fit(X, y).prune(max_voters=5)
-    for path in (leaves.path_, voters.pruning_path_):
-        assert str(path.table()) in repr(path) and len(repr(path)) < 4000
-
-
-def test_rows_that_all_trees_have_seen_judge_no_cut():
-    # columns that tell the class: every tree is always right, and few trees have all seen many a row
-    rows = np.column_stack([y, y, y]).astype(float)
-    forest = RandomForestClassifier(60, random_state=0).fit(rows, y)
-    model = LeafReweighter(forest, max_nodes=24, min_gain=0.5, growth=(1.0,)).fit(rows, y)
-    unseen = unseen_rows(forest, 60, y)[:, model.voters_[:1]].any(axis=1)
-    assert 0.3 < unseen.mean() < 0.5
-    assert model.path_.table()["accuracy"].to_list() == [1.0] * len(model.path_.steps)
-
-
-def test_the_trees_that_are_right_most_often_come_first():
-    model = LeafReweighter(FOREST, max_nodes=1.0, growth=(1.0,)).fit(X, y)
-    unseen = unseen_rows(FOREST, 40, y)
-    right = [(tree.predict(X[unseen[:, t]]) == y[unseen[:, t]]).mean() for t, tree in enumerate(FOREST.estimators_)]
-    assert (np.diff(np.array(right)[model.voters_]) <= 1e-12).all()
+def test_a_limit_of_voters_is_the_only_one():
+    ten = prune(FOREST, X, y, level="voter", max_voters=10)
+    by_hand = MarginReweighter(FOREST, "doom", on="oob").fit(X, y).prune(max_voters=10)
+    assert ten.committee_.n_voters == by_hand.committee_.n_voters > 4
+    both = prune(FOREST, X, y, level="voter", max_voters=10, max_nodes=0.1)
+    assert both.committee_.n_voters < ten.committee_.n_voters
 
 
 @pytest.mark.parametrize(
-    "ensemble",
+    ("arguments", "message"),
     [
-        ExtraTreesClassifier(20, random_state=0),
-        BaggingClassifier(n_estimators=15, random_state=0),
-        AdaBoostClassifier(n_estimators=20, random_state=0),
-        committee.AdaBoostClassifier(n_estimators=20, max_depth=2),
-        committee.GradientBoostingClassifier(n_estimators=20),
-        committee.RandomForestClassifier(20, random_state=0),
-        committee.SubaggingClassifier(n_estimators=10, random_state=0),
-    ],
-    ids=lambda e: f"{type(e).__module__.partition('.')[0]}-{type(e).__name__}",
-)
-def test_any_trees_on_held_out_rows(ensemble):
-    trained = clone(ensemble).fit(X, y)
-    model = LeafReweighter(trained, max_nodes=0.5, on="validation", n_jobs=2).fit(X_new, y_new)
-    assert model.committee_.n_nodes <= 0.5 * Committee.from_estimator(trained).n_nodes
-    assert held(model) > 0.7
-    alone = LeafReweighter(trained, max_nodes=0.5, on="validation").fit(X_new, y_new)
-    assert_array_equal(alone.decision_function(X), model.decision_function(X))
-
-
-def test_weights_of_rows():
-    """A row of weight 0 is absent; a weight of 2 is the row twice (one C, so that folds choose nothing)."""
-    random = np.random.default_rng(0)
-    times = random.integers(0, 3, len(y_new))
-    model = LeafReweighter(FOREST, on="validation", C=(1.0,), growth=(1.0,))
-    weighted = clone(model).fit(X_new, y_new, sample_weight=times)
-    absent = clone(model).fit(X_new[times > 0], y_new[times > 0], sample_weight=times[times > 0])
-    twice = clone(model).fit(np.repeat(X_new, times, axis=0), np.repeat(y_new, times))
-    assert_array_equal(weighted.decision_function(X), absent.decision_function(X))
-    assert_allclose(weighted.decision_function(X), twice.decision_function(X), rtol=1e-5, atol=1e-6)
-
-
-def test_several_classes_and_names():
-    rows, labels = load_wine(return_X_y=True, as_frame=True)
-    labels = np.array(["a", "b", "c"])[labels]
-    forest = RandomForestClassifier(60, random_state=0).fit(rows[::2], labels[::2])
-    model = LeafReweighter(forest, max_nodes=0.2).fit(rows[::2], labels[::2])
-    assert model.decision_function(rows).shape == (len(rows), 3)
-    assert (model.predict(rows[1::2]) == labels[1::2]).mean() > 0.9
-    assert list(model.feature_names_in_) == list(rows.columns)
-    theirs = model.as_sklearn()
-    assert_array_equal(theirs.predict(rows), model.predict(rows))
-
-
-def test_weighted_trees_first():
-    weights = np.linspace(0.1, 1.0, 40)
-    turned = Committee.from_estimator(FOREST).select(slice(None), weights)
-    model = LeafReweighter(turned, max_nodes=0.2, on="validation", growth=(1.0,)).fit(X_new, y_new)
-    assert_array_equal(model.voters_, np.arange(39, 39 - len(model.voters_), -1))
-
-
-def test_after_new_weights():
-    fewer = MarginReweighter(FOREST, "doom", on="oob").fit(X, y)
-    model = LeafReweighter(fewer, max_nodes=0.3).fit(X, y)
-    assert model.committee_.n_nodes <= 0.3 * fewer.committee_.n_nodes
-    assert held(model) > 0.75
-
-
-def test_files(tmp_path):
-    model = LeafReweighter(FOREST).fit(X, y)
-    model.save(tmp_path / "small")
-    again = load(tmp_path / "small")
-    assert_array_equal(again.decision_function(X_new), model.decision_function(X_new))
-    assert (again.C_, again.growth_, again.n_nodes_before_) == (model.C_, model.growth_, model.n_nodes_before_)
-    assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X_new), model.predict(X_new))
-    assert_array_equal(again.as_sklearn().predict(X_new), model.predict(X_new))
-
-
-@pytest.mark.parametrize(
-    ("ensemble", "options", "arguments", "error", "words"),
-    [
-        (RandomForestClassifier(), {}, (X, y), NotFittedError, "not fitted"),
-        (RandomForestRegressor(3).fit(X, y), {}, (X, y), TypeError, "regressor"),
-        (LogisticRegression().fit(X, y), {}, (X, y), TypeError, "no adapter"),
-        (BaggingClassifier(LogisticRegression(), 3).fit(X, y), {}, (X, y), TypeError, "no leaves to cut"),
-        (FOREST, {}, (X[:, :5], y), ValueError, "8 features|8 columns|features"),
-        (FOREST, {}, (X, y + 1), ValueError, "2"),
-        (FOREST, {}, (X, y[:10]), ValueError, "10"),
-        (FOREST, {"on": "validation"}, (X[y == 1], y[y == 1]), ValueError, "fewer than two classes"),
-        (FOREST, {}, (X[:100], y[:100]), ValueError, "oob"),
-        (FOREST, {"max_nodes": 1.5}, (X, y), ValueError, "at most 1.0"),
-        (FOREST, {"max_nodes": 2}, (X, y), ValueError, "splits has 3"),
-        (FOREST, {"max_nodes": 0}, (X, y), ValueError, "max_nodes"),
-        (FOREST, {"C": ()}, (X, y), ValueError, "C="),
-        (FOREST, {"C": (0.0,)}, (X, y), ValueError, "above 0"),
-        (FOREST, {"growth": (0.5,)}, (X, y), ValueError, "at least 1"),
-        (FOREST, {"on": "bag"}, (X, y), ValueError, "on"),
-        (FOREST, {"min_gain": -1.0}, (X, y), ValueError, "min_gain"),
-        (FOREST, {}, (np.where(X > 2, np.inf, X), y), ValueError, "inf"),
+        ({"max_voters": 10}, "max_voters=10 with level='leaf', which limits nodes"),
+        ({"level": "tree"}, "level='tree' is unknown; choose 'leaf' or 'voter'"),
+        ({"max_nodes": "10%"}, "max_nodes"),
+        ({"max_nodes": "10%", "level": "voter"}, "max_nodes='10%' must be a share"),
+        ({"on": "holdout"}, "on"),
     ],
 )
-def test_refused(ensemble, options, arguments, error, words):
-    model = LeafReweighter(ensemble, **options)
-    with pytest.raises(error, match=words):
-        model.fit(*arguments)
-    assert not hasattr(model, "committee_")
-
-
-# -- back to scikit-learn -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("soft", [True, False])
-def test_scikit_forests_vote_alike(soft):
-    rows, labels = load_wine(return_X_y=True)
-    theirs = RandomForestClassifier(25, random_state=0).fit(rows, labels)
-    ours = Committee.from_estimator(theirs)
-    if not soft:
-        rows = rows.astype(np.float32)
-        ours = committee.RandomForestClassifier(25, random_state=0).fit(rows, labels).committee_
-    made = scikit_forest(ours)
-    assert_array_equal(made.predict(rows), ours.predict(rows))
-    if soft:
-        assert_allclose(made.predict_proba(rows), theirs.predict_proba(rows), atol=1e-12)
-        assert_array_equal(made.apply(rows).shape, theirs.apply(rows).shape)
-    weights = np.random.default_rng(0).random(25)
-    turned = ours.select(slice(None), weights)
-    proba = scikit_forest(turned).predict_proba(rows)
-    assert_array_equal(ours.classes[proba.argmax(axis=1)], turned.predict(rows))
-    assert_allclose(proba.sum(axis=1), 1.0)
-    assert (proba >= 0.0).all()
-    copied = pickle.loads(pickle.dumps(scikit_forest(turned)))
-    assert_array_equal(copied.predict_proba(rows), proba)
-
-
-@pytest.mark.parametrize("depth", [None, 2])
-def test_importances_are_by_the_gain_of_the_splits_that_are_left(depth):
-    rows, labels = load_wine(return_X_y=True)
-    theirs = RandomForestClassifier(25, max_depth=depth, random_state=0).fit(rows, labels)
-    made = scikit_forest(Committee.from_estimator(theirs))
-    assert_allclose(made.feature_importances_, theirs.feature_importances_, atol=1e-9)
-    cut = LeafReweighter(theirs, max_nodes=0.2, growth=(2.0,)).fit(rows, labels)
-    importance = cut.as_sklearn().feature_importances_
-    used = np.unique(cut.committee_.voters.feature[cut.committee_.voters.feature >= 0])
-    assert_array_equal(np.flatnonzero(importance), used)
-    assert importance.sum() == pytest.approx(1.0)
-
-
-def test_new_weights_go_to_scikit_learn_too():
-    model = MarginReweighter(FOREST, "doom", on="oob").fit(X, y)
-    made = model.as_sklearn()
-    assert len(made.estimators_) == model.committee_.n_voters < 40
-    assert_array_equal(made.predict(X_new), model.predict(X_new))
-
-
-def test_boosters_of_several_classes_are_told_that_they_are():
-    rows, labels = load_wine(return_X_y=True)
-    boosted = committee.GradientBoostingClassifier(n_estimators=3).fit(rows, labels)
-    with pytest.raises(TypeError, match=r"boosted for several classes.*level='voter'"):
-        LeafReweighter(boosted, on="validation").fit(rows, labels)
-
-
-def test_what_scikit_forests_cannot_be():
-    boosted = committee.GradientBoostingClassifier(n_estimators=3).fit(X, y).committee_
-    if boosted.intercept is not None:
-        with pytest.raises(ValueError, match="intercept"):
-            scikit_forest(boosted)
-    with pytest.raises(TypeError, match="made of trees"):
-        scikit_forest(Committee.from_estimator(BaggingClassifier(LogisticRegression(), 3).fit(X, y)))
-    random = np.random.default_rng(0)
-    rows = np.column_stack([random.integers(0, 5, 200), random.normal(size=200)])
-    model = committee.RandomForestClassifier(3, categorical_features=[0]).fit(rows, rows[:, 0] % 2)
-    with pytest.raises(ValueError, match="categories"):
-        scikit_forest(model.committee_)
-
-
-def test_real_rows():
-    rows, labels = load_breast_cancer(return_X_y=True)
-    a, b, la, lb = train_test_split(rows, labels, test_size=0.4, random_state=0, stratify=labels)
-    forest = RandomForestClassifier(200, random_state=0).fit(a, la)
-    model = LeafReweighter(forest, max_nodes=0.1).fit(a, la)
-    assert model.score(b, lb) > forest.score(b, lb) - 0.02
-
-
-@pytest.mark.parametrize("kind", [RandomForestClassifier, committee.RandomForestClassifier])
-def test_an_ensemble_that_remembers_its_rows_knows_them_in_another_order(kind):
-    forest = kind(30, oob_score=True, random_state=0).fit(X, y)
-    LeafReweighter(forest, C=1.0, growth=1.0).fit(X, y)
-    with pytest.raises(ValueError, match="is not the one that ensemble remembers"):
-        LeafReweighter(forest, C=1.0, growth=1.0).fit(X[::-1], y[::-1])
-
-
-def test_folds_of_the_users():
-    splits = list(StratifiedKFold(3).split(X_new, y_new))
-    by_splitter = LeafReweighter(FOREST, on="validation", cv=StratifiedKFold(3)).fit(X_new, y_new)
-    by_hand = LeafReweighter(FOREST, on="validation", cv=splits).fit(X_new, y_new)
-    assert by_splitter.path_.table().equals(by_hand.path_.table())
-    weight = np.ones(len(y_new))
-    weight[:20] = 0.0  # of folds of all rows, those that count are left
-    absent = LeafReweighter(FOREST, on="validation", cv=splits).fit(X_new, y_new, weight)
-    assert np.isfinite(absent.path_.steps[0].log_loss)
-    with pytest.raises(ValueError, match="without rows that count"):
-        LeafReweighter(FOREST, on="validation", cv=[(np.arange(20, 200), np.arange(20))]).fit(X_new, y_new, weight)
+def test_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        prune(FOREST, X, y, **arguments)

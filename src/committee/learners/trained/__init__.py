@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from committee.learners.trained.fitted_bounds import for_adaboost, for_sbpmt, for_vote
     from committee.learners.trained.fitted_norm import for_quadboost
     from committee.learners.trained.leaf_reweighter import LeafReweighter
-    from committee.learners.trained.pruned import prune
+    from committee.learners.trained.pruning import prune
     from committee.learners.trained.reweighter import MarginReweighter
 
 __all__ = [
@@ -35,7 +35,7 @@ _MODULES = {
     "for_quadboost": "committee.learners.trained.fitted_norm",
     "for_sbpmt": "committee.learners.trained.fitted_bounds",
     "for_vote": "committee.learners.trained.fitted_bounds",
-    "prune": "committee.learners.trained.pruned",
+    "prune": "committee.learners.trained.pruning",
     "voter_losses": "committee.learners.trained.ensemble_losses",
 }
 

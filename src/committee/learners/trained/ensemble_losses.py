@@ -107,14 +107,14 @@ def _first_trained(ensemble: Any) -> Any:
                 f"ensemble is a LeafReweighter with on={ensemble.on!r}, whose leaves have their votes from the rows "
                 "that the trees had not seen: out of bag nothing is left to judge them. Use held-out rows instead."
             )
-        ensemble = ensemble._trained()
+        ensemble = ensemble.trained
     return ensemble
 
 
 def _n_candidates(ensemble: Any) -> int | None:
     """Voters out of which those that are left were chosen by these rows: by new weights, or an out-of-bag curve."""
     if isinstance(ensemble, TrainedEnsembleClassifier) and ensemble.on != "validation":
-        below = ensemble._trained()
+        below = ensemble.trained
         return _n_candidates(below) or Committee.from_estimator(below).n_voters
     trained = _first_trained(ensemble)
     chosen = isinstance(trained, RandomForestClassifier) and trained.n_estimators == "oob"

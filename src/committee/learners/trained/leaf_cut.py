@@ -1,4 +1,4 @@
-"""Trees cut to a limit of nodes and their leaves refitted, and how well that would do on rows not used for it."""
+"""Some trees of a forest cut to a limit of nodes, and the rows that give their leaves new votes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.learners.trained.leaf_refit import TOLERANCE, LeafDesign, refit_leaves
+from committee.learners.trained.tree_cuts import weakest_links
 from committee.learners.trained.tree_nodes import TreeNodes, leaf_weight, node_votes, shrunk_votes
-from committee.learners.trained.weakest_links import weakest_links
 from committee.voters.forest import Forest
 
 F64 = NDArray[np.float64]
@@ -21,15 +21,15 @@ SHRINKAGES = (10.0, 50.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """Rows that leaves are refitted on.
+class LeafRows:
+    """Rows in the leaves of T trees.
 
     Parameters
     ----------
     leaf : int array (n, T)
-        Node of each tree that each row falls into, counted through over all trees.
-    asked : bool array (n, T) or None
-        Trees that have not seen the row; None: all may be asked.
+        Node of each tree that each row reaches, numbered through all trees.
+    unseen : bool array (n, T) or None
+        Trees that have not seen the row, of whose leaves alone it speaks; None: all.
     y : intp array (n,)
         Class numbers.
     weight : float64 array (n,) or None
@@ -37,21 +37,18 @@ class Rows:
     """
 
     leaf: NDArray[np.signedinteger]
-    asked: Mask | None
+    unseen: Mask | None
     y: Index
     weight: F64 | None
 
     def __len__(self) -> int:
         return len(self.y)
 
-    def select(self, rows: Index) -> Rows:
+    def select(self, rows: Index) -> LeafRows:
         """Some of the rows."""
-        return Rows(
-            self.leaf[rows],
-            None if self.asked is None else self.asked[rows],
-            self.y[rows],
-            None if self.weight is None else self.weight[rows],
-        )
+        unseen = None if self.unseen is None else self.unseen[rows]
+        weight = None if self.weight is None else self.weight[rows]
+        return LeafRows(self.leaf[rows], unseen, self.y[rows], weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +64,7 @@ class LeafCut:
     stands : intp array (N,)
         Node that stands for each node of the forest.
     votes : float64 array (N, V)
-        Versions of what the forest's nodes say, times the weight of their tree.
+        Versions of the votes of the forest's nodes, times the weight of their tree.
     n_nodes : int
         Nodes that are left.
     """
@@ -78,27 +75,27 @@ class LeafCut:
     votes: F64
     n_nodes: int
 
-    def design(self, rows: Rows) -> LeafDesign:
-        """The rows as a regression on the leaves sees them."""
-        asked = None if rows.asked is None else rows.asked[:, self.trees]
-        return LeafDesign(self.stands[rows.leaf[:, self.trees]], asked, self.votes)
+    def design(self, rows: LeafRows) -> LeafDesign:
+        """The rows' columns in a regression on the leaves."""
+        unseen = None if rows.unseen is None else rows.unseen[:, self.trees]
+        return LeafDesign(self.stands[rows.leaf[:, self.trees]], unseen, self.votes)
 
-    def judges(self, rows: Rows) -> Mask:
-        """Rows that at least one of the trees may be asked about, ``(n,)``."""
-        if rows.asked is None:
+    def judges(self, rows: LeafRows) -> Mask:
+        """Rows that at least one of the trees has not seen, ``(n,)``."""
+        if rows.unseen is None:
             return np.ones(len(rows), dtype=bool)
-        some: Mask = np.asarray(rows.asked[:, self.trees].any(axis=1))
+        some: Mask = np.asarray(rows.unseen[:, self.trees].any(axis=1))
         return some
 
-    def refit(self, rows: Rows, C: float, tol: float = TOLERANCE) -> F64:
-        """New votes of the nodes ``(N, D)``; rows that none of the trees may be asked about have no part in it."""
+    def refit(self, rows: LeafRows, C: float, tol: float = TOLERANCE) -> F64:
+        """New votes of the nodes ``(N, D)``; rows that all of the trees have seen have no part in them."""
         rows = rows.select(np.flatnonzero(self.judges(rows)))
         return refit_leaves(self.design(rows), rows.y, self.n_classes, C, rows.weight, tol)
 
 
 @dataclass(frozen=True, eq=False)
 class LeafCutter:
-    """What the cuts of one forest share.
+    """Cuts of one forest, which share its votes and weights.
 
     Parameters
     ----------
@@ -107,7 +104,7 @@ class LeafCutter:
     mass : float64 array (N,)
         Training weight of the leaves.
     votes : float64 array (N, V)
-        Versions of what the nodes say, times the weight of their tree: as it is, and shrunk by `SHRINKAGES`.
+        Versions of the nodes' votes, times the weight of their tree: their own, and shrunk by `SHRINKAGES`.
     """
 
     forest: Forest
@@ -124,22 +121,15 @@ class LeafCutter:
         return cls(forest, mass, np.hstack(versions) * np.repeat(weights, forest.n_nodes)[:, None])
 
     def cut(self, order: Index, max_nodes: int, growth: float) -> LeafCut:
-        """The first trees that have at most `growth` times `max_nodes` nodes, their weakest sub-trees cut off.
+        """Cut the first trees of an order, those that have `growth` times `max_nodes` nodes together, to `max_nodes`.
 
-        Where the cuts go is up to what the trees say and the rows that made them. With `growth` 1 the trees stay whole,
-        but for a first one that is too large alone.
-
-        Parameters
-        ----------
-        order : intp array
-            Trees, in the order in which they are taken.
-        max_nodes : int
-            Nodes to stay; at least 1.
-        growth : float
-            At least 1.
+        Their weakest sub-trees go, by the votes of their leaves and the rows that made them; no label is looked at, so
+        that a cut can be judged by any rows. With `growth` 1 the trees stay whole, but for a first one that is too
+        large alone.
         """
         trees = order[: trees_within(self.forest.n_nodes[order], max_nodes, growth)]
         part = self.forest[trees]
+        # the place in the whole forest of each of the part's nodes
         numbers = np.arange(part.offset[-1]) + np.repeat(self.forest.offset[trees] - part.offset[:-1], part.n_nodes)
         nodes = TreeNodes.of(part)
         own = self.votes[numbers, : self.votes.shape[1] // (1 + len(SHRINKAGES))]
@@ -151,7 +141,7 @@ class LeafCutter:
 
 
 def trees_within(n_nodes: NDArray[np.int64], max_nodes: int, growth: float) -> int:
-    """How many of the first trees have at most `growth` times `max_nodes` nodes together; one, if the first has more.
+    """Number of first trees that have at most `growth` times `max_nodes` nodes together; one, if the first has more.
 
     No more than `max_nodes`, as every tree keeps its root.
     """

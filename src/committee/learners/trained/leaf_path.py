@@ -1,17 +1,17 @@
-"""From many nodes to few: cuts of one forest, and how each does on rows that had no part in it."""
+"""Cuts of one forest from many nodes to few, each judged by rows that had no part in it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.learners.trained.leaf_cut import LeafCut, LeafCutter, Rows
+from committee.learners.trained.leaf_cut import LeafCut, LeafCutter, LeafRows
 from committee.vote.links.probability import Logistic
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 F64 = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
-Fold = tuple[Index, Index]
+Split = tuple[Index, Index]
 
 CHOOSING = 1e-3
 """Tolerance of the votes that only choose; ten times less moves them by a thousandth."""
@@ -31,7 +31,7 @@ LINK = Logistic(scale=1.0)
 
 @dataclass(frozen=True, eq=False)
 class LeafStep:
-    """A cut on the path, and what it does.
+    """A cut on the path, and how well it does.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ class LeafStep:
     C : float
         Of the leaves' new votes.
     log_loss : float
-        Of rows of other folds, each judged by the trees that have not seen it; rows that a cut with the same limit has
-        no tree to ask about are left out.
+        Of rows of other folds, each judged by the trees that have not seen it; left out are rows that all trees of a
+        cut with the same limit have seen.
     right : float64 array
         Which of these rows were right, 1 or 0; NaN for those left out.
     accuracy : float
@@ -64,7 +64,7 @@ class LeafStep:
 
 @dataclass(frozen=True, eq=False)
 class LeafPath:
-    """Cuts of falling size.
+    """Cuts of decreasing size.
 
     Parameters
     ----------
@@ -100,120 +100,107 @@ class LeafPath:
         return pl.DataFrame(columns)
 
 
-def leaf_path(
-    cutter: LeafCutter,
-    orders: Sequence[Index],
-    rows: Rows,
-    limits: tuple[int, ...],
-    growth: tuple[float, ...],
-    C: tuple[float, ...],
-    folds: Sequence[Fold],
-    n_threads: int = 1,
-) -> LeafPath:
-    """For each limit of nodes the cut whose refitted votes have the least log loss on other folds.
+@dataclass(frozen=True, eq=False)
+class LeafSearch:
+    """The search for the best cut at each limit of nodes: how much to cut away, and how far votes may deviate.
 
-    In each fold the trees are chosen and their votes fitted without it; on rows that a tree has not seen, the loss then
-    flatters nothing. Along C it falls and rises again: from the middle C on, its neighbours are tried for as long as
-    they are better.
+    The trees of a fold are ordered and their votes fitted without its rows, and a row is scored by the trees alone that
+    have not seen it, so that the loss on it flatters neither trees nor votes.
 
     Parameters
     ----------
     cutter : LeafCutter
         The forest.
-    orders : sequence of intp arrays
-        Trees as they are taken: in the end, and in each fold.
-    rows : Rows
+    rows : LeafRows
         The rows that choose and refit.
-    limits : tuple of int
-        Nodes that may stay.
-    growth, C : tuples of float
-        What to try, C rising; see `LeafCutter.cut` and `refit_leaves`.
     folds : sequence of (train, test)
         Numbers of rows; those that no fold tests judge nothing, and those that several test count once for each.
-    n_threads : int, default=1
-        Folds that are fitted at a time; the result does not depend on it.
+    orders : sequence of intp arrays
+        Trees as they are taken: by all rows, and by those of each fold.
+    growth, C : tuples of float
+        Values to try, C increasing; see `LeafCutter.cut` and `refit_leaves`.
     """
-    with ThreadPoolExecutor(n_threads) as pool:
-        steps = []
-        for limit in limits:
-            ways = [_Way(each, [cutter.cut(order, limit, each) for order in orders]) for each in growth]
-            judging = _judging(ways, rows, folds)
-            tried = [_walk([partial(_judged, way, rows, folds, judging, c, pool) for c in C]) for way in ways]
-            steps.append(min(tried, key=lambda step: step.log_loss))
-    weight = _weights(rows, folds)
-    return LeafPath((steps[0], *(_beside(steps[0], step, weight) for step in steps[1:])))
 
+    cutter: LeafCutter
+    rows: LeafRows
+    folds: Sequence[Split]
+    orders: Sequence[Index]
+    growth: tuple[float, ...]
+    C: tuple[float, ...]
 
-def _weights(rows: Rows, folds: Sequence[Fold]) -> F64:
-    tested = np.concatenate([test for _, test in folds])
-    return np.ones(len(tested)) if rows.weight is None else rows.weight[tested]
+    def path(self, limits: tuple[int, ...], n_threads: int = 1) -> LeafPath:
+        """Return the cut of least log loss at each limit of nodes; folds are fitted `n_threads` at a time."""
+        with ThreadPoolExecutor(n_threads) as pool:
+            first, *others = (self._best_within(limit, pool) for limit in limits)
+        return LeafPath((first, *(self._against(first, step) for step in others)))
 
+    def _best_within(self, limit: int, pool: Executor) -> LeafStep:
+        """The least log loss that some growth and C reach with so many nodes."""
+        cuts_of = {growth: [self.cutter.cut(order, limit, growth) for order in self.orders] for growth in self.growth}
+        judging = self._judging(list(cuts_of.values()))
+        tried = []
+        for growth, cuts in cuts_of.items():
+            judge = partial(self._judged, growth, cuts, judging, pool)
+            tried.append(self._best_step(judge))
+        return min(tried, key=lambda step: step.log_loss)
 
-def _beside(first: LeafStep, step: LeafStep, weight: F64) -> LeafStep:
-    """The step with its accuracy told by the rows that the first one judges too."""
-    lost = first.right - step.right
-    mean = _mean(lost, weight)
-    share = np.where(np.isfinite(lost), weight, 0.0) / weight[np.isfinite(lost)].sum()
-    error = float(np.sqrt(np.nansum((share * (lost - mean)) ** 2)))
-    return replace(step, accuracy=first.accuracy - mean, accuracy_error=error)
+    def _best_step(self, judge: partial[LeafStep]) -> LeafStep:
+        """Step up or down from the middle C while the loss, which decreases along C and increases again, decreases."""
+        middle = len(self.C) // 2
+        best = judge(self.C[middle])
+        for towards in (self.C[middle + 1 :], self.C[:middle][::-1]):
+            start = best
+            for C in towards:
+                step = judge(C)
+                if step.log_loss >= best.log_loss:
+                    break
+                best = step
+            if best is not start:
+                break  # lower on this side, so not on the other
+        return best
+
+    def _judging(self, ways: list[list[LeafCut]]) -> list[Mask]:
+        """Rows of each fold that judge all ways to cut alike: those that some tree of every cut has not seen."""
+        masks = []
+        for i, (_, test) in enumerate(self.folds):
+            held = self.rows.select(test)
+            judging = np.logical_and.reduce([cuts[1 + i].judges(held) for cuts in ways])
+            masks.append(judging if judging.any() else ~judging)
+        return masks
+
+    def _judged(self, growth: float, cuts: list[LeafCut], judging: list[Mask], pool: Executor, C: float) -> LeafStep:
+        """The step of one growth and C, by all folds."""
+        held_out = pool.map(partial(self._held_out, C), self.folds, cuts[1:], judging)
+        loss, right = (np.concatenate(part) for part in zip(*held_out, strict=True))
+        return LeafStep(cuts[0], growth, C, _mean(loss, self._weight), right, _mean(right, self._weight))
+
+    def _held_out(self, C: float, fold: Split, cut: LeafCut, judging: Mask) -> tuple[F64, F64]:
+        """Log loss of a fold's rows by the votes that the others give, and which are right; NaN where none judges."""
+        train, test = fold
+        held = self.rows.select(test[judging])
+        value = cut.refit(self.rows.select(train), C, CHOOSING)
+        probability = LINK.probability(cut.design(held).score(value))
+        loss, right = np.full((2, len(test)), np.nan)
+        loss[judging] = -np.log(np.maximum(probability[np.arange(len(held)), held.y], np.finfo(float).tiny))
+        right[judging] = probability.argmax(axis=1) == held.y
+        return loss, right
+
+    @property
+    def _weight(self) -> F64:
+        """Weights of the rows that folds test, one fold after the other."""
+        tested = np.concatenate([test for _, test in self.folds])
+        return np.ones(len(tested)) if self.rows.weight is None else self.rows.weight[tested]
+
+    def _against(self, first: LeafStep, step: LeafStep) -> LeafStep:
+        """The step with its accuracy by the rows that the first one judges too, as differences in pairs."""
+        lost, weight = first.right - step.right, self._weight
+        mean = _mean(lost, weight)
+        share = np.where(np.isfinite(lost), weight, 0.0) / weight[np.isfinite(lost)].sum()
+        error = float(np.sqrt(np.nansum((share * (lost - mean)) ** 2)))
+        return replace(step, accuracy=first.accuracy - mean, accuracy_error=error)
 
 
 def _mean(values: F64, weight: F64) -> float:
     """Weighted mean of the values that are there."""
     there = np.isfinite(values)
     return float(np.average(values[there], weights=weight[there]))
-
-
-class _Way(NamedTuple):
-    """How much too large trees are taken, and their cuts: in the end, and in each fold."""
-
-    growth: float
-    cuts: list[LeafCut]
-
-
-def _judging(ways: list[_Way], rows: Rows, folds: Sequence[Fold]) -> list[Mask]:
-    """Rows of each fold that every way has a tree to ask about; of others the smallest committee knows nothing."""
-    masks = []
-    for i, (_, test) in enumerate(folds):
-        held = rows.select(test)
-        judging = np.logical_and.reduce([way.cuts[1 + i].judges(held) for way in ways])
-        masks.append(judging if judging.any() else ~judging)
-    return masks
-
-
-def _judged(
-    way: _Way, rows: Rows, folds: Sequence[Fold], judging: list[Mask], C: float, pool: ThreadPoolExecutor
-) -> LeafStep:
-    """What a way with one C does on the folds."""
-    held_out = pool.map(partial(_held_out, rows, C), folds, way.cuts[1:], judging)
-    loss, right = (np.concatenate(part) for part in zip(*held_out, strict=True))
-    weight = _weights(rows, folds)
-    return LeafStep(way.cuts[0], way.growth, C, _mean(loss, weight), right, _mean(right, weight))
-
-
-def _held_out(rows: Rows, C: float, fold: Fold, cut: LeafCut, judging: Mask) -> tuple[F64, F64]:
-    """Log loss of a fold's rows by the votes that the others give, and which are right; NaN where none judges."""
-    train, test = fold
-    held = rows.select(test[judging])
-    value = cut.refit(rows.select(train), C, CHOOSING)
-    probability = LINK.probability(cut.design(held).score(value))
-    loss, right = np.full((2, len(test)), np.nan)
-    loss[judging] = -np.log(np.maximum(probability[np.arange(len(held)), held.y], np.finfo(float).tiny))
-    right[judging] = probability.argmax(axis=1) == held.y
-    return loss, right
-
-
-def _walk(ways: list[Callable[[], LeafStep]]) -> LeafStep:
-    """The lowest loss that steps from the middle lead to."""
-    at = len(ways) // 2
-    best = ways[at]()
-    for direction in (1, -1):
-        start = at
-        while 0 <= at + direction < len(ways):
-            step = ways[at + direction]()
-            if step.log_loss >= best.log_loss:
-                break
-            at, best = at + direction, step
-        if at != start:
-            break
-    return best

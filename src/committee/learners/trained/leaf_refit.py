@@ -1,4 +1,4 @@
-"""The votes of all leaves of an ensemble found anew at once: a logistic regression on what its trees say."""
+"""New votes of all leaves of an ensemble at once: a logistic regression on the votes that its trees have."""
 
 from __future__ import annotations
 
@@ -16,35 +16,36 @@ Mask = NDArray[np.bool_]
 FREEDOM = 10.0
 """Standard deviation of the columns that hold the trees' own scores: their coefficients are hardly penalised."""
 
-
 TOLERANCE = 1e-9
 """Of liblinear: the gradient against that at zero."""
 
 
 @dataclass(frozen=True, eq=False)
 class LeafDesign:
-    """Rows as a logistic regression on leaves sees them.
+    """Columns of a logistic regression on leaves.
 
-    Row i is asked of the trees A_i, which are all, or those that have not seen it. Its columns are
+    Row i speaks of the trees A_i alone: all, or those that have not seen it. To a tree that was grown on it the row is
+    no evidence, as its leaf agrees with its label whatever the label is. The columns are
 
-    - an indicator for each leaf l of each tree t, sqrt(K) / |A_i| where t in A_i and i falls into l;
-    - the means over A_i of what the trees say already, in each of the versions in `votes`, at a large scale.
+    - an indicator for each leaf l of each tree t, sqrt(K) / |A_i| where t in A_i and i reaches l;
+    - the means over A_i of the trees' votes as they are, in each of the versions in `votes`, at a large scale.
 
-    So its score is a mean over the trees that it may ask, of leaves' votes that are combinations of the given versions
-    plus deviations of their own; on a row that may ask all K trees it is a mean over these.
+    So the score of a row is a mean over A_i of leaves' votes, each a combination of its given versions and a deviation
+    of its own. A new row is unseen by all K trees, and its score the mean over these: dividing by |A_i| puts training
+    rows on the same scale.
 
     Parameters
     ----------
     leaf : int array (n, K)
-        Node that row i falls into in tree t, counted through.
-    asked : bool array (n, K) or None
+        Node that row i reaches in tree t, numbered through all trees.
+    unseen : bool array (n, K) or None
         A_i; None: all.
     votes : float64 array (N, V)
-        Versions of what the nodes say, V = versions x D.
+        Versions of the nodes' votes, V = versions x D.
     """
 
     leaf: NDArray[np.signedinteger]
-    asked: Mask | None
+    unseen: Mask | None
     votes: F64
 
     @property
@@ -52,58 +53,49 @@ class LeafDesign:
         """Number of trees K."""
         return int(self.leaf.shape[1])
 
-    def rows(self, chosen: Index) -> LeafDesign:
-        """Some of the rows."""
-        return LeafDesign(self.leaf[chosen], None if self.asked is None else self.asked[chosen], self.votes)
-
     @property
-    def _share(self) -> F64:
-        """1 / |A_i| for the trees that row i may ask, else 0; ``(n, K)``."""
-        if self.asked is None:
+    def share(self) -> F64:
+        """1 / |A_i| for the trees in A_i, else 0; ``(n, K)``."""
+        if self.unseen is None:
             return np.full(self.leaf.shape, 1.0 / self.n_trees)
-        share: F64 = self.asked / np.maximum(self.asked.sum(axis=1, keepdims=True), 1)
+        share: F64 = self.unseen / np.maximum(self.unseen.sum(axis=1, keepdims=True), 1)
         return share
 
-    def means(self) -> F64:
-        """What the trees say that each row may ask, ``(n, V)``."""
-        share = self._share
-        return np.stack([np.einsum("it,it->i", share, column[self.leaf]) for column in self.votes.T], axis=1)
-
     def indicators(self, column: Index, n_columns: int) -> sparse.csr_matrix:
-        """The leaves' columns; `column` says which is whose, -1 for none."""
-        share = self._share * np.sqrt(self.n_trees)
+        """The leaves' columns; `column` has the number of each node's, -1 for none."""
+        # sqrt(K): the indicators of a row have norm 1 or so, and C one meaning, however many trees there are
+        share = self.share * np.sqrt(self.n_trees)
         place = column[self.leaf]
         there = (share > 0.0) & (place >= 0)
         ends = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
         return sparse.csr_matrix((share[there], place[there], ends), shape=(len(place), n_columns))
 
     def score(self, value: F64) -> F64:
-        """Mean over the trees that each row may ask of their leaves' values, ``(n, D)``."""
-        share = self._share
+        """Mean over the trees in A_i of the values ``(N, D)`` of their leaves, ``(n, D)``."""
+        share = self.share
         return np.stack([np.einsum("it,it->i", share, column[self.leaf]) for column in value.T], axis=1)
 
 
 def refit_leaves(
     design: LeafDesign, y: Index, n_classes: int, C: float, sample_weight: F64 | None = None, tol: float = TOLERANCE
 ) -> F64:
-    """Votes for all nodes of K trees that are likeliest on these rows.
+    """Return the votes for all nodes of K trees that are likeliest on these rows.
 
     With f_i the score of row i by `LeafDesign`, least
 
         C sum_i w_i log(1 + exp(-y_i f_i)) + |deviations|^2 / 2 + |coefficients of versions|^2 / 2,
 
-    for more than two classes each of them against the rest. Penalised are the leaves' deviations from what the trees
-    said, not their votes: without evidence a leaf keeps its say. On rows that a tree has not seen, its leaves' votes
-    are evidence like any other column; on rows that made them they are not, and the fit believes them too much.
+    for more than two classes each of them against the rest. Penalised are the leaves' deviations from their trees'
+    votes, not the votes: without evidence a leaf keeps its say.
 
     Parameters
     ----------
     design : LeafDesign
-        n rows, each with a tree to ask.
+        n rows, each unseen by some tree.
     y : intp array (n,)
         Class numbers.
     n_classes : int
-        Number of classes K.
+        Number of classes.
     C : float
         How much the rows count beside the penalty.
     sample_weight : float64 array (n,), default=None
@@ -122,23 +114,30 @@ def refit_leaves(
     S. Ren, X. Cao, Y. Wei, J. Sun (2015). Global refinement of random forest. CVPR (there on rows that all trees have
     seen, with a penalty on the votes themselves).
     """
+    # a leaf that no row speaks of has no column: nothing tells it to deviate
     used = np.zeros(len(design.votes), dtype=bool)
-    used[design.leaf if design.asked is None else design.leaf[design.asked]] = True
+    used[design.leaf if design.unseen is None else design.leaf[design.unseen]] = True
+    n_used = int(used.sum())
     column = np.full(len(used), -1, dtype=np.intp)
-    column[used] = np.arange(used.sum())
-    means = design.means()
+    column[used] = np.arange(n_used)
+    leaves = design.indicators(column, n_used)
+
+    # the versions' scores, scaled to a large spread, so that the penalty hardly touches their coefficients;
+    # a version of no spread (a forest of stubs) says nothing beside the intercept
+    means = design.score(design.votes)
     centre = np.average(means, axis=0, weights=sample_weight)
     spread = np.sqrt(np.average((means - centre) ** 2, axis=0, weights=sample_weight))
     scale = np.divide(FREEDOM, spread, out=np.zeros_like(spread), where=spread > 1e-12)
-    leaves = design.indicators(column, int(used.sum()))
+
     value = np.empty((len(used), 1 if n_classes == 2 else n_classes))
     for k in range(value.shape[1]):
         is_class = y == (1 if n_classes == 2 else k)
-        own = slice(k, None, value.shape[1])  # what the versions say of this class
+        own = slice(k, None, value.shape[1])  # the versions' votes for this class
         matrix = sparse.hstack([leaves, sparse.csr_matrix(means[:, own] * scale[own])]).tocsr()
         coefficients, intercept = _likeliest(matrix, is_class, C, sample_weight, tol)
-        value[:, k] = design.votes[:, own] @ (scale[own] * coefficients[used.sum() :]) + intercept
-        value[used, k] += np.sqrt(design.n_trees) * coefficients[: used.sum()]
+        # back from columns to votes: as every tree has one leaf in the mean, the intercept may be added to each leaf
+        value[:, k] = design.votes[:, own] @ (scale[own] * coefficients[n_used:]) + intercept
+        value[used, k] += np.sqrt(design.n_trees) * coefficients[:n_used]
     return value
 
 

@@ -3,39 +3,38 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils._param_validation import Interval
 
-from committee.data.parallel import N_JOBS, n_threads
-from committee.learners.trained.cut_forest import cut_forest
-from committee.learners.trained.leaf_cut import LeafCutter, Rows, trees_within
-from committee.learners.trained.leaf_path import LINK, LeafPath, leaf_path
-from committee.learners.trained.scikit_forest import scikit_forest
+from committee.data.parallel import n_threads
+from committee.learners.base import shared_parameters as shared
+from committee.learners.base.parameters import POSITIVE, fitted, parameter, required, with_parameters
+from committee.learners.trained.leaf_cut import LeafCutter, LeafRows, trees_within
+from committee.learners.trained.leaf_path import LINK, LeafPath, LeafSearch, Split
 from committee.learners.trained.trained_ensemble import (
+    RowsGiven,
     TrainedEnsembleClassifier,
     refuse_missing,
     row_weights,
     trained_committee,
 )
+from committee.learners.trained.tree_cuts import cut_forest
 from committee.learners.trained.tree_nodes import leaf_votes
-from committee.learners.trained.unseen_rows import check_against_memory, unseen_rows
+from committee.learners.trained.unseen_rows import unseen_in_fit
 from committee.vote.committee import Committee
-from committee.vote.signed_votes import SignedVotes
 from committee.voters.forest import Forest
 from committee.voters.rounds import Rounds
 
 F64 = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
-Seen = Literal["train", "oob", "validation"]
 
 BLOCK = 4096
 """Rows whose votes are counted at a time."""
@@ -44,56 +43,35 @@ SHORTER = 0.5
 """Each limit on a path, as a share of the one before."""
 
 
-class _Given(NamedTuple):
-    """What `fit` is given, checked: which rows count, which trees have not seen which rows, and are right on them."""
+class FitRows(NamedTuple):
+    """Rows of a fit that count: encoded, with class numbers and weights (None: all 1).
+
+    `unseen` ``(n, T)`` has the trees that have not seen them; None where all trees have seen all rows, or none any.
+    """
 
     matrix: F64
-    numbers: Index
-    weight: F64
-    weighted: bool
-    counted: Index
-    asked: Mask | None
-    right: Mask | None
+    y: Index
+    weight: F64 | None
+    unseen: Mask | None
+
+    def in_leaves(self, forest: Forest, trees: Index, n_threads: int) -> LeafRows:
+        """The rows in the leaves of a forest of some of the trees."""
+        leaf = forest.apply(self.matrix, n_threads) + forest.offset[:-1].astype(np.int32)
+        return LeafRows(leaf, None if self.unseen is None else self.unseen[:, trees], self.y, self.weight)
 
 
+@with_parameters
 class LeafReweighter(TrainedEnsembleClassifier):
     """A tenth of a forest's nodes, or any other part, with votes of the leaves that make up for the rest.
 
-    The trees are kept that are right most often on rows that they have not seen (or those of greatest weight, where no
-    tree has such rows) and fit into the limit, or more of them with their weakest sub-trees cut off; which, is up to
-    cross-validation. Then all leaves of all trees are given new
-    votes at once, by a logistic regression in which they deviate from what they said as far as the rows tell. With
-    ``on="oob"`` each row speaks of the leaves of those trees only that have not seen it: to these it is a new row, so
-    that the votes do not believe what the trees have learned by heart. Scores are log-odds, and the probabilities
-    calibrated.
+    The trees stay that are right most often on rows that they have not seen (or those of greatest weight, where no tree
+    has such rows) and fit into the limit, or more of them with their weakest sub-trees cut off; cross-validation
+    chooses. Then all leaves of all trees get new votes at once, by a logistic regression in which they deviate from
+    their old ones as far as the rows give reason. With ``on="oob"`` each row speaks of the leaves of those trees only
+    that have not seen it: to these it is a new row, so that the votes do not believe what the trees have learned by
+    heart. Scores are log-odds, and the probabilities calibrated.
 
     The ensemble itself is frozen: it is neither trained nor changed, and `clone` keeps it as it is.
-
-    Parameters
-    ----------
-    ensemble : fitted classifier or Committee
-        Of trees: a forest, bagged or boosted trees for two classes, of this library or what `Committee.from_estimator`
-        takes.
-    max_nodes : float or int, default=0.1
-        Nodes that stay: a share (0, 1] of the ensemble's, which leaves at least 3 of them, or a number of at least 3.
-    min_gain : float, default=None
-        Limits are halved from `max_nodes` on, and the smallest is taken whose accuracy on held-out folds, less its
-        standard error, is less than this below the best one's. None: `max_nodes`, no other limit is tried.
-    on : {"oob", "train", "validation"}, default="oob"
-        What `fit` is given. "oob": the rows that the ensemble was trained on; it must know, or be able to tell again,
-        which voter saw which. "validation": rows that it has not seen. "train": the training rows of an ensemble whose
-        trees saw them all; their leaves' votes are then believed too much, most of all those of deep trees.
-    growth : float or tuple of float, default=(1.0, 2.0)
-        How many times as large as the limit the trees may be before they are cut, out of which cross-validation
-        chooses. 1: trees that stay whole.
-    C : float or tuple of float, default=(0.1, 0.3, 1.0, 3.0, 10.0)
-        How far the leaves' votes may leave what the trees said; out of several cross-validation chooses.
-    cv : int, splitter or iterable of (train, test), default=5
-        Folds that choose; a number is of stratified folds of the rows shuffled.
-    random_state : int, default=0
-        Seed of the folds, where `cv` is a number.
-    n_jobs : int or None, default=None
-        Threads that walk the trees, and folds that are fitted at a time.
 
     Attributes
     ----------
@@ -104,11 +82,11 @@ class LeafReweighter(TrainedEnsembleClassifier):
     voters_ : intp array (K,)
         Numbers of these trees among the ensemble's, in the order of the committee.
     C_, growth_ : float
-        What cross-validation chose.
+        Those that cross-validation chose.
     n_nodes_before_, nbytes_before_, n_voters_before_ : int
         Of the ensemble.
     path_ : LeafPath
-        What was tried at each limit; not in a model file, nor in a pickle.
+        The best cut at each limit; not in a model file, nor in a pickle.
 
     Raises
     ------
@@ -142,49 +120,65 @@ class LeafReweighter(TrainedEnsembleClassifier):
         "nbytes_before_",
         "n_voters_before_",
     )
+    _not_pickled: ClassVar[tuple[str, ...]] = ("path_",)
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "ensemble": "no_validation",
-        "max_nodes": [Interval(Real, 0, None, closed="neither")],
-        "min_gain": [Interval(Real, 0, 1, closed="both"), None],
-        "on": [StrOptions(set(get_args(Seen)))],
-        "growth": [tuple, list, Real],
-        "C": [tuple, list, Real],
-        "cv": ["cv_object"],
-        "random_state": [Interval(Integral, 0, None, closed="left")],
-        "n_jobs": N_JOBS,
-    }
+    voters_: Index = fitted()
+    path_: LeafPath = fitted()
 
-    voters_: Index
-    path_: LeafPath
-
-    def __init__(
-        self,
-        ensemble: Any,
-        *,
-        max_nodes: float = 0.1,
-        min_gain: float | None = None,
-        on: Seen = "oob",
-        growth: float | tuple[float, ...] = (1.0, 2.0),
-        C: float | tuple[float, ...] = (0.1, 0.3, 1.0, 3.0, 10.0),
-        cv: Any = 5,
-        random_state: int = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.ensemble = ensemble
-        self.max_nodes = max_nodes
-        self.min_gain = min_gain
-        self.on = on
-        self.growth = growth
-        self.C = C
-        self.cv = cv
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        state.pop("path_", None)  # its cuts are larger than the model
-        return state
+    ensemble: Any = required(
+        """Of trees: a forest, bagged or boosted trees for two classes, of this library or what
+        `Committee.from_estimator` takes.""",
+        "no_validation",
+        type_words="fitted classifier or Committee",
+    )
+    _: KW_ONLY
+    max_nodes: float = parameter(
+        0.1,
+        """Nodes that stay: a share (0, 1] of the ensemble's, which leaves at least 3 of them, or a number of at least
+        3.""",
+        POSITIVE,
+        type_words="float or int",
+    )
+    min_gain: float | None = parameter(
+        None,
+        """Price of accuracy. Limits are halved from `max_nodes` on, and the smallest is taken whose accuracy on
+        held-out folds, less its standard error, is less than this below the best one's. None: `max_nodes`, no other
+        limit is tried.""",
+        Interval(Real, 0, 1, closed="both"),
+    )
+    on: RowsGiven = parameter(
+        "oob",
+        """Rows that `fit` is given. "oob": those that the ensemble was trained on; it must know, or be able to draw
+        again, which voter saw which. "validation": rows that it has not seen. "train": the training rows of an ensemble
+        whose trees saw them all; their leaves' votes are then believed too much, most of all those of deep trees.""",
+    )
+    growth: float | tuple[float, ...] = parameter(
+        (1.0, 2.0),
+        """How many times as large as the limit the trees may be before they are cut, out of which cross-validation
+        chooses. 1: trees that stay whole.""",
+        tuple,
+        list,
+        Real,
+        type_words="float or tuple of float",
+    )
+    C: float | tuple[float, ...] = parameter(
+        (0.1, 0.3, 1.0, 3.0, 10.0),
+        "How far the leaves' votes may deviate from their old ones; out of several cross-validation chooses.",
+        tuple,
+        list,
+        Real,
+        type_words="float or tuple of float",
+    )
+    cv: Any = parameter(
+        5,
+        "Folds that choose; a number is of stratified folds of the rows shuffled.",
+        "cv_object",
+        type_words="int, splitter or iterable of (train, test)",
+    )
+    random_state: int = parameter(
+        0, "Seed of the folds, where `cv` is a number.", Interval(Integral, 0, None, closed="left")
+    )
+    n_jobs: int | None = shared.n_jobs("Threads that walk the trees, and folds that are fitted at a time")
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Cut the trees, and find the votes of their leaves.
@@ -212,47 +206,44 @@ class LeafReweighter(TrainedEnsembleClassifier):
             If `X` or `y` do not suit it, a parameter is out of its range, or the out-of-bag rows are not known.
         """
         self._validate_params()
-        growth, C = _positive("growth", self.growth, least=1.0), _positive("C", self.C, least=0.0)
-        ensemble = self._trained()
+        growth, C = _increasing("growth", self.growth, least=1.0), _increasing("C", self.C, least=0.0)
+        ensemble, threads = self.trained, n_threads(self.n_jobs)
         committee = trained_committee(ensemble)
         refuse_missing(ensemble, committee, X)
         forest = _trees(committee)
-        limits = self._limits(forest)
-        given = self._given(ensemble, committee, forest, X, y, sample_weight)
-        folds = self._folds(X, y, given.counted)
-        rows_of = [given.counted, *(given.counted[train] for train, _ in folds)]
-        orders = [_order(committee.weights, given, rows) for rows in rows_of]
-        most = [trees_within(forest.n_nodes[order], limits[0], max(growth)) for order in orders]
-        # trees that no cut takes are left out
-        taken = np.unique(np.concatenate([order[:K] for order, K in zip(orders, most, strict=True)]))
-        orders = [np.searchsorted(taken, order[:K]) for order, K in zip(orders, most, strict=True)]
-        forest, weights = forest[taken], committee.weights[taken]
-        rows = self._rows_of(forest, taken, given)
+        limits = self._limits(int(forest.offset[-1]))
+        counted, rows = self._rows_that_count(ensemble, committee, X, y, sample_weight)
+        folds = self._folds(X, y, counted)
+
+        # which trees come first is found without a fold's rows in that fold, as their votes are
+        right = _right(forest, rows, threads)
+        parts = [np.arange(len(rows.y)), *(train for train, _ in folds)]
+        orders = [_order(committee.weights, rows, right, part) for part in parts]
+        orders = [order[: trees_within(forest.n_nodes[order], limits[0], max(growth))] for order in orders]
+        taken = np.unique(np.concatenate(orders))  # no cut has any of the others
+        orders = [np.searchsorted(taken, order) for order in orders]
+        forest = forest[taken]
+        cutter = LeafCutter.of(forest, committee.weights[taken])
+
+        search = LeafSearch(cutter, rows.in_leaves(forest, taken, threads), folds, orders, growth, C)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # a few digits fewer are no other model
-            cutter = LeafCutter.of(forest, weights)
-            path = leaf_path(cutter, orders, rows, limits, growth, C, folds, n_threads(self.n_jobs))
+            path = search.path(limits, threads)
             step = path.steps[path.chosen(self.min_gain)]
-            value = step.cut.refit(rows, step.C)
+            value = step.cut.refit(search.rows, step.C)
         # all that could fail has been done
         table = self._take_columns(ensemble, committee, X)
         trees = step.cut.trees
-        self.committee_ = Committee(
-            cut_forest(forest, step.cut.stands, value)[trees],
-            np.full(len(trees), 1.0 / len(trees)),
-            committee.classes,
-            LINK,
-            table,
-        )
+        voters = cut_forest(forest, step.cut.stands, value)[trees]
+        self.committee_ = Committee(voters, np.full(len(trees), 1.0 / len(trees)), committee.classes, LINK, table)
         self.classes_, self.voters_, self.path_ = committee.classes, taken[trees], path
         self.C_, self.growth_ = step.C, step.growth
         self.n_nodes_before_, self.nbytes_before_ = committee.n_nodes, committee.nbytes
         self.n_voters_before_ = committee.n_voters
         return self
 
-    def _limits(self, forest: Forest) -> tuple[int, ...]:
-        """Limits of nodes to try, largest first."""
-        total = int(forest.offset[-1])
+    def _limits(self, total: int) -> tuple[int, ...]:
+        """Limits of nodes to try, largest first, of an ensemble that has so many."""
         if isinstance(self.max_nodes, Integral):
             most = int(self.max_nodes)
         elif self.max_nodes <= 1.0:
@@ -268,50 +259,27 @@ class LeafReweighter(TrainedEnsembleClassifier):
             limits.append(shorter)
         return tuple(limits)
 
-    def _given(
-        self,
-        ensemble: Any,
-        committee: Committee,
-        forest: Forest,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None,
-    ) -> _Given:
-        """The rows as they were given, checked."""
+    def _rows_that_count(
+        self, ensemble: Any, committee: Committee, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[Index, FitRows]:
+        """The rows that count: their numbers among those given, and what a fit needs of them."""
         numbers = committee.class_indices(y)
         matrix = committee.encode(X)
         if len(matrix) != len(numbers):
             raise ValueError(f"y has {len(numbers)} labels; X has {len(matrix)} rows.")
-        weight = np.ones(len(numbers)) if sample_weight is None else row_weights(sample_weight, len(numbers))
-        counted, asked, right = weight > 0.0, None, None
+        weight = None if sample_weight is None else row_weights(sample_weight, len(numbers))
+        counts = np.ones(len(numbers), dtype=bool) if weight is None else weight > 0.0
+        unseen = None
         if self.on == "oob":
-            asked = unseen_rows(ensemble, committee.n_voters, y, sample_weight)
-            if sample_weight is None and getattr(ensemble, "oob_decision_function_", None) is not None:
-                check_against_memory(ensemble, committee, SignedVotes.of(committee, X, y), asked)
-            counted &= asked.any(axis=1)
-            right = np.zeros_like(asked)
-            votes = leaf_votes(forest)
-            names = (votes[:, 0] > 0.0) if votes.shape[1] == 1 else votes.argmax(axis=1)
-            for t, start in enumerate(forest.offset[:-1]):
-                rows = asked[:, t]
-                leaf = forest[t : t + 1].apply(matrix[rows], n_threads(self.n_jobs))[:, 0]
-                right[rows, t] = names[start + leaf] == numbers[rows]
-        if len(np.unique(numbers[counted])) < 2:
+            unseen = unseen_in_fit(ensemble, committee, X, y, sample_weight)
+            counts &= unseen.any(axis=1)  # a row that all trees have seen is evidence for none
+        if len(np.unique(numbers[counts])) < 2:
             raise ValueError("y holds fewer than two classes in the rows that count; votes need two to tell apart.")
-        return _Given(matrix, numbers, weight, sample_weight is not None, np.flatnonzero(counted), asked, right)
+        weight = None if weight is None else weight[counts]
+        unseen = None if unseen is None else unseen[counts]
+        return np.flatnonzero(counts), FitRows(matrix[counts], numbers[counts], weight, unseen)
 
-    def _rows_of(self, forest: Forest, taken: Index, given: _Given) -> Rows:
-        """The rows that count, with the leaves of these trees that they fall into."""
-        counted = given.counted
-        leaf = forest.apply(given.matrix[counted], n_threads(self.n_jobs)) + forest.offset[:-1].astype(np.int32)
-        return Rows(
-            leaf,
-            None if given.asked is None else given.asked[np.ix_(counted, taken)],
-            given.numbers[counted],
-            given.weight[counted] if given.weighted else None,
-        )
-
-    def _folds(self, X: Any, y: ArrayLike, counted: Index) -> list[tuple[Index, Index]]:
+    def _folds(self, X: Any, y: ArrayLike, counted: Index) -> list[Split]:
         """The folds, as numbers among the rows that count."""
         if isinstance(self.cv, Integral):
             labels = np.asarray(y)[counted]
@@ -326,11 +294,6 @@ class LeafReweighter(TrainedEnsembleClassifier):
         if not folds_of or any(not len(train) or not len(test) for train, test in folds_of):
             raise ValueError(f"cv={self.cv!r} has no folds, or one without rows that count; give others.")
         return folds_of
-
-    def as_sklearn(self) -> RandomForestClassifier:
-        """scikit-learn's forest of the trees that are left, which elects the same classes; see `scikit_forest`."""
-        check_is_fitted(self)
-        return scikit_forest(self.committee_)
 
     def _from_file(self) -> None:
         """A loaded model's ensemble is its own small committee."""
@@ -353,20 +316,36 @@ def _trees(committee: Committee) -> Forest:
     return committee.voters
 
 
-def _order(weights: F64, given: _Given, rows: Index) -> Index:
-    """Trees that were drawn alike by how often they are right on rows that they have not seen; others by weight."""
+def _right(forest: Forest, rows: FitRows, n_threads: int) -> Mask | None:
+    """Trees that are right on rows that they have not seen, ``(n, T)``; None where that is not known."""
+    if rows.unseen is None:
+        return None
+    votes = leaf_votes(forest)
+    named = (votes[:, 0] > 0.0) if votes.shape[1] == 1 else votes.argmax(axis=1)
+    right = np.zeros_like(rows.unseen)
+    for t, start in enumerate(forest.offset[:-1]):
+        new = rows.unseen[:, t]
+        leaf = forest[t : t + 1].apply(rows.matrix[new], n_threads)[:, 0]
+        right[new, t] = named[start + leaf] == rows.y[new]
+    return right
+
+
+def _order(weights: F64, rows: FitRows, right: Mask | None, part: Index) -> Index:
+    """Trees by how often they are right on rows that they have not seen, out of a part; else by their weight."""
     worth = np.abs(weights)
-    if given.asked is not None and given.right is not None:
-        right, asked = np.zeros(len(weights)), np.zeros(len(weights))
-        for at in range(0, len(rows), BLOCK):  # a product makes float64 of the masks
-            block = rows[at : at + BLOCK]
-            right += given.weight[block] @ given.right[block]
-            asked += given.weight[block] @ given.asked[block]
-        worth = right / np.maximum(asked, np.finfo(float).tiny)
+    if right is not None and rows.unseen is not None:
+        weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
+        hits, judged = np.zeros(len(weights)), np.zeros(len(weights))
+        for at in range(0, len(part), BLOCK):  # a product makes float64 of the masks
+            block = part[at : at + BLOCK]
+            hits += weight[block] @ right[block]
+            judged += weight[block] @ rows.unseen[block]
+        worth = hits / np.maximum(judged, np.finfo(float).tiny)
     return np.argsort(-worth, kind="stable").astype(np.intp)
 
 
-def _positive(name: str, values: Any, least: float) -> tuple[float, ...]:
+def _increasing(name: str, values: Any, least: float) -> tuple[float, ...]:
+    """The values of a parameter that may be one or several, in increasing order."""
     values = (values,) if isinstance(values, Real) else values
     if not values or not all(isinstance(v, Real) and least <= float(v) < np.inf and float(v) > 0.0 for v in values):
         raise ValueError(f"{name}={values!r} must be finite numbers, each {'at least 1' if least else 'above 0'}.")

@@ -1,184 +1,192 @@
-"""From all voters to one: which to drop next, and what a smaller committee costs."""
+"""Smaller votes from ensembles that are trained already: limits, and the levels at which something is dropped."""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
-from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from numbers import Integral, Real
+from typing import Any, Literal, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
+from numpy.typing import ArrayLike
 
-from committee.objectives.margins.objective import Objective
-from committee.objectives.programs.lines import Lines
-from committee.vote.committee import Committee
+from committee.learners.trained.leaf_reweighter import LeafReweighter
+from committee.learners.trained.reweighter import MarginReweighter
+from committee.learners.trained.trained_ensemble import RowsGiven
 
-if TYPE_CHECKING:
-    import polars as pl
-
-F64 = NDArray[np.float64]
-
-SHRINK = 0.8
-"""Share of the voters that each step of a path keeps: about twenty steps from a hundred voters to one."""
+SMALL = 0.1
+"""Share of the nodes that stay where no limit is given."""
 
 
-@dataclass(frozen=True, eq=False)
-class PrunedVote:
-    """A committee on the path: its voters, their weights and what it does on the rows.
+@dataclass(frozen=True)
+class Limits:
+    """Most nodes (a share in (0, 1], or a number) and voters of a smaller vote, and the price of its accuracy; or None.
 
-    Parameters
-    ----------
-    voters : intp array (k,)
-        Numbers of the voters among all T.
-    weights : float64 array (k,)
-        Their weights on the lines of the path: not negative (but for the free form of the variance), sum to one.
-    accuracy : float
-        Weighted share of rows with a positive margin; a margin of 0 counts half. On out-of-bag rows each row is judged
-        by those voters that did not see it, and left out if there are none.
-    mean_margin, least_margin : float
-        Weighted mean and minimum of the margins.
-    n_nodes, nbytes : int
-        Tree nodes of the voters, and their bytes.
+    The smallest vote is taken that loses less accuracy than `min_gain`, None: the largest within the limits.
     """
 
-    voters: NDArray[np.intp]
-    weights: F64
-    accuracy: float
-    mean_margin: float
-    least_margin: float
-    n_nodes: int
-    nbytes: int
+    max_nodes: float | None
+    max_voters: int | None
+    min_gain: float | None
+
+    def __post_init__(self) -> None:
+        nodes, voters, gain = self.max_nodes, self.max_voters, self.min_gain
+        if voters is not None and not (isinstance(voters, Integral) and voters >= 1):
+            raise ValueError(f"max_voters={voters!r} must be a whole number of at least 1, or None.")
+        whole = isinstance(nodes, Integral)
+        if nodes is not None and not (isinstance(nodes, Real) and (nodes >= 1 if whole else 0.0 < nodes <= 1.0)):
+            raise ValueError(f"max_nodes={nodes!r} must be a share in (0, 1], a whole number above 0, or None.")
+        if gain is not None and not (isinstance(gain, Real) and gain >= 0.0):
+            raise ValueError(f"min_gain={gain!r} must be a share of rows that is not negative, or None.")
 
 
-@dataclass(frozen=True, eq=False)
-class PruningPath:
-    """Committees from all voters that have any weight to a single one, largest first.
+class PruningLevel(Protocol):
+    """One way to prune: which parts of an ensemble go, and how the others vote then."""
 
-    Parameters
-    ----------
-    steps : tuple of PrunedVote
-        Each with fewer voters than the one before.
-    before : PrunedVote
-        The ensemble with its own weights.
-    """
+    def __init__(self, on: RowsGiven, objective: Any, n_jobs: int | None) -> None: ...
 
-    steps: tuple[PrunedVote, ...]
-    before: PrunedVote
+    def of_ensemble(
+        self, ensemble: Any, limits: Limits, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> LeafReweighter | MarginReweighter:
+        """Return a smaller vote of a trained ensemble, which itself it holds no more."""
 
-    def chosen(
-        self, max_voters: int | None = None, min_gain: float | None = None, max_nodes: float | None = None
-    ) -> int:
-        """The step that a limit of size and a price of accuracy ask for.
-
-        Parameters
-        ----------
-        max_voters : int, default=None
-            Most voters.
-        min_gain : float, default=None
-            The smallest committee is taken whose accuracy is less than this below that of any larger one within the
-            limits: what is dropped gained less. None: the largest committee.
-        max_nodes : float or int, default=None
-            Most tree nodes: a share (0, 1] of the ensemble's, or a whole number. A single voter is always allowed.
-
-        Returns
-        -------
-        int
-            Place in `steps`.
-        """
-        most = np.inf if max_nodes is None else max_nodes
-        if not isinstance(most, Integral) and most <= 1.0:
-            most *= self.before.n_nodes
-        allowed = [
-            i
-            for i, step in enumerate(self.steps)
-            if (max_voters is None or len(step.voters) <= max_voters) and step.n_nodes <= most
-        ] or [len(self.steps) - 1]
-        if min_gain is None:
-            return allowed[0]
-        best = max(self.steps[i].accuracy for i in allowed)
-        return max(i for i in allowed if best - self.steps[i].accuracy < min_gain or i == allowed[0])
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.table()})"
-
-    def table(self) -> pl.DataFrame:
-        """The path as a table: one row for each committee, the ensemble itself first."""
-        import polars as pl
-
-        names = ("accuracy", "mean_margin", "least_margin", "n_nodes", "nbytes")
-        every = (self.before, *self.steps)
-        columns: dict[str, Any] = {"n_voters": [len(step.voters) for step in every]}
-        columns |= {name: [getattr(step, name) for step in every] for name in names}
-        return pl.DataFrame({"committee": ["own weights"] + ["re-weighted"] * len(self.steps), **columns})
+    def of_reweighted(
+        self, model: MarginReweighter, limits: Limits, resolve: bool, X: Any, y: Any, sample_weight: Any
+    ) -> LeafReweighter | MarginReweighter:
+        """Return a smaller vote of a re-weighted ensemble; see `MarginReweighter.prune`."""
 
 
-def pruning_path(
-    committee: Committee,
-    lines: Lines,
-    weights: F64,
+@dataclass(frozen=True)
+class LeafPruning:
+    """Trees and sub-trees go, and all leaves that stay vote anew; there is no objective."""
+
+    on: RowsGiven
+    objective: Any
+    n_jobs: int | None
+
+    def of_ensemble(
+        self, ensemble: Any, limits: Limits, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> LeafReweighter:
+        """See `PruningLevel`."""
+        if limits.max_voters is not None:
+            raise ValueError(
+                f"max_voters={limits.max_voters!r} with level='leaf', which limits nodes; give max_nodes instead, or "
+                "level='voter'."
+            )
+        most = SMALL if limits.max_nodes is None else limits.max_nodes
+        model = LeafReweighter(ensemble, max_nodes=most, min_gain=limits.min_gain, on=self.on, n_jobs=self.n_jobs)
+        model.fit(X, y, sample_weight)
+        model.ensemble = model.committee_  # smaller in memory and in files too
+        return model
+
+    def of_reweighted(
+        self, model: MarginReweighter, limits: Limits, resolve: bool, X: Any, y: Any, sample_weight: Any
+    ) -> LeafReweighter:
+        """See `PruningLevel`; the new weights are those of the trees before they are cut."""
+        if X is None or y is None:
+            raise ValueError("level='leaf' looks at rows again; give X and y, those of fit or others as `on` says.")
+        leaves = self.of_ensemble(model, limits, X, y, sample_weight)
+        leaves.ensemble = model
+        return leaves
+
+
+@dataclass(frozen=True)
+class VoterPruning:
+    """Whole voters go, whatever they are, least weight first; the others have weights by an objective."""
+
+    on: RowsGiven
+    objective: Any
+    n_jobs: int | None
+
+    def of_ensemble(
+        self, ensemble: Any, limits: Limits, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> MarginReweighter:
+        """See `PruningLevel`."""
+        model = MarginReweighter(ensemble, self.objective, on=self.on, n_jobs=self.n_jobs).fit(X, y, sample_weight)
+        return model.without_voters(limits)
+
+    def of_reweighted(
+        self, model: MarginReweighter, limits: Limits, resolve: bool, X: Any, y: Any, sample_weight: Any
+    ) -> MarginReweighter:
+        """See `PruningLevel`."""
+        return model.without_voters(limits, resolve, X, y, sample_weight)
+
+
+LEVELS: dict[str, type[PruningLevel]] = {"leaf": LeafPruning, "voter": VoterPruning}
+"""Every way to prune under its name; a further one is one more class, in a file of its own, and one more entry."""
+
+
+def pruning_level(name: str) -> type[PruningLevel]:
+    """Return the level of a name, or refuse it."""
+    if name not in LEVELS:
+        raise ValueError(f"level={name!r} is unknown; choose {' or '.join(map(repr, LEVELS))}.")
+    return LEVELS[name]
+
+
+def prune(
+    ensemble: Any,
+    X: Any,
+    y: ArrayLike,
     *,
-    objective: Objective | None = None,
-    shrink: float = SHRINK,
-) -> PruningPath:
-    """Drop voters, least weight first, until one is left.
+    level: Literal["leaf", "voter"] = "leaf",
+    max_nodes: float | None = None,
+    max_voters: int | None = None,
+    min_gain: float | None = None,
+    on: RowsGiven = "oob",
+    objective: Any = "doom",
+    sample_weight: ArrayLike | None = None,
+    n_jobs: int | None = None,
+) -> LeafReweighter | MarginReweighter:
+    """Return a smaller vote, from one that is trained already and stays as it is.
 
     Parameters
     ----------
-    committee : Committee
-        The ensemble.
-    lines : Lines
-        Its lines on the rows that judge.
-    weights : float64 array (T,)
-        Where the path starts, on the lines' own scale; voters of weight 0 are not on it.
-    objective : Objective, default=None
-        Solved again for the voters that are left after each step, so that their weights take into account who has gone;
-        where it has no solution for them, they keep their weights. None: what is left keeps its weights in proportion.
-    shrink : float, default=0.8
-        Share of the voters that each step keeps.
+    ensemble : fitted classifier or Committee
+        A learner of this library, or what `Committee.from_estimator` takes.
+    X : table or array-like (n, p)
+        Rows that `on` says more of.
+    y : array-like (n,)
+        Their labels.
+    level : {"leaf", "voter"}, default="leaf"
+        Part that is dropped. "leaf": trees and sub-trees, and all leaves that stay vote anew (`LeafReweighter`).
+        "voter": whole voters, whatever they are, the others by new weights (`MarginReweighter`).
+    max_nodes : float or int, default=None
+        Nodes that stay: a share (0, 1] of the ensemble's, or a number. None: a tenth, or no limit if there is one of
+        voters.
+    max_voters : int, default=None
+        Voters that stay; at the level of voters.
+    min_gain : float, default=None
+        Price of accuracy: the smallest vote is taken that is less than this below the best. None: the largest that the
+        limits allow.
+    on : {"oob", "train", "validation"}, default="oob"
+        Rows that are given, see the two classes; out of bag needs an ensemble that knows which rows it drew.
+    objective : str or Objective, default="doom"
+        Of the new weights; at the level of voters.
+    sample_weight : array-like (n,), default=None
+        Row weights.
+    n_jobs : int or None, default=None
+        Threads that walk the voters.
 
     Returns
     -------
-    PruningPath
+    LeafReweighter or MarginReweighter
+        Fitted. Its `ensemble` is its own small committee, so that it takes no more room than that.
+
+    Raises
+    ------
+    NotFittedError, TypeError, ValueError
+        As from these classes; and if a limit is given that the level does not have.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from committee import prune
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> forest = RandomForestClassifier(300, random_state=0).fit(X[::2], y[::2])
+    >>> small = prune(forest, X[::2], y[::2], max_nodes=0.05)
+    >>> small.committee_.n_nodes <= 0.05 * small.n_nodes_before_
+    True
     """
-    kept = np.flatnonzero(weights)
-    now = weights[kept]
-    steps = [_judged(committee, lines, kept, now)]
-    while len(kept) > 1:
-        size = min(len(kept) - 1, int(np.ceil(shrink * len(kept))))
-        left = np.sort(np.argsort(-np.abs(now), kind="stable")[:size])
-        kept, now = kept[left], now[left] / np.abs(now[left]).sum()
-        if objective is not None and len(kept) > 1:
-            solved = _solved(objective, lines.select(kept, np.abs(now)), now)
-            kept, now = kept[solved != 0.0], solved[solved != 0.0]
-        steps.append(_judged(committee, lines, kept, now))
-    everyone = np.arange(lines.n_voters)
-    return PruningPath(tuple(steps), _judged(committee, lines, everyone, lines.own))
-
-
-def _solved(objective: Objective, lines: Lines, weights: F64) -> F64:
-    """The objective's weights; the present ones where it has no room, or asks for what these voters cannot do."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        try:
-            return objective.solve(lines).weights
-        except ValueError:
-            return weights
-
-
-def _judged(committee: Committee, lines: Lines, voters: NDArray[np.intp], weights: F64) -> PrunedVote:
-    every = np.zeros(lines.n_voters)
-    every[voters] = weights
-    margins, row_weight = lines.judged(every)
-    right = np.where(np.abs(margins) < 1e-12, 0.5, margins > 0.0)
-    part = committee.voters[voters]
-    return PrunedVote(
-        voters,
-        weights,
-        float(row_weight @ right),
-        float(row_weight @ margins),
-        float(margins.min()),
-        int(part.n_nodes.sum()),
-        int(part.nbytes),
-    )
+    if max_nodes is None and max_voters is None:
+        max_nodes = SMALL
+    limits = Limits(max_nodes, max_voters, min_gain)
+    return pruning_level(level)(on, objective, n_jobs).of_ensemble(ensemble, limits, X, y, sample_weight)

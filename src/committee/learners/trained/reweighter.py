@@ -3,48 +3,40 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
-from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self, get_args
+from dataclasses import KW_ONLY, replace
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from committee.data.named import read_named
-from committee.data.parallel import N_JOBS, n_threads
-from committee.learners.trained.leaf_reweighter import LeafReweighter
-from committee.learners.trained.pruning import PruningPath, pruning_path
-from committee.learners.trained.scikit_forest import scikit_forest
+from committee.data.parallel import n_threads
+from committee.learners.base import shared_parameters as shared
+from committee.learners.base.parameters import fitted, parameter, with_parameters
 from committee.learners.trained.trained_ensemble import (
+    RowsGiven,
     TrainedEnsembleClassifier,
     refuse_missing,
     row_weights,
     trained_committee,
 )
-from committee.learners.trained.unseen_rows import check_against_memory, unseen_rows
+from committee.learners.trained.unseen_rows import unseen_in_fit
+from committee.learners.trained.voter_path import PruningPath, pruning_path
 from committee.objectives.margins.margin_variance import Form
-from committee.objectives.margins.named_objectives import OBJECTIVES
-from committee.objectives.margins.objective import Objective, Reweighting
+from committee.objectives.margins.named_objectives import OBJECTIVES, objective_of
+from committee.objectives.margins.objective import Objective
 from committee.objectives.programs.lines import Lines
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Share, Softmax
 from committee.vote.signed_votes import SignedVotes
 
-F64 = NDArray[np.float64]
-Rows = Literal["train", "oob", "validation"]
+if TYPE_CHECKING:
+    from committee.learners.trained.leaf_reweighter import LeafReweighter
+    from committee.learners.trained.pruning import Limits
 
-OPTIONS: dict[str, tuple[str, ...]] = {
-    "xi": ("percentile", "range"),
-    "k": ("rank",),
-    "nu": ("soft_margin",),
-    "form": ("variance",),
-    "mu": ("mincq",),
-    "steepness": ("doom",),
-}
-"""Parameters of `MarginReweighter` that belong to single objectives."""
+F64 = NDArray[np.float64]
 
 _STORED: dict[str, type] = {
     "objective_": dict,
@@ -59,41 +51,13 @@ _STORED: dict[str, type] = {
 """Fitted attributes of a `MarginReweighter` that a file has beside its committee, and what they are there."""
 
 
+@with_parameters
 class MarginReweighter(TrainedEnsembleClassifier):
     """New weights for the voters of a trained ensemble, by an objective of its margins.
 
     The ensemble is frozen: it is neither trained nor changed, `clone` keeps it as it is, and its own parameters cannot
     be set through this object. Its voters' votes for the rows given to `fit` make one matrix, on which the objective's
     program is solved; `prune` then drops voters.
-
-    Parameters
-    ----------
-    ensemble : fitted classifier or Committee
-        A learner of this library, or what `Committee.from_estimator` takes; a ``FrozenEstimator`` around it is opened.
-    objective : str or Objective, default="soft_margin"
-        One of `OBJECTIVES`: "uniform", "rank", "percentile" (no margin falls), "range", "variance", "min_margin",
-        "soft_margin", "mincq", "doom", "tandem" (a bound on the error, not of training rows). Or such an object, with
-        options that have no parameter here.
-    on : {"train", "oob", "validation"}, default="train"
-        What `fit` is given. "train": the training rows, whose margins the voters themselves have made large. "oob": the
-        training rows too, each with the votes of the voters that were not trained on it, times T / T_i. "validation":
-        rows that the ensemble has not seen. The first and the last only differ in what is known of the rows.
-    slack : float, default=0.0
-        By how much each margin may fall; of "uniform", "rank" and "percentile".
-    xi : float, default=None
-        Share of rows; of "percentile" (0.2 if None) and "range" (0.05).
-    k : float, default=None
-        Power of "rank" (5).
-    nu : float, default=None
-        Share of rows of "soft_margin" (0.5).
-    form : {"free", "simplex", "lad", "chebyshev"}, default=None
-        Of "variance" ("simplex").
-    mu : float, default=None
-        First moment of "mincq" (that of the own weights).
-    steepness : float, default=None
-        Of "doom" (5).
-    n_jobs : int or None, default=None
-        Threads that ask the voters.
 
     Attributes
     ----------
@@ -150,57 +114,40 @@ class MarginReweighter(TrainedEnsembleClassifier):
     """
 
     _stored_attributes: ClassVar[tuple[str, ...]] = tuple(_STORED)
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "ensemble": "no_validation",
-        "objective": "no_validation",
-        "on": [StrOptions(set(get_args(Rows)))],
-        "slack": [Real],
-        "form": [StrOptions(set(get_args(Form))), None],
-        **{name: [Real, None] for name in ("xi", "k", "nu", "mu", "steepness")},
-        "n_jobs": N_JOBS,
-    }
+    _not_pickled: ClassVar[tuple[str, ...]] = ("_lines",)
 
-    voters_: NDArray[np.intp]
-    weights_: F64
-    own_weights_: F64
-    objective_: Objective
-    committee_: Committee
-    classes_: NDArray[Any]
-    pruning_path_: PruningPath
+    voters_: NDArray[np.intp] = fitted()
+    weights_: F64 = fitted()
+    own_weights_: F64 = fitted()
+    objective_: Objective = fitted()
+    pruning_path_: PruningPath = fitted()
 
-    def __init__(
-        self,
-        ensemble: Any,
-        objective: str | Objective = "soft_margin",
-        *,
-        on: Rows = "train",
-        slack: float = 0.0,
-        xi: float | None = None,
-        k: float | None = None,
-        nu: float | None = None,
-        form: Literal["free", "simplex", "lad", "chebyshev"] | None = None,
-        mu: float | None = None,
-        steepness: float | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.ensemble = ensemble
-        self.objective = objective
-        self.on = on
-        self.slack = slack
-        self.xi = xi
-        self.k = k
-        self.nu = nu
-        self.form = form
-        self.mu = mu
-        self.steepness = steepness
-        self.n_jobs = n_jobs
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        state.pop("_lines", None)  # votes are larger than models
-        return state
-
-    # -- new weights ------------------------------------------------------------------------------------------
+    objective: str | Objective = parameter(
+        "soft_margin",
+        """One of `OBJECTIVES`: "uniform", "rank", "percentile" (no margin decreases), "range", "variance",
+        "min_margin", "soft_margin", "mincq", "doom", "tandem" (a bound on the error, not of training rows). Or such an
+        object, with options that have no parameter here.""",
+        "no_validation",
+        type_words="str or Objective",
+    )
+    _: KW_ONLY
+    on: RowsGiven = parameter(
+        "train",
+        """Rows that `fit` is given. "train": the training rows, whose margins the voters themselves have made large.
+        "oob": the training rows too, each with the votes of the voters that were not trained on it, times T / T_i.
+        "validation": rows that the ensemble has not seen. The first and the last only differ in what is known of the
+        rows.""",
+    )
+    slack: float = parameter(
+        0.0, """By how much each margin may decrease; of "uniform", "rank" and "percentile".""", Real
+    )
+    xi: float | None = parameter(None, """Share of rows; of "percentile" (0.2 if None) and "range" (0.05).""", Real)
+    k: float | None = parameter(None, """Power of "rank" (5).""", Real)
+    nu: float | None = parameter(None, """Share of rows of "soft_margin" (0.5).""", Real)
+    form: Form | None = parameter(None, """Of "variance" ("simplex").""")
+    mu: float | None = parameter(None, """First moment of "mincq" (that of the own weights).""", Real)
+    steepness: float | None = parameter(None, """Of "doom" (5).""", Real)
+    n_jobs: int | None = shared.n_jobs("Threads that walk the voters")
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find the weights.
@@ -231,19 +178,24 @@ class MarginReweighter(TrainedEnsembleClassifier):
             If a solver fails.
         """
         objective = self._objective()
-        if self.on not in get_args(Rows):
-            raise ValueError(f"on={self.on!r} is unknown; choose from {', '.join(get_args(Rows))}.")
+        if self.on not in get_args(RowsGiven):
+            raise ValueError(f"on={self.on!r} is unknown; choose from {', '.join(get_args(RowsGiven))}.")
         if self.on == "train" and objective.on_unseen_rows:
             raise ValueError(
                 f"objective={objective.name!r} is about rows that the voters have not seen, but on='train' says that "
                 "they were trained on these; use on='oob' or on='validation'."
             )
-        ensemble = self._trained()
-        committee = _committee_of(ensemble)
+        ensemble = self.trained
+        committee = trained_committee(ensemble)
+        if committee.n_voters < 2:
+            raise ValueError(f"ensemble has {committee.n_voters} voter; weights need at least 2 to share out.")
         refuse_missing(ensemble, committee, X)
-        votes, lines = self._ask(ensemble, committee, X, y, sample_weight)
-        found = objective.solve(lines)
-        new = found.weights * lines.sign
+        votes = SignedVotes.of(committee, X, y, n_threads=n_threads(self.n_jobs))
+        weight = None if sample_weight is None else row_weights(sample_weight, votes.n_rows)
+        unseen = unseen_in_fit(ensemble, committee, X, y, sample_weight, votes) if self.on == "oob" else None
+        lines = Lines.of(votes, weight, unseen)
+        solved = objective.solve(lines)
+        new = solved.weights * lines.sign
         voters = np.flatnonzero(new)
         reweighted = _reweighted(committee, voters, new[voters])
         # all that could fail has been done
@@ -253,48 +205,15 @@ class MarginReweighter(TrainedEnsembleClassifier):
         self.objective_, self.classes_ = objective, committee.classes
         self.committee_, self.voters_ = reweighted, voters
         self.weights_, self.own_weights_ = new, votes.weights
-        self._report(found)
+        self.value_, self.value_before_, self.gap_ = solved.value, solved.before, solved.gap
+        self.status_, self.n_rows_used_, self.n_rounds_ = solved.status, solved.n_rows_used, solved.rounds
         self._all, self._lines = committee, lines
         return self
 
-    def _report(self, found: Reweighting) -> None:
-        self.value_, self.value_before_, self.gap_ = found.value, found.before, found.gap
-        self.status_, self.n_rows_used_, self.n_rounds_ = found.status, found.n_rows_used, found.rounds
-
     def _objective(self) -> Objective:
         """The objective with the parameters that are its own; those of others are refused."""
-        given = {name: getattr(self, name) for name in OPTIONS if getattr(self, name) is not None}
-        if self.slack:
-            given["slack"] = self.slack
-        if isinstance(self.objective, Objective):
-            if given:
-                name = next(iter(given))
-                raise ValueError(
-                    f"{name}={given[name]!r} and an objective that is an object; give it to {self.objective!r}."
-                )
-            return self.objective
-        if not isinstance(self.objective, str) or self.objective not in OBJECTIVES:
-            raise ValueError(
-                f"objective={self.objective!r} is unknown; choose from {', '.join(OBJECTIVES)}, or give an Objective."
-            )
-        owners = {**OPTIONS, "slack": ("uniform", "rank", "percentile")}
-        for name, value in given.items():
-            if self.objective not in owners[name]:
-                raise ValueError(
-                    f"{name}={value!r} has no meaning for objective={self.objective!r}, only for "
-                    f"{', '.join(owners[name])}; leave it out."
-                )
-        return OBJECTIVES[self.objective](**given)
-
-    def _ask(
-        self, ensemble: Any, committee: Committee, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[SignedVotes, Lines]:
-        votes = SignedVotes.of(committee, X, y, n_threads=n_threads(self.n_jobs))
-        weight = None if sample_weight is None else row_weights(sample_weight, votes.n_rows)
-        asked = unseen_rows(ensemble, committee.n_voters, y, sample_weight) if self.on == "oob" else None
-        if asked is not None and weight is None and getattr(ensemble, "oob_decision_function_", None) is not None:
-            check_against_memory(ensemble, committee, votes, asked)
-        return votes, Lines.of(votes, weight, asked)
+        given = {name: getattr(self, name) for name in ("xi", "k", "nu", "form", "mu", "steepness")}
+        return objective_of(self.objective, {**given, "slack": self.slack or None})
 
     def prune(
         self,
@@ -307,8 +226,8 @@ class MarginReweighter(TrainedEnsembleClassifier):
         X: Any = None,
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> Self | LeafReweighter:
-        """A smaller classifier: voters dropped from those without weight on, least weight first.
+    ) -> MarginReweighter | LeafReweighter:
+        """Return a smaller classifier: voters dropped from those without weight on, least weight first.
 
         A path of committees goes from all voters of any weight to one, each step keeping the four fifths of greatest
         weight. Limit and price then choose one of them; its ``pruning_path_`` has the table.
@@ -347,24 +266,26 @@ class MarginReweighter(TrainedEnsembleClassifier):
             If `max_voters` is no whole number of at least 1, `max_nodes` no share or number, `min_gain` is negative,
             only one of `X` and `y` is given, or none is and the votes of `fit` are gone, as they are after pickling.
         """
+        from committee.learners.trained.pruning import Limits, pruning_level
+
         check_is_fitted(self, "committee_")
-        if max_voters is not None and not (isinstance(max_voters, Integral) and max_voters >= 1):
-            raise ValueError(f"max_voters={max_voters!r} must be a whole number of at least 1, or None.")
-        if level == "leaf":
-            return self._cut(max_voters, max_nodes, min_gain, X, y, sample_weight)
-        if level != "voter":
-            raise ValueError(f"level={level!r} is unknown; choose 'voter' or 'leaf'.")
-        whole = isinstance(max_nodes, Integral)
-        if max_nodes is not None and not (
-            isinstance(max_nodes, Real) and (max_nodes >= 1 if whole else 0.0 < max_nodes <= 1.0)
-        ):
-            raise ValueError(f"max_nodes={max_nodes!r} must be a share in (0, 1], a whole number above 0, or None.")
-        if min_gain is not None and not (isinstance(min_gain, Real) and min_gain >= 0.0):
-            raise ValueError(f"min_gain={min_gain!r} must be a share of rows that is not negative, or None.")
+        way = pruning_level(level)(self.on, self.objective, self.n_jobs)
+        limits = Limits(max_nodes, max_voters, min_gain)
+        return way.of_reweighted(self, limits, resolve, X, y, sample_weight)
+
+    def without_voters(
+        self,
+        limits: Limits,
+        resolve: bool = False,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Return a copy with the voters that the limits leave; see `prune` for the rest."""
         lines = self._lines_for_pruning(X, y, sample_weight)
         again = self.objective_ if resolve else None
         path = pruning_path(self._all, lines, self.weights_ * lines.sign, objective=again)
-        step = path.steps[path.chosen(max_voters, min_gain, max_nodes)]
+        step = path.steps[path.chosen(limits.max_voters, limits.min_gain, limits.max_nodes)]
         weights = step.weights * lines.sign[step.voters]
         every = np.zeros(len(self.weights_))
         every[step.voters] = step.weights
@@ -377,17 +298,6 @@ class MarginReweighter(TrainedEnsembleClassifier):
         pruned._lines = lines.select(step.voters, np.abs(step.weights) / np.abs(step.weights).sum())
         return pruned
 
-    def _cut(
-        self, max_voters: Any, max_nodes: Any, min_gain: Any, X: Any, y: Any, sample_weight: Any
-    ) -> LeafReweighter:
-        if max_voters is not None:
-            raise ValueError(f"max_voters={max_voters!r} with level='leaf', which limits nodes; give max_nodes alone.")
-        if X is None or y is None:
-            raise ValueError("level='leaf' looks at rows again; give X and y, those of fit or others as `on` says.")
-        share = 0.1 if max_nodes is None else max_nodes
-        leaves = LeafReweighter(self, max_nodes=share, min_gain=min_gain, on=self.on, n_jobs=self.n_jobs)
-        return leaves.fit(X, y, sample_weight)
-
     def _lines_for_pruning(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Lines:
         if (X is None) != (y is None):
             raise ValueError("X and y go together; one of them is missing.")
@@ -398,13 +308,6 @@ class MarginReweighter(TrainedEnsembleClassifier):
         if lines is None:
             raise ValueError("The votes of fit are not kept in a file; give X and y to prune, or fit again.")
         return lines
-
-    # -- the vote, and its file -------------------------------------------------------------------------------
-
-    def as_sklearn(self) -> RandomForestClassifier:
-        """scikit-learn's forest of the trees with weight, which elects the same classes; see `scikit_forest`."""
-        check_is_fitted(self)
-        return scikit_forest(self.committee_)
 
     def margins(self, X: Any, y: ArrayLike) -> F64:
         """Normalised margin of every row, ``(n,)``; see `Committee.margins`."""
@@ -436,13 +339,6 @@ class MarginReweighter(TrainedEnsembleClassifier):
             raise ValueError("no voter has any weight")
         self.weights_ = self.own_weights_ = weights / np.abs(weights).sum()
         self.ensemble = self._all = committee
-
-
-def _committee_of(ensemble: Any) -> Committee:
-    committee = trained_committee(ensemble)
-    if committee.n_voters < 2:
-        raise ValueError(f"ensemble has {committee.n_voters} voter; weights need at least 2 to share out.")
-    return committee
 
 
 def _reweighted(committee: Committee, voters: NDArray[np.intp], weights: F64) -> Committee:

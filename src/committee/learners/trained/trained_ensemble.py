@@ -1,25 +1,29 @@
-"""What every model is that is made from an ensemble trained already, which stays as it is."""
+"""Base of the models that are made from an ensemble trained already, which stays as it is."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
-from sklearn.utils.validation import _check_feature_names
+from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from committee.data.frames import TableSchema
 from committee.learners.base.estimator import CommitteeClassifier
-from committee.learners.base.parameters import required, with_parameters
+from committee.learners.base.parameters import fitted, required, with_parameters
 from committee.learners.base.scikit_types import MetaEstimatorMixin
+from committee.learners.trained.scikit_forest import scikit_forest
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
 from committee.voters.estimators import EstimatorVoters
 
 F64 = NDArray[np.float64]
+RowsGiven = Literal["train", "oob", "validation"]
+"""Rows of a fit: the ensemble's training rows, judged by all voters or by those that did not draw them, or others."""
 
 
 @with_parameters
@@ -30,6 +34,11 @@ class TrainedEnsembleClassifier(MetaEstimatorMixin, CommitteeClassifier):
     """
 
     _trained_parameters: ClassVar[tuple[str, ...]] = ("ensemble",)
+    _not_pickled: ClassVar[tuple[str, ...]] = ()
+    """Attributes of a fit that are larger than the model."""
+
+    committee_: Committee = fitted()
+    classes_: NDArray[Any] = fitted()
 
     ensemble: Any = required(
         """A learner of this library, or what `Committee.from_estimator` takes; a ``FrozenEstimator`` around it is
@@ -64,9 +73,18 @@ class TrainedEnsembleClassifier(MetaEstimatorMixin, CommitteeClassifier):
         ensemble = params.pop("ensemble")  # trained, and never changed: one for all
         return type(self)(ensemble, **{name: clone(value, safe=False) for name, value in params.items()})
 
-    def _trained(self) -> Any:
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name not in self._not_pickled}
+
+    @property
+    def trained(self) -> Any:
         """The ensemble, out of a ``FrozenEstimator`` if it is in one."""
         return self.ensemble.estimator if isinstance(self.ensemble, FrozenEstimator) else self.ensemble
+
+    def as_sklearn(self) -> RandomForestClassifier:
+        """scikit-learn's forest of the trees that are left, which elects the same classes; see `scikit_forest`."""
+        check_is_fitted(self)
+        return scikit_forest(self.committee_)
 
     def _take_columns(self, ensemble: Any, committee: Committee, X: Any) -> TableSchema | None:
         """Set the ensemble's columns; those that it has no names for have the names of the rows."""

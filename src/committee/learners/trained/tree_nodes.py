@@ -1,4 +1,4 @@
-"""All nodes of a forest, level by level: what flows up from the leaves, and what stands for what when trees are cut."""
+"""All nodes of a forest, level by level: sums over leaves, votes of inner nodes, leaves of cut trees."""
 
 from __future__ import annotations
 
@@ -55,27 +55,8 @@ class TreeNodes:
     def __len__(self) -> int:
         return len(self.left)
 
-    @property
-    def n_trees(self) -> int:
-        """Number of trees T."""
-        return len(self.offset) - 1
-
     def upwards(self, leaves: F64) -> F64:
-        """Sums over the leaves below each node.
-
-        Parameters
-        ----------
-        leaves : float64 array (N,) or (N, D)
-            What each leaf has; what inner nodes have is not looked at.
-
-        Returns
-        -------
-        float64 array of the same shape
-
-        Examples
-        --------
-        ``nodes.upwards(np.ones(len(nodes)))`` counts the leaves below each node.
-        """
+        """Sums over the leaves below each node, ``(N,)`` or ``(N, D)``; values of inner nodes do not count."""
         total = leaves.copy()
         for level in reversed(self.levels):
             children = self.left[level]
@@ -89,26 +70,24 @@ class TreeNodes:
             yield np.concatenate([children, children + 1]), np.concatenate([level, level])
 
     def stand_ins(self, split: Mask) -> Index:
-        """The node that stands for each when only some stay split: itself, or the ancestor that has become a leaf.
-
-        Parameters
-        ----------
-        split : bool array (N,)
-            Which nodes may stay split; those below a node that may not are gone.
-
-        Returns
-        -------
-        intp array (N,)
-        """
+        """The node that stands for each ``(N,)`` if only some stay split: itself, or an ancestor that is now a leaf."""
         stands = np.arange(len(self), dtype=np.intp)
         for node, parent in self.downwards():
             gone = (stands[parent] != parent) | ~split[parent]
             stands[node[gone]] = stands[parent[gone]]
         return stands
 
+    def n_left(self, split: Mask) -> int:
+        """Number of nodes that are left when only some stay split."""
+        stays = np.zeros(len(self), dtype=bool)
+        stays[self.offset[:-1]] = True
+        for node, parent in self.downwards():
+            stays[node] = stays[parent] & split[parent]
+        return int(stays.sum())
+
 
 def leaf_votes(forest: Forest) -> F64:
-    """What the leaves say as numbers ``(N, D)``: their values, or 1 for the class that they name."""
+    """Votes of the leaves as numbers ``(N, D)``: their values, or 1 for the class that they name."""
     if forest.value is not None:
         return np.array(forest.value)
     assert forest.label is not None
@@ -117,14 +96,7 @@ def leaf_votes(forest: Forest) -> F64:
 
 
 def node_votes(forest: Forest, nodes: TreeNodes) -> F64:
-    """What each node says: at a leaf its vote, above the mean of its leaves by their training weight.
-
-    Parameters
-    ----------
-    forest : Forest
-        T trees. Where no weights were recorded, leaves count alike.
-    nodes : TreeNodes
-        Its nodes.
+    """Votes of all nodes: at a leaf its own, above the mean of its leaves by their training weight.
 
     Returns
     -------
@@ -148,7 +120,7 @@ def leaf_weight(forest: Forest, nodes: TreeNodes) -> F64:
     recorded = np.add.reduceat(weight, nodes.offset[:-1]) > 0.0
     missing = np.repeat(~recorded, np.diff(nodes.offset))
     weight[missing & (nodes.left < 0)] = 1.0
-    # a leaf that no row reached says what it says, but counts for next to nothing
+    # a leaf that no row reached keeps its vote, but next to no weight: means above it must not divide by 0
     return np.where(nodes.left < 0, np.maximum(weight, 1e-9 * weight.max()), 0.0)
 
 

@@ -92,7 +92,7 @@ def _of_kept_voters(
     model: TrainedEnsembleClassifier, n_voters: int, y: ArrayLike, sample_weight: ArrayLike | None
 ) -> Mask:
     """Those that a model has kept of a trained ensemble's voters have seen what they had seen there."""
-    trained, kept = model._trained(), np.asarray(getattr(model, "voters_", ()), dtype=np.intp)
+    trained, kept = model.trained, np.asarray(getattr(model, "voters_", ()), dtype=np.intp)
     if trained is getattr(model, "committee_", None) or isinstance(trained, Committee) or len(kept) != n_voters:
         raise ValueError(
             f"on='oob' needs an ensemble that knows which rows each voter was trained on; this "
@@ -186,7 +186,7 @@ def untouched_rows(ensemble: Any, unseen: Mask) -> Mask:
     if isinstance(ensemble, TrainedEnsembleClassifier):
         if ensemble.on != "validation":
             return np.zeros(len(unseen), dtype=bool)  # weights were found by them
-        return untouched_rows(ensemble._trained(), unseen)
+        return untouched_rows(ensemble.trained, unseen)
     rows: Mask = np.asarray(unseen.all(axis=1))
     if isinstance(ensemble, RandomForestClassifier) and ensemble.n_estimators == "oob":
         reserve = np.zeros(len(rows), dtype=bool)
@@ -242,6 +242,24 @@ def refuse_weighted_draws(ensemble: Any) -> None:
 def _counted(labels: NDArray[Any], sample_weight: ArrayLike | None) -> Mask:
     """Rows that the learner counted: those of no weight were left out before it drew."""
     return np.ones(len(labels), dtype=bool) if sample_weight is None else np.asarray(sample_weight) > 0
+
+
+def unseen_in_fit(
+    ensemble: Any,
+    committee: Committee,
+    X: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    signed: SignedVotes | None = None,
+) -> Mask:
+    """Return `unseen_rows` for rows said to be those of the fit, checked where the ensemble remembers its vote on them.
+
+    Votes that are known already may be given as `signed`.
+    """
+    unseen = unseen_rows(ensemble, committee.n_voters, y, sample_weight)
+    if sample_weight is None and getattr(ensemble, "oob_decision_function_", None) is not None:
+        check_against_memory(ensemble, committee, signed or SignedVotes.of(committee, X, y), unseen)
+    return unseen
 
 
 def check_against_memory(ensemble: Any, committee: Committee, signed: SignedVotes, unseen: Mask) -> None:

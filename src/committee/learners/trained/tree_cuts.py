@@ -1,4 +1,4 @@
-"""Which sub-trees to cut so that what is left is small and says nearly the same."""
+"""Trees cut back: the sub-trees whose leaves say nearly the same, and the forest without them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.learners.trained.tree_nodes import TreeNodes
+from committee.voters.forest import Forest
 
 F64 = NDArray[np.float64]
+Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 HALVINGS = 60
@@ -44,12 +46,13 @@ def weakest_links(nodes: TreeNodes, votes: F64, weight: F64, max_nodes: int) -> 
     """
     change = _change(nodes, votes, weight)
     split = nodes.left >= 0
-    if _size(nodes, split) <= max_nodes:
+    if nodes.n_left(split) <= max_nodes:
         return split
+    # the size decreases as a node's price rises: bisect its logarithm, as changes differ by powers of ten
     low, high = 0.0, float(change.max()) + 1.0
     for _ in range(HALVINGS):
         price = np.sqrt(low * high) if low > 0.0 else high / 1024.0
-        if _size(nodes, _best(nodes, change, price)) <= max_nodes:
+        if nodes.n_left(_best(nodes, change, price)) <= max_nodes:
             high = price
         else:
             low = price
@@ -59,7 +62,7 @@ def weakest_links(nodes: TreeNodes, votes: F64, weight: F64, max_nodes: int) -> 
 
 
 def _change(nodes: TreeNodes, votes: F64, weight: F64) -> F64:
-    """What it costs to make a leaf of each node: the spread of its leaves' votes."""
+    """Cost of making a leaf of each node: the spread of its leaves' votes."""
     leaf = nodes.left < 0
     mass = np.where(leaf, weight, 0.0)
     total = np.maximum(nodes.upwards(mass), np.finfo(float).tiny)
@@ -72,7 +75,10 @@ def _change(nodes: TreeNodes, votes: F64, weight: F64) -> F64:
 
 
 def _best(nodes: TreeNodes, change: F64, price: float) -> Mask:
-    """The nodes to leave split when every node costs `price`: ties are cut."""
+    """The nodes to leave split when every node costs `price`: ties are cut.
+
+    From the leaves up: below a node stands the cheaper of a leaf (its change) and a split (two more nodes to pay for).
+    """
     cost = np.zeros(len(nodes))
     split = np.zeros(len(nodes), dtype=bool)
     for level in reversed(nodes.levels):
@@ -83,10 +89,51 @@ def _best(nodes: TreeNodes, change: F64, price: float) -> Mask:
     return split
 
 
-def _size(nodes: TreeNodes, split: Mask) -> int:
-    """Nodes that are left."""
-    stays = np.zeros(len(nodes), dtype=bool)
-    stays[nodes.offset[:-1]] = True
-    for node, parent in nodes.downwards():
-        stays[node] = stays[parent] & split[parent]
-    return int(stays.sum())
+def cut_forest(forest: Forest, stands: Index, value: F64) -> Forest:
+    """Return the trees as far as their nodes stand for themselves.
+
+    Parameters
+    ----------
+    forest : Forest
+        K trees of N nodes.
+    stands : intp array (N,)
+        Node that stands for each, counted through over all trees; from `TreeNodes.stand_ins`.
+    value : float64 array (N, D)
+        New votes of the nodes.
+
+    Returns
+    -------
+    Forest
+        Score voters. Rows reach the leaf that stands for the one they reached.
+    """
+    itself = stands == np.arange(len(stands))
+    stays = np.flatnonzero(itself)
+    start = np.repeat(forest.offset[:-1], forest.n_nodes)
+    place = np.full(len(stands), -1, dtype=np.int64)
+    place[stays] = np.arange(len(stays))
+    sizes = np.add.reduceat(itself.astype(np.int64), forest.offset[:-1])
+    offset = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    first_child = np.where(forest.left >= 0, forest.left + start, 0)
+    split = (forest.left >= 0) & (place[first_child] >= 0)
+    left = np.where(split, place[first_child] - np.repeat(offset[:-1], forest.n_nodes), -1)
+    words = np.where(split, np.diff(forest.category_offset), 0)[stays]
+    begin = forest.category_offset[:-1][stays]
+    ends = np.concatenate([[0], np.cumsum(words)]).astype(np.int64)
+    bits = np.repeat(begin - ends[:-1], words) + np.arange(ends[-1])
+    inner = split[stays]
+    return Forest(
+        n_features=forest.n_features,
+        n_classes=forest.n_classes,
+        offset=offset,
+        feature=np.where(inner, forest.feature[stays], -1).astype(np.int32),
+        threshold=np.where(inner, forest.threshold[stays], 0.0),
+        left=left[stays].astype(np.int32),
+        missing_left=np.where(inner, forest.missing_left[stays], 0).astype(np.uint8),
+        category_offset=ends,
+        category_bits=forest.category_bits[bits],
+        label=None,
+        value=np.ascontiguousarray(value[stays]),
+        gain=np.where(inner, forest.gain[stays], 0.0),
+        weight=forest.weight[stays].copy(),
+        count=forest.count[stays].copy(),
+    )
