@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import log, sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +13,9 @@ from sklearn.utils import check_random_state
 
 from committee import _core
 from committee.objectives.programs.penalties import PENALTIES
-from committee.voters.stump_dictionary import StumpDictionary
+
+if TYPE_CHECKING:
+    from committee.voters.stump_dictionary import StumpDictionary
 
 F64 = NDArray[np.float64]
 
@@ -151,40 +154,39 @@ def rademacher_of_stumps(
 ) -> Complexity:
     """Empirical Rademacher complexity of a dictionary of stumps, by its exact search for the best one.
 
-        As `rademacher`, for voters that are too many to be written as a matrix: a draw of signs costs one pass over the
-        rows and one over the cells. With subsets of categories the search leaves out those that have all categories on
-        one side, so there it is exact if the constant voter belongs to the class, and may be a little low if not.
+    As `rademacher`, for voters that are too many to be written as a matrix: a draw of signs costs one pass over the
+    rows and one over the cells. With subsets of categories the search leaves out those that have all categories on
+    one side, so there it is exact if the constant voter belongs to the class, and may be a little low if not.
 
-        Parameters
-        ----------
-        dictionary : StumpDictionary
-            The voters.
-        cells : Cells
-            The binned rows.
-        n_rows : int
-            Rows n.
-        sample_weight, constant, draws, delta, random_state
-            As for `rademacher`, which says what is raised.
+    Parameters
+    ----------
+    dictionary : StumpDictionary
+        The voters.
+    cells : Cells
+        The binned rows.
+    n_rows : int
+        Rows n.
+    sample_weight, constant, draws, delta, random_state
+        As for `rademacher`, which says what is raised.
 
-        Returns
-        -------
-        Complexity
+    Returns
+    -------
+    Complexity
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from committee import _core
-        >>> from committee.objectives.complexity import rademacher_of_stumps
-        >>> from committee.data.binning import Binned, Bins
-        >>> from committee.objectives.programs.penalties import PENALTIES
-    from committee.voters.stump_dictionary import StumpDictionary
-        >>> X = np.random.default_rng(0).normal(size=(500, 10))
-        >>> bins = Bins.learn(X, None, np.zeros(10, np.int32), 255)
-        >>> binned = Binned(bins, bins.encode(X))
-        >>> dictionary = StumpDictionary.of(binned, np.ones(500))
-        >>> cells = _core.Cells(binned.codes, bins.n_bins, 1)
-        >>> print(rademacher_of_stumps(dictionary, cells, 500, random_state=0))
-        0.1230 +- 0.0007, at most 0.1283
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee import _core
+    >>> from committee.objectives.complexity import rademacher_of_stumps
+    >>> from committee.data.binning import Binned, Bins
+    >>> from committee.voters.stump_dictionary import StumpDictionary
+    >>> X = np.random.default_rng(0).normal(size=(500, 10))
+    >>> bins = Bins.learn(X, None, np.zeros(10, np.int32), 255)
+    >>> binned = Binned(bins, bins.encode(X))
+    >>> dictionary = StumpDictionary.of(binned, np.ones(500))
+    >>> cells = _core.Cells(binned.codes, bins.n_bins, 1)
+    >>> print(rademacher_of_stumps(dictionary, cells, 500, random_state=0))
+    0.1230 +- 0.0007, at most 0.1283
     """
 
     def strongest(values: F64) -> F64:

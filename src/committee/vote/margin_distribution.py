@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from committee.vote.committee import Committee
 from committee.vote.scores import lead
-from committee.vote.votes_in_turn import VotesInTurn
 
 F64 = NDArray[np.float64]
 
@@ -162,6 +161,8 @@ class MarginDistribution:
         ValueError
             If `y`, `sample_weight` or `asked` do not fit the rows, or `y` holds a class that the vote does not know.
         """
+        from committee.vote.votes_in_turn import VotesInTurn
+
         committee = model if isinstance(model, Committee) else Committee.from_estimator(model)
         # learners of this library check names, and take lists
         named = model.validate_rows(X) if hasattr(model, "validate_rows") else X

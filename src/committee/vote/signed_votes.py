@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.vote.committee import Committee
+if TYPE_CHECKING:
+    from committee.vote.committee import Committee
 
 F64 = NDArray[np.float64]
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.learners.trees.stump import best_abstention
 from committee.vote.links.probability import Link, Logistic, Softmax
 from committee.voters.growing import leaf_labels
 
@@ -136,6 +135,8 @@ class Abstaining:
 
     def round(self, tree: GrownTree) -> Round:
         """Decide one round."""
+        from committee.learners.trees.stump import best_abstention
+
         J, W, label = self.n_classes, shares(tree), best_abstention(tree)
         is_right = label[:, None] == np.arange(J)
         is_wrong = (label >= 0)[:, None] & ~is_right

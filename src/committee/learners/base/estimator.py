@@ -31,11 +31,11 @@ from committee.learners.base.parameters import Parameter
 from committee.learners.base.scikit_types import BaseEstimator, CallbackSupportMixin, ClassifierMixin, RegressorMixin
 from committee.learners.base.stored_learner import StoredLearner
 from committee.vote.committee import Committee
-from committee.vote.explain.tree_contributions import tree_contributions
-from committee.vote.regression import RegressionCommittee
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
+
+    from committee.vote.regression import RegressionCommittee
 
 
 class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
@@ -182,6 +182,8 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
             If the voters are no native trees.
         """
         check_is_fitted(self)
+        from committee.vote.explain.tree_contributions import tree_contributions
+
         return tree_contributions(self.committee_, self.validate_rows(X), n_threads=n_threads(self.n_jobs))
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -12,15 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.data.typed_json import NUMERIC, decode, encode, field
 from committee.files.header import Header, read_sorted_classes
-from committee.files.kinds import check_learner, learner_class
+from committee.files.kinds import COMMITTEES, check_learner, learner_class
 from committee.files.store import save
 from committee.files.tensors import Document, Tensors
 from committee.learners.base.scikit_types import BaseEstimator
-from committee.vote.committee import Committee
-from committee.vote.regression import RegressionCommittee
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
+    from committee.vote.committee import Committee
+    from committee.vote.regression import RegressionCommittee
 
 
 class StoredLearner(BaseEstimator):
@@ -95,8 +96,8 @@ class StoredLearner(BaseEstimator):
             model.classes_ = header.classes
         if header.names is not None:
             model.feature_names_in_ = header.names
-        kind = RegressionCommittee if regresses else Committee
-        model.committee_ = kind.votes_from_document(document, tensors, header)
+        committee = resolve_name(COMMITTEES["RegressionCommittee" if regresses else "Committee"])
+        model.committee_ = committee.votes_from_document(document, tensors, header)
         own = tensors.part("attributes")
         for name, value in field(document, "attributes", dict).items():
             if name not in model._stored_attributes:

@@ -16,7 +16,6 @@ from scipy.special import expit, log_expit, log_ndtr, ndtr
 from committee.data.named import Named, read_named
 from committee.vote.scores import Scores, elected, signed
 from committee.voters.forest import Forest
-from committee.voters.linear_scores import LinearScores
 from committee.voters.protocol import Voters
 
 
@@ -229,6 +228,8 @@ class Share(Link):
 
     def check_votes(self, voters: Voters, weights: NDArray[np.float64]) -> None:
         """Refuse negative weights, and voters that do not give shares."""
+        from committee.voters.linear_scores import LinearScores
+
         _refuse_negative(weights, "the share link")
         if isinstance(voters, LinearScores):
             raise ValueError("Linear scores are no shares, which sum to one; use the probit or the logistic link.")
