@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import with_parameters
 from committee.learners.margin_boosting.margin_boosting import DEEPER, EVERY_STUMP, MarginBoosting
+from committee.learners.margin_boosting.one_against_rest import OneAgainstRest
 from committee.learners.margin_boosting.voting_run import NO_EDGE, VotingRun, by_round
-from committee.learners.pools.edge_sources import EdgeSource, Found
+from committee.learners.pools.pool import Candidate
 
 F64 = NDArray[np.float64]
 
@@ -95,12 +96,12 @@ class ArcGVClassifier(MarginBoosting):
         1, f"{EVERY_STUMP} the one with the largest edge, so that the limit is the largest margin; {DEEPER}"
     )
 
-    def _class_run(self, source: EdgeSource, positive: int, count: float) -> ArcGVRun:
-        return ArcGVRun(source, positive, self.n_estimators)
+    def _class_run(self, task: OneAgainstRest, count: float) -> ArcGVRun:
+        return ArcGVRun(task, self.n_estimators)
 
     def _figures(self, runs: Sequence[ArcGVRun], n_rounds: int) -> dict[str, Any]:
         margins = by_round([run.minimum_margins for run in runs], n_rounds)
-        bound = np.array([run.bound if run.source.complete else np.nan for run in runs])
+        bound = np.array([run.bound if run.task.pool.complete else np.nan for run in runs])
         return {
             "edges_": by_round([run.edges for run in runs], n_rounds, np.nan),
             "minimum_margins_": margins,
@@ -114,7 +115,7 @@ class ArcGVRun(VotingRun):
 
     Parameters
     ----------
-    source, positive, most
+    task, most
         As for `VotingRun`.
 
     Attributes
@@ -126,8 +127,8 @@ class ArcGVRun(VotingRun):
         vote a larger minimum margin.
     """
 
-    def __init__(self, source: EdgeSource, positive: int, most: int) -> None:
-        super().__init__(source, positive, most)
+    def __init__(self, task: OneAgainstRest, most: int) -> None:
+        super().__init__(task, most)
         self.edges: list[float] = []
         self.minimum_margins: list[float] = []
         self.alphas: list[float] = []
@@ -135,8 +136,8 @@ class ArcGVRun(VotingRun):
         self._margins = np.zeros(len(self.y))
         self._u = self.share
 
-    def _search(self, least: float) -> list[Found]:
-        edge, found = self.source.strongest(self._u, self.y, self._u, least, 1, set())
+    def _search(self, least: float) -> list[Candidate]:
+        edge, found = self.task.largest(self._u, self._u, least, 1, set())
         self.bound = min(self.bound, edge)
         self._edge = edge
         return found

@@ -12,8 +12,10 @@ from committee.data.labels import scored_classes
 from committee.data.rows import Rows
 from committee.learners.base.boosting import BoostingRun
 from committee.learners.base.early_stopping import weighted_error
+from committee.learners.margin_boosting.one_against_rest import OneAgainstRest
 from committee.learners.margin_boosting.voting_run import VotingRun
-from committee.learners.pools.edge_sources import EdgeSource, Found
+from committee.learners.pools.distinct_rows import DistinctRows
+from committee.learners.pools.pool import Candidate, Pool
 from committee.voters.protocol import Voters
 
 F64 = NDArray[np.float64]
@@ -22,7 +24,7 @@ F64 = NDArray[np.float64]
 class ClassRun(Protocol):
     """The rounds for one class against the rest."""
 
-    voters: list[Found]
+    voters: list[Candidate]
     finished: bool
 
     def round(self) -> None:
@@ -37,8 +39,10 @@ class ClassRuns(BoostingRun, Generic[R]):
 
     Parameters
     ----------
-    source : EdgeSource
+    pool : Pool
         Finds voters.
+    rows : DistinctRows
+        The training rows.
     runs : sequence of runs
         In the order of the classes.
     n_classes : int
@@ -48,13 +52,16 @@ class ClassRuns(BoostingRun, Generic[R]):
 
     n_rounds = 0
 
-    def __init__(self, source: EdgeSource, runs: Sequence[R], n_classes: int, count: float) -> None:
-        self.source, self.runs, self.n_classes, self.count = source, runs, n_classes, count
+    def __init__(self, pool: Pool, rows: DistinctRows, runs: Sequence[R], n_classes: int, count: float) -> None:
+        self.pool, self.rows, self.runs, self.n_classes, self.count = pool, rows, runs, n_classes, count
 
     @classmethod
-    def of(cls, source: EdgeSource, n_classes: int, count: float, run_for: Callable[[int], R]) -> Self:
+    def of(
+        cls, pool: Pool, rows: DistinctRows, n_classes: int, count: float, run_for: Callable[[OneAgainstRest], R]
+    ) -> Self:
         """Runs for all the classes that need one of their own."""
-        return cls(source, [run_for(k) for k in scored_classes(n_classes)], n_classes, count)
+        tasks = [OneAgainstRest(pool, rows.signs(k), rows.weights) for k in scored_classes(n_classes)]
+        return cls(pool, rows, [run_for(task) for task in tasks], n_classes, count)
 
     def has_next(self) -> bool:
         """Tell whether a run is not finished."""
@@ -70,7 +77,7 @@ class ClassRuns(BoostingRun, Generic[R]):
     def voters(self, run: NDArray[np.intp], place: NDArray[np.intp]) -> Voters:
         """Voters of a committee: of each the number of its run, and its place in that."""
         found = [self.runs[k].voters[t] for k, t in zip(run.tolist(), place.tolist(), strict=True)]
-        return self.source.plant(found, None if len(self.runs) == 1 else run, self.n_classes)
+        return self.pool.voters(found, None if len(self.runs) == 1 else run, self.n_classes)
 
 
 class HeldOutErrors:
@@ -87,7 +94,7 @@ class HeldOutErrors:
     """
 
     def __init__(self, run: ClassRuns[VotingRun], rows: Rows) -> None:
-        self.run, self.rows = run, rows
+        self.run, self.rows, self._read = run, rows, run.pool.read(rows.X)
         self._votes: list[list[NDArray[np.int8]]] = [[] for _ in run.runs]
 
     def __call__(self, t: int) -> float:
@@ -97,10 +104,7 @@ class HeldOutErrors:
 
     def _score(self, k: int, t: int) -> F64:
         run, votes = self.run.runs[k], self._votes[k]
-        if len(run.voters) > len(votes):
-            label = self.run.source.plant(run.voters[len(votes) :], None, 2).votes(self.rows.X)
-            signs = np.where(label < 0, 0, 2 * label - 1).astype(np.int8)
-            votes += list(np.ascontiguousarray(signs.T))
+        votes += [self.run.pool.votes_on(self._read, one) for one in run.voters[len(votes) :]]
         F: F64 = np.zeros(len(self.rows))
         for weight, some in zip(run.weights_after(t).tolist(), votes, strict=False):
             if weight:

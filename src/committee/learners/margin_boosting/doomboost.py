@@ -12,8 +12,9 @@ from scipy.optimize import brentq
 
 from committee.learners.base.parameters import COUNT, POSITIVE, SHARE, parameter, with_parameters
 from committee.learners.margin_boosting.margin_boosting import MarginBoosting
+from committee.learners.margin_boosting.one_against_rest import OneAgainstRest
 from committee.learners.margin_boosting.voting_run import NO_EDGE, VotingRun, by_round
-from committee.learners.pools.edge_sources import EdgeSource, Found
+from committee.learners.pools.pool import Candidate
 from committee.vote.links.probability import Link, Logistic
 
 F64 = NDArray[np.float64]
@@ -107,8 +108,8 @@ class DOOMBoostClassifier(MarginBoosting):
         0.1, "Largest share s of the vote that a voter of the descent may get, in (0, 1].", SHARE, after="n_start"
     )
 
-    def _class_run(self, source: EdgeSource, positive: int, count: float) -> DOOMRun:
-        return DOOMRun(source, positive, self.n_estimators, self.steepness, self.n_start, self.learning_rate)
+    def _class_run(self, task: OneAgainstRest, count: float) -> DOOMRun:
+        return DOOMRun(task, self.n_estimators, self.steepness, self.n_start, self.learning_rate)
 
     def _link(self, count: float) -> Link:
         return Logistic(scale=2.0 * self.steepness)  # 1 - tanh(z) = 2 sigma(-2 z)
@@ -122,7 +123,7 @@ class DOOMRun(VotingRun):
 
     Parameters
     ----------
-    source, positive, most
+    task, most
         As for `VotingRun`.
     steepness, n_start, learning_rate
         As `DOOMBoostClassifier` has them.
@@ -134,10 +135,8 @@ class DOOMRun(VotingRun):
         vote so far.
     """
 
-    def __init__(
-        self, source: EdgeSource, positive: int, most: int, steepness: float, n_start: int, learning_rate: float
-    ) -> None:
-        super().__init__(source, positive, most)
+    def __init__(self, task: OneAgainstRest, most: int, steepness: float, n_start: int, learning_rate: float) -> None:
+        super().__init__(task, most)
         self.steepness, self.n_start, self.learning_rate = steepness, n_start, learning_rate
         self.costs: list[float] = []
         self.steps: list[float] = []
@@ -150,8 +149,8 @@ class DOOMRun(VotingRun):
     def _cost(self, margins: F64) -> float:
         return float(self.share @ (1.0 - np.tanh(self.steepness * margins)))
 
-    def _search(self, least: float) -> list[Found]:
-        self._edge, found = self.source.strongest(self._u, self.y, self._u, least, 1, set())
+    def _search(self, least: float) -> list[Candidate]:
+        self._edge, found = self.task.largest(self._u, self._u, least, 1, set())
         if found or not self._starting:
             return found
         self._descend()  # AdaBoost has ended by itself

@@ -28,7 +28,7 @@ from committee.learners.pools.dictionaries import (
     stumps_binned,
     trees_binned,
 )
-from committee.learners.pools.edge_sources import ClassifierEdges, EdgeSource, StumpEdges, TreeEdges
+from committee.learners.pools.distinct_pools import DistinctPool, classifiers_on, stumps_on, trees_on
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Truncated
 from committee.voters.growing import GrowthLimits
@@ -125,32 +125,33 @@ class LPBoostClassifier(UserVoter, CommitteeClassifier):
         return self.n_estimators
 
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
-        source = self._source(rows, int(check_random_state(self.random_state).randint(2**31 - 1)))
+        pool, distinct = self._pool(rows, int(check_random_state(self.random_state).randint(2**31 - 1)))
         run = ClassRuns.of(
-            source,
+            pool,
+            distinct,
             len(self.classes_),
             rows.count,
-            lambda k: MarginRun(source, k, self.nu, self.n_estimators, self.tol),
+            lambda task: MarginRun(task, self.nu, self.n_estimators, self.tol),
         )
         run_rounds(run, self.n_estimators, tasks, lambda: self._fitted(run, tasks.sample_weight))
         fitted = self._fitted(run, tasks.sample_weight)
         self._warn_of_what_is_left(run, fitted)
         return fitted
 
-    def _source(self, rows: Rows, seed: int) -> EdgeSource:
-        """Return where the voters come from that the parameters ask for."""
+    def _pool(self, rows: Rows, seed: int) -> DistinctPool:
+        """Return the pool of voters that the parameters ask for."""
         threads = n_threads(self.n_jobs)
         if not isinstance(self.dictionary, str):
-            return ClassifierEdges(self._user_voter(), rows, seed)
+            return classifiers_on(rows, self._user_voter(), seed)
         if self.dictionary == "trees":
             binned = trees_binned(rows, self.table_, self.max_bins, threads)
             limits = GrowthLimits(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf)
-            return TreeEdges(rows, binned, limits, threads)
+            return trees_on(rows, binned, limits, threads)
         which: Literal["stumps", "all_stumps"] = "stumps" if self.dictionary == "stumps" else "all_stumps"
         binned, stumps = stumps_binned(
             rows, self.table_, which, self.n_thresholds, self.thresholds, self.max_bins, threads
         )
-        return StumpEdges(rows, binned, stumps, threads)
+        return stumps_on(rows, binned, stumps, threads)
 
     def _fitted(self, run: ClassRuns[MarginRun], sample_weight: ArrayLike | None) -> dict[str, Any]:
         """Return the fitted attributes as of now."""
@@ -160,7 +161,7 @@ class LPBoostClassifier(UserVoter, CommitteeClassifier):
         weights = np.concatenate([solution.weights[some] for solution, some in zip(solutions, used, strict=True)])
         # each program's weights sum to one, so that its score is a difference of shares of the vote; none is certain
         link = Truncated(floor=0.5 / (run.count + len(self.classes_)))
-        row_weights = np.stack([run.source.of_rows(solution.row_weights) for solution in solutions])
+        row_weights = np.stack([run.rows.shared_out(solution.row_weights) for solution in solutions])
         counted = have_weight(sample_weight, row_weights.shape[1])
         among_all = np.zeros((len(solutions), len(counted)))
         among_all[:, counted] = row_weights

@@ -20,8 +20,9 @@ from committee.learners.base.estimator import CommitteeClassifier
 from committee.learners.base.parameters import with_parameters
 from committee.learners.base.user_voter import UserVoter
 from committee.learners.margin_boosting.class_runs import ClassRuns, HeldOutErrors
+from committee.learners.margin_boosting.one_against_rest import OneAgainstRest
 from committee.learners.margin_boosting.voting_run import VotingRun
-from committee.learners.pools.edge_sources import ClassifierEdges, EdgeSource, StumpEdges, TreeEdges
+from committee.learners.pools.distinct_pools import DistinctPool, classifiers_on, stumps_on, trees_on
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Truncated
 from committee.voters.growing import GrowthLimits
@@ -54,7 +55,7 @@ class MarginBoosting(UserVoter, Boosting, CommitteeClassifier):
     # --- one learner's own --------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _class_run(self, source: EdgeSource, positive: int, count: float) -> VotingRun:
+    def _class_run(self, task: OneAgainstRest, count: float) -> VotingRun:
         """Return the rounds for one class against the rest; `count` is how many rows the weights stand for."""
 
     @abstractmethod
@@ -68,23 +69,23 @@ class MarginBoosting(UserVoter, Boosting, CommitteeClassifier):
     # --- the rounds of all of them ------------------------------------------------------------------------------
 
     def _run(self, rows: Rows, random: np.random.RandomState) -> ClassRuns[Any]:
-        source = self._source(rows, int(random.randint(2**31 - 1)))
+        pool, distinct = self._pool(rows, int(random.randint(2**31 - 1)))
         count = rows.count
-        return ClassRuns.of(source, len(self.classes_), count, lambda k: self._class_run(source, k, count))
+        return ClassRuns.of(pool, distinct, len(self.classes_), count, lambda task: self._class_run(task, count))
 
-    def _source(self, rows: Rows, seed: int) -> EdgeSource:
-        """Return where the voters come from that the parameters ask for."""
+    def _pool(self, rows: Rows, seed: int) -> DistinctPool:
+        """Return the pool of voters that the parameters ask for."""
         threads = n_threads(self.n_jobs)
         if self.voter is not None:
-            return ClassifierEdges(self._user_voter(), rows, seed)
+            return classifiers_on(rows, self._user_voter(), seed)
         binned = rows.binned(self.table_, self.max_bins, threads)
         if np.array_equal(binned.codes.min(axis=0), binned.codes.max(axis=0)):
             raise ValueError("Every column of X is constant, so no tree parts the rows. Give columns that vary.")
         if (self.max_depth == 1 or self.max_leaf_nodes == 2) and self.min_samples_leaf == 1:
             stumps = StumpDictionary.of(binned, rows.weights, subsets=True, n_threads=threads)
-            return StumpEdges(rows, binned, stumps, threads)
+            return stumps_on(rows, binned, stumps, threads)
         limits = GrowthLimits(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf)
-        return TreeEdges(rows, binned, limits, threads)
+        return trees_on(rows, binned, limits, threads)
 
     def _early_stopping(self, run: ClassRuns[Any], held_out: Rows) -> EarlyStopping:
         return EarlyStopping(HeldOutErrors(run, held_out), self.n_iter_no_change)

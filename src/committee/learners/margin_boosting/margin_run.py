@@ -7,7 +7,8 @@ from collections.abc import Hashable
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.learners.pools.edge_sources import EdgeSource, Found
+from committee.learners.margin_boosting.one_against_rest import OneAgainstRest
+from committee.learners.pools.pool import Candidate
 from committee.objectives.programs.soft_margin import VOTERS_AT_ONCE, SoftMargin, SoftMarginLP
 
 F64 = NDArray[np.float64]
@@ -18,10 +19,8 @@ class MarginRun:
 
     Parameters
     ----------
-    source : EdgeSource
-        Finds voters.
-    positive : int
-        The class whose rows have y = +1; all others have -1.
+    task : OneAgainstRest
+        The rows, and the pool of voters.
     nu : float
         Of the soft margin.
     most : int
@@ -32,18 +31,17 @@ class MarginRun:
 
     solution: SoftMargin
 
-    def __init__(self, source: EdgeSource, positive: int, nu: float, most: int, tol: float) -> None:
-        self.source, self.most, self.tol = source, most, tol
-        self.y = np.where(source.labels == positive, 1, -1).astype(np.int8)
-        self.program = SoftMarginLP(source.weights, nu)
-        self.voters: list[Found] = []
+    def __init__(self, task: OneAgainstRest, nu: float, most: int, tol: float) -> None:
+        self.task, self.most, self.tol = task, most, tol
+        self.program = SoftMarginLP(task.weights, nu)
+        self.voters: list[Candidate] = []
         self.finished = False
         self.cut_short = False
         self._known: set[Hashable] = set()
         self._bound = np.inf
         # the first rows' weights are feasible whatever nu is, so that their largest edge is a bound already
-        self._sum, self._n_weights = np.zeros(len(self.y)), 0
-        self._waiting = self._search(source.weights / source.weights.sum(), -np.inf)
+        self._sum, self._n_weights = np.zeros(len(task.y)), 0
+        self._waiting = self._search(task.share, -np.inf)
 
     @property
     def gap(self) -> float:
@@ -52,8 +50,8 @@ class MarginRun:
 
     def round(self) -> None:
         """Let the voters found last join, solve for the weights, and search for voters of the next round."""
-        self.program.add_voters(self.y[:, None] * np.stack([voter.votes for voter in self._waiting], axis=1))
-        self.voters += [voter.without_votes() for voter in self._waiting]
+        self.program.add_voters(self.task.signed_votes(self._waiting).T)
+        self.voters += self._waiting
         self.solution = self.program.solve()
         self._waiting = self._search(self.solution.row_weights, self.solution.bound + self.tol)
         if self._waiting and len(self.voters) >= self.most:
@@ -61,13 +59,13 @@ class MarginRun:
             self._waiting = []
         self.finished = not self._waiting
 
-    def _search(self, u: F64, least: float) -> list[Found]:
+    def _search(self, u: F64, least: float) -> list[Candidate]:
         """New voters whose edge under row weights u is above `least`, the largest first."""
         most = max(1, min(VOTERS_AT_ONCE, self.most - len(self.voters)))
         self._sum, self._n_weights = self._sum + u, self._n_weights + 1
         centre = self._sum / self._n_weights
-        largest, found = self.source.strongest(u, self.y, centre, least, most, self._known)
+        largest, found = self.task.largest(u, centre, least, most, self._known)
         # a voter that no list holds may come later, and beat an earlier round's largest edge
-        self._bound = min(self._bound, largest) if self.source.complete else largest
+        self._bound = min(self._bound, largest) if self.task.pool.complete else largest
         self._known.update(voter.key for voter in found)
         return found

@@ -19,8 +19,9 @@ from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import POSITIVE, parameter, with_parameters
 from committee.learners.margin_boosting.class_runs import ClassRuns
 from committee.learners.margin_boosting.margin_boosting import DEEPER, EVERY_STUMP, MarginBoosting
+from committee.learners.margin_boosting.one_against_rest import OneAgainstRest
 from committee.learners.margin_boosting.voting_run import NO_EDGE, VotingRun, by_round
-from committee.learners.pools.edge_sources import EdgeSource, Found
+from committee.learners.pools.pool import Candidate
 from committee.objectives.programs.simplex_active_set import simplex_minimum
 from committee.objectives.programs.soft_margin import VOTERS_AT_ONCE
 
@@ -116,8 +117,8 @@ class MDBoostClassifier(MarginBoosting):
         after="n_jobs",
     )
 
-    def _class_run(self, source: EdgeSource, positive: int, count: float) -> MDRun:
-        return MDRun(source, positive, self.n_estimators, self.total_weight, count, self.tol)
+    def _class_run(self, task: OneAgainstRest, count: float) -> MDRun:
+        return MDRun(task, self.n_estimators, self.total_weight, count, self.tol)
 
     def _figures(self, runs: Sequence[MDRun], n_rounds: int) -> dict[str, Any]:
         means = by_round([run.means for run in runs], n_rounds)[:, -1]
@@ -148,7 +149,7 @@ class MDRun(VotingRun):
 
     Parameters
     ----------
-    source, positive, most
+    task, most
         As for `VotingRun`.
     total_weight : float
         D.
@@ -165,10 +166,8 @@ class MDRun(VotingRun):
         1 - A rho of the different rows, times their shares of the weight.
     """
 
-    def __init__(
-        self, source: EdgeSource, positive: int, most: int, total_weight: float, count: float, tol: float
-    ) -> None:
-        super().__init__(source, positive, most)
+    def __init__(self, task: OneAgainstRest, most: int, total_weight: float, count: float, tol: float) -> None:
+        super().__init__(task, most)
         self.price, self.tol = total_weight * count / (count - 1.0), tol
         self.means: list[float] = []
         self.variances: list[float] = []
@@ -182,11 +181,9 @@ class MDRun(VotingRun):
         self._known: set[Hashable] = set()
         self._of_vote = 0.0
 
-    def _search(self, least: float) -> list[Found]:
-        weights = np.abs(self.u)
+    def _search(self, least: float) -> list[Candidate]:
         most = max(1, min(VOTERS_AT_ONCE, self.most - len(self.voters)))
-        turned = np.where(self.u < 0.0, -self.y, self.y)
-        edge, found = self.source.strongest(weights, turned, weights, least, most, self._known)
+        edge, found = self.task.largest(self.u, self.u, least, most, self._known)
         if self.voters:
             self.gaps.append(max(0.0, edge - self._of_vote))
         else:

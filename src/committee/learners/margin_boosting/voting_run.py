@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.learners.pools.edge_sources import EdgeSource, Found
+from committee.learners.margin_boosting.one_against_rest import OneAgainstRest
+from committee.learners.pools.pool import Candidate
 
 F64 = NDArray[np.float64]
 
@@ -21,17 +22,15 @@ class VotingRun(ABC):
 
     Parameters
     ----------
-    source : EdgeSource
-        Finds voters.
-    positive : int
-        The class whose rows have y = +1; all others have -1.
+    task : OneAgainstRest
+        The rows, and the pool of voters.
     most : int
         Most voters.
 
     Attributes
     ----------
-    voters : list of Found
-        Those that joined, without their votes on the training rows.
+    voters : list of Candidate
+        Those that joined.
     finished : bool
         Another round changes nothing, or there are `most` voters.
     cut_short : bool
@@ -40,19 +39,18 @@ class VotingRun(ABC):
         No voter beats chance; the run has one voter all the same, as a committee must have.
     """
 
-    def __init__(self, source: EdgeSource, positive: int, most: int) -> None:
-        self.source, self.most = source, most
-        self.y = np.where(source.labels == positive, 1, -1).astype(np.int8)
-        self.share: F64 = source.weights / source.weights.sum()
-        self.voters: list[Found] = []
+    def __init__(self, task: OneAgainstRest, most: int) -> None:
+        self.task, self.most = task, most
+        self.y, self.share = task.y, task.share
+        self.voters: list[Candidate] = []
         self.finished = self.useless = self.cut_short = False
-        self._waiting: list[Found] | None = None
+        self._waiting: list[Candidate] | None = None
 
     def round(self) -> None:
         """Let the voters found last join, and search for those of the next round."""
         joining = self._search(-np.inf) if self._waiting is None else self._waiting
-        self.voters += [one.without_votes() for one in joining]
-        self._join(np.stack([self.y * one.votes for one in joining]))
+        self.voters += joining
+        self._join(self.task.signed_votes(joining))
         if self.finished:
             return
         self._waiting = self._search(self._reached() + NO_EDGE)
@@ -60,7 +58,7 @@ class VotingRun(ABC):
         self.finished = self.cut_short or not self._waiting
 
     @abstractmethod
-    def _search(self, least: float) -> list[Found]:
+    def _search(self, least: float) -> list[Candidate]:
         """Return voters whose edge under the rows' weights as of now is above `least`."""
 
     @abstractmethod

@@ -56,6 +56,8 @@ class ClassifierPool(TrainedPool):
         take it for a number of rows.
     row_weights : float64 array (n,) or None, default=None
         As for `TrainedPool`.
+    labels : type, default=int64
+        Type of the labels that the classifier is given.
     """
 
     turns = False
@@ -68,13 +70,15 @@ class ClassifierPool(TrainedPool):
         seed: int,
         scaled: Callable[[F64], F64],
         row_weights: F64 | None = None,
+        labels: type[np.integer[Any]] = np.int64,
     ) -> None:
         super().__init__(row_weights)
         self.clones, self.X, self.scaled = Clones(voter, np.random.RandomState(seed)), X, scaled
+        self.labels = labels
 
     def train(self, positive: NDArray[np.bool_], weights: F64) -> tuple[Any, I8]:
         """As `TrainedPool.train`."""
-        member = self.clones.trained(self.X, np.where(positive, 1, -1), self.scaled(weights))
+        member = self.clones.trained(self.X, np.where(positive, 1, -1).astype(self.labels), self.scaled(weights))
         return member, _signs(member, self.X)
 
     def votes_on(self, rows: F64, candidate: Candidate) -> I8:

@@ -1,0 +1,66 @@
+"""Rows of one class that look the same, as one row."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.binning import Binned
+from committee.data.rows import Rows
+
+F64 = NDArray[np.float64]
+
+
+class DistinctRows:
+    """The different rows of a training set, each with the sum of the weights of those that look like it.
+
+    No voter tells rows apart that look the same. So a program over these rows is the same, to the bit, for a row of
+    weight k and k rows, and in whatever order rows come.
+
+    Parameters
+    ----------
+    seen : array (n, p)
+        Rows as voters see them: in bins, or as numbers.
+    rows : Rows
+        Their labels and weights.
+
+    Attributes
+    ----------
+    first : intp array (m,)
+        The first of the rows that are like each.
+    labels : uint16 array (m,)
+        Class numbers.
+    weights : float64 array (m,)
+        Row weights.
+    """
+
+    def __init__(self, seen: NDArray[Any], rows: Rows) -> None:
+        bytes_of_row = np.hstack([_bytes(seen), _bytes(rows.labels[:, None])])
+        alike = np.ascontiguousarray(bytes_of_row).view(np.dtype((np.void, bytes_of_row.shape[1])))[:, 0]
+        _, self.first, self._place = np.unique(alike, return_index=True, return_inverse=True)
+        self.labels = rows.labels[self.first]
+        self.weights: F64 = np.bincount(self._place, rows.weights).astype(np.float64)
+        self._share = rows.weights / self.weights[self._place]
+
+    @classmethod
+    def in_bins(cls, binned: Binned, rows: Rows) -> tuple[Self, Binned]:
+        """Return the different rows of a binned table, and the table of these."""
+        made = cls(binned.codes, rows)
+        codes: Any = np.ascontiguousarray(binned.codes[made.first])
+        return made, Binned(binned.bins, codes)
+
+    def signs(self, positive: int) -> NDArray[np.int8]:
+        """Classes as signs, +1 for one of them and -1 for the rest, ``(m,)``."""
+        return np.where(self.labels == positive, 1, -1).astype(np.int8)
+
+    def shared_out(self, u: F64) -> F64:
+        """Weights of the different rows shared out to all rows, ``(n,)``."""
+        return np.asarray(u[self._place] * self._share)
+
+
+def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
+    """The bytes of each row, with one zero and not two."""
+    whole = array + 0.0 if array.dtype.kind == "f" else array
+    return np.ascontiguousarray(whole).view(np.uint8).reshape(len(array), -1)
