@@ -1,124 +1,15 @@
-"""Smaller votes from ensembles that are trained already: limits, and the levels at which something is dropped."""
+"""One call for a smaller vote of an ensemble that is trained already."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
 from committee.learners.trained.leaf_reweighter import LeafReweighter
-from committee.learners.trained.reweighter import MarginReweighter
+from committee.learners.trained.pruning_levels import SMALL, Limits
+from committee.learners.trained.reweighter import MarginReweighter, pruning_level
 from committee.learners.trained.trained_ensemble import RowsGiven
-
-SMALL = 0.1
-"""Share of the nodes that stay where no limit is given."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Most nodes (a share in (0, 1], or a number) and voters of a smaller vote, and the price of its accuracy; or None.
-
-    The smallest vote is taken that loses less accuracy than `min_gain`, None: the largest within the limits.
-    """
-
-    max_nodes: float | None
-    max_voters: int | None
-    min_gain: float | None
-
-    def __post_init__(self) -> None:
-        nodes, voters, gain = self.max_nodes, self.max_voters, self.min_gain
-        if voters is not None and not (isinstance(voters, Integral) and voters >= 1):
-            raise ValueError(f"max_voters={voters!r} must be a whole number of at least 1, or None.")
-        whole = isinstance(nodes, Integral)
-        if nodes is not None and not (isinstance(nodes, Real) and (nodes >= 1 if whole else 0.0 < nodes <= 1.0)):
-            raise ValueError(f"max_nodes={nodes!r} must be a share in (0, 1], a whole number above 0, or None.")
-        if gain is not None and not (isinstance(gain, Real) and gain >= 0.0):
-            raise ValueError(f"min_gain={gain!r} must be a share of rows that is not negative, or None.")
-
-
-class PruningLevel(Protocol):
-    """One way to prune: which parts of an ensemble go, and how the others vote then."""
-
-    def __init__(self, on: RowsGiven, objective: Any, n_jobs: int | None) -> None: ...
-
-    def of_ensemble(
-        self, ensemble: Any, limits: Limits, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> LeafReweighter | MarginReweighter:
-        """Return a smaller vote of a trained ensemble, which itself it holds no more."""
-
-    def of_reweighted(
-        self, model: MarginReweighter, limits: Limits, resolve: bool, X: Any, y: Any, sample_weight: Any
-    ) -> LeafReweighter | MarginReweighter:
-        """Return a smaller vote of a re-weighted ensemble; see `MarginReweighter.prune`."""
-
-
-@dataclass(frozen=True)
-class LeafPruning:
-    """Trees and sub-trees go, and all leaves that stay vote anew; there is no objective."""
-
-    on: RowsGiven
-    objective: Any
-    n_jobs: int | None
-
-    def of_ensemble(
-        self, ensemble: Any, limits: Limits, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> LeafReweighter:
-        """See `PruningLevel`."""
-        if limits.max_voters is not None:
-            raise ValueError(
-                f"max_voters={limits.max_voters!r} with level='leaf', which limits nodes; give max_nodes instead, or "
-                "level='voter'."
-            )
-        most = SMALL if limits.max_nodes is None else limits.max_nodes
-        model = LeafReweighter(ensemble, max_nodes=most, min_gain=limits.min_gain, on=self.on, n_jobs=self.n_jobs)
-        model.fit(X, y, sample_weight)
-        model.ensemble = model.committee_  # smaller in memory and in files too
-        return model
-
-    def of_reweighted(
-        self, model: MarginReweighter, limits: Limits, resolve: bool, X: Any, y: Any, sample_weight: Any
-    ) -> LeafReweighter:
-        """See `PruningLevel`; the new weights are those of the trees before they are cut."""
-        if X is None or y is None:
-            raise ValueError("level='leaf' looks at rows again; give X and y, those of fit or others as `on` says.")
-        leaves = self.of_ensemble(model, limits, X, y, sample_weight)
-        leaves.ensemble = model
-        return leaves
-
-
-@dataclass(frozen=True)
-class VoterPruning:
-    """Whole voters go, whatever they are, least weight first; the others have weights by an objective."""
-
-    on: RowsGiven
-    objective: Any
-    n_jobs: int | None
-
-    def of_ensemble(
-        self, ensemble: Any, limits: Limits, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> MarginReweighter:
-        """See `PruningLevel`."""
-        model = MarginReweighter(ensemble, self.objective, on=self.on, n_jobs=self.n_jobs).fit(X, y, sample_weight)
-        return model.without_voters(limits)
-
-    def of_reweighted(
-        self, model: MarginReweighter, limits: Limits, resolve: bool, X: Any, y: Any, sample_weight: Any
-    ) -> MarginReweighter:
-        """See `PruningLevel`."""
-        return model.without_voters(limits, resolve, X, y, sample_weight)
-
-
-LEVELS: dict[str, type[PruningLevel]] = {"leaf": LeafPruning, "voter": VoterPruning}
-"""Every way to prune under its name; a further one is one more class, in a file of its own, and one more entry."""
-
-
-def pruning_level(name: str) -> type[PruningLevel]:
-    """Return the level of a name, or refuse it."""
-    if name not in LEVELS:
-        raise ValueError(f"level={name!r} is unknown; choose {' or '.join(map(repr, LEVELS))}.")
-    return LEVELS[name]
 
 
 def prune(
@@ -189,4 +80,6 @@ def prune(
     if max_nodes is None and max_voters is None:
         max_nodes = SMALL
     limits = Limits(max_nodes, max_voters, min_gain)
-    return pruning_level(level)(on, objective, n_jobs).of_ensemble(ensemble, limits, X, y, sample_weight)
+    way = pruning_level(level)(on, objective, n_jobs)
+    smaller: LeafReweighter | MarginReweighter = way.of_ensemble(ensemble, limits, X, y, sample_weight)
+    return smaller

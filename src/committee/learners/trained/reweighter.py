@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import KW_ONLY, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,8 @@ from committee.data.named import read_named
 from committee.data.parallel import n_threads
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import fitted, parameter, with_parameters
+from committee.learners.trained.leaf_reweighter import LeafReweighter
+from committee.learners.trained.pruning_levels import LeafPruning, Limits, PruningLevel
 from committee.learners.trained.trained_ensemble import (
     RowsGiven,
     TrainedEnsembleClassifier,
@@ -31,10 +33,6 @@ from committee.objectives.programs.lines import Lines
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Share, Softmax
 from committee.vote.signed_votes import SignedVotes
-
-if TYPE_CHECKING:
-    from committee.learners.trained.leaf_reweighter import LeafReweighter
-    from committee.learners.trained.pruning import Limits
 
 F64 = NDArray[np.float64]
 
@@ -266,12 +264,11 @@ class MarginReweighter(TrainedEnsembleClassifier):
             If `max_voters` is no whole number of at least 1, `max_nodes` no share or number, `min_gain` is negative,
             only one of `X` and `y` is given, or none is and the votes of `fit` are gone, as they are after pickling.
         """
-        from committee.learners.trained.pruning import Limits, pruning_level
-
         check_is_fitted(self, "committee_")
         way = pruning_level(level)(self.on, self.objective, self.n_jobs)
         limits = Limits(max_nodes, max_voters, min_gain)
-        return way.of_reweighted(self, limits, resolve, X, y, sample_weight)
+        smaller: MarginReweighter | LeafReweighter = way.of_reweighted(self, limits, resolve, X, y, sample_weight)
+        return smaller
 
     def without_voters(
         self,
@@ -370,3 +367,36 @@ def _objective_named(stored: Any) -> Objective:
         return read_named(stored, OBJECTIVES, "objective")
     except TypeError as error:  # text where a number must be
         raise ValueError(f"objective is {stored!r}: {error}") from error
+
+
+@dataclass(frozen=True)
+class VoterPruning:
+    """Whole voters go, whatever they are, least weight first; the others have weights by an objective."""
+
+    on: RowsGiven
+    objective: Any
+    n_jobs: int | None
+
+    def of_ensemble(
+        self, ensemble: Any, limits: Limits, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> MarginReweighter:
+        """See `PruningLevel`."""
+        model = MarginReweighter(ensemble, self.objective, on=self.on, n_jobs=self.n_jobs).fit(X, y, sample_weight)
+        return model.without_voters(limits)
+
+    def of_reweighted(
+        self, model: MarginReweighter, limits: Limits, resolve: bool, X: Any, y: Any, sample_weight: Any
+    ) -> MarginReweighter:
+        """See `PruningLevel`."""
+        return model.without_voters(limits, resolve, X, y, sample_weight)
+
+
+LEVELS: dict[str, type[PruningLevel]] = {"leaf": LeafPruning, "voter": VoterPruning}
+"""Every way to prune under its name; a further one is one more class, in a file of its own, and one more entry."""
+
+
+def pruning_level(name: str) -> type[PruningLevel]:
+    """Return the level of a name, or refuse it."""
+    if name not in LEVELS:
+        raise ValueError(f"level={name!r} is unknown; choose {' or '.join(map(repr, LEVELS))}.")
+    return LEVELS[name]

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.objectives.margins.margins_of_rows import soft_margin_of_rows
-from committee.objectives.margins.objective import Objective, Reweighting, check_share, on_the_simplex
-from committee.objectives.programs.lines import Lines
+from committee.objectives.margins.objective import Objective, Reweighting, check_share
+from committee.objectives.programs.lines import Lines, on_the_simplex
 from committee.objectives.programs.rows_as_needed import Side, rows_as_needed
 from committee.objectives.programs.soft_margin import lowest_mean, soft_margin
 

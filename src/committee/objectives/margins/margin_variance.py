@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.objectives.margins.objective import Objective, Reweighting, on_the_simplex
-from committee.objectives.programs.lines import Lines
+from committee.objectives.margins.objective import Objective, Reweighting
+from committee.objectives.programs.lines import Lines, on_the_simplex
 from committee.objectives.programs.rows_as_needed import SOLVER_TOLERANCE, Side, rows_as_needed
 from committee.objectives.programs.simplex_quadratic import simplex_quadratic
 from committee.vote.signed_votes import BLOCK

@@ -86,10 +86,3 @@ def check_share(name: str, value: float) -> None:
 def is_number(value: object) -> bool:
     """A finite number."""
     return isinstance(value, Real) and math.isfinite(value)
-
-
-def on_the_simplex(weights: F64) -> F64:
-    """A solver's weights without what is there by rounding alone: not negative, sum to one."""
-    weights = np.where(weights > 1e-11, weights, 0.0)
-    settled: F64 = weights / weights.sum()
-    return settled

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.objectives.margins.objective import Objective, Reweighting, is_number, on_the_simplex
-from committee.objectives.programs.lines import Lines
+from committee.objectives.margins.objective import Objective, Reweighting, is_number
+from committee.objectives.programs.lines import Lines, on_the_simplex
 
 F64 = NDArray[np.float64]
 

@@ -246,6 +246,13 @@ class Lines:
         return replace(self, matrix=self.matrix[chosen.ravel()], first=first, scale=scale)
 
 
+def on_the_simplex(weights: F64) -> F64:
+    """A solver's weights without what is there by rounding alone: not negative, sum to one."""
+    weights = np.where(weights > 1e-11, weights, 0.0)
+    settled: F64 = weights / weights.sum()
+    return settled
+
+
 def _blocks(S: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
     """Some rows after the other, with the number of the first."""
     step = max(1, BLOCK // max(1, S.shape[1]))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.objectives.margins.objective import on_the_simplex
+from committee.objectives.programs.lines import on_the_simplex
 from committee.objectives.programs.rows_as_needed import InfeasibleError
 from committee.objectives.programs.soft_margin import commonest, started
 

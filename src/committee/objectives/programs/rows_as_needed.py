@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.objectives.margins.objective import on_the_simplex
-from committee.objectives.programs.lines import Lines
+from committee.objectives.programs.lines import Lines, on_the_simplex
 
 F64 = NDArray[np.float64]
 

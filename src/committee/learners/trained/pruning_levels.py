@@ -1,0 +1,83 @@
+"""Limits of smaller votes, the interface of a way to prune, and the way that cuts trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, Protocol
+
+from numpy.typing import ArrayLike
+
+from committee.learners.trained.leaf_reweighter import LeafReweighter
+from committee.learners.trained.trained_ensemble import RowsGiven
+
+SMALL = 0.1
+"""Share of the nodes that stay where no limit is given."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Most nodes (a share in (0, 1], or a number) and voters of a smaller vote, and the price of its accuracy; or None.
+
+    The smallest vote is taken that loses less accuracy than `min_gain`, None: the largest within the limits.
+    """
+
+    max_nodes: float | None
+    max_voters: int | None
+    min_gain: float | None
+
+    def __post_init__(self) -> None:
+        nodes, voters, gain = self.max_nodes, self.max_voters, self.min_gain
+        if voters is not None and not (isinstance(voters, Integral) and voters >= 1):
+            raise ValueError(f"max_voters={voters!r} must be a whole number of at least 1, or None.")
+        whole = isinstance(nodes, Integral)
+        if nodes is not None and not (isinstance(nodes, Real) and (nodes >= 1 if whole else 0.0 < nodes <= 1.0)):
+            raise ValueError(f"max_nodes={nodes!r} must be a share in (0, 1], a whole number above 0, or None.")
+        if gain is not None and not (isinstance(gain, Real) and gain >= 0.0):
+            raise ValueError(f"min_gain={gain!r} must be a share of rows that is not negative, or None.")
+
+
+class PruningLevel(Protocol):
+    """One way to prune: which parts of an ensemble go, and how the others vote then."""
+
+    def __init__(self, on: RowsGiven, objective: Any, n_jobs: int | None) -> None: ...
+
+    def of_ensemble(self, ensemble: Any, limits: Limits, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Any:
+        """Return a smaller vote of a trained ensemble, which itself it holds no more."""
+
+    def of_reweighted(self, model: Any, limits: Limits, resolve: bool, X: Any, y: Any, sample_weight: Any) -> Any:
+        """Return a smaller vote of a re-weighted ensemble; see `MarginReweighter.prune`."""
+
+
+@dataclass(frozen=True)
+class LeafPruning:
+    """Trees and sub-trees go, and all leaves that stay vote anew; there is no objective."""
+
+    on: RowsGiven
+    objective: Any
+    n_jobs: int | None
+
+    def of_ensemble(
+        self, ensemble: Any, limits: Limits, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> LeafReweighter:
+        """See `PruningLevel`."""
+        if limits.max_voters is not None:
+            raise ValueError(
+                f"max_voters={limits.max_voters!r} with level='leaf', which limits nodes; give max_nodes instead, or "
+                "level='voter'."
+            )
+        most = SMALL if limits.max_nodes is None else limits.max_nodes
+        model = LeafReweighter(ensemble, max_nodes=most, min_gain=limits.min_gain, on=self.on, n_jobs=self.n_jobs)
+        model.fit(X, y, sample_weight)
+        model.ensemble = model.committee_  # smaller in memory and in files too
+        return model
+
+    def of_reweighted(
+        self, model: Any, limits: Limits, resolve: bool, X: Any, y: Any, sample_weight: Any
+    ) -> LeafReweighter:
+        """See `PruningLevel`; the new weights are those of the trees before they are cut."""
+        if X is None or y is None:
+            raise ValueError("level='leaf' looks at rows again; give X and y, those of fit or others as `on` says.")
+        leaves = self.of_ensemble(model, limits, X, y, sample_weight)
+        leaves.ensemble = model
+        return leaves
