@@ -12,14 +12,14 @@
 namespace committee {
 
 struct ClassItem {
-  std::uint64_t packed;  // weight and count, as in FixedPoint
+  std::uint64_t packed;  // weight << count_bits | 1, as FixedPoint packs it: one addition for both
   std::int32_t row;
   std::uint16_t label;
 };
 
 struct TargetItem {
   std::uint64_t packed;
-  std::uint64_t moment;  // signed w (z - centre)
+  std::uint64_t moment;  // w (z - centre) in whole units, two's complement: sums wrap to the right number
   std::int32_t row;
 };
 
@@ -50,7 +50,8 @@ inline Units gather(Vector<TargetItem>& items, const RowList& rows, const double
 }
 
 // Which planes of a node's sums a node needs: a deep node holds few of many classes, and classes that it does not
-// hold add exact zeros to every criterion.
+// hold add exact zeros to every criterion. Planes that are held get slots 0, 1, ..., so that a cell is as short as it
+// can be; with two classes both are held always, and slot and plane are the same.
 class NodePlanes {
  public:
   explicit NodePlanes(int planes) : all_(planes), slot_(planes) {}

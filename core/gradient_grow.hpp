@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "feature_draw.hpp"
-#include "gradient_split.hpp"
+#include "gradient_node_scan.hpp"
 #include "growing_nodes.hpp"
 #include "partition.hpp"
 #include "tree.hpp"

@@ -50,7 +50,8 @@ struct OneWord {  // the same for one output, known to the compiler
   void prefetch(std::int64_t row) const { __builtin_prefetch(words + row); }
 };
 
-// Adds a histogram of words to a wide one, and clears it.
+// Adds a histogram of words to a wide one, and clears it: the gradient's sign fills its 64 bits, hessian and count are
+// moved apart.
 COMMITTEE_CLONES inline void empty_words(std::uint64_t* words, std::int64_t n_cells, const WordLayout& layout,
                                          std::uint64_t* gradients, std::uint64_t* pairs) {
   const int g_shift = layout.gradient_shift(), h_shift = layout.count_bits, wide_shift = layout.wide_count_bits;

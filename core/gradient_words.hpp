@@ -1,12 +1,22 @@
 // Gradients and hessians as integers, so that their sums are exact, do not depend on the order of rows or threads,
 // and parent - child is exact too.
 //
-// Usually one 64-bit word holds all that a row adds to a cell of a histogram,
-//     gradient << (hessian_bits + count_bits) | hessian << count_bits | 1,
-// so that one addition serves all three. A word has room for the sums over `block` rows; after so many rows the words
-// of a histogram are emptied into two wide planes: gradients, and hessians with counts. Where the largest gradient (or
-// hessian) is so far above the mean one that such short numbers would lose the others, rows are added to the wide
-// planes at once, with some 30 bits each.
+// Usually one 64-bit word holds all that a row adds to a cell of a histogram, here with 13 bits for the count:
+//
+//     63            38 37           13 12        0
+//     [   gradient   ][    hessian    ][  count  ]      gradient << 38 | hessian << 13 | 1
+//
+// One addition of words then adds all three fields, and the fields do not meet: hessians and counts are not negative,
+// and each has room for the sum over `block` rows, so that nothing is carried upwards. The gradient has a sign, in
+// two's complement, and is on top: what it carries falls off the end of the word. For the same reasons a parent's word
+// minus its child's is the sibling's word.
+//
+// After `block` rows the words of a histogram are emptied into two wide planes, whose fields have room for all rows:
+//
+//     gradients: [ gradient, 64 bits ]      pairs: hessian << wide_count_bits | count
+//
+// Where the largest gradient (or hessian) is so far above the mean one that the short fields would round the others
+// away, rows are added to the wide planes at once, with some 30 bits each.
 #pragma once
 
 #include <algorithm>
@@ -28,6 +38,7 @@ struct WordLayout {
   int wide_count_bits = 0;                         // of the second wide plane: hessian << wide_count_bits | count
   double gradient_unit = 1.0, hessian_unit = 1.0;  // integers per unit, powers of two
 
+  // The fields of a word (or of a sum of words), and back. A signed shift to the right fills up with the sign.
   int gradient_shift() const { return hessian_bits + count_bits; }
   std::int64_t gradient(std::uint64_t word) const { return signed_of(word) >> gradient_shift(); }
   std::int64_t hessian(std::uint64_t word) const {
@@ -72,6 +83,8 @@ inline constexpr double kSteps = 32.0;
 // Sums are read as doubles by a shift into the mantissa, which takes numbers below 2^51.
 inline constexpr double kReadable = 0x1p50;
 
+// `terms`: how many gradients there are. A field of b bits holds the sums of `rows` numbers up to 2^b / rows (half of
+// it for gradients, which need a sign); minus one, since each may be rounded up.
 inline WordLayout word_layout(const GradientRange& range, std::int64_t n, double terms) {
   WordLayout layout;
   layout.block = std::min(n, kWordBlock);
@@ -95,7 +108,8 @@ inline WordLayout word_layout(const GradientRange& range, std::int64_t n, double
   return layout;
 }
 
-// round(x * unit) for |x * unit| < 2^51, to even: the mantissa of a number shifted there.
+// round(x * unit) for |x * unit| < 2^51, to even. Between 2^52 and 2^53 a double counts in ones: adding 1.5 2^52 rounds
+// to a whole number, which is how far the bits are from those of 1.5 2^52 itself.
 COMMITTEE_INLINE std::int64_t rounded(double scaled) {
   return std::bit_cast<std::int64_t>(scaled + 0x1.8p52) - std::bit_cast<std::int64_t>(0x1.8p52);
 }

@@ -57,7 +57,7 @@ def histogram_seconds(
 ) -> F64:
     """Wall seconds of `class_histogram`'s kernel alone, ``(repeats,)``: for measuring, nothing else."""
 
-# --- table_grower.hpp ----------------------------------------------------------------------------------------------
+# --- table_grower.hpp --------------------------------------------------------------------------------------
 
 class GrownTree:
     """One tree as flat arrays over its N nodes; node 0 is the root, children are adjacent."""
@@ -115,7 +115,7 @@ class Grower:
     def grow_targets(self, targets: F64, weights: F64, rows: I32 | None, seed: int) -> GrownTree:
         """Squared error: ``targets`` ``(n,)``."""
 
-# --- deep_grower.hpp -----------------------------------------------------------------------------------------
+# --- deep_grower.hpp ---------------------------------------------------------------------------------------
 
 class DeepGrower:
     """Grows the deep trees of forests over one binned table, depth-first; the work of a node is that of its rows.
