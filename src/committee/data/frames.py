@@ -133,6 +133,8 @@ class TableSchema:
         """
         if not is_frame(X):
             matrix = numeric_matrix(X, None)
+            if isinstance(categorical_features, str) and categorical_features == "from_dtype":
+                return cls(None, (None,) * matrix.shape[1])  # the one type of an array declares no categories
             chosen = _chosen(categorical_features, None, matrix.shape[1])
             found = tuple(
                 distinct_numbers(matrix[:, j], f"x{j}") if chosen is not None and chosen[j] else None
@@ -187,12 +189,12 @@ class TableSchema:
         matrix = numeric_matrix(X, self.names)
         self._check_width(matrix.shape[1])
         self._refuse_infinity(matrix)
-        coded = [j for j, categories in enumerate(self.categories) if categories is not None]
-        if not coded:
+        if self.categories.count(None) == len(self.categories):
             return matrix
         encoded = matrix.copy()
-        for j in coded:
-            encoded[:, j] = number_codes(matrix[:, j], self.categories[j] or (), self.column(j))
+        for j, categories in enumerate(self.categories):
+            if categories is not None:
+                encoded[:, j] = number_codes(matrix[:, j], categories, self.column(j))
         return encoded
 
     def to_json(self) -> dict[str, Any]:
@@ -265,8 +267,8 @@ class TableSchema:
         return encoded
 
     def _check_width(self, n_columns: int) -> None:
-        if n_columns != self.n_features:
-            raise ValueError(f"X has {n_columns} features, but {self.n_features} features were learned")
+        if n_columns != len(self.categories):
+            raise ValueError(f"X has {n_columns} features, but {len(self.categories)} features were learned")
 
     def _refuse_infinity(self, matrix: F64) -> None:
         # by blocks of rows: the mask of a whole matrix would be an eighth of its size

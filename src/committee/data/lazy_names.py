@@ -35,7 +35,9 @@ def lazy_names(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str]
     def lookup(name: str) -> Any:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(modules[name]), name)
+        found = getattr(import_module(modules[name]), name)
+        setattr(sys.modules[package], name, found)  # the next look needs no look-up
+        return found
 
     def names() -> list[str]:
         return sorted({*vars(sys.modules[package]), *modules})
