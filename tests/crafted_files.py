@@ -22,6 +22,16 @@ def refused(path: Path, content: bytes | None, message: str) -> None:
     assert isinstance(caught.value, ValueError)
 
 
+def load_unless_refused(path: Path, content: bytes) -> Any:
+    """The model of a file, or None where it is refused by its name."""
+    path.write_bytes(content)
+    try:
+        return load(path)
+    except ModelFileError as error:
+        assert str(path) in str(error)
+        return None
+
+
 Change = Callable[[dict[str, Any], dict[str, np.ndarray]], None]
 
 

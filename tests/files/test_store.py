@@ -16,10 +16,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier
 
 import committee
-from committee.files.store import ModelFileError, load, save
+from committee.files.store import load, save
 from committee.learners.adaboost.adaboost import AdaBoostClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
-from tests.crafted_files import craft, random_damage, refused
+from tests.crafted_files import craft, load_unless_refused, random_damage, refused
 from tests.stored_models import BINARY, LEARNERS, boosted, matrix, small_file, table
 
 
@@ -271,13 +271,8 @@ def test_truncated_anywhere(tmp_path):
 def test_random_damage(tmp_path, data):
     """Any damage is noticed, unless it is none (a blank more in the header's padding)."""
     content, expected = small_file()
-    path = tmp_path / "model"
-    path.write_bytes(random_damage(data, content))
-    try:
-        loaded = load(path)
-    except ModelFileError as error:
-        assert str(path) in str(error)
-    else:
+    loaded = load_unless_refused(tmp_path / "model", random_damage(data, content))
+    if loaded is not None:
         assert loaded.predict_proba(table()[0]).tobytes() == expected.tobytes()
 
 

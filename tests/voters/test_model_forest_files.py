@@ -23,12 +23,13 @@ from committee import (
     SubaggingClassifier,
 )
 from committee.data.frames import TableSchema
-from committee.files.store import ModelFileError, load, save
+from committee.files.store import load, save
 from tests.crafted_files import (
     Change,
     craft,
     forget,
     gain,
+    load_unless_refused,
     lose,
     put,
     random_change,
@@ -281,13 +282,8 @@ DAMAGED = ("shared", "per class", "soft", "hard", "probit lines", "logit stumps"
 def test_random_damage(tmp_path, data):
     """Any damage is noticed, unless it is none (a blank more in the header's padding)."""
     content, expected = stored(data.draw(st.sampled_from(DAMAGED)))
-    path = tmp_path / "model"
-    path.write_bytes(random_damage(data, content))
-    try:
-        loaded = load(path)
-    except ModelFileError as error:
-        assert str(path) in str(error)
-    else:
+    loaded = load_unless_refused(tmp_path / "model", random_damage(data, content))
+    if loaded is not None:
         assert loaded.predict_proba(table()[0]).tobytes() == expected.tobytes()
 
 
@@ -299,13 +295,9 @@ def test_random_damage(tmp_path, data):
 def test_random_documents_and_arrays(tmp_path, data):
     """With a digest that fits: refused, or a model that answers."""
 
-    path = tmp_path / "model"
-    path.write_bytes(craft(stored(data.draw(st.sampled_from(DAMAGED)))[0], random_change(data)))
-    try:
-        loaded = load(path)
-    except ModelFileError as error:
-        assert str(path) in str(error)
-    else:
+    content = stored(data.draw(st.sampled_from(DAMAGED)))[0]
+    loaded = load_unless_refused(tmp_path / "model", craft(content, random_change(data)))
+    if loaded is not None:
         X = table()[0]
         loaded.set_params(n_jobs=None)  # what it is to be asked with, not what it is; 0 would be refused then
         if loaded.table_ == TableSchema.learn(X):

@@ -41,9 +41,9 @@ def check_extents(name: str, extents: NDArray[np.int64], end: int, least: int) -
     """Refuse extents that do not start at 0, rise (strictly if `least`) and stop at `end`; differences could wrap."""
     if extents[0] != 0:
         raise ValueError(f"{name} starts at {extents[0]}; it must start at 0.")
-    fallen = extents[1:] < extents[:-1] if least == 0 else extents[1:] <= extents[:-1]
-    if fallen.any():
-        at = int(np.argmax(fallen))
+    wrong = extents[1:] < extents[:-1] if least == 0 else extents[1:] <= extents[:-1]
+    if wrong.any():
+        at = int(np.argmax(wrong))
         raise ValueError(f"{name} goes from {extents[at]} to {extents[at + 1]} at {at}; it must rise.")
     if extents[-1] != end:
         raise ValueError(f"{name} ends at {extents[-1]}; it must end at {end}.")

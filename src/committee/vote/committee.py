@@ -14,7 +14,7 @@ from committee.vote.links.probability import Link, Share
 from committee.vote.links.probability import from_json as link_from_json
 from committee.vote.scores import Scores, elected, lead, signed
 from committee.vote.weighted_votes import WeightedVotes
-from committee.voters.protocol import VoterIndex, Voters
+from committee.voters.protocol import Voters
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
@@ -177,52 +177,6 @@ class Committee(WeightedVotes):
 
     # -- the vote -----------------------------------------------------------------------------------------
 
-    def decision_function(self, X: Any, *, n_threads: int = 1) -> Scores:
-        """Scores F(x) = F_0 + sum_t w_t h_t(x).
-
-        Parameters
-        ----------
-        X : table or array-like (n, p)
-            Rows to vote on.
-        n_threads : int, default=1
-            Ceiling on the number of threads; the result does not depend on it.
-
-        Returns
-        -------
-        float64 array
-            Two classes: ``(n,)``, positive for the second class. Otherwise ``(n, K)``.
-
-        Raises
-        ------
-        ValueError
-            If `X` does not have the columns that the voters were trained on.
-
-        Examples
-        --------
-        ``committee.decision_function(X)`` is ``committee.votes(X) @ committee.weights`` for two classes, and the
-        intercept if there is one.
-        """
-        return self._signed(self._tally(self.encode(X), n_threads))
-
-    def predict(self, X: Any, *, n_threads: int = 1) -> NDArray[Any]:
-        """Elected class of each row: the largest score, the first one on ties.
-
-        Parameters
-        ----------
-        X, n_threads
-            As for `decision_function`, which also says what is raised.
-
-        Returns
-        -------
-        array (n,)
-            Labels out of `classes`.
-
-        Examples
-        --------
-        ``(committee.predict(X) == y).mean()`` is the accuracy.
-        """
-        return self._elect(self.decision_function(X, n_threads=n_threads))
-
     def predict_proba(self, X: Any, *, n_threads: int = 1) -> Scores:
         """Class probabilities, by the committee's link.
 
@@ -265,7 +219,7 @@ class Committee(WeightedVotes):
         data = self.encode(X)
         if self.n_classes != 2:
             return self.voters.votes(data, n_threads)
-        # the first voter tells the number of rows; the next blocks are as large as memory should allow
+        # the first voter gives the number of rows; the next blocks are as large as memory should allow
         first = _sign_votes(self.voters[:1].votes(data, n_threads))
         H = np.empty((len(first), self.n_voters), dtype=first.dtype)
         H[:, :1] = first
@@ -317,7 +271,7 @@ class Committee(WeightedVotes):
         ``np.mean(committee.margins(X, y) <= 0.1)`` is the share of rows with a margin of at most 0.1.
         """
         truth = self.class_indices(y)
-        F = self._signed(self._tally(self.encode(X), n_threads))
+        F = self._scores(self._tally(self.encode(X), n_threads))
         if len(F) != len(truth):
             raise ValueError(f"y has {len(truth)} labels; X has {len(F)} rows.")
         if F.ndim == 1:
@@ -330,48 +284,8 @@ class Committee(WeightedVotes):
         # F and the total are sums in different orders, so their quotient may pass 1 by a rounding
         return np.clip(ahead / total, -1.0, 1.0) if total > 0 else np.zeros(len(ahead))
 
-    # -- one voter after the other ------------------------------------------------------------------------
-
-    def staged_decision_function(self, X: Any, *, n_threads: int = 1) -> Iterator[Scores]:
-        """Scores of the first 1, 2, ..., T voters; each voter is asked once.
-
-        Parameters
-        ----------
-        X, n_threads
-            As for `decision_function`, which also says what is raised.
-
-        Yields
-        ------
-        float64 array
-            As `decision_function`; the last one is its result.
-
-        Examples
-        --------
-        ``list(committee.staged_decision_function(X))[-1]`` is ``committee.decision_function(X)``.
-        """
-        return (self._signed(tally) for tally, _ in self._stages(self.encode(X), n_threads))
-
-    def staged_predict(self, X: Any, *, n_threads: int = 1) -> Iterator[NDArray[Any]]:
-        """Classes elected by the first 1, 2, ..., T voters; each voter is asked once.
-
-        Parameters
-        ----------
-        X, n_threads
-            As for `decision_function`, which also says what is raised.
-
-        Yields
-        ------
-        array (n,)
-            As `predict`; the last one is its result.
-
-        Examples
-        --------
-        ``[(p == y).mean() for p in committee.staged_predict(X)]`` is the accuracy as voters are added.
-        """
-        return map(self._elect, self.staged_decision_function(X, n_threads=n_threads))
-
     def staged_predict_proba(self, X: Any, *, n_threads: int = 1) -> Iterator[Scores]:
-        """Class probabilities by the first 1, 2, ..., T voters; each voter is asked once.
+        """Class probabilities by the first 1, 2, ..., T voters; each votes once.
 
         Parameters
         ----------
@@ -389,44 +303,6 @@ class Committee(WeightedVotes):
         """
         return (self._probability(*stage) for stage in self._stages(self.encode(X), n_threads))
 
-    # -- another vote of the same voters ------------------------------------------------------------------
-
-    def select(self, indices: VoterIndex, weights: ArrayLike | None = None, *, link: Link | None = None) -> "Committee":
-        """A committee of some of the voters, or of all with other weights; the intercept stays.
-
-        Parameters
-        ----------
-        indices : int, slice, index array or mask (T,)
-            The voters to keep, in this order.
-        weights : array-like, default=None
-            Their weights; None keeps the present ones.
-        link : Link, default=None
-            Another link, as when new weights are negative and the present link is `Share`; None keeps it.
-
-        Returns
-        -------
-        Committee
-
-        Raises
-        ------
-        ValueError
-            If no voter is left, or `weights` is not one per voter kept.
-
-        Examples
-        --------
-        ``committee.select(slice(10))`` are the first ten voters;
-        ``committee.select(slice(None), new_weights)`` is the same committee re-weighted.
-        """
-        chosen = self._chosen(indices)
-        return Committee(
-            self.voters[chosen],
-            self.weights[chosen] if weights is None else np.asarray(weights, dtype=np.float64),
-            self.classes,
-            self.link if link is None else link,
-            self.table,
-            self.intercept,
-        )
-
     # -- the steps ----------------------------------------------------------------------------------------
 
     def _settle(self, tally: Scores, total: float) -> Scores:
@@ -439,11 +315,12 @@ class Committee(WeightedVotes):
             return 0.0
         return float(abs(self.intercept[0]) if len(self.intercept) == 1 else np.ptp(self.intercept))
 
-    def _signed(self, tally: Scores) -> Scores:
+    def _scores(self, tally: Scores) -> Scores:
         """F of a tally: signed for two classes."""
         return signed(tally) if self.n_classes == 2 else tally
 
-    def _elect(self, F: Scores) -> NDArray[Any]:
+    def _answer(self, F: Scores, total: float) -> NDArray[Any]:
+        """Elected classes."""
         return self.classes[elected(F) if self.n_classes > 1 else np.zeros(len(F), dtype=np.intp)]
 
     def _probability(self, tally: Scores, total: float) -> Scores:

@@ -54,7 +54,7 @@ class MarginDistribution:
     margins : array-like (n,)
         m_i, in [-1, 1].
     row_weight : array-like (n,), default=None
-        Weights of the rows, not negative; kept summing to one. Rows of weight 0 are left out. None: all the same.
+        Weights of the rows, not negative; divided by their sum. Rows of weight 0 are left out. None: all the same.
     voter_margins : array-like (n,), default=None
         g_i, the mean margin of the voters on their own. None: not known, and neither are the Gibbs quantities.
     wrong : bool array-like (n,), default=None
@@ -104,14 +104,14 @@ class MarginDistribution:
             if given is not None and given.shape != (n,):
                 raise ValueError(f"{name} has shape {given.shape}; there are {n} margins, give one for each.")
         counts = weight > 0.0
-        kept: dict[str, NDArray[Any] | None] = {
+        fields: dict[str, NDArray[Any] | None] = {
             "margins": m[counts],
             "row_weight": weight[counts] / weight.sum(),
             "voter_margins": None if alone is None else alone[counts],
             "wrong": wrong[counts],
             "rows": rows[counts],
         }
-        for name, values in kept.items():
+        for name, values in fields.items():
             if values is not None:
                 values.flags.writeable = False
             object.__setattr__(self, name, values)
@@ -142,15 +142,15 @@ class MarginDistribution:
         sample_weight : array-like (n,), default=None
             Their weights; None counts all the same.
         asked : bool array-like (n, T), default=None
-            Which voters are asked about which rows, as those that have not seen them: m_i and g_i are over these alone.
-            Rows that nobody is asked about are left out. None: all voters about all rows.
+            Voters that vote on each row, as those that have not seen it: m_i and g_i are over these alone. Rows
+            without a voter are left out. None: all voters vote on all rows.
         n_threads : int, default=1
             Ceiling on the number of threads.
 
         Returns
         -------
         MarginDistribution
-            A vote of more than two classes asks its voters one by one for g_i, which takes longer than its margins.
+            With more than two classes g_i takes the votes of each voter on its own, which is slower than the margins.
 
         Raises
         ------
@@ -209,7 +209,8 @@ class MarginDistribution:
         Returns
         -------
         MarginDistribution
-            Of more than two classes without Gibbs quantities, which shares do not tell; `of` with ``asked`` tells them.
+            Of more than two classes without Gibbs quantities, which do not follow from shares; `of` with ``asked`` has
+            them.
 
         Raises
         ------
@@ -394,8 +395,8 @@ class MarginDistribution:
         """W of every row."""
         if self.voter_margins is None:
             raise ValueError(
-                "The margins of the voters on their own are not known here; MarginDistribution.of(model, X, y) asks "
-                "for them, out of bag with asked=..., and margins of two classes are their own voter_margins."
+                "The margins of the voters on their own are not known here; MarginDistribution.of(model, X, y) has "
+                "them, out of bag with asked=..., and margins of two classes are their own voter_margins."
             )
         return 0.5 * (1.0 - self.voter_margins)
 

@@ -1,11 +1,10 @@
 """The vote on numbers: voters that each add to a score, and the prediction that follows from it."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from committee.files.header import Header
 from committee.files.tensors import Document
@@ -13,7 +12,7 @@ from committee.vote.links.mean import MeanLink
 from committee.vote.links.mean import from_json as link_from_json
 from committee.vote.scores import Scores
 from committee.vote.weighted_votes import WeightedVotes
-from committee.voters.protocol import VoterIndex, Voters
+from committee.voters.protocol import Voters
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
@@ -100,52 +99,6 @@ class RegressionCommittee(WeightedVotes):
 
     # -- the vote -----------------------------------------------------------------------------------------
 
-    def decision_function(self, X: Any, *, n_threads: int = 1) -> Scores:
-        """Scores F(x) = F_0 + sum_t w_t h_t(x), before the link.
-
-        Parameters
-        ----------
-        X : table or array-like (n, p)
-            Rows to predict.
-        n_threads : int, default=1
-            Ceiling on the number of threads; the result does not depend on it.
-
-        Returns
-        -------
-        float64 array
-            ``(n,)`` for one output, otherwise ``(n, D)``.
-
-        Raises
-        ------
-        ValueError
-            If `X` does not have the columns that the voters were trained on.
-
-        Examples
-        --------
-        ``committee.decision_function(X)`` is ``committee.votes(X) @ committee.weights`` and the intercept, for one
-        output.
-        """
-        return self._scores(self._tally(self.encode(X), n_threads))
-
-    def predict(self, X: Any, *, n_threads: int = 1) -> Scores:
-        """Predictions: the link of the scores.
-
-        Parameters
-        ----------
-        X, n_threads
-            As for `decision_function`, which also says what is raised.
-
-        Returns
-        -------
-        float64 array
-            ``(n,)`` for one output, otherwise ``(n, D)``.
-
-        Examples
-        --------
-        ``np.mean((committee.predict(X) - y) ** 2)`` is the mean squared error.
-        """
-        return self.link.mean(self.decision_function(X, n_threads=n_threads), self._total(self.weights))
-
     def votes(self, X: Any, *, n_threads: int = 1) -> Scores:
         """The vote matrix H: what each voter says about each row; the intercept is none of them.
 
@@ -166,85 +119,10 @@ class RegressionCommittee(WeightedVotes):
         H = self.voters.votes(self.encode(X), n_threads).astype(np.float64, copy=False)
         return H[:, :, 0] if H.shape[2] == 1 else H
 
-    # -- one voter after the other ------------------------------------------------------------------------
-
-    def staged_decision_function(self, X: Any, *, n_threads: int = 1) -> Iterator[Scores]:
-        """Scores of the first 1, 2, ..., T voters; each voter is asked once.
-
-        Parameters
-        ----------
-        X, n_threads
-            As for `decision_function`, which also says what is raised.
-
-        Yields
-        ------
-        float64 array
-            As `decision_function`; the last one is its result.
-
-        Examples
-        --------
-        ``list(committee.staged_decision_function(X))[-1]`` is ``committee.decision_function(X)``.
-        """
-        return (self._scores(tally) for tally, _ in self._stages(self.encode(X), n_threads))
-
-    def staged_predict(self, X: Any, *, n_threads: int = 1) -> Iterator[Scores]:
-        """Predictions of the first 1, 2, ..., T voters; each voter is asked once.
-
-        Parameters
-        ----------
-        X, n_threads
-            As for `decision_function`, which also says what is raised.
-
-        Yields
-        ------
-        float64 array
-            As `predict`; the last one is its result.
-
-        Examples
-        --------
-        ``[np.mean((p - y) ** 2) for p in committee.staged_predict(X)]`` is the error as voters are added.
-        """
-        stages = self._stages(self.encode(X), n_threads)
-        return (self.link.mean(self._scores(tally), total) for tally, total in stages)
-
-    # -- another vote of the same voters ------------------------------------------------------------------
-
-    def select(
-        self, indices: VoterIndex, weights: ArrayLike | None = None, *, link: MeanLink | None = None
-    ) -> "RegressionCommittee":
-        """A committee of some of the voters, or of all with other weights; the intercept stays.
-
-        Parameters
-        ----------
-        indices : int, slice, index array or mask (T,)
-            The voters to keep, in this order.
-        weights : array-like, default=None
-            Their weights; None keeps the present ones.
-        link : MeanLink, default=None
-            Another link; None keeps the present one.
-
-        Returns
-        -------
-        RegressionCommittee
-
-        Raises
-        ------
-        ValueError
-            If no voter is left, or `weights` is not one per voter kept.
-
-        Examples
-        --------
-        ``committee.select(slice(10))`` are the first ten voters.
-        """
-        chosen = self._chosen(indices)
-        return RegressionCommittee(
-            self.voters[chosen],
-            self.weights[chosen] if weights is None else np.asarray(weights, dtype=np.float64),
-            self.link if link is None else link,
-            self.table,
-            self.intercept,
-        )
-
     def _scores(self, tally: Scores) -> Scores:
         """F of a tally: a vector for one output."""
         return tally[:, 0] if tally.shape[1] == 1 else tally
+
+    def _answer(self, F: Scores, total: float) -> Scores:
+        """Predicted numbers."""
+        return self.link.mean(F, total)

@@ -1,4 +1,4 @@
-"""Votes by whether they are right: the matrix that every objective of the margins is written in."""
+"""Signed votes, right or wrong: the matrix that every objective of the margins is written in."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BLOCK = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class SignedVotes:
-    """What every voter does for a row against one rival of its class: +1 right, -1 for the rival, 0 neither.
+    """Votes of all voters for each row against one rival of its class: +1 right, -1 for the rival, 0 neither.
 
     Two classes have one rival, so there is one line for each row, S_it = y_i h_t(x_i). With more classes a row has a
     line against each other class; its margin is the least of them. A score voter gives the difference of its scores, in
@@ -63,7 +63,7 @@ class SignedVotes:
 
     @classmethod
     def of(cls, committee: Committee, X: Any, y: ArrayLike, *, n_threads: int = 1) -> SignedVotes:
-        """Ask a committee's voters about rows whose classes are known.
+        """Votes of a committee on rows whose classes are known.
 
         Raises
         ------
@@ -120,9 +120,9 @@ def _signed(
     rival: NDArray[np.intp],
     n_threads: int,
 ) -> NDArray[np.int8] | F64:
-    """What every voter does for each line, in units of its spread: bytes where that is a whole number for all voters.
+    """Vote of every voter in each line, in units of its spread: bytes where all of them are whole numbers.
 
-    A few voters are asked at a time, as their votes on all classes take much more room than what becomes of them.
+    A few voters vote at a time, as their votes on all classes take much more room than those of the lines.
     """
     data, voters = committee.encode(X), committee.voters
     spread = np.where(voters.spread > 0.0, voters.spread, 1.0)

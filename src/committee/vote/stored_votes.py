@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -14,7 +13,7 @@ from committee.data.named import Named
 from committee.data.typed_json import field
 from committee.files.header import Header
 from committee.files.kinds import VOTERS, describe_part, rebuild_part
-from committee.files.store import save
+from committee.files.store import Storable
 from committee.files.tensors import Document, Tensors
 from committee.voters.estimators import EstimatorVoters
 from committee.voters.protocol import Voters
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from committee.data.frames import TableSchema
 
 
-class StoredVotes(ABC):
+class StoredVotes(Storable, ABC):
     """Writing and reading of voters, weights, link and intercept."""
 
     voters: Voters
@@ -41,37 +40,6 @@ class StoredVotes(ABC):
     @abstractmethod
     def read_header(cls, document: Document) -> Header:
         """Columns and classes of a document."""
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the committee to a file that `committee.load` reads; loading never runs code.
-
-        Parameters
-        ----------
-        path : str or path
-            Written beside and moved into place, so that an interruption leaves the old file whole.
-
-        Raises
-        ------
-        TypeError
-            If a voter cannot be stored without pickle: a classifier of another library.
-        ValueError
-            If no file of it would load, as that of linear leaf models without a table.
-
-        Examples
-        --------
-        >>> import os, tempfile
-        >>> import committee
-        >>> from sklearn.datasets import load_iris
-        >>> from sklearn.ensemble import RandomForestClassifier
-        >>> X, y = load_iris(return_X_y=True)
-        >>> forest = RandomForestClassifier(n_estimators=5, random_state=0).fit(X, y)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = os.path.join(folder, "forest.safetensors")
-        ...     committee.Committee.from_estimator(forest).save(path)
-        ...     committee.load(path)
-        Committee(5 voters, 3 classes, share link)
-        """
-        save(self, path)
 
     # -- a file of its own ----------------------------------------------------------------------------------
 

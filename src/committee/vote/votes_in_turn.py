@@ -16,12 +16,12 @@ F64 = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class VotesInTurn:
-    """A vote and its voters on their own, every voter asked in its turn, perhaps not about all rows.
+    """A vote and its voters on their own, voter by voter, perhaps not all of them on all rows.
 
     Parameters
     ----------
     margins : float64 array (n,)
-        Margin of each row among the voters that were asked about it; 0 where nobody was.
+        Margin of each row among the voters that vote on it; 0 where there is none.
     voter_margins : float64 array (n,)
         Weighted mean of the margins that those voters have on their own.
     elected : intp array (n,)
@@ -36,18 +36,18 @@ class VotesInTurn:
     def of(
         cls, committee: Committee, X: Any, truth: NDArray[np.intp], asked: NDArray[np.bool_] | None, n_threads: int
     ) -> VotesInTurn:
-        """Sum the weighted votes, and the leads of single votes, over the voters that are asked about a row.
+        """Sum the weighted votes, and the leads of single votes, over the voters that vote on a row.
 
         Parameters
         ----------
         committee : Committee
-            The voters and their weights; an intercept is a voter that is always asked.
+            The voters and their weights; an intercept is a voter that votes on every row.
         X : table or array-like (n, p)
             The rows.
         truth : intp array (n,)
             Class numbers.
         asked : bool array (n, T) or None
-            Which voters are asked about which rows; None: all.
+            Voters that vote on each row; None: all.
         n_threads : int
             Ceiling on the number of threads.
 

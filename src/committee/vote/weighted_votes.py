@@ -1,12 +1,15 @@
 """Voters, their weights and the sum of their votes: the part that committees share, whatever they predict."""
 
+from abc import abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array
 
+from committee.data.named import Named
 from committee.vote.scores import Scores
 from committee.vote.stored_votes import StoredVotes
 from committee.voters.forest import Forest
@@ -72,6 +75,136 @@ class WeightedVotes(StoredVotes):
             raise AttributeError("feature_importances_ needs voters that are native trees (a Forest or Rounds).")
         return self.voters.feature_importances(self.weights)
 
+    # -- the vote -----------------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any, *, n_threads: int = 1) -> Scores:
+        """Scores F(x) = F_0 + sum_t w_t h_t(x), before the link.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows to vote on.
+        n_threads : int, default=1
+            Ceiling on the number of threads; the result does not depend on it.
+
+        Returns
+        -------
+        float64 array
+            ``(n,)`` for two classes, positive for the second one, and for a single number. Otherwise ``(n, D)``, one
+            score for each class or number.
+
+        Raises
+        ------
+        ValueError
+            If `X` does not have the columns that the voters were trained on.
+
+        Examples
+        --------
+        ``committee.decision_function(X)`` is ``committee.votes(X) @ committee.weights`` for two classes or one number,
+        and the intercept if there is one.
+        """
+        return self._scores(self._tally(self.encode(X), n_threads))
+
+    def predict(self, X: Any, *, n_threads: int = 1) -> NDArray[Any]:
+        """Answers of the vote: the class that each row elects, or the numbers that the link makes of its scores.
+
+        Parameters
+        ----------
+        X, n_threads
+            As for `decision_function`, which also says what is raised.
+
+        Returns
+        -------
+        array (n,), or float64 array (n, D) of several numbers
+            The largest score elects its class, the first one on ties.
+
+        Examples
+        --------
+        ``(committee.predict(X) == y).mean()`` is the accuracy of a vote for classes,
+        ``np.mean((committee.predict(X) - y) ** 2)`` the mean squared error of one for numbers.
+        """
+        return self._answer(self.decision_function(X, n_threads=n_threads), self._total(self.weights))
+
+    # -- one voter after the other ------------------------------------------------------------------------
+
+    def staged_decision_function(self, X: Any, *, n_threads: int = 1) -> Iterator[Scores]:
+        """Scores of the first 1, 2, ..., T voters; each votes once.
+
+        Parameters
+        ----------
+        X, n_threads
+            As for `decision_function`, which also says what is raised.
+
+        Yields
+        ------
+        float64 array
+            As `decision_function`; the last one is its result.
+
+        Examples
+        --------
+        ``list(committee.staged_decision_function(X))[-1]`` is ``committee.decision_function(X)``.
+        """
+        return (self._scores(tally) for tally, _ in self._stages(self.encode(X), n_threads))
+
+    def staged_predict(self, X: Any, *, n_threads: int = 1) -> Iterator[NDArray[Any]]:
+        """Answers of the first 1, 2, ..., T voters; each votes once.
+
+        Parameters
+        ----------
+        X, n_threads
+            As for `decision_function`, which also says what is raised.
+
+        Yields
+        ------
+        array
+            As `predict`; the last one is its result.
+
+        Examples
+        --------
+        ``[(p == y).mean() for p in committee.staged_predict(X)]`` is the accuracy as voters are added.
+        """
+        stages = self._stages(self.encode(X), n_threads)
+        return (self._answer(self._scores(tally), total) for tally, total in stages)
+
+    # -- another vote of the same voters ------------------------------------------------------------------
+
+    def select(self, indices: VoterIndex, weights: ArrayLike | None = None, *, link: Named | None = None) -> Self:
+        """A committee of some of the voters, or of all with other weights; the intercept stays.
+
+        Parameters
+        ----------
+        indices : int, slice, index array or mask (T,)
+            The voters to select, in this order.
+        weights : array-like, default=None
+            Their weights; None leaves the present ones.
+        link : Link or MeanLink, default=None
+            Another link, as when new weights are negative and the present link is `Share`; None leaves it.
+
+        Returns
+        -------
+        Committee or RegressionCommittee
+
+        Raises
+        ------
+        ValueError
+            If no voter is left, or `weights` is not one per voter selected.
+
+        Examples
+        --------
+        ``committee.select(slice(10))`` are the first ten voters;
+        ``committee.select(slice(None), new_weights)`` is the same committee re-weighted.
+        """
+        chosen: NDArray[np.intp] = np.atleast_1d(np.arange(self.n_voters)[indices])
+        if not len(chosen):
+            raise ValueError("indices selects no voter; a committee needs at least one.")
+        smaller: Self = replace(
+            cast("Any", self),  # the subclasses are dataclasses
+            voters=self.voters[chosen],
+            weights=self.weights[chosen] if weights is None else np.asarray(weights, dtype=np.float64),
+            link=self.link if link is None else link,
+        )
+        return smaller
+
     # -- the steps ----------------------------------------------------------------------------------------
 
     def encode(self, X: Any) -> Any:
@@ -111,12 +244,13 @@ class WeightedVotes(StoredVotes):
     def _total(self, weights: NDArray[np.float64]) -> float:
         return float(np.abs(weights).sum()) + (self.intercept is not None)
 
-    def _chosen(self, indices: VoterIndex) -> NDArray[np.intp]:
-        """Numbers of the voters that a selection keeps."""
-        chosen: NDArray[np.intp] = np.atleast_1d(np.arange(self.n_voters)[indices])
-        if not len(chosen):
-            raise ValueError("indices selects no voter; a committee needs at least one.")
-        return chosen
+    @abstractmethod
+    def _scores(self, tally: Scores) -> Scores:
+        """F of a tally, a vector where one score says all."""
+
+    @abstractmethod
+    def _answer(self, F: Scores, total: float) -> NDArray[Any]:
+        """The prediction of scores, behind which there is so much weight."""
 
 
 def _refuse_infinite(name: str, numbers: NDArray[np.float64]) -> None:

@@ -27,7 +27,7 @@ class EstimatorVoters:
     """T fitted classifiers that vote by ``predict`` (hard) or by ``predict_proba`` (soft).
 
     A member may know fewer classes than the committee, as after a subsample without one of them: its
-    probability for the others is zero. Members are asked, never changed. They get `X` as the caller gives it,
+    probability for the others is zero. Members predict, and are never changed. They get `X` as the caller gives it,
     so what they were fitted on (a matrix, a data frame) is what they need, unless `as_array` is set.
 
     Parameters
@@ -159,7 +159,7 @@ class EstimatorVoters:
         weights : float64 array (T,), default=None
             How much each member counts; None counts each once.
         n_threads : int, default=1
-            Members asked at a time; the bits of the result do not depend on it.
+            Members that predict at a time; the bits of the result do not depend on it.
 
         Returns
         -------
@@ -179,7 +179,7 @@ class EstimatorVoters:
         if weights.shape != (len(self),):
             raise ValueError(f"weights has shape {weights.shape}; {len(self)} members need ({len(self)},).")
         F: NDArray[np.float64] | None = None
-        for weight, vote in zip(weights, self._ask(X, n_threads), strict=True):
+        for weight, vote in zip(weights, self._in_turn(X, n_threads), strict=True):
             if F is None:
                 F = np.zeros((len(vote), self.n_classes))
             if vote.ndim == 2:
@@ -197,7 +197,7 @@ class EstimatorVoters:
         X : array-like (n, p)
             What the members take.
         n_threads : int, default=1
-            Members asked at a time.
+            Members that predict at a time.
 
         Returns
         -------
@@ -214,7 +214,7 @@ class EstimatorVoters:
         ``(voters.votes(X) == k).mean(axis=1)`` is the share of members that vote for class k.
         """
         H: Votes | None = None
-        for t, vote in enumerate(self._ask(X, n_threads)):
+        for t, vote in enumerate(self._in_turn(X, n_threads)):
             if H is None:
                 shape = (len(vote), len(self), *vote.shape[1:])
                 H = np.empty(shape, dtype=np.float64 if self.soft else np.int16)
@@ -251,7 +251,7 @@ class EstimatorVoters:
     def check_columns(self, table: TableSchema | None) -> None:
         """Refuse nothing: every member has its own table."""
 
-    def _ask(self, X: Any, n_threads: int) -> Iterator[Votes]:
+    def _in_turn(self, X: Any, n_threads: int) -> Iterator[Votes]:
         """Votes of the members one after the other, whoever is done first."""
         if self.as_array or self.features is not None:
             X = self._array(X)
@@ -261,8 +261,8 @@ class EstimatorVoters:
         if n_threads == 1 or len(self) == 1:
             return (self._vote(t, X) for t in range(len(self)))
         pool = Parallel(n_jobs=n_threads, prefer="threads", return_as="generator")
-        asked: Iterator[Votes] = pool(delayed(self._vote)(t, X) for t in range(len(self)))
-        return asked
+        votes: Iterator[Votes] = pool(delayed(self._vote)(t, X) for t in range(len(self)))
+        return votes
 
     def _array(self, X: Any) -> Any:
         """X without column names, once these are found right; sparse matrices stay what they are."""

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.array_checks import check_extents
 from committee.data.limits import MAX_CLASSES, MAX_FEATURES
+
+WalkArrays: TypeAlias = tuple[
+    int,
+    NDArray[np.int64],
+    NDArray[np.int32],
+    NDArray[np.float64],
+    NDArray[np.int32],
+    NDArray[np.uint8],
+    NDArray[np.int64],
+    NDArray[np.uint32],
+]
 
 NODE_DTYPES: dict[str, type[np.generic]] = {
     "feature": np.int32,
@@ -118,6 +129,20 @@ class FlatTrees:
     def n_nodes(self) -> NDArray[np.int64]:
         """Number of nodes of each tree, ``(T,)``."""
         return np.diff(self.offset)
+
+    @property
+    def walk_arrays(self) -> WalkArrays:
+        """Arguments of the kernels that walk the trees, in their order."""
+        return (
+            self.n_features,
+            self.offset,
+            self.feature,
+            self.threshold,
+            self.left,
+            self.missing_left,
+            self.category_offset,
+            self.category_bits,
+        )
 
     # -- checking -----------------------------------------------------------------------------------------
 

@@ -326,16 +326,7 @@ class Forest(FlatTrees):
     @cached_property
     def trees(self) -> _core.Trees:
         """The native handle."""
-        return _core.Trees(
-            self.n_features,
-            self.offset,
-            self.feature,
-            self.threshold,
-            self.left,
-            self.missing_left,
-            self.category_offset,
-            self.category_bits,
-        )
+        return _core.Trees(*self.walk_arrays)
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}

@@ -1,4 +1,4 @@
-"""From trees as the kernel grows them (bins) to voters as a committee keeps them (values)."""
+"""From trees as the kernel grows them, on bins, to voters of a committee, on values."""
 
 from __future__ import annotations
 

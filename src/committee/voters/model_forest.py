@@ -29,7 +29,7 @@ LinkName = Literal["probit", "logit"]
 _MODEL = ("model", "intercept", "coefficient")
 _DESIGN = ("source", "category", "fill")
 _RECORD = ("mass", "centre", "risk_fall")
-"""Arrays of a file, beside those of the trees."""
+"""Names that a file has for the arrays beside those of the trees."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,16 +81,16 @@ class ModelForest:
             or [np.empty(0, dtype=np.int64)]
         )
         model = self.model[nodes]
-        kept, renumbered = np.unique(model[model >= 0], return_inverse=True)
+        used, renumbered = np.unique(model[model >= 0], return_inverse=True)
         model = model.copy()
         model[model >= 0] = renumbered
         return replace(
             self,
             forest=forest,
             model=model.astype(np.int32),
-            intercept=np.ascontiguousarray(self.intercept[kept]),
-            coefficient=np.ascontiguousarray(self.coefficient[kept]),
-            record=None if self.record is None else self.record.take(kept, trees),
+            intercept=np.ascontiguousarray(self.intercept[used]),
+            coefficient=np.ascontiguousarray(self.coefficient[used]),
+            record=None if self.record is None else self.record.take(used, trees),
         )
 
     @classmethod
@@ -148,11 +148,7 @@ class ModelForest:
     @cached_property
     def trees(self) -> _core.LeafModelTrees:
         """The native handle."""
-        f = self.forest
-        return _core.LeafModelTrees(
-            f.n_features, f.offset, f.feature, f.threshold, f.left, f.missing_left, f.category_offset,
-            f.category_bits, self.model, self.intercept, self.coefficient,
-        )  # fmt: skip
+        return _core.LeafModelTrees(*self.forest.walk_arrays, self.model, self.intercept, self.coefficient)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "trees"}
@@ -214,7 +210,8 @@ class ModelForest:
         tensors.put_fields(self, _MODEL)
         tensors.part("design").put_fields(self.design, _DESIGN)
         if self.record is not None:
-            tensors.part("record").put_fields(self.record, _RECORD)
+            arrays = self.record.mass, self.record.centre, self.record.risk_decrease
+            tensors.part("record").put(**dict(zip(_RECORD, arrays, strict=True)))
         return {
             "kind": "model_trees",
             "trees": self.forest.to_document(tensors.part("trees")),
@@ -242,7 +239,7 @@ class ModelForest:
             "forest": Forest.from_document(trees, tensors.part("trees")),
             **tensors.take_fields(_MODEL),
             "design": Design(**tensors.part("design").take_fields(_DESIGN)),
-            "record": TrainingRecord(**tensors.part("record").take_fields(_RECORD)) if recorded else None,
+            "record": TrainingRecord(*map(tensors.part("record").take, _RECORD)) if recorded else None,
             "link": field(document, "link", str),
             "soft": field(document, "soft", bool),
             "trees_per_voter": field(document, "trees_per_voter", int),
@@ -288,7 +285,7 @@ class ModelForest:
         if (record := self.record) is not None:
             check_finite("record.mass", record.mass, (models,))
             check_finite("record.centre", record.centre, (models, q))
-            check_finite("record.risk_fall", record.risk_fall, (len(self.forest), self.n_features))
+            check_finite("record.risk_fall", record.risk_decrease, (len(self.forest), self.n_features))
             if (record.mass <= 0).any():
                 raise ValueError("record.mass is not positive.")
 

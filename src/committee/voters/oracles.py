@@ -1,4 +1,4 @@
-"""Voters that answer at random: what is asked of them, and any fitted classifiers as such."""
+"""Voters that answer at random: their protocols, and any fitted classifiers as such."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 F64 = NDArray[np.float64]
 
 Estimate: TypeAlias = Literal["map", "ml"]
-"""How a probability is told from draws."""
+"""Estimates of a probability from draws."""
 
 
 @runtime_checkable
@@ -34,7 +34,7 @@ class ProbabilisticVoter(Protocol):
 
 @runtime_checkable
 class DrawnVoter(Protocol):
-    """A voter that can only be asked, and may answer differently each time: an oracle."""
+    """An oracle: a voter that only gives answers, perhaps a different one each time."""
 
     def draw(self, X: F64, rng: np.random.Generator) -> NDArray[Any]:
         """One answer on each row, ``(n,)``: above 0 for +1, otherwise -1; drawn anew at every call."""
@@ -82,27 +82,27 @@ def prob_positive(voter: Any, X: F64) -> F64:
     kind = type(voter).__name__
     if isinstance(voter, ProbabilisticVoter):
         q: F64 = np.array(voter.prob_positive(X), dtype=np.float64)
-        told = f"prob_positive of {kind}"
+        source = f"prob_positive of {kind}"
     else:
         shares = np.asarray(voter.predict_proba(X), dtype=np.float64)
-        told = f"predict_proba of {kind}"
+        source = f"predict_proba of {kind}"
         labels = [int(label) for label in voter.classes_]
         if shares.ndim != 2 or shares.shape[1] != len(labels):
-            raise ValueError(f"{told} has shape {shares.shape}; its {len(labels)} classes need as many columns.")
+            raise ValueError(f"{source} has shape {shares.shape}; its {len(labels)} classes need as many columns.")
         q = shares[:, labels.index(1)].copy() if 1 in labels else np.zeros(len(shares))
     if q.shape != (len(X),):
-        raise ValueError(f"{told} has shape {q.shape}; {len(X)} rows need ({len(X)},).")
+        raise ValueError(f"{source} has shape {q.shape}; {len(X)} rows need ({len(X)},).")
     wrong = ~((q >= -1e-9) & (q <= 1.0 + 1e-9))  # sums of shares may pass 1 by a rounding
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise ValueError(f"{told} is {q[row]} on row {row}; a probability lies in [0, 1].")
+        raise ValueError(f"{source} is {q[row]} on row {row}; a probability lies in [0, 1].")
     return np.clip(q, 0.0, 1.0)
 
 
 def drawn(voter: Any, X: F64, rng: np.random.Generator) -> NDArray[np.bool_]:
     """One answer of a voter on each row: True for +1.
 
-    An oracle is asked; of a voter that tells its probabilities, answers are drawn by them.
+    An oracle answers itself; for a voter with probabilities, answers are drawn by them.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def estimated(count: NDArray[Any], n_draws: int, estimate: Estimate) -> F64:
     """q of `n_draws` answers of which `count` were +1.
 
     ML is count / R; MAP, under a uniform prior as the document has it, is (1 + count) / (R + 2): never 0 or 1, and
-    nearer to 1/2, so that the Z told from it comes down to its limit from above if n edge^2 is 1/16 or more
+    nearer to 1/2, so that the Z computed from it comes down to its limit from above if n edge^2 is 1/16 or more
     (docs/theory.md).
 
     References
@@ -157,7 +157,7 @@ class OracleVoters:
     seed : int
         Of the draws.
     number : int64 array (T,) or None
-        Which draws each voter has: of equal numbers one is asked, for all of them. None: each its own.
+        Draws that each voter has: voters of equal numbers share them. None: each its own.
 
     Examples
     --------
@@ -200,7 +200,7 @@ class OracleVoters:
         return len(pickle.dumps(self.voters, protocol=5))
 
     def probabilities(self, X: F64, n_threads: int = 1) -> F64:
-        """q of every voter on every row, ``(n, T)``; members are asked one after the other, each as it likes."""
+        """q of every voter on every row, ``(n, T)``; members answer one after the other, with threads of their own."""
         assert self.number is not None
         q = np.empty((len(X), len(self)))
         first: dict[int, int] = {}

@@ -55,7 +55,7 @@ class PathMajority:
 
     def __getitem__(self, index: VoterIndex) -> PathMajority:
         if len(np.atleast_1d(np.arange(1)[index])) != 1:
-            raise ValueError("The majority of paths is one voter, which can only be kept.")
+            raise ValueError("The majority of paths is one voter, which cannot be left out.")
         return self
 
     @property
@@ -126,7 +126,7 @@ class PathMajority:
 
     @cached_property
     def _ways(self) -> VoteGraph | None:
-        """The graph with all ways through it told apart, voting 1 where H > 0 at the end; None if they are too many."""
+        """The graph as a tree of all paths, voting 1 where H > 0 at the end; None if there are too many."""
         following, start = self.graph.next, self.graph.start
         node: list[int] = []
         onward: list[list[int]] = []

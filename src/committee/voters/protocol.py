@@ -1,4 +1,4 @@
-"""What a committee asks of the collection that holds its voters."""
+"""Protocol of the collections that hold a committee's voters."""
 
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 VoteKind: TypeAlias = Literal["label", "score"]
-"""How voters vote: for one class or none ("label"), or with a real number per output ("score")."""
+"""Kind of vote: for one class or none ("label"), or with a real number per output ("score")."""
 
 VoterIndex: TypeAlias = int | slice | NDArray[np.integer] | NDArray[np.bool_] | list[int]
-"""What picks voters out of a collection; the answer is always a collection again."""
+"""Selection of voters from a collection; the result is always a collection again."""
 
 
 @runtime_checkable

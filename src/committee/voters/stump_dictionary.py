@@ -67,7 +67,7 @@ class Stumps:
             yield np.append(np.where(is_left, -1, 1), self.missing[t]).astype(np.int8)
 
     def votes(self, codes: NDArray[np.uint8] | NDArray[np.uint16], bins: Bins) -> NDArray[np.int8]:
-        """What they vote on binned rows, ``(n, T)``."""
+        """Votes on binned rows, ``(n, T)``."""
         H = np.empty((len(codes), len(self)), dtype=np.int8, order="F")
         for t, (f, by_bin) in enumerate(zip(self.feature.tolist(), self.by_bin(bins), strict=True)):
             H[:, t] = by_bin[codes[:, f]]
@@ -82,7 +82,7 @@ class StumpDictionary:
     cell; the n x N matrix of votes is never made.
 
     Where a column has missing values, each of its stumps comes three times, as it may vote -1, 0 or +1 on them, and one
-    tells missing from present. Where it has none, a stump has missing values follow its heavier side. A column of
+    parts missing from present. Where it has none, a stump has missing values follow its heavier side. A column of
     categories has a stump for each of its heaviest categories against all others, or, with `subsets`, any subset,
     which no list could hold: `best_subset` finds the best. Complements are not listed, as weights may be negative.
 
@@ -282,7 +282,7 @@ class StumpDictionary:
     # -- from voters to rows ----------------------------------------------------------------------------------
 
     def by_cell(self, alpha: F64) -> F64:
-        """What each cell adds to the vote ``sum_j alpha_j h_j``, ``(C,)``; for weights ``(N, K)``, ``(C, K)``."""
+        """Vote ``sum_j alpha_j h_j`` of each cell, its column's part, ``(C,)``; for weights ``(N, K)``, ``(C, K)``."""
         first, missing, low, high = self._ends
         adds = np.zeros((int(self.offset[-1]) + 1, *alpha.shape[1:]))
         # each stump adds alpha to its present cells and takes 2 alpha from its left ones: written as steps, then summed

@@ -1,4 +1,4 @@
-"""What model trees remember of their training rows, so that they can be explained without them."""
+"""Training record of model trees: sums over their rows, so that they can be explained without them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LeafRows:
         return total
 
     def spread_out(self, of_leaf: F64) -> F64:
-        """What each leaf has, at each of its rows."""
+        """Value of each leaf, at each of its rows."""
         return np.repeat(of_leaf, np.diff(self.start), axis=0)
 
     def centre(self, w: F64) -> F64:
@@ -49,7 +49,7 @@ class LeafRows:
 
 @dataclass(frozen=True, eq=False)
 class TrainingRecord:
-    """Sums over training rows: of every leaf where its rows lie, of every tree what each feature did for the fit.
+    """Sums over training rows: the place of every leaf's rows, and the decrease of every tree's risk by feature.
 
     Parameters
     ----------
@@ -57,17 +57,17 @@ class TrainingRecord:
         Weight (the user's, before any emphasis) of the training rows in each leaf.
     centre : float64 array (L, q)
         Their mean design row in that weight.
-    risk_fall : float64 array (T, p)
+    risk_decrease : float64 array (T, p)
         By how much each feature lowered each tree's mean training risk, in nats.
     """
 
     mass: F64
     centre: F64
-    risk_fall: F64
+    risk_decrease: F64
 
     def take(self, models: NDArray[np.integer], trees: NDArray[np.integer]) -> TrainingRecord:
         """The record of some leaf models and trees."""
-        return TrainingRecord(self.mass[models], self.centre[models], self.risk_fall[trees])
+        return TrainingRecord(self.mass[models], self.centre[models], self.risk_decrease[trees])
 
     @classmethod
     def concatenate(cls, parts: Sequence[TrainingRecord]) -> TrainingRecord:
@@ -75,10 +75,10 @@ class TrainingRecord:
         return cls(
             np.concatenate([part.mass for part in parts]),
             np.concatenate([part.centre for part in parts]),
-            np.concatenate([part.risk_fall for part in parts]),
+            np.concatenate([part.risk_decrease for part in parts]),
         )
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
-        return self.mass.nbytes + self.centre.nbytes + self.risk_fall.nbytes
+        return self.mass.nbytes + self.centre.nbytes + self.risk_decrease.nbytes

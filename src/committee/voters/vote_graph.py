@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 F64 = NDArray[np.float64]
 
 Walk: TypeAlias = Literal["expected", "likely_path", "sampled"]
-"""How a row goes through a graph."""
+"""Ways of a row through a graph."""
 
 WALKS: tuple[Walk, ...] = ("expected", "likely_path", "sampled")
 
@@ -152,7 +152,7 @@ class VoteGraph:
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def votes(self, X: F64, n_threads: int = 1) -> F64:
-        """What every voter is expected to add to its score, or adds on the path taken, ``(n, T, D)``."""
+        """Vote of every voter in its score, expected or on the path taken, ``(n, T, D)``."""
         counted = np.arange(len(self.next)) if self.counted is None else self.counted
         output = np.searchsorted(self.start, counted, side="right") - 1
         votes = np.zeros((len(X), len(counted), self.n_outputs))
@@ -170,7 +170,7 @@ class VoteGraph:
         return np.concatenate([self._whole.reach(self._source(X[rows]), n_threads) for rows in self._blocks(X)])
 
     def cost(self, X: F64, n_threads: int = 1) -> F64:
-        """How many voters each row meets, ``(n,)``: expected, or on the path taken."""
+        """Number of voters that each row meets, ``(n,)``: expected, or on the path taken."""
         parts: list[F64] = []
         for rows in self._blocks(X):
             if self.walk == "expected":
@@ -197,7 +197,7 @@ class VoteGraph:
         return _core.MatrixGraph(self.next, vote, self.start)
 
     def _source(self, X: F64) -> F64:
-        """What the kernel's graph walks by: the rows themselves, or the probabilities of all voters on them."""
+        """Input of the kernel's graph: the rows themselves, or the probabilities of all voters on them."""
         return X if isinstance(self.voters, SoftStumps) else self.voters.probabilities(X)
 
     def _scores(self, graph: Any, X: F64, n_threads: int) -> F64:

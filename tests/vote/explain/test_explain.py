@@ -265,7 +265,7 @@ def test_conditions_in_words(condition, words):
 
 
 def test_missing_values_are_told_only_where_there_were_some():
-    assert Condition(0, low=0.8).words(TABLE, tell_missing=False) == "w > 0.8"
+    assert Condition(0, low=0.8).words(TABLE, say_missing=False) == "w > 0.8"
     X, y = mixed_table(6)
     rules = ProbitModelTreeClassifier(min_impurity_decrease=0.0).fit(X, y).leaf_models_["rule"].to_list()
     assert any("(or missing)" in rule for rule in rules)
@@ -345,7 +345,7 @@ def test_importances_divide_the_fall_of_the_risk(n_classes, tree):
     X, y = mixed_table(8, n_classes=n_classes)
     weights = np.random.default_rng(1).uniform(0.5, 2.0, N)
     model = ProbitModelTreeClassifier(tree=tree, min_impurity_decrease=0.001).fit(X, y, weights)
-    fall = model.committee_.voters.record.risk_fall.sum()
+    fall = model.committee_.voters.record.risk_decrease.sum()
     F = scores(model, X)
     w = weights / weights.sum()
     positive = y[:, None] == (model.classes_[1:] if n_classes == 2 else model.classes_)

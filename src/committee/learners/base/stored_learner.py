@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -14,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from committee.data.typed_json import NUMERIC, decode, encode, field
 from committee.files.header import Header, read_sorted_classes
 from committee.files.kinds import COMMITTEES, check_learner, learner_class
-from committee.files.store import save
+from committee.files.store import Storable
 from committee.files.tensors import Document, Tensors
 from committee.learners.base.scikit_types import BaseEstimator
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from committee.vote.regression import RegressionCommittee
 
 
-class StoredLearner(BaseEstimator):
+class StoredLearner(Storable, BaseEstimator):
     """Writing and reading of the library's learners."""
 
     _stored_attributes: ClassVar[tuple[str, ...]] = ()
@@ -36,22 +35,6 @@ class StoredLearner(BaseEstimator):
     classes_: NDArray[Any]
     table_: TableSchema
     committee_: Committee | RegressionCommittee
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted learner to a file that `committee.load` reads; loading never runs code.
-
-        Parameters
-        ----------
-        path : str or path
-            Written beside and moved into place, so that an interruption leaves the old file whole.
-
-        Raises
-        ------
-        TypeError
-            If a voter or parameter cannot be stored without pickle.
-        """
-        check_is_fitted(self)
-        save(self, path)
 
     def to_document(self, tensors: Tensors) -> Document:
         """Write the fitted learner into a model file; metadata requests and output settings are no part of it.

@@ -115,7 +115,7 @@ class ScoreBoostClassifier(Boosting, CommitteeClassifier):
         record = getattr(self.committee_.voters, "record", None)
         if record is None:
             return self.committee_.feature_importances_
-        earned: F64 = record.risk_fall.sum(axis=0)
+        earned: F64 = record.risk_decrease.sum(axis=0)
         total = earned.sum()
         return earned / total if total > 0 else earned
 

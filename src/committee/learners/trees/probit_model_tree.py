@@ -22,7 +22,7 @@ from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import with_parameters
 from committee.vote.committee import Committee
 from committee.vote.explain.contributions import contributions
-from committee.vote.explain.importances import feature_importances, risk_falls
+from committee.vote.explain.importances import feature_importances, risk_decreases
 from committee.vote.explain.leaf_models import leaf_models
 from committee.vote.links.probability import Share
 from committee.voters.growing import GrowthLimits, forest_of, grower, leaf_labels
@@ -99,7 +99,7 @@ class ModelTreeTable:
         model = np.full(len(tree.feature), -1, dtype=np.int32)
         model[leaves] = np.arange(len(leaves))
         forest = forest_of([tree], self.binned.bins, n_classes, label=[leaf_labels(tree)])
-        fall = risk_falls(tree, self.design, by_leaf, weights[inside], scores, coefficient, risk[:, :, -1])
+        fall = risk_decreases(tree, self.design, by_leaf, weights[inside], scores, coefficient, risk[:, :, -1])
         w = self.weights[inside]
         record = TrainingRecord(by_leaf.sums(w), by_leaf.centre(w), fall[None])
         voters = ModelForest(forest, model, intercept, coefficient, self.design, limits.link, record=record)

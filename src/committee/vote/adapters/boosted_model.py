@@ -1,4 +1,4 @@
-"""What a model of boosted trees from another library says, whichever library it is."""
+"""Boosted trees of another library in one form, whichever library it is."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ OBJECTIVES = ("binary", "multiclass", "multiclassova")
 
 _CATEGORICAL, _DEFAULT_LEFT = 1, 2
 _MISSING_NONE, _MISSING_ZERO = 0, 1
-"""Bits of a split's type: what it asks, where missing values go, and what is missing."""
+"""Bits of a split's type: by category or not, where missing values go, and what is missing."""
 
 
 def lightgbm_model(text: str) -> BoostedModel:
@@ -46,14 +46,14 @@ def lightgbm_model(text: str) -> BoostedModel:
     -------
     BoostedModel
         A column of categories that a frame declared has them; one of bare codes has those of the training rows, and a
-        number that is none of them is a missing value. Names with underscores are left out, and columns told by their
+        number that is none of them is a missing value. Names with underscores are left out, and columns known by their
         place, as LightGBM does: in such names it has put underscores for spaces.
 
     Raises
     ------
     ValueError
         If the booster has linear leaves, predicts something else than classes or by a loss of one's own, has ordered
-        categories among the columns, or its zeros, counted as missing, ask for trees that are too large.
+        categories among the columns, or its zeros, counted as missing, need trees that are too large.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def _objective(header: dict[str, str]) -> tuple[str, dict[str, str]]:
     """Its name and its numbers."""
     if not header.get("objective"):
         raise ValueError(
-            "estimator was trained with an objective of one's own, from whose scores nobody else can tell "
+            "estimator was trained with an objective of one's own, from whose scores nobody else can compute "
             f"probabilities; use one of {', '.join(OBJECTIVES)}."
         )
     name, *options = header["objective"].split()
@@ -154,7 +154,7 @@ def _declared_categories(rest: str) -> list[list[Category]]:
 
 
 def _declared_columns(rest: str, n_declared: int, seen: dict[int, Any]) -> list[int]:
-    """Which columns these are: those that LightGBM was told of, unless there are others beside them."""
+    """Numbers of these columns: those of ``categorical_feature``, unless there are others beside them."""
     line = next(
         (line for line in rest.splitlines() if line.startswith("[categorical_feature: ")), "[categorical_feature: ]"
     )

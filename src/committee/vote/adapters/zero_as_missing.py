@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from committee.vote.adapters.linked_trees import LinkedTrees
 
 ZERO = float(np.float32(1e-35))
-"""What is no larger is a zero to LightGBM, whatever its sign."""
+"""The largest magnitude that is a zero to LightGBM."""
 
 MAX_GROWTH = 100
 """Nodes that a tree may have for each of its own."""
 
 _ABSENT, _NEGATIVE, _POSITIVE = range(3)
-"""What splits above have settled of a column's value: a zero or missing, or on which side of the zeros it is."""
+"""Knowledge of a column's value from the splits above: a zero or missing, or on which side of the zeros it is."""
 _BELOW = float(np.nextafter(-ZERO, -np.inf))
 
 
@@ -95,7 +95,7 @@ def part_zeros(trees: LinkedTrees, asks: NDArray[np.bool_]) -> LinkedTrees:
 
 
 def _parted(limit: float, missing_left: bool, known: int | None) -> _Split | _To:
-    """What a split becomes that sends zeros and missing values one way, whatever its limit."""
+    """Replace a split that sends zeros and missing values one way, whatever its limit."""
     if known == _ABSENT:
         return _To(0 if missing_left else 1, known)
     if known is not None:
@@ -158,7 +158,7 @@ class _Grown:
         return top[0]
 
     def _next(self, node: int, known: dict[int, int]) -> tuple[int, _Split | None]:
-        """The first node from here on that there is anything to ask at, and what becomes of it."""
+        """The first node from here on whose split still parts rows, and its replacement."""
         while self._asks[node]:
             split = _parted(self._threshold[node], self._missing_left[node], known.get(self._feature[node]))
             if isinstance(split, _Split):

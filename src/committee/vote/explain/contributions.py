@@ -109,7 +109,7 @@ def node_means(voters: ModelForest, tree: int) -> F64:
 
 
 def _path_shares(voters: ModelForest, tree: int) -> F64:
-    """What the way to every node adds for each feature, and last the root's mean: ``(nodes, O, p + 1)``."""
+    """Share of each feature in the path to every node, and last the root's mean: ``(nodes, O, p + 1)``."""
     mean, nodes = node_means(voters, tree), _nodes(voters, tree)
     share = np.zeros((*mean.shape, voters.n_features + 1))
     share[0, :, -1] = mean[0]

@@ -1,4 +1,4 @@
-"""How much each feature did for a model tree: its share of the fall of the training risk.
+"""Importances of the features of a model tree: their shares in the decrease of the training risk.
 
 The risk of a tree is the mean over its training rows, in the weights it was trained with, of the link's loss
 -ln P(y | score), summed over the outputs. A node without a model can do no better than a constant score, whose risk is
@@ -50,19 +50,19 @@ def class_entropy(sums: F64, n_outputs: int) -> F64:
     return h
 
 
-def split_falls(tree: GrownTree, n_features: int, n_outputs: int) -> F64:
+def split_decreases(tree: GrownTree, n_features: int, n_outputs: int) -> F64:
     """Fall of the risk by the splits on each feature, ``(p,)``; the root's weight is 1."""
     weight = tree.sums.sum(axis=1)
     h = weight / weight[0] * class_entropy(tree.sums, n_outputs).sum(axis=1)
     split = np.flatnonzero(tree.feature >= 0)
     left = tree.left[split]
     # rounding may leave a split that gains nothing below zero
-    fall = np.maximum(h[split] - h[left] - h[left + 1], 0.0)
-    by_feature: F64 = np.bincount(tree.feature[split], weights=fall, minlength=n_features).astype(np.float64)
+    decrease = np.maximum(h[split] - h[left] - h[left + 1], 0.0)
+    by_feature: F64 = np.bincount(tree.feature[split], weights=decrease, minlength=n_features).astype(np.float64)
     return by_feature
 
 
-def leaf_falls(leaves: LeafRows, w: F64, scores: F64, coefficient: F64, fall: F64) -> F64:
+def leaf_decreases(leaves: LeafRows, w: F64, scores: F64, coefficient: F64, decrease: F64) -> F64:
     """Divide what the leaves' linear scores gained among their design columns.
 
     Parameters
@@ -74,7 +74,7 @@ def leaf_falls(leaves: LeafRows, w: F64, scores: F64, coefficient: F64, fall: F6
     scores : float64 array (m, O)
         Their scores.
     coefficient : float64 array (L, O, q)
-    fall : float64 array (L, O)
+    decrease : float64 array (L, O)
         Entropy less risk of every leaf and output.
 
     Returns
@@ -89,12 +89,12 @@ def leaf_falls(leaves: LeafRows, w: F64, scores: F64, coefficient: F64, fall: F6
         np.einsum("io,iq->oq", apart[begin:end], leaves.D[begin:end], out=part[leaf])
     part *= coefficient
     variance = part.sum(axis=2)
-    worth = np.divide(fall, variance, out=np.zeros_like(fall), where=variance > 0.0)
+    worth = np.divide(decrease, variance, out=np.zeros_like(decrease), where=variance > 0.0)
     earned: F64 = np.einsum("lo,loq->q", worth, part)
     return earned
 
 
-def risk_falls(
+def risk_decreases(
     tree: GrownTree, design: Design, leaves: LeafRows, w: F64, scores: F64, coefficient: F64, risk: F64
 ) -> F64:
     """Fall of a tree's mean training risk by feature, in nats.
@@ -121,13 +121,13 @@ def risk_falls(
     sums, n_outputs, p = tree.sums[tree.feature < 0], risk.shape[1], len(design.fill)
     weight = sums.sum(axis=1, keepdims=True) / tree.sums[0].sum()
     # boosting that was stopped before it beat the best constant has gained nothing
-    fall = weight * np.maximum(class_entropy(sums, n_outputs) - risk, 0.0)
-    earned = leaf_falls(leaves, w, scores, coefficient, fall)
-    return split_falls(tree, p, n_outputs) + np.bincount(design.source, weights=earned, minlength=p)
+    decrease = weight * np.maximum(class_entropy(sums, n_outputs) - risk, 0.0)
+    earned = leaf_decreases(leaves, w, scores, coefficient, decrease)
+    return split_decreases(tree, p, n_outputs) + np.bincount(design.source, weights=earned, minlength=p)
 
 
 def feature_importances(voters: ModelForest, weights: F64) -> F64:
-    """Share of each feature in the fall of the trees' training risk.
+    """Share of each feature in the decrease of the trees' training risk.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def feature_importances(voters: ModelForest, weights: F64) -> F64:
     """
     if voters.record is None:
         raise AttributeError("feature_importances_ needs the record of the training rows, which these trees lack.")
-    fall = voters.record.risk_fall
-    earned: F64 = np.maximum(np.repeat(np.abs(weights), voters.trees_per_voter) @ fall, 0.0)
+    decrease = voters.record.risk_decrease
+    earned: F64 = np.maximum(np.repeat(np.abs(weights), voters.trees_per_voter) @ decrease, 0.0)
     total = earned.sum()
     return earned / total if total > 0.0 else np.zeros(len(earned))

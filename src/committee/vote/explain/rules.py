@@ -1,4 +1,4 @@
-"""The way to a leaf in words: ``petal width <= 0.8 and colour in {red, blue} (or missing)``."""
+"""The path to a leaf in words: ``petal width <= 0.8 and colour in {red, blue} (or missing)``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_LISTED = 8
 
 @dataclass(frozen=True)
 class Condition:
-    """What the splits on the way to a node ask of one column, taken together.
+    """Condition on one column: the splits on the path to a node, taken together.
 
     Parameters
     ----------
@@ -38,14 +38,14 @@ class Condition:
     codes: frozenset[int] | None = None
     missing: bool = True
 
-    def words(self, table: TableSchema, tell_missing: bool = True) -> str:
+    def words(self, table: TableSchema, say_missing: bool = True) -> str:
         """The condition as text.
 
         Parameters
         ----------
         table : TableSchema
             Names and categories.
-        tell_missing : bool, default=True
+        say_missing : bool, default=True
             Say that missing values pass. Where none were seen in training, it is noise.
 
         Examples
@@ -63,7 +63,7 @@ class Condition:
         text = self._numbers(name) if self.codes is None else self._categories(name, table)
         if not text:  # numbers of any size pass
             return "" if self.missing else f"{name} not missing"
-        return f"{text} (or missing)" if self.missing and tell_missing else text
+        return f"{text} (or missing)" if self.missing and say_missing else text
 
     def _numbers(self, name: str) -> str:
         low, high = f"{self.low:.6g}", f"{self.high:.6g}"
@@ -144,16 +144,16 @@ def leaf_rules(
     >>> leaf_rules(tree.committee_.voters, 0, tree.table_, had_missing=X.any(axis=0) & False)
     {1: 'x2 <= 2.45', 2: 'x2 > 2.45'}
     """
-    told = np.ones(forest.n_features, dtype=bool) if had_missing is None else had_missing
+    shown = np.ones(forest.n_features, dtype=bool) if had_missing is None else had_missing
     rules = {}
     for leaf, conditions in leaf_conditions(forest, tree, table).items():
-        words = [each.words(table, bool(told[each.feature])) for each in conditions]
+        words = [each.words(table, bool(shown[each.feature])) for each in conditions]
         rules[leaf] = " and ".join(word for word in words if word) or EVERY_ROW
     return rules
 
 
 def _narrowed(before: Condition, forest: Forest, node: int, goes_left: bool) -> Condition:
-    """What is left of a condition on one side of a split."""
+    """Narrow a condition to one side of a split."""
     missing = before.missing and bool(forest.missing_left[node]) == goes_left
     if before.codes is not None:
         listed = _codes_left(forest, node)

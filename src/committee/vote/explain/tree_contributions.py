@@ -7,7 +7,7 @@ features S are known, feature j contributes
     phi_j = sum over S without j of |S|! (p - |S| - 1)! / p! [v(S with j) - v(S)]
 
 to F(x) = v(all) = v(none) + sum_j phi_j [1]_. These are the only shares that add up, treat equal parts equally, give
-nothing to a feature that no split asks for, and are sums over the trees. The kernel has them exactly, without going
+nothing to a feature that no split is on, and are sums over the trees. The kernel has them exactly, without going
 through the sets.
 
 .. [1] S. Lundberg et al. (2020). From local explanations to global understanding with explainable AI for trees. Nature
@@ -79,20 +79,7 @@ def tree_contributions(committee: Any, X: Any, *, n_threads: int = 1) -> F64:
     value = _signed(_leaf_values(forest), signed)
     n_outputs = voters.n_outputs if isinstance(voters, Rounds) else value.shape[1]
     shares = _core.tree_contributions(
-        votes.encode(X),
-        forest.n_features,
-        forest.offset,
-        forest.feature,
-        forest.threshold,
-        forest.left,
-        forest.missing_left,
-        forest.category_offset,
-        forest.category_bits,
-        forest.weight,
-        value,
-        votes.weights,
-        n_outputs,
-        n_threads,
+        votes.encode(X), *forest.walk_arrays, forest.weight, value, votes.weights, n_outputs, n_threads
     )
     if votes.intercept is not None:
         shares[:, -1] += _signed(votes.intercept[None], signed)
@@ -100,7 +87,7 @@ def tree_contributions(committee: Any, X: Any, *, n_threads: int = 1) -> F64:
 
 
 def _leaf_values(forest: Forest) -> F64:
-    """What every node adds to the tally, ``(N, D)``."""
+    """Vote of every node in the tally, ``(N, D)``."""
     if forest.value is not None:
         return forest.value
     assert forest.label is not None

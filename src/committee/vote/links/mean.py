@@ -21,7 +21,7 @@ LARGEST_LOG = 700.0
 
 
 class MeanLink(Named, ABC):
-    """What every mean link does: `mean`, its inverse `score`, and going to and from JSON."""
+    """Base of mean links: `mean`, its inverse `score`, and going to and from JSON."""
 
     def mean(self, F: ArrayLike, total: float | None = None) -> Numbers:
         """Predictions of scores.

@@ -20,7 +20,7 @@ from committee.voters.protocol import Voters
 
 
 class Link(Named, ABC):
-    """What every link does: `probability`, and going to and from JSON.
+    """Base of links: `probability`, and going to and from JSON.
 
     Two promises hold for every link, whatever the scores: each row of `probability` sums to one, and its
     first largest entry is the class that the scores elect (binary: F > 0; otherwise the first largest F).
@@ -118,7 +118,7 @@ class Softmax(Link):
             raise ValueError(f"normalized is {self.normalized!r}; it must be True or False.")
 
     def check_votes(self, voters: Voters, weights: NDArray[np.float64]) -> None:
-        """Refuse negative weights if the mean vote is asked for: they do not add up to a weight."""
+        """Refuse negative weights of the mean vote: they do not add up to a weight."""
         if self.normalized:
             _refuse_negative(weights, "the normalized softmax link")
 
@@ -389,7 +389,7 @@ def _mean(F: Scores, total: float | None, without: Scores) -> Scores:
     """F over the weight behind it, and `without` where that is zero."""
     if total is None:
         if F.shape[1] == 1:
-            raise ValueError("total is missing; signed scores do not tell how much weight is behind them.")
+            raise ValueError("total is missing; signed scores do not say how much weight is behind them.")
         weight = F.sum(axis=1, keepdims=True)
     else:
         weight = np.full((len(F), 1), total)
