@@ -1,13 +1,25 @@
-"""Worked examples, agreement with scipy, and the level of the tests by simulation."""
+"""Worked examples, agreement with scipy, all outcomes one by one, and the level of the tests by simulation."""
+
+import itertools
+from math import comb
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from scipy import stats
+from scipy import integrate, stats
 
-from committee.report.statistics import average_ranks, corrected_paired_t_test, holm
+from committee.report.statistics import (
+    average_ranks,
+    chance_of_being_better,
+    corrected_paired_t_test,
+    holm,
+    poisson_binomial_test,
+    sign_test,
+)
+
+counts = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), min_size=1, max_size=7)
 
 
 def test_worked_example():
@@ -116,3 +128,112 @@ def test_average_ranks_refuses():
         average_ranks([0.1, 0.2])
     with pytest.raises(ValueError, match="finite"):
         average_ranks([[0.1, np.nan]])
+
+
+# --- one table -------------------------------------------------------------------------------------------------------
+
+
+def test_chances_worked_by_hand():
+    # k rows of A's alone and none of B's: the posterior is (k + 1) q^k, above 1/2 with 1 - 2^-(k + 1)
+    np.testing.assert_allclose(chance_of_being_better([0, 1, 2, 9], [0, 0, 0, 0]), [0.5, 0.75, 0.875, 1 - 2.0**-10])
+    # two against one: 12 q^2 (1 - q) above 1/2 is 1 - 12 (1/24 - 1/64) = 11/16
+    np.testing.assert_allclose(chance_of_being_better([2], [1]), [11 / 16])
+
+
+@given(counts)
+def test_chances_are_beta_tails_and_those_of_the_other_the_rest(pairs):
+    a, b = np.array(pairs).T
+    found = chance_of_being_better(a, b)
+    np.testing.assert_allclose(found, stats.beta(a + 1, b + 1).sf(0.5), rtol=1e-9)
+    np.testing.assert_allclose(found + chance_of_being_better(b, a), 1.0)
+    # a uniform prior: as probable as at least a_only + 1 heads of a_only + b_only + 1 coins are tails
+    np.testing.assert_allclose(found, stats.binom(a + b + 1, 0.5).cdf(a), rtol=1e-9)
+
+
+def test_chances_of_counts_that_are_means():
+    found = chance_of_being_better([2.5], [1.0])
+    area, _ = integrate.quad(lambda q: q**2.5 * (1 - q), 0.5, 1)
+    whole, _ = integrate.quad(lambda q: q**2.5 * (1 - q), 0, 1)
+    assert found[0] == pytest.approx(area / whole)
+    assert chance_of_being_better([0], [900])[0] == pytest.approx(2.0**-901), "small chances keep their digits"
+
+
+# --- the Poisson-binomial test ---------------------------------------------------------------------------------
+
+
+def test_poisson_binomial_test_worked_by_hand():
+    # 3/4, 7/8 and 1/2: of the 64 equally heavy outcomes 21 have three wins and 31 two
+    assert poisson_binomial_test([1, 2, 0], [0, 0, 0]) == pytest.approx(52 / 64)
+    # a posterior of Beta(k + 1, 4 - k) for k wins of 3: above 1/2 with 1/16, 5/16, 11/16, 15/16
+    like = poisson_binomial_test([1, 2, 0], [0, 0, 0], about="tables like these")
+    assert like == pytest.approx((1 * 1 + 11 * 5 + 31 * 11 + 21 * 15) / (64 * 16))
+
+
+def test_half_of_the_tables_is_half_a_win():
+    # 3/4 and 1/4: two wins 3/16, one 10/16
+    assert poisson_binomial_test([1, 0], [0, 1]) == pytest.approx(3 / 16 + 5 / 16)
+    assert poisson_binomial_test([2, 0], [0, 1]) == pytest.approx(7 / 32 + (21 + 1) / 32 / 2)
+
+
+@given(counts, st.sampled_from(["these tables", "tables like these"]))
+def test_against_all_outcomes(pairs, about):
+    a, b = np.array(pairs).T
+    n, won, lost = len(a), stats.beta(a + 1, b + 1).sf(0.5), stats.beta(a + 1, b + 1).cdf(0.5)
+    k = np.arange(n + 1)
+    worth = (np.sign(2 * k - n) + 1) / 2 if about == "these tables" else stats.beta(k + 1, n - k + 1).sf(0.5)
+    expected = sum(
+        np.where(outcome, won, lost).prod() * worth[sum(outcome)] for outcome in itertools.product((0, 1), repeat=n)
+    )
+    found = poisson_binomial_test(a, b, about=about)
+    assert found == pytest.approx(expected, abs=1e-12)
+    assert found + poisson_binomial_test(b, a, about=about) == pytest.approx(1.0)
+
+
+def test_a_test_is_a_probability_though_numbers_are_rounded():
+    sure = poisson_binomial_test([900] * 301, [3] * 301)
+    assert sure == pytest.approx(1.0) and sure <= 1.0
+    assert poisson_binomial_test([0] * 6, [0] * 6) == pytest.approx(0.5)
+
+
+# --- the sign test ---------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=60))
+def test_signs_are_sums_of_binomial_coefficients(pairs):
+    a, b = np.array(pairs, dtype=float).reshape(-1, 2).T
+    w, k = int((a < b).sum()), int((a > b).sum())
+    test = sign_test(a, b)
+    assert (test.wins, test.losses, test.ties) == (w, k, len(a) - w - k)
+    tail = sum(comb(w + k, i) for i in range(max(w, k), w + k + 1))
+    assert test.pvalue == pytest.approx(min(1.0, 2 * tail / 2 ** (w + k)), rel=1e-12)
+    assert sign_test(b, a).pvalue == test.pvalue
+
+
+def test_signs_worked_by_hand():
+    # 11 of 14: twice (C(14, 11) + C(14, 12) + C(14, 13) + 1) / 2^14
+    a = np.array([0.1] * 11 + [0.3] * 3 + [0.2] * 11)
+    test = sign_test(a, np.full(25, 0.2))
+    assert (test.wins, test.losses, test.ties) == (11, 3, 11)
+    assert test.pvalue == pytest.approx(2 * (364 + 91 + 14 + 1) / 2**14)
+    assert sign_test([0.1, 0.3], [0.2, 0.2]).pvalue == sign_test([], []).pvalue == 1.0
+
+
+# --- refusals of the tests across tables ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: chance_of_being_better([-1], [0]), "a_only must hold finite counts of at least 0; got -1.0 as"),
+        (lambda: chance_of_being_better([1], [np.nan]), "b_only must hold finite counts"),
+        (lambda: chance_of_being_better([[1]], [[0]]), r"a_only must be one-dimensional.*\(1, 1\)"),
+        (lambda: chance_of_being_better([1, 2], [1]), "a_only has 2 tables but b_only has 1"),
+        (lambda: poisson_binomial_test([], []), "hold no table; a test needs one at least"),
+        (lambda: poisson_binomial_test([1], [1], about="all"), "about='all' is not known; use one of 'these tables'"),
+        (lambda: sign_test([0.1], [0.1, 0.2]), r"got shapes \(1,\) and \(2,\)"),
+        (lambda: sign_test([np.nan], [0.1]), "errors must be finite"),
+    ],
+)
+def test_refusals_say_what_is_wrong(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

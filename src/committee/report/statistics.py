@@ -1,18 +1,34 @@
 """Statistics that say which differences between models mean something.
 
 Fold scores of cross-validation are not independent: the training parts overlap. A plain paired t-test on them
-finds differences that are not there. The tests here are the usual corrections for that.
+finds differences that are not there. The tests on one table are the usual corrections for that. Of those across many
+tables, each of which counts once whatever its size, the sign test looks only at who has the lower error; the
+Poisson-binomial test also at how sure that is, from the test rows that one of the two predicts right and the other
+does not.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import special, stats
 
-__all__ = ["PairedTest", "average_ranks", "corrected_paired_t_test", "holm"]
+__all__ = [
+    "PairedTest",
+    "SignTest",
+    "average_ranks",
+    "chance_of_being_better",
+    "corrected_paired_t_test",
+    "holm",
+    "poisson_binomial_test",
+    "sign_test",
+]
+
+F64: TypeAlias = NDArray[np.float64]
+About: TypeAlias = Literal["these tables", "tables like these"]
 
 
 @dataclass(frozen=True)
@@ -100,7 +116,7 @@ def corrected_paired_t_test(differences: ArrayLike, test_train_ratio: float) -> 
     return PairedTest(mean, error, statistic, d.size - 1, pvalue)
 
 
-def holm(pvalues: ArrayLike) -> NDArray[np.float64]:
+def holm(pvalues: ArrayLike) -> F64:
     r"""Adjust p-values of several tests by Holm's step-down rule.
 
     With :math:`p_{(1)} \le \dots \le p_{(m)}`, the adjusted value is
@@ -145,7 +161,7 @@ def holm(pvalues: ArrayLike) -> NDArray[np.float64]:
     return adjusted
 
 
-def average_ranks(scores: ArrayLike, *, higher_is_better: bool = True) -> NDArray[np.float64]:
+def average_ranks(scores: ArrayLike, *, higher_is_better: bool = True) -> F64:
     """Rank the models within every fold and average over folds; ties share the mean of their ranks.
 
     Parameters
@@ -182,3 +198,172 @@ def average_ranks(scores: ArrayLike, *, higher_is_better: bool = True) -> NDArra
         raise ValueError("scores must be finite; leave out the models that failed")
     signed = -table if higher_is_better else table
     return np.asarray(stats.rankdata(signed, method="average", axis=1).mean(axis=0), dtype=np.float64)
+
+
+def chance_of_being_better(a_only: ArrayLike, b_only: ArrayLike) -> F64:
+    r"""Probability that A errs less than B on a table, given the rows that only one of them predicts right.
+
+    Rows that both predict right, or both wrong, say nothing. With :math:`k_A` and :math:`k_B` others and a uniform
+    prior, the share q of A among them has the posterior :math:`\mathrm{Beta}(k_A + 1, k_B + 1)`, and the chance is
+    :math:`P(q > 1/2)`. Two algorithms that
+    predict alike have 1/2: there is no tie to be broken.
+
+    Parameters
+    ----------
+    a_only, b_only : array-like of shape (n_tables,)
+        Test rows that A alone, and B alone, predicts right. Means over several splits need not be whole.
+
+    Returns
+    -------
+    ndarray of shape (n_tables,)
+
+    Raises
+    ------
+    ValueError
+        Counts that are negative, not finite or not equally many.
+
+    References
+    ----------
+    A. Lacoste, F. Laviolette and M. Marchand (2012), Bayesian comparison of machine learning algorithms on single
+    and multiple datasets, AISTATS, 665-675.
+
+    Examples
+    --------
+    >>> from committee.report.statistics import chance_of_being_better
+    >>> chance_of_being_better([1, 0, 40], [0, 0, 20]).round(4).tolist()
+    [0.75, 0.5, 0.9951]
+    """
+    counts = [np.asarray(count, dtype=np.float64) for count in (a_only, b_only)]
+    for name, count in zip(("a_only", "b_only"), counts, strict=True):
+        if count.ndim != 1:
+            raise ValueError(f"{name} must be one-dimensional, a count per table; got shape {count.shape}")
+        if not (np.isfinite(count) & (count >= 0.0)).all():
+            raise ValueError(f"{name} must hold finite counts of at least 0; got {float(count.min())} as the least")
+    if counts[0].size != counts[1].size:
+        raise ValueError(f"a_only has {counts[0].size} tables but b_only has {counts[1].size}; give both for each")
+    # P(q > 1/2) = P(1 - q < 1/2), and the latter is what keeps its digits when it is small
+    return np.asarray(special.betainc(counts[1] + 1.0, counts[0] + 1.0, 0.5), dtype=np.float64)
+
+
+def poisson_binomial_test(a_only: ArrayLike, b_only: ArrayLike, *, about: About = "these tables") -> float:
+    r"""Poisson-binomial test of Lacoste, Laviolette and Marchand: the probability that A is better than B.
+
+    On every table A is better with the chance :math:`p_i` of `chance_of_being_better`, so the number K of tables
+    on which it is has a Poisson-binomial distribution. A is better *on these N tables* when it is on more than half
+    of them:
+
+    .. math:: P(K > N/2) + \tfrac12 P(K = N/2).
+
+    *On tables like these*, of which the N are a sample, it is better when a further table is more likely to be won
+    than not. K of N won leave :math:`\mathrm{Beta}(K + 1, N - K + 1)` for that chance, so that the step at N/2 becomes
+    a slope:
+
+    .. math:: \sum_k P(K = k)\, P(\mathrm{Beta}(k + 1, N - k + 1) > \tfrac12).
+
+    Parameters
+    ----------
+    a_only, b_only : array-like of shape (n_tables,)
+        Test rows that A alone, and B alone, predicts right.
+    about : {"these tables", "tables like these"}, default="these tables"
+        Tables that A is to be better on.
+
+    Returns
+    -------
+    float
+        1/2 when nothing tells A and B apart; the probability of B is the rest.
+
+    Raises
+    ------
+    ValueError
+        No table, an unknown `about`, or counts that `chance_of_being_better` refuses.
+
+    References
+    ----------
+    A. Lacoste, F. Laviolette and M. Marchand (2012), Bayesian comparison of machine learning algorithms on single
+    and multiple datasets, AISTATS, 665-675.
+
+    Examples
+    --------
+    A wins one table by one row and another by two; nothing is known of the third.
+
+    >>> from committee.report.statistics import poisson_binomial_test
+    >>> poisson_binomial_test([1, 2, 0], [0, 0, 0])
+    0.8125
+    """
+    if about not in get_args(About):
+        raise ValueError(f"about={about!r} is not known; use one of {', '.join(map(repr, get_args(About)))}")
+    chances = chance_of_being_better(a_only, b_only)
+    n = chances.size
+    if n == 0:
+        raise ValueError("a_only and b_only hold no table; a test needs one at least")
+    k = np.arange(n + 1)
+    wins = stats.poisson_binom(chances).pmf(k)
+    if about == "these tables":
+        won = np.where(2 * k == n, 0.5, (2 * k > n).astype(np.float64))
+    else:
+        won = special.betainc(n - k + 1.0, k + 1.0, 0.5)
+    # the terms sum to one but for rounding, which must not take a probability beyond it
+    return min(float(wins @ won), 1.0)
+
+
+@dataclass(frozen=True)
+class SignTest:
+    """Outcome of a two-sided sign test of A against B.
+
+    Attributes
+    ----------
+    wins, losses, ties : int
+        Tables on which A has the lower error, the higher, and the same.
+    pvalue : float
+        Two-sided and exact.
+    """
+
+    wins: int
+    losses: int
+    ties: int
+    pvalue: float
+
+
+def sign_test(a: ArrayLike, b: ArrayLike) -> SignTest:
+    r"""Sign test: the probability of so uneven a number of wins, or a more uneven one, if neither algorithm is better.
+
+    With w wins, l losses and m = w + l,
+
+    .. math:: p = \min\Big\{1,\; 2^{1 - m} \sum_{k = \max(w, l)}^{m} \binom{m}{k}\Big\}.
+
+    Tables on which they are equal are left out; with none left p = 1.
+
+    Parameters
+    ----------
+    a, b : array-like of shape (n_tables,)
+        Errors of A and of B; the lower one wins.
+
+    Returns
+    -------
+    SignTest
+
+    Raises
+    ------
+    ValueError
+        Errors that are not finite or not equally many.
+
+    References
+    ----------
+    W. Mendenhall (1983), Nonparametric statistics, in Introduction to Probability and Statistics.
+
+    J. Demsar (2006), Statistical comparisons of classifiers over multiple data sets, JMLR 7, 1-30.
+
+    Examples
+    --------
+    >>> from committee.report.statistics import sign_test
+    >>> sign_test([0.1, 0.2, 0.3, 0.1, 0.2], [0.2, 0.3, 0.4, 0.2, 0.2])
+    SignTest(wins=4, losses=0, ties=1, pvalue=0.125)
+    """
+    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if first.ndim != 1 or first.shape != second.shape:
+        raise ValueError(f"a and b must be one error per table each; got shapes {first.shape} and {second.shape}")
+    if not (np.isfinite(first) & np.isfinite(second)).all():
+        raise ValueError("errors must be finite; leave out the tables on which an algorithm has none")
+    wins, losses = int((first < second).sum()), int((first > second).sum())
+    pvalue = float(stats.binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
+    return SignTest(wins, losses, first.size - wins - losses, pvalue)

@@ -23,7 +23,7 @@ from committee.papers.quadboost.tables import (
     published_comparison,
     read_binary,
 )
-from committee.report.across_tables import poisson_binomial_test, sign_test
+from committee.report.statistics import poisson_binomial_test, sign_test
 
 BY_TITLE = {row.title: row for row in published()}
 
@@ -50,7 +50,7 @@ def possible(a, b):
             apart = min(both, 2 * row.test_rows - both)  # rows that one of them gets wrong, at most; |d| at least
             alone = abs(d) if (d > 0) == for_a else apart
             counts.append(((alone + d) / 2, (alone - d) / 2))
-        ends.append(poisson_binomial_test(*np.array(counts).T).probability)
+        ends.append(poisson_binomial_test(*np.array(counts).T))
     return tuple(ends)
 
 

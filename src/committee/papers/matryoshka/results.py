@@ -15,8 +15,7 @@ from committee.papers.matryoshka.plan import BINARY, GREEDY, METHODS, REFERENCE,
 from committee.papers.shared.cells import Key
 from committee.papers.shared.journal import Cell
 from committee.papers.shared.paired import PairedComparison, compared, unpacked
-from committee.report.across_tables import SignTest, sign_test
-from committee.report.statistics import average_ranks
+from committee.report.statistics import SignTest, average_ranks, sign_test
 
 F64: TypeAlias = NDArray[np.float64]
 Measure: TypeAlias = Callable[[Cell], float | None]

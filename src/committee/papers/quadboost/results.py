@@ -14,8 +14,7 @@ from committee.papers.quadboost.tables import ADABOOST, L1, L2, LINF, LPBOOST, M
 from committee.papers.shared.cells import Key
 from committee.papers.shared.journal import Cell
 from committee.papers.shared.paired import PairedComparison, compared, unpacked
-from committee.report.across_tables import About
-from committee.report.statistics import average_ranks
+from committee.report.statistics import About, average_ranks
 
 F64: TypeAlias = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.report.across_tables import About, PoissonBinomialTest, SignTest, poisson_binomial_test, sign_test
+from committee.report.statistics import About, SignTest, poisson_binomial_test, sign_test
 
 F64: TypeAlias = NDArray[np.float64]
 
@@ -24,13 +24,8 @@ class PairedComparison:
     """Of the errors."""
     less: float
     """Mean over the tables of the first one's error less the second's; NaN of no table."""
-    test: PoissonBinomialTest | None = None
-    """Of the rows that only one of them predicts right; None where they are not known, or of no table."""
-
-    @property
-    def probability(self) -> float:
-        """That the first one errs less on most tables; NaN without a test."""
-        return np.nan if self.test is None else self.test.probability
+    probability: float = np.nan
+    """That the first one errs less on most tables; NaN where rows are not known, or of no table."""
 
 
 def compared(errors: F64, alone: ArrayLike | None = None, about: About = "these tables") -> PairedComparison:
@@ -43,8 +38,10 @@ def compared(errors: F64, alone: ArrayLike | None = None, about: About = "these 
     signs = sign_test(*errors.round(12))
     if not errors.size:
         return PairedComparison(signs, np.nan)
-    test = None if alone is None else poisson_binomial_test(*np.asarray(alone, dtype=np.float64).T, about=about)
-    return PairedComparison(signs, float((errors[0] - errors[1]).mean()), test)
+    less = float((errors[0] - errors[1]).mean())
+    if alone is None:
+        return PairedComparison(signs, less)
+    return PairedComparison(signs, less, poisson_binomial_test(*np.asarray(alone, dtype=np.float64).T, about=about))
 
 
 def signs_text(signs: SignTest) -> str:
