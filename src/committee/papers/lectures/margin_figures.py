@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _COLOURS = (SKY, BLUE, ORANGE)
-"""Few, many and most rounds: told apart by their lightness too."""
+"""Few, many and most rounds: they differ in lightness too."""
 _DASHES = (0, (4, 2))
 _ACROSS, _UP = "margin θ", "share of rows with margin ≤ θ"
 

@@ -41,7 +41,7 @@ OBJECTIVES: dict[str, Objective] = {
 }
 """The document's objectives under its names, with its numbers; the last one is ours."""
 MAXIMISE = (UWS, EWS, *PWS)
-"""Those that let no margin fall."""
+"""Those that let no margin decrease."""
 
 SOLVED, LESS, NO_ROOM, NO_SOLUTION, FAILED = "solved", "less xi", "no room", "no solution", "solver failed"
 """Outcomes of an objective. "less xi": SM1 had no solution, and was solved with the largest xi that has one. With

@@ -90,7 +90,7 @@ _COLUMNS = ("error", "error after", "mean gain", "least gain", "least after", "l
 
 
 def drawable(figure: int | None, chosen: Sequence[str]) -> tuple[int, ...]:
-    """The figures that can be drawn of the chosen tables; the one that is asked for."""
+    """Numbers of the figures that can be drawn of the chosen tables; of one figure, that alone."""
     own = tuple(number for number in NUMBERS if DATA[number] in chosen)
     if figure is None:
         return own

@@ -72,7 +72,7 @@ def _course(results: NestingResults, setting: Setting, table: str) -> F64:
 
 
 def cost(results: NestingResults) -> Figure:
-    """Test errors by the voters that a row asks: for E[H], on the likeliest path, on one sampled path."""
+    """Test errors by the voters that a row needs: for E[H], on the likeliest path, on one sampled path."""
     tables = results.shared(results.plan.by_size())
     ways: list[tuple[str, str, Measure]] = [
         ("E[H], all that a row may meet", "needed", wrong(EXPECTED)),
@@ -130,7 +130,7 @@ def softness(results: NestingResults) -> Figure:
 
 
 def draws(results: NestingResults) -> Figure:
-    """Bounds, as told and as they are, and test errors by the number of draws; means over the tables."""
+    """Bounds, estimated and true, and test errors by the number of draws; means over the tables."""
     picture = new_figure(11.0, 6.4)
     panels = picture.subplots(2, len(results.plan.drawn), sharex=True, sharey="row", squeeze=False)
     for (above, below), method in zip(panels.T, results.plan.drawn, strict=True):

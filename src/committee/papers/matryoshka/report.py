@@ -170,7 +170,7 @@ def walk_grid(results: NestingResults) -> Grid:
 
 
 def cost_grid(results: NestingResults) -> Grid:
-    """Voters that a prediction asks for, and the time of training."""
+    """Voters that a prediction needs, and the time of training."""
     body = []
     for T, settings, tables in _by_size(results):
         for setting in settings:

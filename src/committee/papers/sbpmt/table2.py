@@ -59,7 +59,7 @@ OURS, FOREST, XGBOOST = "SBPMT", "random forest", "XGBoost (100)"
 
 @dataclass(frozen=True)
 class PublishedAccuracies:
-    """A table of the paper: what it says of it, and the accuracy it reports for each method."""
+    """A table of the paper: its size, and the accuracy that is reported for each method."""
 
     title: str
     name: str

@@ -1,1 +1,1 @@
-"""Shared by the papers: tables, folds, cells kept over interruptions, Markdown."""
+"""Parts of all papers: tables, splits, journals of cells, comparisons, pages, pictures."""

@@ -27,7 +27,7 @@ CATALOGUE = "catalogue.json"
 
 @dataclass(frozen=True)
 class SourceTable:
-    """A public table and where it is found."""
+    """A public table: its size, and its copy at OpenML."""
 
     name: str
     """Its name in the catalogue."""
