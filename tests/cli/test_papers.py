@@ -76,7 +76,7 @@ def test_help_has_the_words_of_the_parameters(toy):
 
 def test_every_paper_has_its_command():
     shown = CliRunner().invoke(app, ["--help"]).stdout
-    assert [name for name in PAPERS if name not in shown] == []
+    assert [name for name in PAPERS if name not in shown] == [] and "completion" not in shown
     for name in PAPERS:
         result = CliRunner().invoke(app, [name, "--help"])
         assert result.exit_code == 0 and all(f"--{option}" in result.stdout for option in ("data", "jobs", "out"))

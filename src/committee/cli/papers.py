@@ -19,7 +19,9 @@ from committee.papers.shared.options import DATA_VARIABLE, Names
 def papers_app(papers: Mapping[str, str]) -> typer.Typer:
     """Return the group of commands that rebuild these papers: modules by name."""
     app = typer.Typer(
-        no_args_is_help=True, help="Rebuild the tables and figures of the papers and lecture notes behind it."
+        add_completion=False,
+        no_args_is_help=True,
+        help="Rebuild the tables and figures of the papers and lecture notes behind it.",
     )
     for name, module in papers.items():
         app.command(name)(command_of(name, import_module(module).rebuild))
