@@ -182,7 +182,7 @@ class DOOMRun(VotingRun):
             self._descend()
 
     def _descend(self) -> None:
-        """Weigh the rows by how fast their cost falls."""
+        """Weigh the rows by the slopes of their costs."""
         self._starting = False
         slope = self.share * (1.0 - np.tanh(self.steepness * self._margins) ** 2)
         total = float(slope.sum())

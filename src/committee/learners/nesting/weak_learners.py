@@ -1,4 +1,4 @@
-"""What is trained at a node: a stump, or a classifier of the user's."""
+"""Weak learners of a node: a stump, or a classifier of the user's."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ class Trained:
 
 
 class WeakLearner(Protocol):
-    """What finds a voter for weighted rows of two classes."""
+    """Search for a voter for weighted rows of two classes."""
 
     def train(self, weights: NDArray[Any]) -> Trained | None:
-        """A voter for rows of these weights (not normalised); None where there is nothing to tell apart."""
+        """Return a voter for rows of these weights (not normalised); None where there is nothing to tell apart."""
 
     def constant(self) -> Trained | None:
-        """The voter that always says +, for rows that nothing tells apart; None if there is none such."""
+        """Return the voter that always says +, for rows that nothing tells apart; None if there is none such."""
 
     def voters(self, trained: list[Trained]) -> SoftStumps | OracleVoters:
-        """The collection of trained voters, for a graph."""
+        """Return the trained voters as a collection, for a graph."""
 
 
 class StumpLearner:
@@ -169,7 +169,7 @@ def _by_chance(q: F64 | None, rng: np.random.Generator) -> NDArray[np.bool_]:
 
 
 def is_only_drawn(voter: Any) -> bool:
-    """Whether a voter can only be asked, and does not tell its probabilities."""
+    """Tell whether a voter only answers, and has no probabilities to look at."""
     return isinstance(voter, DrawnVoter) and not any(
         hasattr(voter, name) for name in ("prob_positive", "predict_proba")
     )

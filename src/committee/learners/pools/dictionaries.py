@@ -1,4 +1,4 @@
-"""Which voters a learner may choose from, as users say it, and the bins that its stumps need."""
+"""Dictionaries of voters by the names that users give, and the bins that stumps and trees need."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def stumps_binned(
     max_bins: int,
     n_threads: int,
 ) -> tuple[Binned, StumpDictionary]:
-    """The training rows in bins, and the stumps between these.
+    """Return the training rows in bins, and the stumps between these.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def stumps_binned(
 
 
 def trees_binned(rows: Rows | TargetRows, table: TableSchema, max_bins: int, n_threads: int) -> Binned:
-    """The training rows in the bins that trees are grown on.
+    """Return the training rows in the bins that trees are grown on.
 
     Raises
     ------

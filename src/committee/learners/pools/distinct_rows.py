@@ -61,6 +61,6 @@ class DistinctRows:
 
 
 def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
-    """The bytes of each row, with one zero and not two."""
+    """Return the bytes of each row, with one zero and not two."""
     whole = array + 0.0 if array.dtype.kind == "f" else array
     return np.ascontiguousarray(whole).view(np.uint8).reshape(len(array), -1)

@@ -76,7 +76,7 @@ class StumpPool(Pool):
         return max(listed, subset, key=lambda one: _decrease(one, penalty, alpha))  # listed ones are met first
 
     def _best_subset(self, sums: F64, penalty: Penalty, alpha: Mapping[Hashable, float]) -> Candidate | None:
-        """The best subset of categories that is not listed."""
+        """Return the best subset of categories that is not listed."""
         c, subsets = self.dictionary.best_subset(sums)
         total = float(sums[: self.dictionary.offset[1]].sum())
         candidates = []

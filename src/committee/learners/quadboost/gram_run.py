@@ -20,12 +20,12 @@ NOISE = 1e-12
 
 @dataclass(frozen=True)
 class Schedule:
-    """When the rounds stop by themselves, and when all weights are set anew.
+    """End of the rounds, and re-weighting of all voters.
 
     Parameters
     ----------
     tol : float
-        The run ends when no voter could move by more: its fall is at most ``tol^2`` of the target's mean square.
+        The run ends when no voter lowers the risk by more than ``tol^2`` of the target's mean square.
     every : int, default=0
         Rounds between two re-weightings of all voters; 1 is fully corrective, 0 none.
     as_new : bool, default=True
@@ -37,7 +37,7 @@ class Schedule:
     as_new: bool = True
 
     def is_due(self, n_rounds: int) -> bool:
-        """Whether the weights are set anew after this many rounds."""
+        """Tell whether the weights are set anew after this many rounds."""
         return self.every > 0 and n_rounds % self.every == 0
 
 
@@ -91,9 +91,9 @@ class GramRun:
             self._corrective()
 
     def _greedy(self, n_rounds: int) -> None:
-        voter, weight, fall = self._rounds(n_rounds)
+        voter, weight, decrease = self._rounds(n_rounds)
         self.history.add_rounds(voter, weight)
-        self.decreases += fall.tolist()
+        self.decreases += decrease.tolist()
         self.finished = len(voter) < n_rounds
 
     def _rounds(self, n_rounds: int) -> tuple[NDArray[np.intp], F64, F64]:
@@ -101,8 +101,8 @@ class GramRun:
         return greedy_rounds(self.penalty, self.gram, self.c, self.alpha, as_new=as_new, n_rounds=n_rounds, least=least)
 
     def _corrective(self) -> None:
-        """One round, and all weights anew where it is time."""
-        voter, weight, fall = self._rounds(1)
+        """Run one round, and set all weights anew where that is due."""
+        voter, weight, decrease = self._rounds(1)
         self.finished = not len(voter)
         if self.finished:
             return
@@ -110,20 +110,21 @@ class GramRun:
             self._entered.append(int(voter[0]))
         if not self.schedule.is_due(len(self.history) + 1):
             self.history.add(voter, weight)
-            self.decreases.append(float(fall[0]))
+            self.decreases.append(float(decrease[0]))
             return
         active = np.array(self._entered)
         before = self._risk()
         weights = self.alpha[active]
         of_active = self.gram[np.ix_(active, active)]
+        # near enough that no voter present lowers the risk by what a round must: the next one takes a new voter or ends
         wanted = 0.5 * self.schedule.tol * self.scale
         reached = reweight(of_active, self.b[active], weights, self.penalty, wanted)
         self.missed = max(self.missed, reached) if reached > wanted + NOISE * self.largest else self.missed
         self.alpha[active] = weights
         self.c = self.b - weights @ self.gram[active]
         self.history.add(active, weights)
-        self.decreases.append(float(fall[0]) + before - self._risk())
+        self.decreases.append(float(decrease[0]) + before - self._risk())
 
     def _risk(self) -> float:
-        """The quadratic risk, but for the target's own mean square."""
-        return -float(self.alpha @ (self.b + self.c))
+        """Quadratic risk, but for the target's own mean square."""
+        return -float(self.alpha @ (self.b + self.c))  # a'Ga - 2 a'b, as Ga = b - c

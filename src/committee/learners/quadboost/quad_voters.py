@@ -170,7 +170,7 @@ class Products:
 
 
 def products_of(cells: _core.Cells, dictionary: StumpDictionary, target: ScoreTargets, n_threads: int) -> Products:
-    """All products that rounds over a finite dictionary need, from one pass over pairs of cells."""
+    """Return all products that rounds over a finite dictionary need, from one pass over pairs of cells."""
     # two stumps vote alike on all rows that are in the same pair of cells: their product needs the weight of each pair
     gram = dictionary.gram(cells.pairs(target.weights), dictionary.mean if target.intercept else None, n_threads)
     y = target.y
@@ -184,7 +184,7 @@ def products_of(cells: _core.Cells, dictionary: StumpDictionary, target: ScoreTa
 
 
 def products_pay(n: int, stumps: StumpDictionary, n_passes: int) -> bool:
-    """Whether all products of the stumps cost less than the passes over n rows that they save.
+    """Tell whether all products of the stumps cost less than the passes over n rows that they save.
 
     Products take n p^2 / 2 additions and some C^2 for C cells; a pass takes n p, and there is one a round and score.
     Subsets of categories have no list to take products of.

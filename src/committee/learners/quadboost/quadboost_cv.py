@@ -265,7 +265,7 @@ def _stages(
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """What all rows but those of one fold say.
+    """Products and means of all rows but those of one fold.
 
     Attributes
     ----------

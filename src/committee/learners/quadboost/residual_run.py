@@ -118,7 +118,7 @@ class ResidualRun:
         """Set all weights of the committee anew, after a step of this decrease."""
         before = np.array([self.alpha[one.key] for one in self.candidates])
         weights = before.copy()
-        wanted = 0.5 * self.schedule.tol * self.scale
+        wanted = 0.5 * self.schedule.tol * self.scale  # as in `GramRun`: no voter present is worth a round then
         reached = reweight(self._gram, self._b, weights, self.penalty, wanted)
         self.missed = max(self.missed, reached) if reached > wanted + NOISE * self.largest else self.missed
         for one, step in zip(self.candidates, (weights - before).tolist(), strict=True):

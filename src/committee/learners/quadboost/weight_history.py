@@ -1,4 +1,4 @@
-"""Which weights each round changed: enough to go back to the committee after any round."""
+"""History of weights: those that each round changed, enough to go back to the committee after any round."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class WeightHistory:
         return self._n_rounds
 
     def add(self, voter: Voters, weight: F64) -> None:
-        """One round that changed these weights."""
+        """Add one round that changed these weights."""
         self._append(voter, weight, np.array([len(voter)]))
 
     def add_rounds(self, voter: Voters, weight: F64) -> None:

@@ -1,4 +1,4 @@
-"""The best weights of the voters that a committee has: a penalised least squares, solved to the end."""
+"""Best weights of the voters that a committee has: a penalised least squares, solved to the end."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ def simplex_minimum(Q: F64, q: F64, start: F64) -> F64:
     On the voters that have weight the minimum is one system of linear equations. Where it would make a weight
     negative, the way towards it is gone until a weight is zero, which is left out; where it is feasible, the voter with
     the steepest slope comes in; and where none has a slope below the mean slope of the weights, w is the optimum. A
-    singular system without a solution has a direction in which the function falls without curving, which is gone.
+    singular system without a solution has a direction in which the function decreases without curving, which is gone.
 
     Parameters
     ----------

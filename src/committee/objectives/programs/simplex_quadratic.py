@@ -74,7 +74,7 @@ def simplex_quadratic(Q: F64, *, mean_votes: F64 | None = None, mean: float = 0.
 
 
 def _on_support(Q: F64, away: F64 | None, support: NDArray[np.intp]) -> F64 | None:
-    """The optimum if only these weights are not zero, without those that would be negative; None if there is none."""
+    """Return the optimum on these weights, less those that would be negative; None if there is none."""
     A = np.ones((1, len(Q))) if away is None else np.stack([np.ones(len(Q)), away])
     while len(support):
         k, m = len(support), len(A)
@@ -96,7 +96,7 @@ def _on_support(Q: F64, away: F64 | None, support: NDArray[np.intp]) -> F64 | No
 
 
 def _gap(Q: F64, away: F64 | None, w: F64) -> float:
-    """How far the tangent at w falls on the feasible set: slope @ w - max_b min_t (slope - b away)_t."""
+    """Decrease of the tangent at w over the feasible set: slope @ w - max_b min_t (slope - b away)_t."""
     slope: F64 = 2.0 * (Q @ w)
     if away is None:
         return max(0.0, float(slope @ w - slope.min()))
