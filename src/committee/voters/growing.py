@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from numbers import Integral, Real
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee._core import Grower, GrownTree
 from committee.data.binning import Binned, Bins
@@ -37,23 +36,6 @@ class GrowthLimits:
         """The limits among a learner's parameters; those that it does not have are the defaults."""
         params: dict[str, Any] = learner.get_params(deep=False)
         return cls(**{field.name: params[field.name] for field in fields(cls) if field.name in params})
-
-
-GROWTH_CONSTRAINTS: dict[str, list[Any]] = {
-    "max_depth": [Interval(Integral, 1, None, closed="left"), None],
-    "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
-    "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
-    "min_weight_leaf": [Interval(Real, 0.0, 0.5, closed="both")],
-    "min_impurity_decrease": [Interval(Real, 0.0, None, closed="left")],
-    "max_features": [
-        Interval(Integral, 1, None, closed="left"),
-        Interval(Real, 0.0, 1.0, closed="right"),
-        StrOptions({"sqrt", "log2"}),
-        None,
-    ],
-    "max_bins": [Interval(Integral, 2, 65_535, closed="both")],
-}
-"""scikit-learn parameter constraints of `GrowthLimits` and the number of bins."""
 
 
 def grower(binned: Binned, criterion: Criterion, n_classes: int, limits: GrowthLimits, n_threads: int) -> Grower:

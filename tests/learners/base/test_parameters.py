@@ -86,6 +86,37 @@ def test_documentation_has_its_sections_in_order(learner):
     assert sections == [name for name in order if name in sections]
 
 
+SHARED = [
+    name
+    for name, made in vars(shared).items()
+    if inspect.isfunction(made) and made.__module__ == shared.__name__
+    if any(name in learner.declared_parameters for learner in LEARNERS)
+]
+
+OWN_WORDING = {
+    "learning_rate": {"DOOMBoostClassifier"},  # a share of the vote
+    "n_estimators": {  # not rounds, or with something to say of each
+        *("DOOMBoostClassifier", "LPBoostClassifier", "MDBoostClassifier", "ProbabilisticAdaBoostClassifier"),
+        *("LogitBoostClassifier", "ProbitBoostClassifier"),
+        *("QuadBoostClassifier", "QuadBoostClassifierCV", "QuadBoostRegressor"),
+        *("RandomForestClassifier", "RandomForestRegressor", "SBPMTClassifier", "SubaggingClassifier"),
+    },
+    "random_state": {"LeafReweighter"},  # a number, as the folds can be drawn again from it
+    "voter": {"BoostingTreeClassifier", "MatryoshkaClassifier", "ProbabilisticAdaBoostClassifier"},  # may draw
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_a_shared_parameter_has_one_wording(name):
+    slots = {slot: "@" if each.annotation == "str" else None for slot, each in signature(getattr(shared, name)).items()}
+    pattern = re.escape(getattr(shared, name)(**slots).text)
+    pattern = re.sub(r"\\ @$", "@", pattern).replace("@", ".*")
+    having = [learner for learner in LEARNERS if name in learner.declared_parameters]
+    own = {each.__name__ for each in having if not re.fullmatch(pattern, each.declared_parameters[name].text)}
+    assert own == OWN_WORDING.get(name, set()) & {learner.__name__ for learner in having}
+    assert len(having) > len(own)
+
+
 # --- what is declared outside the package ----------------------------------------------------------------------------
 
 

@@ -42,7 +42,7 @@ class ForestEstimator(CommitteeEstimator, Generic[R]):
         100, """Number of trees. "oob": as many as the out-of-bag error asks for, at most `max_estimators`.""", COUNT
     )
     _: KW_ONLY
-    criterion: DeepCriterion = required("What a split lowers.")
+    criterion: DeepCriterion = required("Measure that a split lowers.")
     max_depth: int | None = shared.max_depth()
     max_leaf_nodes: int | None = shared.max_leaf_nodes(more="Limited trees are grown by another, slower kernel.")
     min_samples_leaf: int = shared.min_samples_leaf(more="A row that is drawn several times counts once.")
@@ -57,8 +57,8 @@ class ForestEstimator(CommitteeEstimator, Generic[R]):
     oob_score: bool = shared.oob_score("""On by itself with ``n_estimators="oob"``.""")
     oob_rule: Rule = parameter(
         "one_standard_error",
-        """How many trees ``n_estimators="oob"`` keeps: as many as the least out-of-bag error has ("minimum"), or
-        the fewest whose error is within a standard error of that.""",
+        """Trees that ``n_estimators="oob"`` keeps: as many as have the least out-of-bag error ("minimum"), or the
+        fewest whose error is within a standard error of that.""",
     )
     max_estimators: int = parameter(1000, """Most trees that ``n_estimators="oob"`` grows.""", COUNT)
     categorical_features: Any = shared.categorical_features()

@@ -102,7 +102,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CommitteeClassifier):
     )
 
     _: KW_ONLY
-    criterion: Literal["gini", "entropy"] = parameter("gini", "What a split lowers.")
+    criterion: Literal["gini", "entropy"] = parameter("gini", "Impurity that a split lowers.")
     max_features: int | float | str | None = shared.max_features(
         "sqrt", "Columns that do not vary in the node do not count."
     )
@@ -186,7 +186,7 @@ class RandomForestRegressor(ForestEstimator[TargetRows], CommitteeRegressor):
     _stored_attributes: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_curve_", "oob_prediction_")
 
     _: KW_ONLY
-    criterion: Literal["squared_error"] = parameter("squared_error", "What a split lowers.")
+    criterion: Literal["squared_error"] = parameter("squared_error", "Error that a split lowers.")
     min_impurity_decrease: float = shared.min_impurity_decrease(of="mean squared error over the drawn weight")
     max_features: int | float | str | None = shared.max_features(
         1.0,

@@ -193,7 +193,7 @@ class SBPMTClassifier(CommitteeClassifier):
     link: LinkName = shared.leaf_link()
     tree: Literal["shared", "per_class"] = shared.trees_of_classes()
     selection: Literal["error", "likelihood"] = shared.selection()
-    tol: float = shared.newton_tol("A leaf")
+    tol: float = shared.newton_tol("Boosting of a leaf")
     oob_score: bool = shared.oob_score()
     max_bins: int = shared.max_bins("For the trees.")
     categorical_features: Any = shared.categorical_features("Leaves see them as 0/1 columns.")

@@ -79,8 +79,8 @@ class SubaggingClassifier(UserVoter, CommitteeClassifier):
 
     estimator: Any = parameter(
         None,
-        """What is trained on each draw; None: `TreeVoter()`, a fully grown tree. It gets the encoded matrix (categories
-        as codes) and, if it has that parameter, ``categorical_features``.""",
+        """Classifier to train on each draw; None: `TreeVoter()`, a fully grown tree. It gets the encoded matrix
+        (categories as codes) and, if it has that parameter, ``categorical_features``.""",
         HasMethods(["fit", "predict"]),
         None,
         type_words="classifier or None",

@@ -107,7 +107,7 @@ def selection(more: str = "") -> Literal["error", "likelihood"]:
     """Choice of a step."""
     return parameter(
         "error",
-        f"""How a step chooses its column: "error", the least weighted squared error, or "likelihood", the least risk
+        f"""Column of a step: "error", that of the least weighted squared error, or "likelihood", that of the least risk
         after the step (Schmid et al. 2013), which takes a pass over the rows for each column. {more}""",
     )
 
@@ -180,7 +180,7 @@ def n_thresholds(more: str = "") -> int:
 def thresholds(more: str = "") -> Literal["quantile", "even"]:
     """Places of the thresholds."""
     text = (
-        f"""Where thresholds are: "quantile", with equal weight between them, or "even", at equal distances. {more}"""
+        f"""Places of thresholds: "quantile", with equal weight between them, or "even", at equal distances. {more}"""
     )
     return parameter("quantile", text)
 
@@ -211,7 +211,7 @@ def categorical_features(more: str = "") -> Any:
     """Columns that are categories."""
     return parameter(
         "from_dtype",
-        f"""Which columns are categories, by name, number or mask; "from_dtype": text, categorical and boolean columns
+        f"""Columns that are categories, by name, number or mask; "from_dtype": text, categorical and boolean columns
         of a data frame. {more}""",
         "no_validation",
         type_words='"from_dtype", None, list or mask',

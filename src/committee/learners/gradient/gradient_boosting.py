@@ -71,8 +71,8 @@ class GradientBoostingClassifier(CommitteeClassifier, GradientBoosting):
 
     loss: str | Loss = parameter(
         "log_loss",
-        """What is boosted, and with it the link from scores to probabilities. Two classes have one score, positive for
-        the second; more have one each. A `committee.objectives.losses.Loss` of your own will do.""",
+        """Loss that is boosted, and with it the link from scores to probabilities. Two classes have one score,
+        positive for the second; more have one each. A `committee.objectives.losses.Loss` of your own will do.""",
         str,
         Loss,
         type_words='{"log_loss", "exponential", "probit", "squared_hinge"} or Loss',

@@ -41,7 +41,7 @@ class GradientBoosting(Boosting):
 
     classes_: NDArray[Any] = fitted()
 
-    loss: str | Loss = required("What is boosted.", str, Loss)
+    loss: str | Loss = required("Loss that is boosted.", str, Loss)
     n_estimators: int = shared.n_estimators(100, "early stopping says so, or a round changes nothing")
     _: KW_ONLY
     learning_rate: float = shared.learning_rate(0.1)
@@ -49,7 +49,7 @@ class GradientBoosting(Boosting):
     max_depth: int | None = shared.max_depth()
     growth: Literal["leaf", "depth"] = parameter(
         "leaf",
-        """Which node is split next while `max_leaf_nodes` allows: the one that gains most, or level by level.""",
+        """Node that is split next while `max_leaf_nodes` allows: the one that gains most, or level by level.""",
     )
     min_samples_leaf: int = shared.min_samples_leaf(10, "Each counts once, whatever it weighs.")
     min_hessian_leaf: float = parameter(
@@ -65,7 +65,8 @@ class GradientBoosting(Boosting):
     leaf_l1: float = parameter(0.0, "Penalty of the leaf weights: this times |w_j|.", NOT_NEGATIVE)
     leaf_l2: float = parameter(5.0, "Penalty of the leaf weights: half of this times w_j^2.", NOT_NEGATIVE)
     l0_counts: Literal["weights", "leaves"] = parameter(
-        "weights", "What `leaf_l0` is the price of: weights that are not 0, or leaves, zero or not (XGBoost's gamma)."
+        "weights",
+        "`leaf_l0` is the price of weights that are not 0, or of leaves, zero or not (XGBoost's gamma).",
     )
     subsample: float = parameter(1.0, "Share of the rows that a round sees, drawn anew without replacement.", SHARE)
     max_features: int | float | str | None = shared.max_features(more="They are among those of `max_features_tree`.")

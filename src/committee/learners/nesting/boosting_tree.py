@@ -83,7 +83,7 @@ class BoostingTreeClassifier(NestedClassifier):
     _: KW_ONLY
     choose: Literal["mass", "drop"] = parameter(
         "mass",
-        """Which leaf grows next: that with the largest product of Z, as in the document, or that whose voter lowers the
+        """Leaf that grows next: that with the largest product of Z, as in the document, or that whose voter lowers the
         bound most, for which one is trained at every leaf beforehand (twice the time, and 8 bytes a row and leaf
         more).""",
     )

@@ -105,12 +105,12 @@ class MatryoshkaClassifier(NestedClassifier):
     max_voters: int = parameter(64, """Most voters of "greedy".""", COUNT)
     rate: Rate = parameter(
         "voters",
-        """Whether "greedy" compares the decrease of the bound by voter or by second of training (such a run cannot be
-        repeated exactly).""",
+        """Unit by which "greedy" compares decreases of the bound: a voter, or a second of training (such a run
+        cannot be repeated exactly).""",
     )
     collect: Collect = parameter(
         "confidence",
-        """What collected leaves keep: their votes, or only the sign, the node then getting a vote of its own; of a
+        """Votes of collected leaves: as they are, or their signs only, the node then getting a vote of its own; of a
         sub-tree's C only sqrt(C (2 - C)) is then left.""",
     )
 

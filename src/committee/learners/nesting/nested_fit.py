@@ -83,7 +83,7 @@ class NestedClassifier(UserVoter, CommitteeClassifier):
     _: KW_ONLY
     voter: Any = parameter(
         None,
-        """What is trained at each node, in place of soft stumps: any classifier whose ``fit`` takes ``sample_weight``
+        """Voter of each node, in place of soft stumps: any classifier whose ``fit`` takes ``sample_weight``
         and that has ``predict_proba``, ``prob_positive(X)`` (the probability of +1, exact) or only ``draw(X, rng)``
         (one answer a row, above 0 for +1, drawn anew at each call). It is fitted on classes 0 and 1.""",
         HasMethods(["fit"]),
@@ -116,7 +116,7 @@ class NestedClassifier(UserVoter, CommitteeClassifier):
     )
     method: Literal["expected", "likely_path", "sampled", "majority"] = parameter(
         "expected",
-        """What the committee's score is. "expected": E[H(x)]. "likely_path": H along the likelier answer at each node;
+        """Score of the committee. "expected": E[H(x)]. "likely_path": H along the likelier answer at each node;
         it looks at the fewest stumps. "sampled": H on one path, drawn by `random_state` and the row's values.
         "majority": 2 P - 1, with P the probability that H(x) > 0, which then is what `predict_proba` says.""",
     )

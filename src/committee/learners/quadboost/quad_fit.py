@@ -71,7 +71,7 @@ class QuadBoost(UserVoter, Boosting):
         1000, "Most rounds. A voter may be chosen again, so there may be fewer voters.", COUNT
     )
     dictionary: Any = shared.dictionary(
-        """What voters there are, all voting -1 or +1 (stumps also 0, on missing values). "stumps": `n_thresholds` of a
+        """Voters to choose from, all voting -1 or +1 (stumps also 0, on missing values). "stumps": `n_thresholds` of a
         column, and each of its categories against the others. "all_stumps": every threshold between bins, every subset
         of categories. "trees": grown on the signs of the residuals weighted with their sizes. Any classifier whose
         ``fit`` takes ``sample_weight`` is trained in the same way."""
@@ -84,7 +84,7 @@ class QuadBoost(UserVoter, Boosting):
     max_bins: int = shared.max_bins('For "all_stumps" and "trees".')
     reweight: Literal["none", "chosen", "every_k", "fully_corrective"] = parameter(
         "chosen",
-        """What becomes of the weights that voters have. "chosen": that of a voter that is chosen again is set anew, its
+        """Treatment of the weights that voters have. "chosen": that of a voter that is chosen again is set anew, its
         own part taken out of the vote first. "none": they stay; such a voter counts as one more, and its weights add
         up, which with "l2" and "linf" makes the rounds count and the penalty less. "every_k", "fully_corrective": after
         every `reweight_interval` rounds, or after each one, all are set to the optimum over the voters present: LASSO,

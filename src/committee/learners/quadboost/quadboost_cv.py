@@ -100,7 +100,7 @@ class QuadBoostClassifierCV(CommitteeClassifier):
         "array-like",
         type_words="array-like (S,) or None",
     )
-    n_alphas: int = parameter(50, "How many strengths.", COUNT)
+    n_alphas: int = parameter(50, "Number of strengths.", COUNT)
     eps: float = parameter(3e-3, "Ratio of the least strength to the largest.", FRACTION)
     n_estimators: Collection[int] | int | None = parameter(
         None,
@@ -112,7 +112,7 @@ class QuadBoostClassifierCV(CommitteeClassifier):
     )
     reweight: Literal["none", "chosen"] = parameter(
         "none",
-        """What a round does with a voter that is chosen again, as for `QuadBoostClassifier`, but "none" as in the
+        """Treatment of a voter that is chosen again, as for `QuadBoostClassifier`, but "none" as in the
         paper: where rounds are chosen they should count. Without `n_estimators` not used.""",
     )
     cv: Any = parameter(
@@ -123,8 +123,8 @@ class QuadBoostClassifierCV(CommitteeClassifier):
     )
     criterion: Literal["error", "risk"] = parameter(
         "error",
-        """What is least on the held-out rows: the error rate, as in the paper, or the quadratic risk summed over the
-        scores, which has fewer ties and makes better probabilities.""",
+        """Measure that is least on the held-out rows: the error rate, as in the paper, or the quadratic risk summed
+        over the scores, which has fewer ties and makes better probabilities.""",
     )
     one_standard_error: bool = parameter(
         False,

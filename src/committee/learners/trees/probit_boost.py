@@ -46,15 +46,15 @@ class ScoreBoostClassifier(Boosting, CommitteeClassifier):
     _: KW_ONLY
     learner: Literal["line", "stump"] = parameter(
         "line",
-        """What a step adds. Lines make a linear model that can be read off; they see categories as 0/1 columns and a
-        missing value as the column's mean with a column of its own for being missing. Stumps make a sum of step
-        functions; categories are split into subsets, and missing values learn their side.""",
+        """Function that a step adds. Lines make a linear model that can be read off; they see categories as 0/1
+        columns and a missing value as the column's mean with a column of its own for being missing. Stumps make a
+        sum of step functions; categories are split into subsets, and missing values learn their side.""",
     )
     selection: Literal["error", "likelihood"] = shared.selection('For stumps only "error".')
     tol: float = shared.newton_tol("Boosting")
     max_bins: int = shared.max_bins("For stumps.")
     categorical_features: Any = shared.categorical_features()
-    early_stopping: bool = shared.early_stopping("risk", "steps up to the least one")
+    early_stopping: bool = shared.early_stopping("risk", "steps up to the best one")
 
     def _most_tasks(self, X: Any) -> int:
         return 0  # lines are the kernel's affair

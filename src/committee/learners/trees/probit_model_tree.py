@@ -182,7 +182,7 @@ class ProbitModelTreeClassifier(CommitteeClassifier):
     )
     max_features: int | float | str | None = shared.max_features()
     selection: Literal["error", "likelihood"] = shared.selection()
-    tol: float = shared.newton_tol("A leaf")
+    tol: float = shared.newton_tol("Boosting of a leaf")
     max_bins: int = shared.max_bins("For the tree.")
     categorical_features: Any = shared.categorical_features("Leaves see them as 0/1 columns.")
     random_state: Any = shared.random_state("the features of `max_features`")
