@@ -4,19 +4,13 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from multiprocessing import current_process
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, effective_n_jobs
-from sklearn.utils._param_validation import Interval
 
 MAX_THREADS = 256
 """More than any machine this is for has processors; a wild ``n_jobs`` asks for no more."""
-
-
-N_JOBS: list[Any] = [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None]
-"""scikit-learn parameter constraint of ``n_jobs``: a number but not 0, or None."""
 
 
 def n_threads(n_jobs: int | None) -> int:

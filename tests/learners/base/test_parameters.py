@@ -23,9 +23,7 @@ from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier
 from committee.learners.base.parameters import POSITIVE, fitted, parameter, required, with_parameters
 
-LEARNERS = [
-    learner for name in committee.LEARNERS if "declared_parameters" in vars(learner := getattr(committee, name))
-]
+LEARNERS = [getattr(committee, name) for name in committee.LEARNERS]
 
 
 def entries(learner: type) -> dict[str, tuple[str, str]]:

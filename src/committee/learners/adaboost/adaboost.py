@@ -204,16 +204,8 @@ class TreeRun(AdaBoostRun):
             self.row_weights = np.repeat(self.row_weights[:, None] / n_classes, n_classes, axis=1)
         binned = rows.binned(model.table_, model.max_bins, self.threads)
         self.bins = binned.bins
-        limits = GrowthLimits(
-            model.max_depth,
-            model.max_leaf_nodes,
-            model.min_samples_leaf,
-            model.min_weight_leaf,
-            0.0,
-            model.max_features,
-        )
         criterion = CRITERIA[model.vote] or model.criterion
-        self.grower = grower(binned, criterion, n_classes, limits, self.threads)
+        self.grower = grower(binned, criterion, n_classes, GrowthLimits.of(model), self.threads)
         self.trees: list[_core.GrownTree] = []
 
     def _train(self) -> Round:

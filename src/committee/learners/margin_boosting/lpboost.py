@@ -145,7 +145,7 @@ class LPBoostClassifier(UserVoter, CommitteeClassifier):
             return classifiers_on(rows, self._user_voter(), seed)
         if self.dictionary == "trees":
             binned = trees_binned(rows, self.table_, self.max_bins, threads)
-            limits = GrowthLimits(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf)
+            limits = GrowthLimits.of(self)
             return trees_on(rows, binned, limits, threads)
         which: Literal["stumps", "all_stumps"] = "stumps" if self.dictionary == "stumps" else "all_stumps"
         binned, stumps = stumps_binned(

@@ -84,7 +84,7 @@ class MarginBoosting(UserVoter, Boosting, CommitteeClassifier):
         if (self.max_depth == 1 or self.max_leaf_nodes == 2) and self.min_samples_leaf == 1:
             stumps = StumpDictionary.of(binned, rows.weights, subsets=True, n_threads=threads)
             return stumps_on(rows, binned, stumps, threads)
-        limits = GrowthLimits(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf)
+        limits = GrowthLimits.of(self)
         return trees_on(rows, binned, limits, threads)
 
     def _early_stopping(self, run: ClassRuns[Any], held_out: Rows) -> EarlyStopping:

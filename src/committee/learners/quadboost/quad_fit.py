@@ -178,7 +178,7 @@ class QuadBoost(UserVoter, Boosting):
             penalty = self._penalty(self._no_complexity)
             if self.dictionary == "trees":
                 binned = trees_binned(rows, self.table_, self.max_bins, threads)
-                limits = GrowthLimits(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf)
+                limits = GrowthLimits.of(self)
                 pools = [TreePool(binned, limits, threads, centre) for _ in range(K)]
             else:
                 voter = self._user_voter()
