@@ -1,5 +1,7 @@
 // What a node of a graph of voters knows of its rows: weight by answer and label, and the weights that go on to where
 // each answer leads. A row says + with probability q, so that q of its weight goes one way and 1 - q the other.
+//
+// Equation: branch-weights (docs/theory.md).
 #pragma once
 
 #include <algorithm>

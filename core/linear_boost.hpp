@@ -4,6 +4,8 @@
 // loss at x = y f, w = v Q''(x) and w z = -v y Q'(x), fits the working response z on (1, x_j) for every feature j by
 // weighted least squares, and adds the line of the feature with the least weighted squared error (or the greatest
 // likelihood after the step). B steps make one linear score a + b . x.
+//
+// Equation: probit-step (docs/theory.md).
 #pragma once
 
 #include <algorithm>

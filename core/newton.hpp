@@ -5,6 +5,8 @@
 // difference of large numbers: lambda = a + r and x + lambda = r. For x > 0, phi is an exponential and
 // Phi = 1 - phi / (a + r).
 // Logistic, Q = ln(1 + exp(-x)): -Q' = s(-x), Q'' = s(x) s(-x).
+//
+// Equation: newton-terms (docs/theory.md).
 #pragma once
 
 #include "lanes.hpp"

@@ -1,6 +1,8 @@
 // Graphs of voters that answer at random. A node is a voter: + and - each add a vote and lead to a later node, or out.
 // Several graphs may stand one behind the other, each with a score of its own. What a row is worth is the expectation
 // over all paths, or one path: the likeliest answers, or answers that are drawn.
+//
+// Equation: expected-score (docs/theory.md).
 #pragma once
 
 #include <algorithm>

@@ -30,8 +30,9 @@ def definition(path: Path, name: str) -> ast.FunctionDef | ast.ClassDef:
     for part in name.split("."):
         found = [node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == part]
         assert found, f"{path.relative_to(ROOT)} has no {name}"
-        body = found[0].body
-    return found[0]
+        last = found[-1]  # overloads come before what they stand for
+        body = last.body
+    return last
 
 
 def test_the_index_covers_the_documents():

@@ -24,6 +24,8 @@ def schapire_margin(margins: ArrayLike, ln_size: float, delta: float = 0.05, *, 
     are the terms that it adds up, before N is chosen. It holds for all weights, thetas and N at once, so that the
     least may be taken. `voting_certified` proves more from the same draw, and is nearly always smaller.
 
+    Equation: schapire-bound (docs/theory.md).
+
     Parameters
     ----------
     margins : array-like (n,)

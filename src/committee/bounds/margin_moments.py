@@ -26,6 +26,8 @@ def c_bound(margins: ArrayLike) -> Bound:
     r the Gibbs risk and d the expected disagreement of two voters, if E[m] > 0 (Cantelli's inequality); else it says 1.
     It is a fact about the rows whose margins are given, not about new ones; `c_bound_pac_bayes` is.
 
+    Equation: c-bound (docs/theory.md).
+
     Parameters
     ----------
     margins : array-like (n,)

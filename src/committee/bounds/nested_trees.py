@@ -41,6 +41,8 @@ def tree_factor(n_nodes: ArrayLike, rho: ArrayLike) -> F64:
     One leaf has at least its share C(T) / (T + 1) of the bound; a voter there, whose two branches together have
     rho times as much, lowers C by the factor (T + rho) / (T + 1).
 
+    Equation: boosting-tree-bound (docs/theory.md).
+
     Parameters
     ----------
     n_nodes : array-like
@@ -66,6 +68,8 @@ def tree_factor(n_nodes: ArrayLike, rho: ArrayLike) -> F64:
 
 def slope_in_nodes(n_nodes: ArrayLike, rho: ArrayLike) -> F64:
     """dF/dT = -F (1/T + psi(T) - psi(T + rho)): how fast the bound of a tree falls per voter; never above 0.
+
+    Equation: slope-in-nodes (docs/theory.md).
 
     Examples
     --------
@@ -95,6 +99,8 @@ def nesting_rate(n_nodes: ArrayLike, bound: ArrayLike) -> F64:
 
     d/dt F(t / T, C) at t = T, which is (C / T)(gamma_E + psi(C) + 1/C - 1): a greedy builder collects the leaves of a
     tree of T voters and bound C into one node when this is less than (C(T + 1) - C(T - 1)) / 2.
+
+    Equation: nesting-rate (docs/theory.md).
 
     Parameters
     ----------
@@ -206,6 +212,8 @@ def matryoshka(sizes: Sequence[int], edge: float) -> Bound:
 
 def two_matryoshka(n_voters: int, rho: float) -> float:
     """M_2(T, rho) = F(2, F(2, ... rho)) of T = 2^L voters, with F(2, rho) = rho (1 + rho) / 2.
+
+    Equation: two-matryoshka (docs/theory.md).
 
     Parameters
     ----------

@@ -12,6 +12,8 @@ def massart(ln_size: float, n_rows: int) -> float:
 
     It holds for every sample, and so for the expected complexity too.
 
+    Equation: massart (docs/theory.md).
+
     Parameters
     ----------
     ln_size : float

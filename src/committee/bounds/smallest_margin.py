@@ -18,6 +18,8 @@ def breiman_margin(margins: ArrayLike, ln_size: float, delta: float = 0.05) -> B
 
     theta_0 the smallest margin, where theta_0 > 4 sqrt(2 / |H|) and R <= 2 n.
 
+    Equation: breiman-bound (docs/theory.md).
+
     Parameters
     ----------
     margins : array-like (n,)

@@ -47,6 +47,8 @@ def overlap(draws: ArrayLike, n_rows: int | None = None) -> Overlap:
     As sum_k R_k^2 = sum_{i,j} |D_i & D_j| and sum_{k,l} R_kl^2 = sum_{i,j} |D_i & D_j|^2, the M x M matrix of
     shared rows is all that is needed: n M^2 operations, where the definition of B has n^2 M.
 
+    Equation: subsample-overlap (docs/theory.md).
+
     Parameters
     ----------
     draws : array-like of bool (M, n)
@@ -131,6 +133,8 @@ def overlap_limits(n_rows: int, n_drawn: int, n_draws: int, delta: float = 0.05)
 
 def advised_draws(n_rows: int) -> float:
     """ln(n)^2: the number of draws that Theorem 3 asks to be exceeded. Nothing enforces it.
+
+    Equation: draws-advised (docs/theory.md).
 
     Examples
     --------

@@ -34,6 +34,8 @@ def subagging(
     Eq. 14 prints sqrt(Q_B gamma) and Q_C^2; A <= Q_A^2, B <= Q_B^2, C <= Q_C in the inequality above give
     Q_B sqrt(gamma) and Q_C.
 
+    Equation: subsample-vote (docs/theory.md).
+
     Parameters
     ----------
     p_sub : float or array-like (points,)

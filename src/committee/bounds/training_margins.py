@@ -17,6 +17,8 @@ def margin_product(errors: ArrayLike, theta: float = 0.0) -> Bound:
     Two classes, and AdaBoost's own weights alpha_t = ln((1 - err_t) / err_t) both in the vote and in the rows'
     update; for any others see `exponential_loss`.
 
+    Equation: margin-product (docs/theory.md).
+
     Parameters
     ----------
     errors : array-like (T,)

@@ -20,6 +20,8 @@ def boosting_vc(training_error: float, n_rows: int, n_rounds: int, vc_dimension:
     to (e n / d)^(d T) ways, and for each of these a weighted vote in up to (e n / T)^T: their logarithm is what
     stands here. It holds for any weights, so for any emphasis, and two classes.
 
+    Equation: vc-bound (docs/theory.md).
+
     Parameters
     ----------
     training_error : float
@@ -86,6 +88,8 @@ def boosting_probit_risk(risks: ArrayLike, n_rows: int, vc_dimension: float, del
     A wrong row has -ln Phi(y f) >= ln 2, so that a tree's weighted error is at most its weighted risk over
     ln 2; the risk never rises from one boosting step in the leaves to the next. AdaBoost's own weights
     (`emphasis="samme"`) and two classes. (Eq. 42 prints -ln(y G); it is -ln Phi(y G).)
+
+    Equation: probit-risk-bound (docs/theory.md).
 
     Parameters
     ----------

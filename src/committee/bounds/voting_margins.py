@@ -36,6 +36,8 @@ def voting(
     some C and give no value, so this is a way to compare committees and **not a certificate**, whatever C is put
     in; `voting_certified` has explicit constants.
 
+    Equation: voting-bound (docs/theory.md).
+
     Parameters
     ----------
     margins : array-like (n,)

@@ -93,6 +93,8 @@ def ensemble_norm(
     T^(1 - 1/p) ||alpha||_p. The source has its last term only times three; the proof needs both. Derivations are on
     the page about bounds, and `ensemble_margin` is what they give if nothing is given away.
 
+    Equation: quadboost-theorem-1 (docs/theory.md).
+
     Parameters
     ----------
     signed_scores : array-like (n,)

@@ -158,6 +158,8 @@ def rademacher_of_stumps(
     rows and one over the cells. With subsets of categories the search leaves out those that have all categories on
     one side, so there it is exact if the constant voter belongs to the class, and may be a little low if not.
 
+    Equation: rademacher (docs/theory.md).
+
     Parameters
     ----------
     dictionary : StumpDictionary

@@ -260,6 +260,8 @@ def poisson_binomial_test(a_only: ArrayLike, b_only: ArrayLike, *, about: About 
 
     .. math:: \sum_k P(K = k)\, P(\mathrm{Beta}(k + 1, N - k + 1) > \tfrac12).
 
+    Equation: poisson-binomial (docs/theory.md).
+
     Parameters
     ----------
     a_only, b_only : array-like of shape (n_tables,)

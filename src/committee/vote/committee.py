@@ -241,6 +241,8 @@ class Committee(WeightedVotes):
         abstaining voter counts in the sum, and so does an intercept, as a voter of weight 1: by its own spread,
         |F_0| or max_k F_0k - min_k F_0k. Outside ties a row is right if and only if its margin is positive.
 
+        Equation: margin (docs/theory.md).
+
         Parameters
         ----------
         X : table or array-like (n, p)

@@ -292,6 +292,8 @@ class MarginDistribution:
     def nu(self, theta: Any) -> Any:
         """Share of the rows whose margin is theta or less.
 
+        Equation: margin-curve (docs/theory.md).
+
         Parameters
         ----------
         theta : float or array-like

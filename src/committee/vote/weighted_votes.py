@@ -80,6 +80,8 @@ class WeightedVotes(StoredVotes):
     def decision_function(self, X: Any, *, n_threads: int = 1) -> Scores:
         """Scores F(x) = F_0 + sum_t w_t h_t(x), before the link.
 
+        Equation: vote (docs/theory.md).
+
         Parameters
         ----------
         X : table or array-like (n, p)

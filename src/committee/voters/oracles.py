@@ -135,6 +135,8 @@ def estimated(count: NDArray[Any], n_draws: int, estimate: Estimate) -> F64:
     nearer to 1/2, so that the Z computed from it comes down to its limit from above if n edge^2 is 1/16 or more
     (docs/theory.md).
 
+    Equation: draw-estimates (docs/theory.md).
+
     References
     ----------
     E. Grossmann, A theory of probabilistic boosting, decision trees and matryoshki, section 2.

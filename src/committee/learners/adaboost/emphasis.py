@@ -45,7 +45,10 @@ class Round:
 
 
 def samme_weight(error: float, eps: float, n_classes: int) -> float:
-    """ln((1 - err) / err) + ln(J - 1); a perfect voter is taken to err on half a row, eps = 1 / (2 n)."""
+    """ln((1 - err) / err) + ln(J - 1); a perfect voter is taken to err on half a row, eps = 1 / (2 n).
+
+    Equation: samme (docs/theory.md).
+    """
     error = error if error > 0.0 else eps
     return float(np.log((1.0 - error) / error) + np.log(n_classes - 1.0))
 
@@ -95,6 +98,8 @@ class Confidence:
 
     eps = 1 / (2 n). A row's weight is multiplied by exp(-y c). More than two classes: AdaBoost.MH, one weight
     per row and class, c per class from "class k or not".
+
+    Equation: confidence-leaf (docs/theory.md).
     """
 
     link: Link = Logistic(scale=2.0)

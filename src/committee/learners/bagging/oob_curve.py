@@ -117,6 +117,8 @@ class EnoughTrees:
 
     The rules are those of ``n_estimators="oob"`` in `committee.RandomForestClassifier`.
 
+    Equation: oob-curve (docs/theory.md).
+
     Parameters
     ----------
     oob : OutOfBag

@@ -66,6 +66,8 @@ def boost(
     err = sum w_i [G(x_i) != y_i]; alpha = ln((1 - err) / err) + ln(J - 1) ("samme"), or with half the first
     logarithm ("half", the paper's); wrong rows' weights grow by exp(alpha). A tree that errs nowhere decides
     the committee alone; one no better than chance is left out, unless it is the first.
+
+    Equation: sbpmt-boosting (docs/theory.md).
     """
     J = table.n_classes
     w = np.zeros(len(table.labels))

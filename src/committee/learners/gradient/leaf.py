@@ -56,6 +56,8 @@ class LeafPenalty:
     def weight(self, G: ArrayLike, H: ArrayLike, lower: float = -np.inf, upper: float = np.inf) -> F64:
         """The best weight of each leaf, within bounds.
 
+        Equation: leaf-weight (docs/theory.md).
+
         Parameters
         ----------
         G, H : array-like
@@ -80,7 +82,10 @@ class LeafPenalty:
         return np.asarray(0.0 - (self._smooth(G, H, w).sum(axis=-1) + price))
 
     def gain(self, left: tuple[F64, F64], right: tuple[F64, F64]) -> F64:
-        """V_left + V_right - V_parent of splits into (G, H) and (G, H), each ``(..., D)``."""
+        """V_left + V_right - V_parent of splits into (G, H) and (G, H), each ``(..., D)``.
+
+        Equation: split-gain (docs/theory.md).
+        """
         parent = left[0] + right[0], left[1] + right[1]
         return self.worth(*left) + self.worth(*right) - self.worth(*parent)
 

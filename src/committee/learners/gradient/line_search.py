@@ -26,6 +26,8 @@ def best_step(slope: Callable[[float], tuple[float, float]], tolerance: float = 
     Where a Newton step leaves the bracket, or no longer halves the slope (the curvature of absolute error is none of
     its own), the bracket is halved instead, or the step doubled.
 
+    Equation: line-search (docs/theory.md).
+
     Parameters
     ----------
     slope : callable

@@ -113,6 +113,8 @@ class ArcGVClassifier(MarginBoosting):
 class ArcGVRun(VotingRun):
     """The rounds for one class against the rest.
 
+    Equation: arc-gv (docs/theory.md).
+
     Parameters
     ----------
     task, most

@@ -121,6 +121,8 @@ class DOOMBoostClassifier(MarginBoosting):
 class DOOMRun(VotingRun):
     """The rounds for one class against the rest.
 
+    Equation: doom (docs/theory.md).
+
     Parameters
     ----------
     task, most

@@ -147,6 +147,8 @@ class MDBoostClassifier(MarginBoosting):
 class MDRun(VotingRun):
     """The rounds for one class against the rest.
 
+    Equation: mdboost (docs/theory.md).
+
     Parameters
     ----------
     task, most

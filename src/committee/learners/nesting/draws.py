@@ -36,6 +36,8 @@ def asked(
     on to the next voter, which is taken to be like this one, ln(Z_1) / S, Z_1 being Z after the first draw and S the
     seconds of training and of that draw. (The document trains the next voter to see; a forecast wastes none.)
 
+    Equation: stopwatch (docs/theory.md).
+
     Parameters
     ----------
     ask : callable

@@ -255,6 +255,8 @@ def alphas(W: F64, eps: float) -> tuple[F64, F64]:
 
     Without smoothing Z_a is the least there is, 2 sqrt(W^{a+} W^{a-}).
 
+    Equation: probabilistic-alpha (docs/theory.md).
+
     References
     ----------
     E. Grossmann, A theory of probabilistic boosting, decision trees and matryoshki, sections 3.1 and 4.2.

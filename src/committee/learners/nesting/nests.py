@@ -32,6 +32,8 @@ class Collector:
     is not nested this is the sum of its alphas. "confidence" lets each leaf keep its votes, so that the node's
     Z_+ + Z_- is the bound C of the sub-tree; "sign" takes them away and gives the node an alpha of its own, after which
     only sqrt(C (2 - C)) is sure.
+
+    Equation: collected-leaves (docs/theory.md).
     """
 
     growth: Growth
@@ -163,6 +165,8 @@ class GreedyNest:
     bound C the simple rate is (C(T + 1) - C(T - 1)) / 2 and the nested one C / T (gamma_E + psi(C) + 1 / C - 1); where
     the nested one is less, the sub-tree's leaves are collected. C(T + 1) needs the next voter, which is trained, kept
     and used when its leaf's turn comes.
+
+    Equation: greedy-matryoshka (docs/theory.md).
 
     References
     ----------

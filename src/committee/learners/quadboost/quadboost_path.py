@@ -144,6 +144,8 @@ def quadboost_path(
     least squares in a box. The rows are looked at once, for the products of the stumps; then each strength starts
     from the solution of the one before.
 
+    Equation: quadboost-path (docs/theory.md).
+
     Parameters
     ----------
     X : table or array-like (n, p)

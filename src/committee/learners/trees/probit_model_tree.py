@@ -62,7 +62,10 @@ class ModelTreeTable:
         self.weights = rows.weights
 
     def fit(self, limits: ModelTreeLimits, weights: F64, drawn: NDArray[np.int32], seed: int) -> ModelTree:
-        """One model tree on the drawn rows."""
+        """One model tree on the drawn rows.
+
+        Equation: model-tree (docs/theory.md).
+        """
         if limits.tree == "shared" or self.n_classes == 2:
             return self._shared(limits, weights, drawn, seed, self.labels, self.n_classes)
         one_class = [

@@ -28,6 +28,8 @@ def refusal_z(right: float, wrong: float, n_classes: int) -> float:
 
     Z = 1 - P - N + K P^(1/K) (N / (K - 1))^((K - 1)/K) when (K - 1) P > N, else 1; with K = 2 it is
     1 - (sqrt P - sqrt N)^2. It is the least over alpha of 1 - P - N + P exp(-alpha) + N exp(alpha / (K - 1)).
+
+    Equation: refusals (docs/theory.md).
     """
     K = n_classes
     if (K - 1) * right <= wrong:

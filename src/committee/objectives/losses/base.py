@@ -75,6 +75,8 @@ class Loss(Named, ABC):
 
     Scores are ``(n,)``, or ``(D, n)`` where a loss has D > 1 of them for each row: one row per output. Targets are
     ``(n,)``: float64, or class numbers.
+
+    Equation: losses (docs/theory.md).
     """
 
     hessian_is_true: ClassVar[bool] = True

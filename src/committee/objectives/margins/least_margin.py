@@ -23,6 +23,8 @@ class MinMargin(Objective):
 
     With more than two classes a row's margin is its least line, so the least line is the least margin.
 
+    Equation: minimum-margin (docs/theory.md).
+
     Parameters
     ----------
     tol : float, default=1e-8

@@ -102,6 +102,8 @@ class MarginMaximum(Objective):
 class Uniform(MarginMaximum):
     """All rows count the same, r_i = 1 (MM with the uniform weighting scheme, UWS); see `MarginMaximum`.
 
+    Equation: margin-maximum-uws (docs/theory.md).
+
     Examples
     --------
     >>> import numpy as np
@@ -126,6 +128,8 @@ class Rank(MarginMaximum):
     """Low margins count most (MM with the exponential weighting scheme, EWS); see `MarginMaximum`.
 
     r_i = ((n + 1 - rank m_i) / n)^k: 1 for the lowest margin. Rows of equal margins have the rank of the first of them.
+
+    Equation: margin-maximum-ews (docs/theory.md).
 
     Parameters
     ----------
@@ -153,6 +157,8 @@ class Percentile(MarginMaximum):
     """Only the lowest margins count (MM with the percentile weighting scheme, PWS); see `MarginMaximum`.
 
     r_i = 1 for the ceil(n xi) rows of lowest margin, and for those whose margin equals the last of these; else 0.
+
+    Equation: margin-maximum-pws (docs/theory.md).
 
     Parameters
     ----------

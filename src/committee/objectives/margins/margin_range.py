@@ -29,6 +29,8 @@ class Range(Objective):
     margins, Algorithm 4 (SM1). The document's weights sum to one. With more than two classes a row's margin is the
     least of its lines.
 
+    Equation: squeeze-range (docs/theory.md).
+
     Parameters
     ----------
     xi : float, default=0.05

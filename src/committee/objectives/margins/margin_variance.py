@@ -36,6 +36,8 @@ class Variance(Objective):
     Means are weighted and run over lines, a row's lines sharing its weight; mean(m) is that of the lines at the own
     weights. On the simplex the variance of the lines is no larger than before: the own weights are one of its points.
 
+    Equation: squeeze-variance (docs/theory.md).
+
     Parameters
     ----------
     form : {"free", "simplex", "lad", "chebyshev"}, default="simplex"

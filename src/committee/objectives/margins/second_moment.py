@@ -26,6 +26,8 @@ class MinCq(Objective):
     constants, the variance of the weight q_i that names the right class, which the margin against any fixed share of
     Laviolette et al. [2]_ has too, and that of the wrong votes among the rivals, harmless if they do not agree.
 
+    Equation: mincq (docs/theory.md).
+
     Parameters
     ----------
     mu : float, default=None

@@ -68,7 +68,10 @@ class Penalty(ABC):
 
     @abstractmethod
     def best(self, own: F64, eta: F64) -> F64:
-        """Best weights of voters, each with the others held."""
+        """Best weights of voters, each with the others held.
+
+        Equation: quadboost-step (docs/theory.md).
+        """
 
     @abstractmethod
     def cost(self, alpha: F64) -> F64:
@@ -76,7 +79,10 @@ class Penalty(ABC):
 
     @abstractmethod
     def distance(self, c: F64, alpha: F64) -> F64:
-        """Distance of 0 to the (halved) subdifferential of the penalised risk in each weight; 0 at an optimum."""
+        """Distance of 0 to the (halved) subdifferential of the penalised risk in each weight; 0 at an optimum.
+
+        Equation: quadboost-optimum (docs/theory.md).
+        """
 
     def decrease(self, c: F64, eta: F64, alpha: F64) -> tuple[F64, F64]:
         """Decrease of the penalised risk when a voter goes to its best weight, and that weight.

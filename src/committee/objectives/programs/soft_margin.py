@@ -279,6 +279,8 @@ def soft_margin(
 ) -> SoftMargin:
     """The best soft margin of a fixed set of voters.
 
+    Equation: lpboost (docs/theory.md).
+
     Parameters
     ----------
     signed : array-like (n, N)
