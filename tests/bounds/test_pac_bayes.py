@@ -17,7 +17,7 @@ from committee.bounds import (
     tandem,
     tandem_weights,
 )
-from committee.objectives.pac_bayes import Complexity, kl_below, kl_inverse
+from committee.objectives.pac_bayes import PacBayesKl, kl_below, kl_inverse
 from tests.oracles import certificates as oracle
 
 seeds = st.integers(0, 2**32 - 1)
@@ -72,7 +72,7 @@ def test_the_moments_of_the_gibbs_loss(seed, soft):
 @given(st.floats(0.0, 1.0), st.floats(1e-6, 5.0))
 def test_the_lower_inverse_of_kl_is_brentqs(q, c):
     assert float(kl_below(q, c)) == pytest.approx(oracle.kl_below(q, c), abs=1e-9)
-    assert float(Complexity(c, 10.0, 0.0, 0.0).above(q)) == pytest.approx(oracle.kl_above(q, c), abs=1e-9)
+    assert float(PacBayesKl(c, 10.0, 0.0, 0.0).above(q)) == pytest.approx(oracle.kl_above(q, c), abs=1e-9)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 13, 30, 80])
@@ -86,7 +86,7 @@ def test_moments_of_kl_are_at_most_what_the_proofs_need(n):
 def test_complexity_of_equal_rows_is_seegers():
     q = np.array([0.7, 0.2, 0.1])
     divergence = float(q @ np.log(3 * q))
-    found = Complexity.of(q, [50, 50, 50], log(3), 0.05)
+    found = PacBayesKl.of(q, [50, 50, 50], log(3), 0.05)
     assert found.c == pytest.approx((divergence + log(2 * sqrt(50) / 0.05)) / 50)
     assert found.divergence == pytest.approx(divergence) and found.rows == pytest.approx(50)
 
@@ -98,7 +98,7 @@ def test_complexity_of_unequal_rows_follows_from_the_change_of_measure(seed):
     rng = np.random.default_rng(seed)
     H, delta = 6, 0.05
     q, n = rng.dirichlet(np.ones(H)), rng.integers(5, 60, size=H).astype(float)
-    found = Complexity.of(q, n, log(H), delta)
+    found = PacBayesKl.of(q, n, log(H), delta)
     share = rng.dirichlet(np.ones(H), size=200)
     kl = np.log(np.maximum(share * H / delta * 2 * np.sqrt(n), 1e-300)) / n
     assert (kl @ q).max() <= found.c + 1e-9
@@ -109,7 +109,7 @@ def test_complexity_of_unequal_rows_follows_from_the_change_of_measure(seed):
 
 def test_losses_without_a_row_are_taken_for_one():
     losses = VoterLosses(np.ones((4, 2), dtype=np.int8), np.array([[1, 0]] * 4, dtype=bool), np.array([0.5, 0.5]))
-    found = Complexity.of(losses.weights, losses.rows, log(2), 0.05)
+    found = PacBayesKl.of(losses.weights, losses.rows, log(2), 0.05)
     assert found.unknown == 0.5 and found.above(0.0) > 0.5 and found.below(1.0) <= 0.5
     assert first_order(losses).value > 1.0 and tandem(losses).value > 3.0 and c_bound_pac_bayes(losses).value == 1.0
     none = VoterLosses(losses.least, np.zeros((4, 2), dtype=bool), losses.weights)
@@ -259,11 +259,11 @@ class Draws:
         prior, two = losses.ln_prior, 2 * losses.ln_prior
         r = (rho @ losses.risk, pairs.ravel() @ losses.tandem.ravel(), pairs.ravel() @ losses.disagreement.ravel())
         c = [
-            Complexity.of(rho, losses.rows, prior, self.delta).c,
-            Complexity.of(rho, losses.rows, prior, self.delta / 2).c,
-            Complexity.of(pairs, losses.pair_rows, two, self.delta).c,
-            Complexity.of(pairs, losses.pair_rows, two, self.delta / 2).c,
-            Complexity.of(pairs, losses.pair_rows, two, self.delta, three_outcomes=True).c,
+            PacBayesKl.of(rho, losses.rows, prior, self.delta).c,
+            PacBayesKl.of(rho, losses.rows, prior, self.delta / 2).c,
+            PacBayesKl.of(pairs, losses.pair_rows, two, self.delta).c,
+            PacBayesKl.of(pairs, losses.pair_rows, two, self.delta / 2).c,
+            PacBayesKl.of(pairs, losses.pair_rows, two, self.delta, three_outcomes=True).c,
         ]
         self.each.append((*r, *c, *true))
 

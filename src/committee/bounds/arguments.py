@@ -1,4 +1,4 @@
-"""What the bounds take: numbers within their ranges, refused by the name of the argument."""
+"""Arguments of bounds: numbers within their ranges, refused by the name of the argument."""
 
 from __future__ import annotations
 

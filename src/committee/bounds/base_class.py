@@ -1,4 +1,4 @@
-"""How many different trees a learner can choose from: ln|B| of the voting bound."""
+"""Number of different trees that a learner can choose from: ln|B| of the voting bound."""
 
 from __future__ import annotations
 

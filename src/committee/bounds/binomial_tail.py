@@ -11,7 +11,7 @@ from scipy.special import betainc
 from committee.bounds.arguments import count, risk_of_failure
 from committee.bounds.result import Bound
 from committee.bounds.voter_losses import VoterLosses
-from committee.objectives.pac_bayes import Complexity, kl_inverse
+from committee.objectives.pac_bayes import PacBayesKl, kl_inverse
 
 F64 = NDArray[np.float64]
 
@@ -70,7 +70,7 @@ def binomial(
     rho, delta = losses.posterior(weights), risk_of_failure(delta)
     W, n = losses.gibbs(rho), losses.n_rows
     tried = np.array(DRAWN if n_drawn is None else (_odd(n_drawn),), dtype=np.float64)
-    single = Complexity.of(rho, losses.rows, losses.ln_prior, delta)
+    single = PacBayesKl.of(rho, losses.rows, losses.ln_prior, delta)
     tail = np.array([betainc((N + 1) / 2, (N + 1) / 2, W).mean() for N in tried])
     c = single.c + ((tried - 1.0) * single.divergence + log(len(tried))) / n
     value = 2.0 * kl_inverse(tail, c)

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from committee.bounds.arguments import risk_of_failure
 from committee.bounds.result import Bound
 from committee.bounds.voter_losses import VoterLosses
-from committee.objectives.pac_bayes import Complexity, mean_over
+from committee.objectives.pac_bayes import PacBayesKl, mean_over
 
 
 def first_order(losses: VoterLosses, weights: ArrayLike | None = None, delta: float = 0.05) -> Bound:
@@ -16,7 +16,7 @@ def first_order(losses: VoterLosses, weights: ArrayLike | None = None, delta: fl
     error = P[W >= 1/2] <= 2 E[W] <= 2 sup{p : kl(g, p) <= c},    c = (KL(rho || pi) + ln(2 sqrt n / delta)) / n,
 
     g = sum_t rho_t L^_t the weighted mean of the voters' mean losses on rows that they have not seen, pi uniform. Out
-    of bag every voter has rows n_t of its own; see `Complexity`. It holds for all weights at once, also for those
+    of bag every voter has rows n_t of its own; see `PacBayesKl`. It holds for all weights at once, also for those
     found by means of the very rows, as long as the voters were not.
 
     Parameters
@@ -53,9 +53,9 @@ def first_order(losses: VoterLosses, weights: ArrayLike | None = None, delta: fl
     first order: 0.2831
     """
     rho, delta = losses.posterior(weights), risk_of_failure(delta)
-    found = Complexity.of(rho, losses.rows, losses.ln_prior, delta)
+    kl = PacBayesKl.of(rho, losses.rows, losses.ln_prior, delta)
     gibbs = mean_over(rho, losses.rows, losses.risk)
-    most = found.above(gibbs)
+    most = kl.above(gibbs)
     return Bound(
         name="first order",
         statement=f"error of the vote on new rows is at most the value, with probability {1.0 - delta:g}",
@@ -63,9 +63,9 @@ def first_order(losses: VoterLosses, weights: ArrayLike | None = None, delta: fl
         terms={
             "gibbs_risk": gibbs,
             "gibbs_bound": most,
-            "rows": found.rows,
-            "divergence": found.divergence,
-            "complexity": found.c,
+            "rows": kl.rows,
+            "divergence": kl.divergence,
+            "complexity": kl.c,
         },
         advice="Better single voters: it is never below twice their mean error.",
         inputs={"losses": losses, "weights": rho, "delta": delta},

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from committee.bounds.arguments import numbers, risk_of_failure
 from committee.bounds.result import Bound
 from committee.bounds.voter_losses import VoterLosses
-from committee.objectives.pac_bayes import Complexity, kl_inverse, mean_over
+from committee.objectives.pac_bayes import PacBayesKl, kl_inverse, mean_over
 
 F64 = NDArray[np.float64]
 
@@ -131,13 +131,13 @@ def c_bound_pac_bayes(
     e = mean_over(pairs, losses.pair_rows, losses.tandem)
     d = mean_over(pairs, losses.pair_rows, losses.disagreement)
     if form == "joint":
-        found = Complexity.of(pairs, losses.pair_rows, 2.0 * losses.ln_prior, delta, three_outcomes=True)
-        worst_e, worst_d = _worst_pair(e, d, found.c) if found.unknown == 0.0 else (1.0, 0.0)
+        kl = PacBayesKl.of(pairs, losses.pair_rows, 2.0 * losses.ln_prior, delta, three_outcomes=True)
+        worst_e, worst_d = _worst_pair(e, d, kl.c) if kl.unknown == 0.0 else (1.0, 0.0)
         worst_r = worst_e + 0.5 * worst_d
     else:
-        found = Complexity.of(pairs, losses.pair_rows, 2.0 * losses.ln_prior, delta / 2.0)
-        single = Complexity.of(rho, losses.rows, losses.ln_prior, delta / 2.0)
-        worst_r, worst_d = single.above(mean_over(rho, losses.rows, losses.risk)), found.below(d)
+        kl = PacBayesKl.of(pairs, losses.pair_rows, 2.0 * losses.ln_prior, delta / 2.0)
+        single = PacBayesKl.of(rho, losses.rows, losses.ln_prior, delta / 2.0)
+        worst_r, worst_d = single.above(mean_over(rho, losses.rows, losses.risk)), kl.below(d)
     return Bound(
         name=f"C-bound, {form}",
         statement=f"error of the vote on new rows is at most the value, with probability {1.0 - delta:g}",
@@ -147,9 +147,9 @@ def c_bound_pac_bayes(
             "disagreement": d,
             "worst_gibbs": worst_r,
             "worst_disagreement": worst_d,
-            "rows": found.rows,
-            "divergence": found.divergence,
-            "complexity": found.c,
+            "rows": kl.rows,
+            "divergence": kl.divergence,
+            "complexity": kl.c,
         },
         advice="Voters that err less, or on different rows; more rows"
         + ("." if losses.unseen is None else ", or a smaller max_samples."),

@@ -95,7 +95,7 @@ def slope_in_normaliser(n_nodes: ArrayLike, rho: ArrayLike) -> F64:
 
 
 def nesting_rate(n_nodes: ArrayLike, bound: ArrayLike) -> F64:
-    """How fast the bound would fall per voter if every node were such a tree (eq. 14).
+    """Decrease of the bound per voter if every node were such a tree (eq. 14).
 
     d/dt F(t / T, C) at t = T, which is (C / T)(gamma_E + psi(C) + 1/C - 1): a greedy builder collects the leaves of a
     tree of T voters and bound C into one node when this is less than (C(T + 1) - C(T - 1)) / 2.

@@ -86,7 +86,7 @@ def ensemble_complexity(complexity: float, n_voters: int, p: float = 1.0) -> flo
 
 
 def expected_complexity(empirical: float, n_rows: int, delta: float = 0.05) -> float:
-    """What the expected Rademacher complexity R_n is at most, by that of one sample, R_S.
+    """Upper bound on the expected Rademacher complexity R_n by that of one sample, R_S.
 
     With probability 1 - delta, and L = ln(1 / delta) / (2 n),
 

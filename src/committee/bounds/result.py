@@ -1,4 +1,4 @@
-"""What every bound returns: the number, what it is made of, and what would make it smaller."""
+"""The result of a bound: its value, the terms that it is made of, and advice for a smaller one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much the draws of a subagged committee overlap: A, B and C of Theorem 3."""
+"""Overlap of the draws of a subagged committee: A, B and C of Theorem 3."""
 
 from __future__ import annotations
 

@@ -172,13 +172,13 @@ def _advice(overlap: Overlap, beta: float | None, gamma: float | None, all_usefu
 
 
 def _remarks(overlap: Overlap, *moments: float | None) -> tuple[str, ...]:
-    found = []
+    texts = []
     if overlap.n_draws <= advised_draws(overlap.n_rows):
-        found.append(
+        texts.append(
             f"{overlap.n_draws} draws are no more than ln(n)^2 = {advised_draws(overlap.n_rows):.1f}; the limits on "
             "A, B, C before drawing (overlap_limits) are proved for more. Exact A, B, C need no such condition."
         )
     names = [name for name, given in zip(("sigma1_squared", "beta", "gamma"), moments, strict=True) if given is None]
     if names:
-        found.append(f"{', '.join(names)} not given: the most that it can be for any classifier was taken.")
-    return tuple(found)
+        texts.append(f"{', '.join(names)} not given: the most that it can be for any classifier was taken.")
+    return tuple(texts)

@@ -52,9 +52,9 @@ def tandem(losses: VoterLosses, weights: ArrayLike | None = None, delta: float =
     second order (tandem): 0.136
     """
     rho, delta = losses.posterior(weights), risk_of_failure(delta)
-    found = tandem_complexity(losses.pairs, rho, losses.ln_prior, delta)
+    kl = tandem_complexity(losses.pairs, rho, losses.ln_prior, delta)
     both = tandem_loss(losses.pairs, rho)
-    most = found.above(both)
+    most = kl.above(both)
     return Bound(
         name="second order (tandem)",
         statement=f"error of the vote on new rows is at most the value, with probability {1.0 - delta:g}",
@@ -62,10 +62,10 @@ def tandem(losses: VoterLosses, weights: ArrayLike | None = None, delta: float =
         terms={
             "tandem_loss": both,
             "tandem_bound": most,
-            "rows": found.rows,
+            "rows": kl.rows,
             "least_rows": float(losses.pair_rows.min()),
-            "divergence": found.divergence,
-            "complexity": found.c,
+            "divergence": kl.divergence,
+            "complexity": kl.c,
         },
         advice="Voters that err on different rows; more rows"
         + ("." if losses.unseen is None else ", or a smaller max_samples."),

@@ -1,4 +1,4 @@
-"""What each voter gets wrong on rows that it has not seen, and each pair of voters together."""
+"""Losses of each voter on rows that it has not seen, and of each pair of voters together."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ DRAWN: F64 = np.unique(np.round(2.0 ** (np.arange(41) / 2)))
 """Numbers N of drawn voters that `voting_certified` is minimised over, up to about a million."""
 
 MOST_ROWS = 1e15
-"""Where the search for ``rows_to_be_useful`` gives up."""
+"""Number of rows at which the search for ``rows_to_be_useful`` gives up."""
 
 
 def voting(

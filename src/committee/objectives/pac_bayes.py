@@ -12,8 +12,8 @@ F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Complexity:
-    """How far the mean of estimated losses can be from the mean of the true ones.
+class PacBayesKl:
+    """PAC-Bayes-kl bound on the distance of the mean of estimated losses from the mean of the true ones.
 
     With probability 1 - delta, for all posteriors q at once,
 
@@ -26,7 +26,7 @@ class Complexity:
     Parameters
     ----------
     c : float
-        What kl is at most.
+        Upper bound on kl.
     rows : float
         n.
     divergence : float
@@ -42,8 +42,8 @@ class Complexity:
 
     Examples
     --------
-    >>> from committee.objectives.pac_bayes import Complexity
-    >>> Complexity.of([0.5, 0.5], [100, 100], ln_prior=0.6931, delta=0.05).rows
+    >>> from committee.objectives.pac_bayes import PacBayesKl
+    >>> PacBayesKl.of([0.5, 0.5], [100, 100], ln_prior=0.6931, delta=0.05).rows
     100.0
     """
 
@@ -55,7 +55,7 @@ class Complexity:
     @classmethod
     def of(
         cls, posterior: ArrayLike, n_rows: ArrayLike, ln_prior: float, delta: float, *, three_outcomes: bool = False
-    ) -> Complexity:
+    ) -> PacBayesKl:
         """Of a posterior over H losses.
 
         Parameters
@@ -65,7 +65,7 @@ class Complexity:
         n_rows : array-like (H,)
             n_h.
         ln_prior : float
-            Minus the logarithm of what the prior gives each of them.
+            Minus the logarithm of the prior of each of them.
         delta : float
             Probability with which it may fail.
         three_outcomes : bool, default=False
@@ -84,13 +84,13 @@ class Complexity:
         return cls((divergence + float(tilted @ np.log(xi)) - log(delta)) / rows, rows, divergence, unknown)
 
     def above(self, mean: float) -> float:
-        """The most that the true mean can be."""
+        """Upper bound on the true mean."""
         if self.rows == 0.0:
             return 1.0
         return (1.0 - self.unknown) * float(kl_inverse(mean, self.c)) + self.unknown
 
     def below(self, mean: float) -> float:
-        """The least that the true mean can be."""
+        """Lower bound on the true mean."""
         return 0.0 if self.rows == 0.0 else (1.0 - self.unknown) * float(kl_below(mean, self.c))
 
 

@@ -1,4 +1,4 @@
-"""What a fitted learner is: its parameters, size, voters, margins and features, as tables of text."""
+"""A fitted learner described: parameters, size, voters, margins and features, as tables of text."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def inspection(model: Any, *, file_bytes: int | None = None, margins: NDArray[np
     Returns
     -------
     list of Grid
-        What it is, its parameters, its heaviest voters, its margins, its most used features, and of model trees
-        the leaves of the first - those it has.
+        Its kind and size, parameters, heaviest voters, margins, most used features, and of model trees the leaves of
+        the first; those that it has.
 
     Examples
     --------
@@ -49,18 +49,18 @@ def inspection(model: Any, *, file_bytes: int | None = None, margins: NDArray[np
     >>> inspection(model)[0].rows[0]
     ('learner', 'AdaBoostClassifier')
     """
-    found: list[Grid | None] = [
+    grids: list[Grid | None] = [
         _identity(model, file_bytes),
         _parameters(model),
         _voters(model),
         _further(model),
     ]
     if margins is not None:
-        found.append(Grid("Margins", ("", ""), describe_margins(margins), "ll"))
-    found.append(_features(model))
+        grids.append(Grid("Margins", ("", ""), describe_margins(margins), "ll"))
+    grids.append(_features(model))
     if has_model_trees(model):
-        found.append(_leaves(model))
-    return [grid for grid in found if grid is not None and grid.rows]
+        grids.append(_leaves(model))
+    return [grid for grid in grids if grid is not None and grid.rows]
 
 
 def _identity(model: Any, file_bytes: int | None) -> Grid:
@@ -86,7 +86,7 @@ def _columns(model: Any) -> str:
 
 
 def _answers(model: Any) -> tuple[str, str]:
-    """What it chooses from, or how many numbers it predicts."""
+    """The classes that it chooses from, or the number of numbers it predicts."""
     classes = getattr(model, "classes_", None)
     if classes is None:
         n = model.committee_.voters.n_outputs
@@ -169,18 +169,18 @@ def _features(model: Any) -> Grid | None:
     most = [j for j in np.argsort(-importances, kind="stable")[:MOST_FEATURES] if importances[j] > 0.0]
     rows = tuple((model.table_.column(j), f"{importances[j]:.3f}") for j in most)
     used = int(np.count_nonzero(importances))
-    share = "share of the risk's fall" if has_model_trees(model) else "share of gain"
+    share = "share of risk decrease" if has_model_trees(model) else "share of gain"
     return Grid(f"Most used features ({used} of {importances.size} used)", ("feature", share), rows, "lr")
 
 
 def has_model_trees(model: Any) -> bool:
     """Whether a fitted learner is made of model trees, with the record that explaining them takes."""
-    # asked of the class: of the model, it would make the whole table
+    # of the class: on the model the property would make the whole table
     return hasattr(type(model), "leaf_models_") and model_trees(model).record is not None
 
 
 def _leaves(model: Any) -> Grid:
-    """The leaves of the first model tree: what each elects at the mean of its rows, and the score that does."""
+    """The leaves of the first model tree, each with the class elected at the mean of its rows, and its score."""
     members = model_trees(model)
     frame = leaf_models(members, model.classes_, model.table_, [0])
     design = members.design
@@ -191,9 +191,9 @@ def _leaves(model: Any) -> Grid:
     for leaf, rule, n in leaves[["leaf", "rule", "rows"]].rows()[:MOST_LEAVES]:
         scores = frame.filter(frame["leaf"] == leaf)
         best = int(np.argmax(mean[leaf]))
-        speaks_for, intercept = scores["class"][best], scores["intercept"][best]
+        label, intercept = scores["class"][best], scores["intercept"][best]
         score = score_in_words(intercept, scores[best, -len(design) :].row(0), names, importance)
-        rows.append((str(leaf), shorten(rule, 140, placeholder=" ..."), f"{n:,}", f"{speaks_for}: {score}"))
+        rows.append((str(leaf), shorten(rule, 140, placeholder=" ..."), f"{n:,}", f"{label}: {score}"))
     trees = len(members.forest)
     title = f"Largest of {leaves.height:,} leaves" + (f" of the first of {trees:,} trees" if trees > 1 else "")
     return Grid(title, ("leaf", "rule", "rows", "score for"), tuple(rows), "rlrl")

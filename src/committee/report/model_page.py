@@ -1,4 +1,4 @@
-"""A fitted model as one HTML page: what `inspection` says of it, and pictures of its leaves."""
+"""A fitted model as one HTML page: the tables of `inspection`, and pictures of its leaves."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Models of other libraries, as they come: defaults kept, one seed, one number of threads.
 
 A peer learns from the encoded matrix of `committee.data.frames.TableSchema.encode`: float64, categories as
-codes, NaN where a value is missing. Each tells its library which columns are categories in that library's own
-way. A new peer is one function and one line in `PEERS`.
+codes, NaN where a value is missing. Each declares to its library which columns are categories, in that
+library's own way. A new peer is one function and one line in `PEERS`.
 """
 
 from __future__ import annotations

@@ -218,7 +218,7 @@ def test_inspection_names_the_leaves(wide, iris):
     assert leaves.columns == ("leaf", "rule", "rows", "score for")
     assert re.match(r"(first|second|third): -?[\d.]+", leaves.rows[0][3])
     features = next(grid for title, grid in grids.items() if title.startswith("Most used features"))
-    assert features.columns[1] == "share of the risk's fall"
+    assert features.columns[1] == "share of risk decrease"
     titles = [grid.title for grid in inspection(iris[2])]
     assert any(re.fullmatch(r"Largest of \d leaves of the first of \d trees", title) for title in titles)
     plain = [grid.title for grid in inspection(AdaBoostClassifier(2).fit(*iris[:2]))]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from committee.objectives.margins.objective import Objective, Reweighting
 from committee.objectives.margins.pair_losses import PairLosses
-from committee.objectives.pac_bayes import Complexity, mean_over
+from committee.objectives.pac_bayes import PacBayesKl, mean_over
 from committee.objectives.programs.lines import Lines
 
 F64 = NDArray[np.float64]
@@ -99,9 +99,9 @@ def tandem_loss(pairs: PairLosses, rho: F64) -> float:
     return mean_over(np.outer(rho, rho), pairs.rows, pairs.tandem)
 
 
-def tandem_complexity(pairs: PairLosses, rho: F64, ln_prior: float, delta: float) -> Complexity:
-    """How far e can be from its expectation."""
-    return Complexity.of(np.outer(rho, rho), pairs.rows, 2.0 * ln_prior, delta)
+def tandem_complexity(pairs: PairLosses, rho: F64, ln_prior: float, delta: float) -> PacBayesKl:
+    """PAC-Bayes-kl bound on the distance of e from its expectation."""
+    return PacBayesKl.of(np.outer(rho, rho), pairs.rows, 2.0 * ln_prior, delta)
 
 
 def least_tandem_bound(

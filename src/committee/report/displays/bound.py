@@ -40,11 +40,6 @@ class BoundDisplay(Display):
     subject : str, default="expected training error"
         Name of the bounded quantity, for the axis.
 
-    Attributes
-    ----------
-    ax_, figure_
-        Axes and figure drawn on.
-
     Raises
     ------
     ValueError
@@ -88,18 +83,14 @@ class BoundDisplay(Display):
     def from_estimator(
         cls, estimator: Any, *, for_class: Any = None, edge: float | str | None = "smallest", ax: Axes | None = None
     ) -> BoundDisplay:
-        """Draw the bound of one fitted learner; parameters as `from_estimators` has them.
+        """Draw the bound of one fitted learner.
 
         Parameters
         ----------
         estimator : ProbabilisticAdaBoostClassifier, BoostingTreeClassifier or MatryoshkaClassifier
             Fitted.
-        for_class : class label, default=None
-            Of one score only, of more than two classes.
-        edge : float, "smallest" or None, default="smallest"
-            Edge of the reference curves.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
+        for_class, edge, ax
+            As for `from_estimators`.
 
         Returns
         -------
@@ -153,8 +144,8 @@ class BoundDisplay(Display):
             least = min(float(np.abs(edges).min()) for _, edges in next(iter(scores.values())))
             most = max(len(bounds) for pairs in scores.values() for bounds, _ in pairs)
             # curves that stay at 1 would only press the others down
-            tells = least < 0.5 and normaliser_of_edge(least) ** most < _LITTLE
-            smallest = least if tells else None
+            visible = least < 0.5 and normaliser_of_edge(least) ** most < _LITTLE
+            smallest = least if visible else None
         display = cls(
             {name: _summed([bounds for bounds, _ in pairs]) for name, pairs in scores.items()},
             edge=smallest if isinstance(edge, str) else edge,

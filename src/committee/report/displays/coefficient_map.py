@@ -37,11 +37,6 @@ class CoefficientMapDisplay(Display):
     max_leaves, max_columns : int, default=20
         At most so many are drawn: the first leaves, and the columns with the largest entries.
 
-    Attributes
-    ----------
-    ax_, figure_
-        Axes and figure drawn on.
-
     Raises
     ------
     ValueError
@@ -128,12 +123,12 @@ class CoefficientMapDisplay(Display):
         trees = model_trees(estimator)
         frame = leaf_models(trees, estimator.classes_, estimator.table_, [tree])
         design = trees.design
-        speaks_for = frame["class"].unique(maintain_order=True).to_list()
+        scored = frame["class"].unique(maintain_order=True).to_list()
         if label is None:
             linear = (frame[:, -len(design) :].to_numpy() != 0.0).any(axis=1)
             label = frame["class"].to_list()[int(linear.argmax())]
-        if label not in speaks_for:
-            raise ValueError(f"label={label!r} has no score in tree {tree}; it has {', '.join(map(repr, speaks_for))}")
+        if label not in scored:
+            raise ValueError(f"label={label!r} has no score in tree {tree}; it has {', '.join(map(repr, scored))}")
         frame = frame.filter(frame["class"] == label).sort("rows", descending=True, maintain_order=True)
         deviation = None
         if X is not None:
@@ -199,7 +194,7 @@ def _short_number(value: float) -> str:
 
 
 def _wrapped(text: str, width: int, most_lines: int) -> str:
-    """Text in lines; one that is too long loses its middle, for its ends tell the most."""
+    """Text in lines; one that is too long loses its middle."""
     lines = textwrap.wrap(text, width)
     if len(lines) > most_lines:
         lines = [*lines[: most_lines - 1], "… " + lines[-1]] if most_lines > 1 else lines[:1]

@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 __all__ = ["ComparisonDisplay", "SizeDisplay"]
 
 
-class ComparisonDisplay(Display):
+class _OfComparison(Display):
+    def __init__(self, comparison: Comparison) -> None:
+        self.comparison = comparison
+
+
+class ComparisonDisplay(_OfComparison):
     """Accuracy of every model: one dot per fold, the mean and one standard deviation either side.
 
     Parameters
     ----------
     comparison : Comparison
         Result of `committee.report.comparison.compare`.
-
-    Attributes
-    ----------
-    ax_, figure_
-        Axes and figure drawn on.
 
     Examples
     --------
@@ -39,9 +39,6 @@ class ComparisonDisplay(Display):
     >>> display.ax_.get_xlabel()
     'accuracy'
     """
-
-    def __init__(self, comparison: Comparison) -> None:
-        self.comparison = comparison
 
     def _draw(self, ax: Axes | None) -> None:
         """One row per model, best on top."""
@@ -69,7 +66,7 @@ class ComparisonDisplay(Display):
         grid(ax, "x")
 
 
-class SizeDisplay(Display):
+class SizeDisplay(_OfComparison):
     """Accuracy against size: the mean number of nodes of each model, on a logarithmic scale.
 
     Models whose nodes are not counted are left out.
@@ -78,11 +75,6 @@ class SizeDisplay(Display):
     ----------
     comparison : Comparison
         Result of `committee.report.comparison.compare`.
-
-    Attributes
-    ----------
-    ax_, figure_
-        Axes and figure drawn on.
 
     Examples
     --------
@@ -93,9 +85,6 @@ class SizeDisplay(Display):
     >>> SizeDisplay(result).plot().ax_.get_xscale()
     'log'
     """
-
-    def __init__(self, comparison: Comparison) -> None:
-        self.comparison = comparison
 
     def _draw(self, ax: Axes | None) -> None:
         """One mark per model, with the legend beside the axes."""

@@ -34,11 +34,6 @@ class ContributionDisplay(Display):
     max_features : int, default=12
         So many are drawn, the largest first; the others, and those that add nothing, are one bar.
 
-    Attributes
-    ----------
-    ax_, figure_
-        Axes and figure drawn on.
-
     Raises
     ------
     ValueError

@@ -73,10 +73,10 @@ class MarginDisplay(Display):
         self.distributions: dict[str, MarginDistribution] = {}
         for name, given in margins.items():
             try:
-                found = given if isinstance(given, MarginDistribution) else MarginDistribution(np.ravel(given))
+                distribution = given if isinstance(given, MarginDistribution) else MarginDistribution(np.ravel(given))
             except ValueError as error:
                 raise ValueError(f"margins of {name!r} must be numbers in [-1, 1], one per row: {error}") from None
-            self.distributions[name] = found
+            self.distributions[name] = distribution
         self.colors = {name: i for i, name in enumerate(self.distributions)} if colors is None else dict(colors)
         self.title = title
 

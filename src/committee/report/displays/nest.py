@@ -274,7 +274,7 @@ class NestDisplay(Display):
 
 
 def _room(ax: Axes, width: float, height: float) -> float:
-    """How much smaller than in a figure of its own the picture is on given axes; never larger."""
+    """Scale of the picture on given axes, against a figure of its own; at most 1."""
     figure = ax.get_figure(root=True)
     assert figure is not None
     box, (wide, high) = ax.get_position(), figure.get_size_inches()

@@ -36,8 +36,8 @@ class QuadBoostPathDisplay:
     penalty : {"l1", "l2", "linf"} or None, default="l1"
         The penalty.
     weights : array-like (S, N), default=None
-        Weights of the voters at each strength. A stump of positive weight speaks for the second class (the larger
-        number) where its column is above the threshold, or is not the category it asks for.
+        Weights of the voters at each strength. A stump of positive weight votes for the second class (the larger
+        number) where its column is above the threshold, or is another category than the stump's.
     columns : sequence of str (N,), default=None
         The column that each voter looks at; needed with `weights`.
     errors : array-like (S,) or (S, R), default=None
@@ -182,10 +182,8 @@ class QuadBoostPathDisplay:
         path : QuadBoostPath, default=None
             The same strengths on all rows, ``quadboost_path(X, y, penalty=model.penalty, alphas=model.alphas_)``, for a
             panel of weights.
-        max_columns, max_voters : int, default=6 and 150
-            At most so many are named, and drawn.
-        axes : matplotlib Axes, default=None
-            Where to draw, one for each panel; a new figure by default.
+        max_columns, max_voters, axes
+            As for `from_path`; one of `axes` for each panel.
 
         Returns
         -------

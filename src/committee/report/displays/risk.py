@@ -32,11 +32,6 @@ class RiskPathDisplay(Display):
     weights : array-like (curves,), default=None
         How much each curve counts in the mean that is drawn where there are many; equal by default.
 
-    Attributes
-    ----------
-    ax_, figure_
-        Axes and figure drawn on.
-
     Raises
     ------
     ValueError
@@ -95,8 +90,8 @@ class RiskPathDisplay(Display):
         tree = np.searchsorted(trees.forest.offset, nodes, side="right") - 1
         leaf = (nodes - trees.forest.offset[tree]).tolist()
         labels = _classes_of(estimator, max(path.shape[1], trees.trees_per_voter))
-        spoken = [[labels[t]] for t in tree.tolist()] if trees.trees_per_voter > 1 else [labels] * len(leaf)
-        names = [f"leaf {node}, {label}" for node, mine in zip(leaf, spoken, strict=True) for label in mine]
+        scored = [[labels[t]] for t in tree.tolist()] if trees.trees_per_voter > 1 else [labels] * len(leaf)
+        names = [f"leaf {node}, {label}" for node, mine in zip(leaf, scored, strict=True) for label in mine]
         mass = np.ones(len(leaf)) if trees.record is None else trees.record.mass
         weights = np.repeat(mass, path.shape[1])
         return cls(path.reshape(-1, path.shape[2]), names=names, weights=weights).plot(ax)

@@ -1,4 +1,4 @@
-"""What a voter that answers at random asks, in a few words for a picture."""
+"""Voters that answer at random in a few words, for pictures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _GAPS = "missing"
 
 
 def voter_words(voters: SoftStumps | OracleVoters, t: int, table: TableSchema) -> str:
-    """When a voter is likely to say +: the condition of a stump, the class of a user's classifier.
+    """Condition under which a voter is likely to answer +: that of a stump; of a user's classifier its class name.
 
     Parameters
     ----------
@@ -56,13 +56,13 @@ def voter_words(voters: SoftStumps | OracleVoters, t: int, table: TableSchema) -
     if len(words):
         return _categories(name, words, [str(word) for word in table.categories[j] or ()], gaps_are_plus)
     if np.isinf(c):
-        says = (c < 0.0) == bool(voters.ascending[t])  # alike of all numbers
-        if says == gaps_are_plus:
-            return "always +" if says else "always −"  # noqa: RUF001
+        is_plus = (c < 0.0) == bool(voters.ascending[t])  # the same for all numbers
+        if is_plus == gaps_are_plus:
+            return "always +" if is_plus else "always −"  # noqa: RUF001
         return f"{name} {_GAPS}" if gaps_are_plus else f"{name} not {_GAPS}"
     s = float(voters.softness[t])
-    told = f"{name} {'>' if voters.ascending[t] else '<='} {_number(c)}" + (f" ± {_number(s, 2)}" if s else "")
-    return f"{told} or {_GAPS}" if gaps_are_plus else told
+    text = f"{name} {'>' if voters.ascending[t] else '<='} {_number(c)}" + (f" ± {_number(s, 2)}" if s else "")
+    return f"{text} or {_GAPS}" if gaps_are_plus else text
 
 
 def _categories(name: str, words: NDArray[np.uint32], known: list[str], gaps: bool) -> str:
