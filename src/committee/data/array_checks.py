@@ -1,4 +1,4 @@
-"""Checks of arrays that nobody vouches for: type, shape, range, extents; ``ValueError`` names the array."""
+"""Checks of arrays that nobody vouches for: type, shape, range; ``ValueError`` names the array."""
 
 from __future__ import annotations
 
@@ -35,15 +35,3 @@ def check_range(name: str, array: NDArray[np.int32], least: int, most: int) -> N
     outside = (array < least) | (array > most)
     if outside.any():
         raise ValueError(f"{name} holds {array[np.argmax(outside)]}, which is not within {least} and {most}.")
-
-
-def check_extents(name: str, extents: NDArray[np.int64], end: int, least: int) -> None:
-    """Refuse extents that do not start at 0, rise (strictly if `least`) and stop at `end`; differences could wrap."""
-    if extents[0] != 0:
-        raise ValueError(f"{name} starts at {extents[0]}; it must start at 0.")
-    wrong = extents[1:] < extents[:-1] if least == 0 else extents[1:] <= extents[:-1]
-    if wrong.any():
-        at = int(np.argmax(wrong))
-        raise ValueError(f"{name} goes from {extents[at]} to {extents[at + 1]} at {at}; it must rise.")
-    if extents[-1] != end:
-        raise ValueError(f"{name} ends at {extents[-1]}; it must end at {end}.")

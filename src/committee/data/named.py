@@ -48,7 +48,6 @@ def read_named(stored: object, table: Mapping[str, type[T]], kind: str) -> T:
         raise ValueError(f"{kind} name is {name!r}; known are {', '.join(table)}.")
     numbers = {key: value for key, value in stored.items() if key != "name"}
     known = {field.name for field in fields(table[name])}  # type: ignore[arg-type]  # all of them are dataclasses
-    unknown = [key for key in numbers if key not in known]
-    if unknown:
-        raise ValueError(f"{kind} {name!r} has no {unknown[0]!r}; it knows {sorted(known) or 'nothing else'}.")
+    if unknown := numbers.keys() - known:
+        raise ValueError(f"{kind} {name!r} has no {min(unknown)!r}; it knows {sorted(known) or 'nothing else'}.")
     return table[name](**numbers)

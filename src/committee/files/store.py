@@ -45,6 +45,7 @@ _DTYPES = {
         "F64": "<f8",
     }.items()
 }
+_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
 class ModelFileError(ValueError):
@@ -207,13 +208,12 @@ def digest(text: str, arrays: Arrays) -> str:
     >>> len(digest("{}", {}))
     64
     """
-    names = {dtype: name for name, dtype in _DTYPES.items()}
     sha = hashlib.sha256()
     parts: list[bytes | memoryview] = [text.encode()]
     for name in sorted(arrays):
         array = arrays[name]
         little = array.astype(array.dtype.newbyteorder("<"), copy=False)
-        parts += [name.encode(), names[little.dtype].encode(), repr(array.shape).encode(), little.data]
+        parts += [name.encode(), _NAMES[little.dtype].encode(), repr(array.shape).encode(), little.data]
     for part in parts:
         size = part.nbytes if isinstance(part, memoryview) else len(part)
         sha.update(size.to_bytes(8, "little"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -52,11 +52,13 @@ class Tensors:
 
     def put(self, **arrays: NDArray[Any]) -> None:
         """Add arrays to the file."""
-        self.arrays.update({self.prefix + name: array for name, array in arrays.items()})
+        for name, array in arrays.items():
+            self.arrays[self.prefix + name] = array
 
     def put_fields(self, holder: object, names: Iterable[str]) -> None:
         """Add those attributes of an object, under their own names."""
-        self.put(**{name: getattr(holder, name) for name in names})
+        for name in names:
+            self.arrays[self.prefix + name] = getattr(holder, name)
 
     def take(self, name: str, dtype: DTypeLike | None = None, ndim: int | None = None) -> NDArray[Any]:
         """Take an array out of the file.
@@ -85,9 +87,9 @@ class Tensors:
             )
         return array
 
-    def take_fields(self, names: Iterable[str]) -> dict[str, Any]:
+    def take_fields(self, names: Sequence[str]) -> dict[str, Any]:
         """Take several arrays out of the file, as keyword arguments."""
-        return {name: self.take(name) for name in names}
+        return dict(zip(names, map(self.take, names), strict=True))
 
     def take_numbers(self, name: str, n: int, what: str) -> NDArray[np.float64]:
         """Take n finite numbers out of the file; errors say that they are `what`."""

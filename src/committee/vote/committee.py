@@ -88,6 +88,8 @@ class Committee(WeightedVotes):
     table: "TableSchema | None" = None
     intercept: NDArray[np.float64] | None = None
 
+    read_link = staticmethod(link_from_json)
+
     def __post_init__(self) -> None:
         self._check_parts()
         classes = np.array(self.classes)
@@ -154,11 +156,6 @@ class Committee(WeightedVotes):
         if not isinstance(committee, Committee):
             raise no_adapter(estimator)
         return committee
-
-    @classmethod
-    def read_link(cls, stored: Document) -> Link:
-        """The link that ``link.to_json`` wrote."""
-        return link_from_json(stored)
 
     @classmethod
     def read_header(cls, document: Document) -> Header:

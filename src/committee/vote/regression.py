@@ -67,6 +67,8 @@ class RegressionCommittee(WeightedVotes):
     table: "TableSchema | None" = None
     intercept: NDArray[np.float64] | None = None
 
+    read_link = staticmethod(link_from_json)
+
     def __post_init__(self) -> None:
         voters = self.voters
         if voters.kind != "score" or voters.n_classes != voters.n_outputs:
@@ -75,11 +77,6 @@ class RegressionCommittee(WeightedVotes):
                 "Use Committee for classes."
             )
         self._check_parts()
-
-    @classmethod
-    def read_link(cls, stored: Document) -> MeanLink:
-        """The link that ``link.to_json`` wrote."""
-        return link_from_json(stored)
 
     @classmethod
     def read_header(cls, document: Document) -> Header:

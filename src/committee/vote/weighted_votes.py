@@ -1,17 +1,21 @@
 """Voters, their weights and the sum of their votes: the part that committees share, whatever they predict."""
 
-from abc import abstractmethod
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array
 
 from committee.data.named import Named
+from committee.data.typed_json import field
+from committee.files.header import Header
+from committee.files.kinds import VOTERS, describe_part, rebuild_part
+from committee.files.store import Storable
+from committee.files.tensors import Document, Tensors
 from committee.vote.scores import Scores
-from committee.vote.stored_votes import StoredVotes
 from committee.voters.forest import Forest
 from committee.voters.protocol import VoterIndex, Voters
 from committee.voters.rounds import Rounds
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
     from committee.data.frames import TableSchema
 
 
-class WeightedVotes(StoredVotes):
+class WeightedVotes(Storable, ABC):
     """T voters h_t with weights w_t, and where their sum starts: F(x) = F_0 + sum_t w_t h_t(x).
 
     `Committee` makes classes of F, `RegressionCommittee` numbers. An intercept F_0 counts as a voter of weight 1
@@ -29,8 +33,11 @@ class WeightedVotes(StoredVotes):
 
     voters: Voters
     weights: NDArray[np.float64]
+    link: Any
     table: "TableSchema | None"
     intercept: NDArray[np.float64] | None
+    read_link: ClassVar[Callable[..., Any]]
+    """Reader of what ``link.to_json`` wrote."""
 
     def _check_parts(self) -> None:
         """Look at voters, weights and intercept; the arrays become read-only copies, as a committee does not change."""
@@ -253,6 +260,83 @@ class WeightedVotes(StoredVotes):
     @abstractmethod
     def _answer(self, F: Scores, total: float) -> NDArray[Any]:
         """The prediction of scores, behind which there is so much weight."""
+
+    # -- the file -----------------------------------------------------------------------------------------
+
+    @classmethod
+    @abstractmethod
+    def read_header(cls, document: Document) -> Header:
+        """Columns and classes of a document."""
+
+    def to_document(self, tensors: Tensors) -> Document:
+        """Write the committee into a model file."""
+        votes = self.votes_to_document(tensors)
+        names = getattr(self.voters, "names", None) if self.table is None else self.table.names
+        header = Header(
+            self.voters.n_features or 0,
+            None if names is None else np.array(names, dtype=object),
+            getattr(self, "classes", None),
+            self.table,
+        )
+        return {"class": type(self).__name__, **header.to_document(), **votes}
+
+    @classmethod
+    def from_document(cls, document: Document, tensors: Tensors) -> Self:
+        """Read what `to_document` wrote, trusting no value."""
+        header = cls.read_header(document)
+        committee: Any = cls.votes_from_document(document, tensors, header)
+        if header.table is not None or header.names is None:
+            return cast("Self", committee)
+        if not hasattr(committee.voters, "names"):
+            raise ValueError("feature_names are of a table, which is null")
+        # without a table, classifiers that were fitted on arrays know the names that a frame must have
+        return cast("Self", replace(committee, voters=replace(committee.voters, names=tuple(header.names))))
+
+    def votes_to_document(self, tensors: Tensors) -> Document:
+        """Write voters, weights, link and intercept into a model file."""
+        tensors.put(weights=self.weights)
+        document = {
+            "link": self.link.to_json(),
+            "voters": describe_part(self.voters, VOTERS, tensors.part("voters")),
+        }
+        if self.intercept is not None:
+            tensors.put(intercept=self.intercept)
+            document["intercept"] = True
+        return document
+
+    @classmethod
+    def votes_from_document(cls, document: Document, tensors: Tensors, header: Header) -> Self:
+        """Read what `votes_to_document` wrote, trusting no value.
+
+        Parameters
+        ----------
+        document : dict
+            As read from JSON.
+        tensors : Tensors
+            Its arrays.
+        header : Header
+            The columns and classes that the voters must be for.
+
+        Raises
+        ------
+        ValueError
+            Saying what is wrong, or does not fit.
+        """
+        voters = rebuild_part(field(document, "voters", dict), VOTERS, tensors.part("voters"), "voters")
+        if header.classes is not None and voters.n_classes != len(header.classes):
+            raise ValueError(f"the voters are for {voters.n_classes} classes; there are {len(header.classes)}")
+        if voters.n_features != header.n_features:
+            raise ValueError(f"the voters are for {voters.n_features} columns; n_features is {header.n_features}")
+        voters.check_columns(header.table)
+        weights = tensors.take_numbers("weights", len(voters), "one for each voter")
+        link = cls.read_link(field(document, "link", dict))
+        intercept = None
+        if "intercept" in document:
+            if field(document, "intercept", bool) is not True:
+                raise ValueError("'intercept' is false; it must be true or absent")
+            intercept = tensors.take_numbers("intercept", voters.n_outputs, "one for each score")
+        parts = {"voters": voters, "weights": weights, "link": link, "table": header.table, "intercept": intercept}
+        return cls(**parts if header.classes is None else parts | {"classes": header.classes})
 
 
 def _refuse_infinite(name: str, numbers: NDArray[np.float64]) -> None:

@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.array_checks import check_extents
 from committee.data.limits import MAX_CLASSES, MAX_FEATURES
 
 WalkArrays: TypeAlias = tuple[
@@ -119,9 +118,9 @@ class FlatTrees:
         if self.offset.size < 1:
             raise ValueError("offset must have one more element than there are trees; it is empty.")
         n = self.feature.shape[0]
-        sizes = {name: len(array) for name in NODE_DTYPES if (array := getattr(self, name)) is not None}
-        sizes["category_offset"] = len(self.category_offset) - 1
-        for name, size in sizes.items():
+        for name in (*NODE_DTYPES, "category_offset"):
+            array = getattr(self, name)
+            size = n if array is None else len(array) - (name == "category_offset")
             if size != n:
                 raise ValueError(f"{name} is for {size} nodes; feature is for {n}.")
 
@@ -231,3 +230,15 @@ def _frozen(name: str, array: NDArray[Any], dtype: type[np.generic]) -> NDArray[
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def check_extents(name: str, extents: NDArray[np.int64], end: int, least: int) -> None:
+    """Refuse extents that do not start at 0, rise (strictly if `least`) and stop at `end`; differences could wrap."""
+    if extents[0] != 0:
+        raise ValueError(f"{name} starts at {extents[0]}; it must start at 0.")
+    wrong = extents[1:] < extents[:-1] if least == 0 else extents[1:] <= extents[:-1]
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise ValueError(f"{name} goes from {extents[at]} to {extents[at + 1]} at {at}; it must rise.")
+    if extents[-1] != end:
+        raise ValueError(f"{name} ends at {extents[-1]}; it must end at {end}.")

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_regressor
-from sklearn.utils.validation import check_is_fitted
+from sklearn.exceptions import NotFittedError
 
 from committee.data.typed_json import NUMERIC, decode, encode, field
 from committee.files.header import Header, read_sorted_classes
 from committee.files.kinds import COMMITTEES, check_learner, learner_class
 from committee.files.store import Storable
 from committee.files.tensors import Document, Tensors
-from committee.learners.base.scikit_types import BaseEstimator
+from committee.learners.base.scikit_types import BaseEstimator, RegressorMixin
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
@@ -46,9 +45,10 @@ class StoredLearner(Storable, BaseEstimator):
         sklearn.exceptions.NotFittedError
             If the learner is not fitted.
         """
-        check_is_fitted(self)
+        if not hasattr(self, "committee_"):
+            raise NotFittedError(f"This {type(self).__name__} is not fitted yet; call fit before it is saved.")
         model = self._for_file()
-        classes = None if is_regressor(model) else model.classes_
+        classes = None if isinstance(model, RegressorMixin) else model.classes_
         names = getattr(model, "feature_names_in_", None)
         header = Header(model.n_features_in_, names, classes, getattr(model, "table_", None))
         votes = model.committee_.votes_to_document(tensors)
@@ -72,7 +72,7 @@ class StoredLearner(Storable, BaseEstimator):
         """
         model: Any = _rebuild_unfitted(document, tensors.depth)
         model._validate_params()
-        regresses = is_regressor(model)
+        regresses = isinstance(model, RegressorMixin)
         header = Header.from_document(document, None if regresses else read_sorted_classes)
         model.n_features_in_, model.table_ = header.n_features, header.table
         if header.classes is not None:
@@ -119,9 +119,9 @@ def _describe_attributes(values: dict[str, Any], tensors: Tensors) -> Document:
 
 def _describe_unfitted(learner: Any, left_out: tuple[str, ...] = ()) -> Document:
     check_learner(learner)
-    if trained := [name for name in learner._trained_parameters if name not in left_out]:
+    if trained := set(learner._trained_parameters).difference(left_out):
         raise TypeError(
-            f"a parameter is a {type(learner).__name__} whose {trained[0]} is a trained model, which a model file "
+            f"a parameter is a {type(learner).__name__} whose {min(trained)} is a trained model, which a model file "
             "does not hold. Use skops.io.dump or joblib.dump for this model."
         )
     params = learner.get_params(deep=False)
