@@ -20,7 +20,7 @@ from committee.learners.base.early_stopping import AddedVotes, EarlyStopping, we
 from committee.learners.base.estimator import CommitteeClassifier
 from committee.learners.base.parameters import parameter, with_parameters
 from committee.learners.base.scikit_types import BaseEstimator
-from committee.learners.base.user_voter import UserVoter
+from committee.learners.base.user_voter import voter_to_clone
 from committee.learners.pools.classifier_pool import Clones
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Softmax
@@ -32,7 +32,7 @@ F64 = NDArray[np.float64]
 
 
 @with_parameters
-class AdaBoostClassifier(UserVoter, Boosting, CommitteeClassifier):
+class AdaBoostClassifier(Boosting, CommitteeClassifier):
     """AdaBoost on native trees, or on any classifier that takes weights.
 
     Each round grows a voter h_t on weighted rows, gives it a weight alpha_t, and makes the rows it gets wrong
@@ -107,7 +107,7 @@ class AdaBoostClassifier(UserVoter, Boosting, CommitteeClassifier):
     categorical_features: Any = shared.categorical_features()
     random_state: Any = shared.random_state("the held-out rows and the features of `max_features`")
 
-    _instead: ClassVar[str] = ", or SubaggingClassifier, which needs no weights"
+    _voter_parameter = "voter"
 
     def _check_parameters(self) -> None:
         if self.vote == "abstaining" and (self.max_depth != 1 or self.max_leaf_nodes not in (None, 2)):
@@ -123,7 +123,7 @@ class AdaBoostClassifier(UserVoter, Boosting, CommitteeClassifier):
         seed = int(random.randint(2**31 - 1))
         if self.voter is None:
             return TreeRun(self, rows, seed)
-        return VoterRun(self._user_voter(), rows, self.classes_, self.learning_rate, seed)
+        return VoterRun(voter_to_clone("voter", self.voter, self.table_), rows, self.classes_, self.learning_rate, seed)
 
     def _early_stopping(self, run: AdaBoostRun, held_out: Rows) -> EarlyStopping:
         def votes(t: int) -> F64:
@@ -166,11 +166,6 @@ class AdaBoostRun(BoostingRun):
         self.row_weights: F64 = rows.weights / rows.weights.sum()
         self.steps: list[Round] = []
 
-    @property
-    def n_rounds(self) -> int:
-        """Rounds so far."""
-        return len(self.steps)
-
     def has_next(self) -> bool:
         """Train a voter, unless the last was perfect; one no better than chance joins only if it is the first."""
         if self.steps and (self.steps[-1].perfect or self.steps[-1].useless):
@@ -181,6 +176,7 @@ class AdaBoostRun(BoostingRun):
     def advance(self) -> None:
         """Let the voter join."""
         self.steps.append(self._next)
+        self.n_rounds += 1
 
     @abstractmethod
     def _train(self) -> Round:

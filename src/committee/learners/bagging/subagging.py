@@ -19,10 +19,10 @@ from committee.data.parallel import in_parallel, n_threads
 from committee.data.rows import Rows
 from committee.learners.bagging.draws import draw, out_of_bag
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import CommitteeClassifier, seeded
+from committee.learners.base.estimator import CommitteeClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
-from committee.learners.base.user_voter import UserVoter, voter_to_clone
+from committee.learners.base.user_voter import seeded, voter_to_clone
 from committee.learners.trees.tree import TreeVoter
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Share
@@ -33,7 +33,7 @@ from committee.voters.protocol import Voters
 
 
 @with_parameters
-class SubaggingClassifier(UserVoter, CommitteeClassifier):
+class SubaggingClassifier(CommitteeClassifier):
     """Subagging (or bagging) of any classifier: M voters, each trained on rows drawn for it alone.
 
     Voter m sees floor(max_samples n) rows drawn without replacement (or with, `bootstrap=True`), never fewer
@@ -74,7 +74,7 @@ class SubaggingClassifier(UserVoter, CommitteeClassifier):
     True
     """
 
-    _voter_parameter: ClassVar[str] = "estimator"
+    _voter_parameter = "estimator"
     _stored_attributes: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_margins_", "oob_decision_function_")
 
     estimator: Any = parameter(

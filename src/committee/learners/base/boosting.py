@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol, Self
+from abc import ABC, abstractmethod
+from contextlib import nullcontext
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 
+from committee.data.parallel import one_blas_thread
 from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.base.fit_tasks import FitTasks, Fitted
@@ -20,16 +21,22 @@ from committee.learners.base.shared_parameters import EarlyStoppingParameters
 F64 = NDArray[np.float64]
 
 
-class BoostingRun(Protocol):
-    """The rounds of one fit."""
+class BoostingRun(ABC):
+    """The rounds of one fit.
 
-    @property
-    def n_rounds(self) -> int:
-        """Rounds so far."""
+    Attributes
+    ----------
+    n_rounds : int
+        Rounds so far.
+    """
 
+    n_rounds: int = 0
+
+    @abstractmethod
     def has_next(self) -> bool:
         """Tell whether there is another round; a run may have to train its voter to know."""
 
+    @abstractmethod
     def advance(self) -> None:
         """Take the next round."""
 
@@ -55,10 +62,10 @@ def run_rounds(
     if stopping is not None:
         stopping.follow(run.n_rounds)  # a warm start goes on from some
     while run.n_rounds < most and run.has_next():
-        end_round = tasks.part("round")
+        tasks.begin_part("round")
         run.advance()
         no_better = stopping is not None and stopping.follow(run.n_rounds)
-        if end_round(fitted) or no_better:
+        if tasks.end_part(fitted) or no_better:
             break
 
 
@@ -66,6 +73,8 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
     """Base of the boosters that may stop early; each says what a round is, and what the fitted attributes are."""
 
     n_estimators: int
+    _one_blas_thread = False
+    """Rounds solve many small systems of equations, which takes BLAS longer on several threads."""
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(
@@ -100,9 +109,14 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             If `y` holds fewer than two classes, or what is no number that can be predicted; a column holds infinity
             or what can be no feature; or parameters contradict each other or the rows.
         """
-        with self._tasks(X, y, sample_weight) as tasks:
+        with self._one_fit(X, y, sample_weight) as tasks:
             self._check_parameters()
-            run, stopping = self._start(X, y, sample_weight, X_val, y_val)
+            rows = self.training_rows(X, y, sample_weight)
+            random = check_random_state(self.random_state)
+            rows, held_out = self._split(rows, X_val, y_val, random)
+            run = self._run(rows, random)
+            del rows  # the run alone holds on to what it needs of them
+            stopping = None if held_out is None else self._early_stopping(run, held_out)
 
             def fitted() -> dict[str, Any]:
                 if stopping is None:
@@ -110,26 +124,23 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
                 return self._fitted(run, stopping.best, np.array(stopping.losses))
 
             tasks.begin()
-            with self._during_rounds():
+            with one_blas_thread() if self._one_blas_thread else nullcontext():
                 run_rounds(run, self.n_estimators, tasks, fitted, stopping)
             results = fitted()
             self._warn(run, results)
             tasks.end(results)
         return self
 
-    def _start(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, X_val: Any, y_val: ArrayLike | None
-    ) -> tuple[BoostingRun, EarlyStopping | None]:
-        """Encode the rows, and be ready for the first round; the run alone holds on to what it needs of them."""
-        rows = self.training_rows(X, y, sample_weight)
-        random = check_random_state(self.random_state)
+    def _split(self, rows: Any, X_val: Any, y_val: ArrayLike | None, random: np.random.RandomState) -> tuple[Any, Any]:
+        """Training rows, and those that early stopping looks at: the user's own, or a share of the training rows."""
+        if X_val is None and y_val is None:
+            if not self.early_stopping:
+                return rows, None
+            return split(rows, self.validation_fraction, random, getattr(self, "classes_", None))
         held_out = self._validation_rows(X_val, y_val)
-        if held_out is not None and not self.early_stopping:
+        if not self.early_stopping:
             raise ValueError("X_val is only used by early stopping; set early_stopping=True or leave it out.")
-        if held_out is None and self.early_stopping:
-            rows, held_out = split(rows, self.validation_fraction, random, getattr(self, "classes_", None))
-        run = self._run(rows, random)
-        return run, None if held_out is None else self._early_stopping(run, held_out)
+        return rows, held_out
 
     # --- one booster's own -----------------------------------------------------------------------------------
 
@@ -147,10 +158,6 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
     @abstractmethod
     def _fitted(self, run: Any, n_rounds: int, losses: F64 | None) -> dict[str, Any]:
         """Return the fitted attributes after the first `n_rounds` rounds; `losses` of held-out rows, after all."""
-
-    def _during_rounds(self) -> AbstractContextManager[Any]:
-        """Return the context that the rounds run in."""
-        return nullcontext()
 
     def _warn(self, run: Any, fitted: dict[str, Any]) -> None:
         """Warn of what has become of the rounds; ``stacklevel=4`` is the user's call of fit."""

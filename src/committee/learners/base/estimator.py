@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
+from sklearn.utils import get_tags
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_n_features,
@@ -17,6 +19,7 @@ from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
+    has_fit_parameter,
     validate_data,
 )
 
@@ -28,7 +31,7 @@ from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import Parameter
-from committee.learners.base.scikit_types import BaseEstimator, CallbackSupportMixin, ClassifierMixin, RegressorMixin
+from committee.learners.base.scikit_types import CallbackSupportMixin, ClassifierMixin, RegressorMixin
 from committee.learners.base.stored_learner import StoredLearner
 from committee.vote.committee import Committee
 
@@ -47,6 +50,8 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
 
     declared_parameters: ClassVar[dict[str, Parameter]]
     """The parameters of the class body and of its bases, in the signature's order."""
+    _voter_parameter: ClassVar[str | None] = None
+    """Parameter that may be a classifier of the user's; None and text in it are voters of the library's own."""
     categorical_features: Any = "from_dtype"
     n_jobs: int | None = None
 
@@ -75,26 +80,39 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
             If `y` holds fewer than two classes, or what is no finite number to predict; a column holds infinity or
             what can be no feature; or parameters contradict each other or the rows.
         """
-        with self._tasks(X, y, sample_weight) as tasks:
+        with self._one_fit(X, y, sample_weight) as tasks:
             self._check_parameters()
             rows = self.training_rows(X, y, sample_weight)
             tasks.begin()
             tasks.end(self._train(rows, tasks))
         return self
 
-    def _tasks(self, X: Any, y: Any, sample_weight: Any) -> FitTasks:
-        """Set callbacks up for a fit; without the results of an earlier one, which was on other rows."""
-        tasks = FitTasks(self, self._init_callback_context(max_subtasks=self._most_tasks(X)), X, y, sample_weight)
-        for name in self._stored_attributes:
+    @contextmanager
+    def _one_fit(self, X: Any, y: Any, sample_weight: Any) -> Iterator[FitTasks]:
+        """Set callbacks up for a fit; one that fails leaves the estimator as it was before."""
+        context = self._init_callback_context(max_subtasks=self._most_tasks(X))
+        before = dict(self.__dict__)
+        for name in self._stored_attributes:  # of an earlier fit, on other rows
             self.__dict__.pop(name, None)
-        return tasks
+        try:
+            yield FitTasks(self, context, X, y, sample_weight)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
 
     def _most_tasks(self, X: Any) -> int | None:
         """Rounds or voters that callbacks see, at most: None where the rows will tell, 0 for a fit of one task."""
         return 0
 
     def _check_parameters(self) -> None:
-        """Refuse parameters that contradict each other."""
+        """Refuse parameters that contradict each other, and a user's classifier that takes no row weights."""
+        voter = None if self._voter_parameter is None else getattr(self, self._voter_parameter)
+        if not (voter is None or isinstance(voter, str) or has_fit_parameter(voter, "sample_weight")):
+            raise ValueError(
+                f"{self._voter_parameter}={voter!r} cannot be boosted: its fit takes no sample_weight. Choose another "
+                f"classifier, or leave {self._voter_parameter} at its default."
+            )
 
     def _train(self, rows: Any, tasks: FitTasks) -> dict[str, Any]:
         """Train on encoded rows, and return the fitted attributes; learners with another `fit` have none."""
@@ -114,37 +132,29 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
         Sets ``table_``, ``n_features_in_`` and names. Rows of zero weight are left out here, so that no learner
         ever meets them.
         """
-        X, target = self._checked(X, target)
+        if is_frame(X):
+            _check_columns(self, X, reset=True)
+            check_consistent_length(X, target)
+        else:
+            X, target = validate_data(self, numeric_matrix(X, None), target, ensure_all_finite=False)
         self.table_ = TableSchema.learn(X, self.categorical_features)
         encoded = self.table_.encode(X)
         uniform = sample_weight is None
-        weights = _row_weights(sample_weight, encoded)
-        if not uniform and not weights.all():
+        weights = np.ones(len(encoded)) if uniform else _row_weights(sample_weight, encoded)
+        if not weights.all():
             keep = weights > 0
             encoded, target, weights = encoded[keep], target[keep], weights[keep]
         return encoded, target, weights, uniform
 
-    def _checked(self, X: Any, target: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
-        """Apply scikit-learn's checks to the pair, array or frame; the table checks values."""
-        if not is_frame(X):
-            X, target = validate_data(self, numeric_matrix(X, None), target, ensure_all_finite=False)
-            return X, target
-        check_frame(X)
-        _check_feature_names(self, X, reset=True)
-        _check_n_features(self, X, reset=True)
-        check_consistent_length(X, target)
-        _refuse_empty(X)
-        return X, target
-
-    def _validation_matrix(self, X_val: Any, y_val: ArrayLike | None) -> NDArray[np.float64] | None:
-        """Encode a validation set's matrix by the training table; None when none was given."""
-        if (X_val is None) != (y_val is None):
+    def _validation_matrix(self, X_val: Any, y_val: ArrayLike | None) -> NDArray[np.float64]:
+        """Encode a validation set's matrix by the training table."""
+        if X_val is None or y_val is None:
             raise ValueError("X_val and y_val go together; one of them is missing.")
-        return None if X_val is None else self.table_.encode(self.validate_rows(X_val))
+        return self.table_.encode(self.validate_rows(X_val))
 
     @abstractmethod
-    def _validation_rows(self, X_val: Any, y_val: ArrayLike | None) -> Rows | TargetRows | None:
-        """Encode a validation set by the training table; None when none was given."""
+    def _validation_rows(self, X_val: Any, y_val: ArrayLike | None) -> Rows | TargetRows:
+        """Encode a validation set by the training table."""
 
     def validate_rows(self, X: Any) -> Any:
         """Return X as the committee takes it: names and width checked, arrays made float64."""
@@ -155,10 +165,7 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
             # the first look is for what must not become a number, the second for the width
             matrix = numeric_matrix(X, self.table_.names)
             return validate_data(self, matrix, reset=False, ensure_all_finite=False)
-        check_frame(X)
-        _check_feature_names(self, X, reset=False)
-        _check_n_features(self, X, reset=False)
-        _refuse_empty(X)
+        _check_columns(self, X, reset=False)
         return X
 
     # --- the committee out -----------------------------------------------------------------------------------
@@ -194,7 +201,9 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        voter = None if self._voter_parameter is None else getattr(self, self._voter_parameter)
+        own = voter is None or not hasattr(voter, "__sklearn_tags__")
+        tags.input_tags.allow_nan = own or get_tags(voter).input_tags.allow_nan
         tags.input_tags.categorical = True
         return tags
 
@@ -223,10 +232,8 @@ class CommitteeClassifier(ClassifierMixin, CommitteeEstimator):
         self.classes_ = classes
         return Rows(encoded, labels.astype(np.uint16, copy=False), weights, uniform)
 
-    def _validation_rows(self, X_val: Any, y_val: ArrayLike | None) -> Rows | None:
+    def _validation_rows(self, X_val: Any, y_val: ArrayLike | None) -> Rows:
         encoded = self._validation_matrix(X_val, y_val)
-        if encoded is None:
-            return None
         target: NDArray[Any] = column_or_1d(y_val)
         check_consistent_length(encoded, target)
         number = {label: k for k, label in enumerate(self.classes_.tolist())}
@@ -280,10 +287,8 @@ class CommitteeRegressor(RegressorMixin, CommitteeEstimator):
         """Check and encode training rows; sets ``table_``, ``n_features_in_`` and names."""
         return TargetRows(*self._encoded(X, target_vector(y), sample_weight))
 
-    def _validation_rows(self, X_val: Any, y_val: ArrayLike | None) -> TargetRows | None:
+    def _validation_rows(self, X_val: Any, y_val: ArrayLike | None) -> TargetRows:
         encoded = self._validation_matrix(X_val, y_val)
-        if encoded is None:
-            return None
         target = target_vector(y_val, "y_val")
         check_consistent_length(encoded, target)
         return TargetRows(encoded, target, np.ones(len(target)), uniform=True)
@@ -297,17 +302,6 @@ class CommitteeRegressor(RegressorMixin, CommitteeEstimator):
         """Predictions after each voter."""
         check_is_fitted(self)
         return self.committee_.staged_predict(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
-
-
-def seeded(member: BaseEstimator, seed: int) -> BaseEstimator:
-    """Seed every ``random_state`` left None, of its parts too, so that a run can be repeated."""
-    free = [
-        name
-        for name, value in sorted(member.get_params().items())
-        if value is None and (name == "random_state" or name.endswith("__random_state"))
-    ]
-    random = np.random.RandomState(seed)
-    return member.set_params(**{name: int(random.randint(2**31 - 1)) for name in free})
 
 
 def _row_weights(sample_weight: ArrayLike | None, X: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -325,6 +319,10 @@ def _row_weights(sample_weight: ArrayLike | None, X: NDArray[np.float64]) -> NDA
     return weights
 
 
-def _refuse_empty(frame: Any) -> None:
+def _check_columns(estimator: CommitteeEstimator, frame: Any, *, reset: bool) -> None:
+    """Check the kind, names and number of a data frame's columns against those of training, or learn them (`reset`)."""
+    check_frame(frame)
+    _check_feature_names(estimator, frame, reset=reset)
+    _check_n_features(estimator, frame, reset=reset)
     if not _num_samples(frame):
         raise ValueError("X has 0 rows; at least one is needed.")

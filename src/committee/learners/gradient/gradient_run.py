@@ -76,7 +76,8 @@ class GradientRun(BoostingRun):
         n_threads: int,
     ) -> None:
         self.target, self.grower, self.F, self.bins, self.n_classes = target, grower, F, bins, n_classes
-        self.intercept, self.earlier, self.n_earlier = intercept, earlier, earlier.n_voters if earlier else 0
+        self.intercept, self.earlier = intercept, earlier
+        self.n_rounds = self.n_earlier = earlier.n_voters if earlier else 0
         self.draws, self.learning_rate, self.search, self.n_threads = draws, learning_rate, search, n_threads
         self.n_trees = 1 if shared or F.ndim == 1 else len(F)
         self.gradient, self.hessian = np.empty_like(F), np.empty_like(F)
@@ -85,11 +86,6 @@ class GradientRun(BoostingRun):
         self.values: list[F64] = []
         self.node_weights: list[F64] = []
         self.steps: list[float] = []
-
-    @property
-    def n_rounds(self) -> int:
-        """Rounds so far, earlier ones included."""
-        return self.n_earlier + len(self.steps)
 
     def has_next(self) -> bool:
         """Tell whether the last round has changed anything."""
@@ -133,6 +129,7 @@ class GradientRun(BoostingRun):
         self.values += values
         self.node_weights += node_weights
         self.steps.append(step)
+        self.n_rounds += 1
 
     def voters(self, first: int, end: int) -> Forest | Rounds:
         """Return the rounds from `first` to `end`, earlier ones included, as voters."""

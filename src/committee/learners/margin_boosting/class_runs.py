@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Generic, Protocol, Self, TypeVar
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.labels import scored_classes
 from committee.data.rows import Rows
 from committee.learners.base.boosting import BoostingRun
 from committee.learners.base.early_stopping import weighted_error
-from committee.learners.margin_boosting.one_against_rest import OneAgainstRest
 from committee.learners.margin_boosting.voting_run import VotingRun
 from committee.learners.pools.distinct_rows import DistinctRows
 from committee.learners.pools.pool import Candidate, Pool
@@ -34,8 +32,9 @@ class ClassRun(Protocol):
 R = TypeVar("R", bound=ClassRun)
 
 
+@dataclass(eq=False)
 class ClassRuns(BoostingRun, Generic[R]):
-    """One run for two classes, else one for each; they take their rounds together.
+    """Votes for the classes that have a score of their own; they take their rounds together.
 
     Parameters
     ----------
@@ -43,25 +42,18 @@ class ClassRuns(BoostingRun, Generic[R]):
         Finds voters.
     rows : DistinctRows
         The training rows.
-    runs : sequence of runs
+    runs : list of runs
         In the order of the classes.
     n_classes : int
     count : float
         How many rows the weights stand for.
     """
 
-    n_rounds = 0
-
-    def __init__(self, pool: Pool, rows: DistinctRows, runs: Sequence[R], n_classes: int, count: float) -> None:
-        self.pool, self.rows, self.runs, self.n_classes, self.count = pool, rows, runs, n_classes, count
-
-    @classmethod
-    def of(
-        cls, pool: Pool, rows: DistinctRows, n_classes: int, count: float, run_for: Callable[[OneAgainstRest], R]
-    ) -> Self:
-        """Runs for all the classes that need one of their own."""
-        tasks = [OneAgainstRest(pool, rows.signs(k), rows.weights) for k in scored_classes(n_classes)]
-        return cls(pool, rows, [run_for(task) for task in tasks], n_classes, count)
+    pool: Pool
+    rows: DistinctRows
+    runs: list[R]
+    n_classes: int
+    count: float
 
     def has_next(self) -> bool:
         """Tell whether a run is not finished."""
@@ -75,7 +67,7 @@ class ClassRuns(BoostingRun, Generic[R]):
                 run.round()
 
     def voters(self, run: NDArray[np.intp], place: NDArray[np.intp]) -> Voters:
-        """Voters of a committee: of each the number of its run, and its place in that."""
+        """Return voters of a committee: of each the number of its run, and its place in that."""
         found = [self.runs[k].voters[t] for k, t in zip(run.tolist(), place.tolist(), strict=True)]
         return self.pool.voters(found, None if len(self.runs) == 1 else run, self.n_classes)
 

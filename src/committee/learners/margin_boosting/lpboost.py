@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
+from committee.data.labels import scored_classes
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, have_weight
 from committee.learners.base import shared_parameters as shared
@@ -20,11 +21,11 @@ from committee.learners.base.boosting import run_rounds
 from committee.learners.base.estimator import CommitteeClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import SHARE, parameter, with_parameters
-from committee.learners.base.user_voter import UserVoter
+from committee.learners.base.user_voter import voter_to_clone
 from committee.learners.margin_boosting.class_runs import ClassRuns
 from committee.learners.margin_boosting.margin_run import MarginRun
+from committee.learners.margin_boosting.one_against_rest import OneAgainstRest
 from committee.learners.pools.dictionaries import (
-    INSTEAD_OF_A_CLASSIFIER,
     stumps_binned,
     trees_binned,
 )
@@ -37,7 +38,7 @@ F64 = NDArray[np.float64]
 
 
 @with_parameters
-class LPBoostClassifier(UserVoter, CommitteeClassifier):
+class LPBoostClassifier(CommitteeClassifier):
     """The vote with the largest soft margin, by linear programming and column generation.
 
     Of all weighted votes over a dictionary of voters h_j this one has
@@ -86,8 +87,7 @@ class LPBoostClassifier(UserVoter, CommitteeClassifier):
     (True, True)
     """
 
-    _voter_parameter: ClassVar[str] = "dictionary"
-    _instead: ClassVar[str] = INSTEAD_OF_A_CLASSIFIER
+    _voter_parameter = "dictionary"
     _stored_attributes: ClassVar[tuple[str, ...]] = ("rho_", "soft_margin_", "duality_gap_", "row_weights_")
 
     nu: float = parameter(
@@ -126,13 +126,12 @@ class LPBoostClassifier(UserVoter, CommitteeClassifier):
 
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
         pool, distinct = self._pool(rows, int(check_random_state(self.random_state).randint(2**31 - 1)))
-        run = ClassRuns.of(
-            pool,
-            distinct,
-            len(self.classes_),
-            rows.count,
-            lambda task: MarginRun(task, self.nu, self.n_estimators, self.tol),
-        )
+        n_classes = len(self.classes_)
+        runs = [
+            MarginRun(OneAgainstRest(pool, distinct.signs(k), distinct.weights), self.nu, self.n_estimators, self.tol)
+            for k in scored_classes(n_classes)
+        ]
+        run = ClassRuns(pool, distinct, runs, n_classes, rows.count)
         run_rounds(run, self.n_estimators, tasks, lambda: self._fitted(run, tasks.sample_weight))
         fitted = self._fitted(run, tasks.sample_weight)
         self._warn_of_what_is_left(run, fitted)
@@ -142,7 +141,7 @@ class LPBoostClassifier(UserVoter, CommitteeClassifier):
         """Return the pool of voters that the parameters ask for."""
         threads = n_threads(self.n_jobs)
         if not isinstance(self.dictionary, str):
-            return classifiers_on(rows, self._user_voter(), seed)
+            return classifiers_on(rows, voter_to_clone("dictionary", self.dictionary, self.table_), seed)
         if self.dictionary == "trees":
             binned = trees_binned(rows, self.table_, self.max_bins, threads)
             limits = GrowthLimits.of(self)

@@ -6,11 +6,12 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.labels import scored_classes
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.learners.base import shared_parameters as shared
@@ -18,7 +19,7 @@ from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.estimator import CommitteeClassifier
 from committee.learners.base.parameters import with_parameters
-from committee.learners.base.user_voter import UserVoter
+from committee.learners.base.user_voter import voter_to_clone
 from committee.learners.margin_boosting.class_runs import ClassRuns, HeldOutErrors
 from committee.learners.margin_boosting.one_against_rest import OneAgainstRest
 from committee.learners.margin_boosting.voting_run import VotingRun
@@ -35,10 +36,10 @@ DEEPER = "deeper trees are grown by the Gini criterion."
 
 
 @with_parameters
-class MarginBoosting(UserVoter, Boosting, CommitteeClassifier):
+class MarginBoosting(Boosting, CommitteeClassifier):
     """Base of the learners: voters of largest edge, one class against the rest, and margins after each round."""
 
-    _instead: ClassVar[str] = ", or voter=None for native trees"
+    _voter_parameter = "voter"
 
     n_estimators: int = shared.n_estimators(100, "no voter has an edge left")
     _: KW_ONLY
@@ -70,14 +71,18 @@ class MarginBoosting(UserVoter, Boosting, CommitteeClassifier):
 
     def _run(self, rows: Rows, random: np.random.RandomState) -> ClassRuns[Any]:
         pool, distinct = self._pool(rows, int(random.randint(2**31 - 1)))
-        count = rows.count
-        return ClassRuns.of(pool, distinct, len(self.classes_), count, lambda task: self._class_run(task, count))
+        n_classes = len(self.classes_)
+        runs = [
+            self._class_run(OneAgainstRest(pool, distinct.signs(k), distinct.weights), rows.count)
+            for k in scored_classes(n_classes)
+        ]
+        return ClassRuns(pool, distinct, runs, n_classes, rows.count)
 
     def _pool(self, rows: Rows, seed: int) -> DistinctPool:
         """Return the pool of voters that the parameters ask for."""
         threads = n_threads(self.n_jobs)
         if self.voter is not None:
-            return classifiers_on(rows, self._user_voter(), seed)
+            return classifiers_on(rows, voter_to_clone("voter", self.voter, self.table_), seed)
         binned = rows.binned(self.table_, self.max_bins, threads)
         if np.array_equal(binned.codes.min(axis=0), binned.codes.max(axis=0)):
             raise ValueError("Every column of X is constant, so no tree parts the rows. Give columns that vary.")

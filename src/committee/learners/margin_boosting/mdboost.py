@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import KW_ONLY
 from numbers import Real
 from typing import Any, ClassVar
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
-from committee.data.parallel import one_blas_thread
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import POSITIVE, parameter, with_parameters
 from committee.learners.margin_boosting.class_runs import ClassRuns
@@ -91,6 +89,7 @@ class MDBoostClassifier(MarginBoosting):
     (True, True)
     """
 
+    _one_blas_thread = True
     _stored_attributes: ClassVar[tuple[str, ...]] = (
         "objective_",
         "mean_margin_",
@@ -129,9 +128,6 @@ class MDBoostClassifier(MarginBoosting):
             "margin_variance_": variances,
             "duality_gap_": by_round([run.gaps for run in runs], n_rounds)[:, -1],
         }
-
-    def _during_rounds(self) -> AbstractContextManager[Any]:
-        return one_blas_thread()
 
     def _warn(self, run: ClassRuns[MDRun], fitted: dict[str, Any]) -> None:
         super()._warn(run, fitted)

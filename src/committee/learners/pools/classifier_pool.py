@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
-from committee.learners.base.estimator import seeded
+from committee.learners.base.user_voter import seeded
 from committee.learners.pools.pool import Candidate, TrainedPool
 from committee.voters.estimators import EstimatorVoters
 from committee.voters.protocol import Voters

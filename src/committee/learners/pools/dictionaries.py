@@ -15,10 +15,6 @@ from committee.voters.stump_dictionary import StumpDictionary
 F64 = NDArray[np.float64]
 
 
-INSTEAD_OF_A_CLASSIFIER = ", or 'stumps', 'all_stumps' or 'trees'"
-"""Dictionaries that a classifier without row weights may be replaced by."""
-
-
 def stumps_binned(
     rows: Rows | TargetRows,
     table: TableSchema,

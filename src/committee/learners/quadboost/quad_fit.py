@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY
 from numbers import Real
 from typing import Any, ClassVar, Literal
@@ -15,14 +14,14 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from committee.data.parallel import n_threads, one_blas_thread
+from committee.data.parallel import n_threads
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, parameter, with_parameters
-from committee.learners.base.user_voter import UserVoter
+from committee.learners.base.user_voter import voter_to_clone
 from committee.learners.pools.classifier_pool import ClassifierPool
-from committee.learners.pools.dictionaries import INSTEAD_OF_A_CLASSIFIER, stumps_binned, trees_binned
+from committee.learners.pools.dictionaries import stumps_binned, trees_binned
 from committee.learners.pools.pool import Pool
 from committee.learners.pools.stump_pool import StumpPool
 from committee.learners.pools.tree_pool import TreePool
@@ -39,11 +38,10 @@ F64 = NDArray[np.float64]
 
 
 @with_parameters
-class QuadBoost(UserVoter, Boosting):
+class QuadBoost(Boosting):
     """Base of the two learners: rounds on the residual, whatever the targets are."""
 
-    _voter_parameter: ClassVar[str] = "dictionary"
-    _instead: ClassVar[str] = INSTEAD_OF_A_CLASSIFIER
+    _voter_parameter = "dictionary"
     _stored_attributes: ClassVar[tuple[str, ...]] = ("strength_", "training_risks_", "validation_risks_")
 
     penalty: Literal["l1", "l2", "linf"] | None = parameter(
@@ -116,10 +114,11 @@ class QuadBoost(UserVoter, Boosting):
 
     def _run(self, rows: Any, random: np.random.RandomState) -> QuadRun:
         voters = self._voters(rows, self.target_of(rows), int(random.randint(2**31 - 1)))
-        return QuadRun(voters, rows.count, self.n_estimators, one_by_one=hasattr(self, "_skl_callbacks"))
+        return QuadRun(voters, rows.count, self.n_estimators, hasattr(self, "_skl_callbacks"))
 
-    def _during_rounds(self) -> AbstractContextManager[Any]:
-        return one_blas_thread() if self.reweight in ("every_k", "fully_corrective") else nullcontext()
+    @property
+    def _one_blas_thread(self) -> bool:  # type: ignore[override]
+        return self.reweight in ("every_k", "fully_corrective")
 
     def _early_stopping(self, run: QuadRun, held_out: Any) -> EarlyStopping:
         run.one_by_one = True
@@ -181,7 +180,7 @@ class QuadBoost(UserVoter, Boosting):
                 limits = GrowthLimits.of(self)
                 pools = [TreePool(binned, limits, threads, centre) for _ in range(K)]
             else:
-                voter = self._user_voter()
+                voter = voter_to_clone("dictionary", self.dictionary, self.table_)
 
                 def scaled(weights: F64) -> F64:
                     return np.asarray(count * weights / weights.sum())

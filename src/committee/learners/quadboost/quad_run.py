@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,7 @@ from committee.learners.quadboost.quad_voters import QuadVoters, ScoreTargets
 F64 = NDArray[np.float64]
 
 
+@dataclass(eq=False)
 class QuadRun(BoostingRun):
     """One run for each score; they take their rounds together.
 
@@ -26,13 +29,10 @@ class QuadRun(BoostingRun):
         Somebody looks at each round, so that several must not be run at once, though they are cheap.
     """
 
-    def __init__(self, voters: QuadVoters, count: float, most: int, *, one_by_one: bool) -> None:
-        self.voters, self.count, self.most, self.one_by_one = voters, count, most, one_by_one
-
-    @property
-    def n_rounds(self) -> int:
-        """Rounds so far, of the score that has most."""
-        return max(len(run.history) for run in self.voters.runs)
+    voters: QuadVoters
+    count: float
+    most: int
+    one_by_one: bool
 
     def has_next(self) -> bool:
         """Tell whether a run is not finished."""
@@ -43,6 +43,7 @@ class QuadRun(BoostingRun):
         more = 1 if self.one_by_one else min(self.voters.rounds_at_once, self.most - self.n_rounds)
         for run in self.voters.runs:
             run.advance(more)
+            self.n_rounds = max(self.n_rounds, len(run.history))
 
     def training_risks(self, n_rounds: int) -> F64:
         """Quadratic risk before the first round and after each, summed over the scores, ``(n_rounds + 1,)``."""

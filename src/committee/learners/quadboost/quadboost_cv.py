@@ -164,12 +164,12 @@ class QuadBoostClassifierCV(CommitteeClassifier):
             alphas = strengths(kind, whole.products, self.alphas, self.n_alphas, self.eps)
         errors = np.empty((len(alphas), len(rounds) or 1, len(folds)))
         for k in range(len(folds)):
-            end_fold = tasks.part("fold")
+            tasks.begin_part("fold")
             weights, start = self._solved(sums.without(k), alphas, rounds)
             errors[:, :, k] = sums.losses(k, weights, start, self.criterion)
-            end_fold(dict)
+            tasks.end_part(dict)
         a, t = self._chosen(errors)
-        end_last = tasks.part("all rows")
+        tasks.begin_part("all rows")
         weights, start = self._solved(whole, alphas, rounds, only=(a, t))
         voters, vote_weights = dictionary.elected(weights[0, 0], labels=len(self.classes_) == 2)
         intercept = start[0, 0] if self.fit_intercept else None
@@ -181,7 +181,7 @@ class QuadBoostClassifierCV(CommitteeClassifier):
             "rounds_": np.array(rounds, dtype=np.int64) if rounds else None,
             "cv_errors_": errors,
         }
-        end_last(lambda: fitted)
+        tasks.end_part(lambda: fitted)
         return fitted
 
     def _rounds(self) -> list[int]:

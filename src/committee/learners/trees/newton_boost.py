@@ -88,7 +88,6 @@ class NewtonRun(BoostingRun):
         The training rows.
     """
 
-    n_rounds = 0
     finished = False
 
     def __init__(self, boost: NewtonBoost, rows: Rows) -> None:
