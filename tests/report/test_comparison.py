@@ -170,7 +170,7 @@ def test_rank_by_log_loss_and_models_without_probabilities():
 def test_a_failing_model_does_not_stop_the_others():
     result = compare(X_IRIS, Y_IRIS, {"bayes": GaussianNB(), "bad": Refuses()}, folds=3)
     assert result["bad"].error == "fold 1: RuntimeError: no wish to learn"
-    assert [model.name for model in result.failed] == ["bad"]
+    assert [model.name for model in result.models if model.place is None] == ["bad"]
     assert [model.name for model in result.models] == ["bayes", "bad"]
     assert result["bad"].mean("accuracy") is None
     json.dumps(result.to_json(), allow_nan=False)

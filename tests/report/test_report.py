@@ -214,10 +214,10 @@ def test_margin_display_from_estimators():
         "AdaBoostClassifier",
         "RandomForestClassifier",
     ]
-    np.testing.assert_allclose(display.margins["AdaBoostClassifier"], np.sort(boosted.committee_.margins(X, Y)))
+    np.testing.assert_allclose(display.distributions["AdaBoostClassifier"].margins, boosted.committee_.margins(X, Y))
     twice = MarginDisplay.from_estimator((boosted, boosted), X, Y)
-    assert list(twice.margins) == ["AdaBoostClassifier 1", "AdaBoostClassifier 2"]
-    assert list(MarginDisplay.from_estimator(boosted, X, Y, names=["mine"]).margins) == ["mine"]
+    assert list(twice.distributions) == ["AdaBoostClassifier 1", "AdaBoostClassifier 2"]
+    assert list(MarginDisplay.from_estimator(boosted, X, Y, names=["mine"]).distributions) == ["mine"]
 
 
 def test_displays_draw_on_given_axes(result):

@@ -173,11 +173,6 @@ class Comparison:
         """Models that did not fail, best first."""
         return tuple(model for model in self.models if model.place is not None)
 
-    @property
-    def failed(self) -> tuple[ModelResult, ...]:
-        """Models that failed in a fold."""
-        return tuple(model for model in self.models if model.place is None)
-
     def __getitem__(self, name: str) -> ModelResult:
         for model in self.models:
             if model.name == name:

@@ -63,7 +63,7 @@ def test_a_curve_for_each_estimator(boosted):
     forest = RandomForestClassifier(5, random_state=0).fit(X, y)
     display = whole(MarginDisplay.from_estimators({"boosting": boosted, "forest": forest}, X, y))
     assert legend_of(display.ax_) == ["boosting", "forest"]
-    np.testing.assert_array_equal(display.margins["boosting"], np.sort(boosted.committee_.margins(X, y)))
+    np.testing.assert_array_equal(display.distributions["boosting"].margins, boosted.committee_.margins(X, y))
 
 
 def test_committees_of_one_kind_are_numbered(boosted):
@@ -78,7 +78,9 @@ def test_row_weights_reach_the_curves(boosted):
     weight = np.zeros(len(y))
     weight[:10] = 1.0
     display = MarginDisplay.from_estimator(boosted, X, y, weight)
-    np.testing.assert_array_equal(display.margins["AdaBoostClassifier"], np.sort(boosted.committee_.margins(X, y)[:10]))
+    np.testing.assert_array_equal(
+        display.distributions["AdaBoostClassifier"].margins, boosted.committee_.margins(X, y)[:10]
+    )
 
 
 def test_stages_are_the_first_voters(boosted):
@@ -87,7 +89,7 @@ def test_stages_are_the_first_voters(boosted):
     assert legend_of(display.ax_) == ["5", "80"]
     assert display.ax_.get_legend().get_title().get_text() == "voters"
     first = AdaBoostClassifier(5).fit(X, y)
-    np.testing.assert_allclose(display.margins["5"], np.sort(first.committee_.margins(X, y)), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(display.distributions["5"].margins, first.committee_.margins(X, y), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(("n_voters", "shown"), [(80, ["20", "80"]), (39, ["39"]), (3, ["3"])])

@@ -109,39 +109,24 @@ class ContributionDisplay(Display):
             raise ValueError(f"row={row} is not there; X has {len(encoded)} rows")
         one = X[[row]] if isinstance(X, np.ndarray) else _row(X, row)
         predicted = estimator.predict(one).tolist()[0]
-        if not hasattr(estimator, "classes_"):
-            display = cls._of_number(estimator, one, encoded[row], predicted, max_features)
-            return display.plot(ax)
-        classes = estimator.classes_.tolist()
         shares = estimator.contributions(one)[0]
         score = "mean score" if isinstance(estimator.committee_.voters, BoostedCommittees) else "score"
-        if shares.ndim == 1:
-            subject = f"{score}: above 0 for {classes[1]}, below for {classes[0]}"
+        if not hasattr(estimator, "classes_"):
+            if shares.ndim > 1:
+                raise ValueError("the estimator predicts several numbers at once, whose order is settled after the sum")
+            subject, remark = score, f"predicted {predicted:.4g}"
         else:
-            label = predicted if label is None else label
-            if label not in classes:
-                raise ValueError(f"label={label!r} is no class; the classes are {', '.join(map(repr, classes))}")
-            shares, subject = shares[:, classes.index(label)], f"{score} for {label}"
-        share = estimator.predict_proba(one)[0, classes.index(predicted)]
-        display = cls(
-            shares,
-            _values_in_words(encoded[row], estimator.table_),
-            subject=subject,
-            remark=f"predicted {predicted} ({share:.0%})",
-            max_features=max_features,
-        )
-        return display.plot(ax)
-
-    @classmethod
-    def _of_number(
-        cls, estimator: Any, one: Any, encoded: Any, predicted: float, max_features: int
-    ) -> ContributionDisplay:
-        """The contributions to the score of a number."""
-        shares = estimator.contributions(one)[0]
-        if shares.ndim > 1:
-            raise ValueError("the estimator predicts several numbers at once, whose order is settled after the sum")
-        labels, remark = _values_in_words(encoded, estimator.table_), f"predicted {predicted:.4g}"
-        return cls(shares, labels, subject="score", remark=remark, max_features=max_features)
+            classes = estimator.classes_.tolist()
+            probability = estimator.predict_proba(one)[0, classes.index(predicted)]
+            remark = f"predicted {predicted} ({probability:.0%})"
+            subject = f"{score}: above 0 for {classes[-1]}, below for {classes[0]}"
+            if shares.ndim > 1:
+                label = predicted if label is None else label
+                if label not in classes:
+                    raise ValueError(f"label={label!r} is no class; the classes are {', '.join(map(repr, classes))}")
+                shares, subject = shares[:, classes.index(label)], f"{score} for {label}"
+        words = _values_in_words(encoded[row], estimator.table_)
+        return cls(shares, words, subject=subject, remark=remark, max_features=max_features).plot(ax)
 
     def _draw(self, ax: Axes | None) -> None:
         """One bar for each feature, the largest on top, from the bias down to the score."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from committee.report.displays.style import PALE, Display, color, legend_above, line_style, shortened
 from committee.vote.committee import Committee
@@ -79,11 +79,6 @@ class MarginDisplay(Display):
             self.distributions[name] = distribution
         self.colors = {name: i for i, name in enumerate(self.distributions)} if colors is None else dict(colors)
         self.title = title
-
-    @property
-    def margins(self) -> dict[str, NDArray[np.float64]]:
-        """Margins of the rows under each vote, sorted."""
-        return {name: np.sort(each.margins) for name, each in self.distributions.items()}
 
     @classmethod
     def from_estimator(
