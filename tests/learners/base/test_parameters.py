@@ -82,6 +82,17 @@ def test_documentation_has_its_sections_in_order(learner):
     sections = re.findall(r"^(\w+)\n-+$", inspect.getdoc(learner), re.MULTILINE)
     order = ["Parameters", "Attributes", "Raises", "Warns", "Notes", "References", "Examples"]
     assert sections == [name for name in order if name in sections]
+    assert sections[:3] == ["Parameters", "Attributes", "Raises"]
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_attributes_are_documented_once(learner):
+    described = inspect.getdoc(learner).partition("\nAttributes\n")[2].partition("\nRaises\n")[0]
+    heads = re.findall(r"^(\w[\w, ]*?)(?: : .*)?$", described, re.MULTILINE)
+    names = [name for head in heads for name in head.split(", ")]
+    assert len(names) == len(set(names))
+    assert {"committee_", "table_", *learner._stored_attributes} <= set(names)
+    assert ("classes_" in names) == issubclass(learner, CommitteeClassifier)
 
 
 SHARED = [
@@ -129,7 +140,7 @@ class Chosen(AdaBoostClassifier):
     _: KW_ONLY
     power: float = parameter(2.0, "An exponent.\n  Of nothing.", POSITIVE, after="learning_rate")
     max_depth: int | None = shared.max_depth(2)
-    used_power_: float = fitted()
+    used_power_: float = fitted("The power.", "float")
 
     def fit(self, X, y, sample_weight=None, **fit_params):
         self.used_power_ = self.power
@@ -156,6 +167,8 @@ def test_help_shows_added_parameters():
     assert "An exponent. Of nothing." in shown
     assert 'mode : {"a", "b"} or None, default="a"' in shown
     assert "power: float = 2.0" in shown
+    assert "used_power_ : float\n |      The power." in shown
+    assert "table_ : TableSchema" in shown
     assert shown.index("And some words on it.") < shown.index("n_estimators : int, default=50")
 
 

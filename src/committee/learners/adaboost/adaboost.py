@@ -43,7 +43,6 @@ class AdaBoostClassifier(Boosting, CommitteeClassifier):
     ----------
     committee_ : Committee
         The voters h_t and weights alpha_t.
-    classes_ : array (n_classes,)
     estimator_errors_ : float64 array (rounds,)
         Weighted error of each voter under the weights it was trained on.
     normalisers_ : float64 array (rounds,)
@@ -51,13 +50,6 @@ class AdaBoostClassifier(Boosting, CommitteeClassifier):
         confidence-rated committees of two classes is at most their product.
     validation_errors_ : float64 array or None
         Held-out error after each round, when early stopping is on.
-    table_ : TableSchema
-        What the columns are.
-
-    Raises
-    ------
-    sklearn.utils._param_validation.InvalidParameterError
-        At `fit`, naming the parameter, its value and its range.
 
     References
     ----------

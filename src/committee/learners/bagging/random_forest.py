@@ -44,7 +44,6 @@ class RandomForestClassifier(ForestEstimator[Rows], CommitteeClassifier):
     ----------
     committee_ : Committee
         The trees, each of weight 1, with the share link.
-    classes_ : array (n_classes,)
     oob_curve_ : float64 array
         Out-of-bag error after 1, 2, ... trees, of all that were grown: the weighted share of wrong rows among those
         that at least one of the trees did not see, the reserve not among them.
@@ -54,7 +53,6 @@ class RandomForestClassifier(ForestEstimator[Rows], CommitteeClassifier):
         Mean class shares by the trees that did not see a row; NaN where there is none, and for rows of zero weight.
     reserved_rows_ : int64 array
         Numbers of the rows that no tree could draw, ascending; with `reserve` alone.
-    table_ : TableSchema
 
     Notes
     -----
@@ -167,7 +165,6 @@ class RandomForestRegressor(ForestEstimator[TargetRows], CommitteeRegressor):
         Out-of-bag coefficient of determination R^2, as in scikit-learn.
     oob_prediction_ : float64 array (n,)
         Mean prediction by the trees that did not see a row; NaN where there is none, and for rows of zero weight.
-    table_ : TableSchema
 
     References
     ----------

@@ -126,7 +126,6 @@ class SBPMTClassifier(CommitteeClassifier):
     ----------
     committee_ : Committee
         M committees, one vote each.
-    classes_ : array (n_classes,)
     leaf_models_ : polars.DataFrame
         Every leaf of every tree in words, with its linear score in the user's units.
     feature_importances_ : array (p,)
@@ -145,7 +144,6 @@ class SBPMTClassifier(CommitteeClassifier):
         The same as row numbers.
     n_samples_fit_ : int
         Training rows of positive weight.
-    table_ : TableSchema
 
     References
     ----------

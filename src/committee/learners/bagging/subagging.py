@@ -44,14 +44,12 @@ class SubaggingClassifier(CommitteeClassifier):
     ----------
     committee_ : Committee
         The M voters, each of weight 1.
-    classes_ : array (n_classes,)
     oob_score_ : float
         Accuracy of the out-of-bag vote over the rows that at least one voter left out.
     oob_margins_ : float64 array (n,)
         Out-of-bag margins of the training rows; NaN where every voter saw the row.
     oob_decision_function_ : float64 array (n, n_classes)
         Out-of-bag vote shares; NaN where every voter saw the row.
-    table_ : TableSchema
 
     Notes
     -----

@@ -30,7 +30,7 @@ from committee.data.limits import MAX_CLASSES
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
 from committee.learners.base.fit_tasks import FitTasks
-from committee.learners.base.parameters import Parameter
+from committee.learners.base.parameters import Parameter, fitted, with_parameters
 from committee.learners.base.scikit_types import CallbackSupportMixin, ClassifierMixin, RegressorMixin
 from committee.learners.base.stored_learner import StoredLearner
 from committee.vote.committee import Committee
@@ -208,11 +208,12 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
         return tags
 
 
+@with_parameters
 class CommitteeClassifier(ClassifierMixin, CommitteeEstimator):
     """Base of the library's classifiers."""
 
-    classes_: NDArray[Any]
-    committee_: Committee
+    classes_: NDArray[Any] = fitted("Classes, in the order of votes and probabilities.", "array (n_classes,)")
+    committee_: Committee = fitted()
 
     # --- rows in ---------------------------------------------------------------------------------------------
 

@@ -9,8 +9,9 @@
         shrinkage: float = parameter(0.1, "Factor of every step.", POSITIVE)
 
 The decorator writes from these lines what scikit-learn asks of an estimator: an ``__init__`` that only assigns, its
-signature in the order of the lines, ``_parameter_constraints``, and the docstring's section "Parameters". Type checkers
-read the lines as those of a dataclass. A learner is none, however: libraries that meet a dataclass look at its fields
+signature in the order of the lines, ``_parameter_constraints``, and the docstring's section "Parameters". Fitted
+attributes that a class or its bases declare join the section "Attributes". Type checkers read the lines as those of a
+dataclass. A learner is none, however: libraries that meet a dataclass look at its fields
 alone (Dask gives a fitted model and one that is not the same key).
 """
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 import textwrap
 from dataclasses import KW_ONLY, dataclass, field, make_dataclass, replace
 from numbers import Integral, Real
@@ -36,8 +38,9 @@ FRACTION = Interval(Real, 0.0, 1.0, closed="neither")
 SHARE = Interval(Real, 0.0, 1.0, closed="right")
 
 _NO_DEFAULT: Any = inspect.Parameter.empty
-_FITTED: Any = object()
-_SECTION = re.compile(r"^\w[\w ]*\n-{3,}$", re.MULTILINE)
+_SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
+_RAISES = """sklearn.utils._param_validation.InvalidParameterError
+    At `fit`, naming the parameter, its value and its range."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +72,19 @@ class Parameter:
         head = f"{name} : {self.type_words or _type_words(self.annotation)}"
         if self.default is not _NO_DEFAULT:
             head += f", default={_literal(self.default)}"
-        lines = textwrap.wrap(self.text, 112, break_on_hyphens=False, break_long_words=False)
-        return "\n    ".join([head, *lines])
+        return _entry(head, self.text)
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A fitted attribute as its learner declares it."""
+
+    text: str
+    type_words: str
+
+    def entry(self, name: str) -> str:
+        """The attribute's lines in a numpydoc section."""
+        return _entry(f"{name} : {self.type_words}", self.text)
 
 
 def parameter(default: T, text: str, *constraints: Any, type_words: str | None = None, after: str | None = None) -> T:
@@ -99,9 +113,17 @@ def required(text: str, *constraints: Any, type_words: str | None = None) -> Any
     return parameter(_NO_DEFAULT, text, *constraints, type_words=type_words)
 
 
-def fitted(*, init: Literal[False] = False) -> Any:
-    """Declare an attribute that `fit` sets; `init` says to type checkers that it is no parameter."""
-    return _FITTED
+def fitted(text: str = "", type_words: str = "", *, init: Literal[False] = False) -> Any:
+    """Declare an attribute that `fit` sets.
+
+    Parameters
+    ----------
+    text, type_words : str, default=""
+        Text and type for the docstrings of the class and of its subclasses, unless these describe it themselves.
+    init : False
+        Says to type checkers that the attribute is no parameter.
+    """
+    return Attribute(" ".join(text.split()), type_words)
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(required, fitted))
@@ -113,29 +135,27 @@ def with_parameters(learner: Learner) -> Learner:
     TypeError
         If a parameter has no constraint, or is to follow one that is not there.
     """
-    parameters = _in_order(learner)
+    made: Any = learner
+    own, made.declared_attributes = _declared(learner)
+    parameters = _in_order(learner, own)
     for name, each in parameters.items():
         if not each.scikit_constraint:
             raise TypeError(f"{learner.__name__}.{name} has no constraint; give one, or 'no_validation'.")
-    made: Any = learner
     made.declared_parameters = parameters
     made._parameter_constraints = {name: each.scikit_constraint for name, each in parameters.items()}
     made.__init__ = _init(learner, parameters)
     if made.__doc__ is not None:
-        made.__doc__ = _documented(made.__doc__, parameters)
+        made.__doc__ = _documented(made.__doc__, parameters, _inherited(learner, "declared_attributes"))
     return learner
 
 
-def _in_order(learner: type) -> dict[str, Parameter]:
+def _in_order(learner: type, own: dict[str, Parameter]) -> dict[str, Parameter]:
     """The parameters of a class in the order of its signature.
 
     Positional ones as type checkers have them: those of the bases, then its own. Of the others its own come first, as
     they say most of it. One declared again stays in its place.
     """
-    own = _declared(learner)
-    inherited: dict[str, Parameter] = {}
-    for base in learner.__mro__[1:]:
-        inherited |= {k: v for k, v in vars(base).get("declared_parameters", {}).items() if k not in inherited}
+    inherited: dict[str, Parameter] = _inherited(learner, "declared_parameters")
     parameters = inherited | own
     positional = [name for name, each in parameters.items() if not each.keyword_only]
     new = [name for name, each in own.items() if each.keyword_only and name not in inherited]
@@ -150,17 +170,31 @@ def _in_order(learner: type) -> dict[str, Parameter]:
     return {name: parameters[name] for name in positional + names}
 
 
-def _declared(learner: type) -> dict[str, Parameter]:
+def _inherited(learner: type, kind: str) -> dict[str, Any]:
+    """The declarations of a class and of its bases, nearest first."""
+    found: dict[str, Any] = {}
+    for base in learner.__mro__:
+        found |= {name: each for name, each in vars(base).get(kind, {}).items() if name not in found}
+    return found
+
+
+def _declared(learner: type) -> tuple[dict[str, Parameter], dict[str, Attribute]]:
     """Take the declarations out of a class body, so that a class has no attribute that only models have."""
-    keyword_only, own = False, {}
-    for name, annotation in inspect.get_annotations(learner, eval_str=True).items():
+    parameters: dict[str, Parameter] = {}
+    attributes: dict[str, Attribute] = {}
+    keyword_only = False
+    names = vars(sys.modules[learner.__module__])
+    for name, annotation in inspect.get_annotations(learner).items():
         value = vars(learner).get(name)
-        keyword_only |= annotation is KW_ONLY
+        keyword_only |= annotation in (KW_ONLY, "KW_ONLY")
         if isinstance(value, Parameter):
-            own[name] = replace(value, annotation=annotation, keyword_only=keyword_only)
-        if isinstance(value, Parameter) or value is _FITTED:
+            known = eval(annotation, names) if isinstance(annotation, str) else annotation
+            parameters[name] = replace(value, annotation=known, keyword_only=keyword_only)
             delattr(learner, name)
-    return own
+        elif isinstance(value, Attribute):
+            attributes |= {name: value} if value.text else {}
+            delattr(learner, name)
+    return parameters, attributes
 
 
 def _init(learner: type, parameters: dict[str, Parameter]) -> Any:
@@ -179,13 +213,30 @@ def _init(learner: type, parameters: dict[str, Parameter]) -> Any:
 # --- the docstring --------------------------------------------------------------------------------------------------
 
 
-def _documented(doc: str, parameters: dict[str, Parameter]) -> str:
-    """A docstring with the section "Parameters" before its other sections."""
-    doc = inspect.cleandoc(doc)
-    section = "\n".join(["Parameters", "----------", *(each.entry(name) for name, each in parameters.items())])
-    first = _SECTION.search(doc)
-    start = len(doc) if first is None else first.start()
-    return f"{doc[:start].rstrip()}\n\n{section}\n\n{doc[start:]}".rstrip() + "\n"
+def _documented(doc: str, parameters: dict[str, Parameter], attributes: dict[str, Attribute]) -> str:
+    """A docstring with the parameters, the attributes that it does not describe itself, and what `fit` raises."""
+    summary, *parts = _SECTION.split(inspect.cleandoc(doc))
+    written = dict(zip(parts[::2], parts[1::2], strict=True))
+    said = written.pop("Attributes", "")
+    missing = [
+        each.entry(name)
+        for name, each in attributes.items()
+        if not re.search(rf"^(\w+, )*{name}\b", said, re.MULTILINE)
+    ]
+    sections = {
+        "Parameters": "\n".join(each.entry(name) for name, each in parameters.items()),
+        "Attributes": "\n".join([said.strip(), *missing]),
+        "Raises": _RAISES if parameters else "",
+        **written,
+    }
+    return "\n\n".join(
+        [summary.strip(), *(f"{title}\n{'-' * len(title)}\n{text.strip()}" for title, text in sections.items() if text)]
+    )
+
+
+def _entry(head: str, text: str) -> str:
+    """An entry of a numpydoc section."""
+    return "\n    ".join([head, *textwrap.wrap(text, 112, break_on_hyphens=False, break_long_words=False)])
 
 
 def _members(annotation: Any) -> tuple[list[str], list[Any]]:

@@ -14,6 +14,7 @@ from committee.files.header import Header, read_sorted_classes
 from committee.files.kinds import COMMITTEES, check_learner, learner_class
 from committee.files.store import Storable
 from committee.files.tensors import Document, Tensors
+from committee.learners.base.parameters import fitted, with_parameters
 from committee.learners.base.scikit_types import BaseEstimator, RegressorMixin
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from committee.vote.regression import RegressionCommittee
 
 
+@with_parameters
 class StoredLearner(Storable, BaseEstimator):
     """Writing and reading of the library's learners."""
 
@@ -30,10 +32,10 @@ class StoredLearner(Storable, BaseEstimator):
     _trained_parameters: ClassVar[tuple[str, ...]] = ()
     """Parameters that are trained models; the file of a fitted learner does not hold them."""
 
-    n_features_in_: int
-    classes_: NDArray[Any]
-    table_: TableSchema
-    committee_: Committee | RegressionCommittee
+    n_features_in_: int = fitted()
+    classes_: NDArray[Any] = fitted()
+    table_: TableSchema = fitted("Columns of the training table: names, kinds and categories.", "TableSchema")
+    committee_: Committee | RegressionCommittee = fitted()
 
     def to_document(self, tensors: Tensors) -> Document:
         """Write the fitted learner into a model file; metadata requests and output settings are no part of it.

@@ -39,19 +39,6 @@ class GradientBoostingClassifier(CommitteeClassifier, GradientBoosting):
     ----------
     committee_ : Committee
         The rounds b_t, their steps a_t as weights, and the best constant score as intercept.
-    classes_ : array (n_classes,)
-    validation_losses_ : float64 array or None
-        Mean held-out loss after each round, when early stopping is on.
-    training_objectives_ : float64 array or None
-        With line search: the objective over the training weight, before the first and after each round of the last
-        call of `fit`.
-    table_ : TableSchema
-        What the columns are.
-
-    Raises
-    ------
-    sklearn.utils._param_validation.InvalidParameterError
-        At `fit`, naming the parameter, its value and its range.
 
     References
     ----------
@@ -116,18 +103,6 @@ class GradientBoostingRegressor(CommitteeRegressor, GradientBoosting):
     ----------
     committee_ : RegressionCommittee
         The rounds b_t, their steps a_t as weights, and the best constant score as intercept.
-    validation_losses_ : float64 array or None
-        Mean held-out loss after each round, when early stopping is on.
-    training_objectives_ : float64 array or None
-        With line search: the objective over the training weight, before the first and after each round of the last
-        call of `fit`.
-    table_ : TableSchema
-        What the columns are.
-
-    Raises
-    ------
-    sklearn.utils._param_validation.InvalidParameterError
-        At `fit`, naming the parameter, its value and its range.
 
     References
     ----------

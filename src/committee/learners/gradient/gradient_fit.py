@@ -39,7 +39,14 @@ class GradientBoosting(Boosting):
 
     _stored_attributes: ClassVar[tuple[str, ...]] = ("validation_losses_", "training_objectives_")
 
-    classes_: NDArray[Any] = fitted()
+    validation_losses_: F64 | None = fitted(
+        "Mean held-out loss after each round, when early stopping is on.", "float64 array or None"
+    )
+    training_objectives_: F64 | None = fitted(
+        """With line search: the objective over the training weight, before the first and after each round of the
+        last call of `fit`.""",
+        "float64 array or None",
+    )
 
     loss: str | Loss = required("Loss that is boosted.", str, Loss)
     n_estimators: int = shared.n_estimators(100, "early stopping says so, or a round changes nothing")

@@ -40,7 +40,6 @@ class ArcGVClassifier(MarginBoosting):
     ----------
     committee_ : Committee
         The voters h_t; weights alpha_t / sum_s alpha_s, for each class where there are more than two.
-    classes_ : array (n_classes,)
     edges_ : float64 array (P, rounds)
         g_t; P = 1 for two classes, else n_classes. NaN where a class had ended before.
     minimum_margins_ : float64 array (P, rounds)
@@ -50,15 +49,6 @@ class ArcGVClassifier(MarginBoosting):
     duality_gap_ : float64 array (P,)
         The least of the largest edges, less the minimum margin: what any other vote over the stumps could gain at
         most. NaN for deeper trees and given classifiers, whose largest edge is not known.
-    validation_errors_ : float64 array or None
-        Held-out error after each round, when early stopping is on.
-    table_ : TableSchema
-        What the columns are.
-
-    Raises
-    ------
-    sklearn.utils._param_validation.InvalidParameterError
-        At `fit`, naming the parameter, its value and its range.
 
     Warns
     -----

@@ -51,19 +51,9 @@ class DOOMBoostClassifier(MarginBoosting):
     committee_ : Committee
         The voters h_t; weights w_t, which add up to one, for each class where there are more than two. By the
         logistic link of two classes the probability of a row's own class is 1 - c(m_i) / 2.
-    classes_ : array (n_classes,)
     costs_ : float64 array (P, rounds)
         Mean cost of the training rows after each round, those of AdaBoost first; P = 1 for two classes, else
         n_classes, each against the rest.
-    validation_errors_ : float64 array or None
-        Held-out error after each round, when early stopping is on.
-    table_ : TableSchema
-        What the columns are.
-
-    Raises
-    ------
-    sklearn.utils._param_validation.InvalidParameterError
-        At `fit`, naming the parameter, its value and its range.
 
     Warns
     -----

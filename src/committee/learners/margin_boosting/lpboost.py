@@ -54,7 +54,6 @@ class LPBoostClassifier(CommitteeClassifier):
     ----------
     committee_ : Committee
         The voters of positive weight; weights add up to one, for each class where there are more than two.
-    classes_ : array (n_classes,)
     rho_ : float64 array (P,)
         The margin of each program; P = 1 for two classes, else n_classes.
     soft_margin_ : float64 array (P,)
@@ -64,13 +63,6 @@ class LPBoostClassifier(CommitteeClassifier):
         For trees and classifiers, over the voters that were found.
     row_weights_ : float64 array (P, n)
         The dual solutions: which rows decide. Each adds up to one; 0 for rows with a margin above rho.
-    table_ : TableSchema
-        What the columns are.
-
-    Raises
-    ------
-    sklearn.utils._param_validation.InvalidParameterError
-        At `fit`, naming the parameter, its value and its range.
 
     References
     ----------

@@ -18,7 +18,7 @@ from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.estimator import CommitteeClassifier
-from committee.learners.base.parameters import with_parameters
+from committee.learners.base.parameters import fitted, with_parameters
 from committee.learners.base.user_voter import voter_to_clone
 from committee.learners.margin_boosting.class_runs import ClassRuns, HeldOutErrors
 from committee.learners.margin_boosting.one_against_rest import OneAgainstRest
@@ -40,6 +40,10 @@ class MarginBoosting(Boosting, CommitteeClassifier):
     """Base of the learners: voters of largest edge, one class against the rest, and margins after each round."""
 
     _voter_parameter = "voter"
+
+    validation_errors_: F64 | None = fitted(
+        "Held-out error after each round, when early stopping is on.", "float64 array or None"
+    )
 
     n_estimators: int = shared.n_estimators(100, "no voter has an edge left")
     _: KW_ONLY

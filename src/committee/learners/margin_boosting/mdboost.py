@@ -49,7 +49,6 @@ class MDBoostClassifier(MarginBoosting):
     ----------
     committee_ : Committee
         The voters of positive weight; weights w / D, for each class where there are more than two.
-    classes_ : array (n_classes,)
     objective_ : float64 array (P,)
         mean(m) - D/2 s^2(m) of each program, at its largest; P = 1 for two classes, else n_classes.
     mean_margin_, margin_variance_ : float64 array (P,)
@@ -57,15 +56,6 @@ class MDBoostClassifier(MarginBoosting):
     duality_gap_ : float64 array (P,)
         What another vote over the dictionary could add to `objective_` at most; for deeper trees and given
         classifiers, over the voters that were found.
-    validation_errors_ : float64 array or None
-        Held-out error after each round, when early stopping is on.
-    table_ : TableSchema
-        What the columns are.
-
-    Raises
-    ------
-    sklearn.utils._param_validation.InvalidParameterError
-        At `fit`, naming the parameter, its value and its range.
 
     Warns
     -----

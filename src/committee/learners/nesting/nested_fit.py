@@ -79,7 +79,22 @@ class NestedClassifier(CommitteeClassifier):
         "cost_",
     )
 
-    bounds_: F64 = fitted()
+    bounds_: F64 = fitted(
+        """Bound on the expected training error after each voter, the exponential loss E[exp(-H y)]; of more than two
+        classes score after score.""",
+        "float64 array (T,)",
+    )
+    bound_: float = fitted(
+        "The last of them; of more than two classes the sum over scores, which bounds the expected training error.",
+        "float",
+    )
+    normalisers_: F64 = fitted("Z_+ + Z_- of each voter under the weights it was trained with.", "float64 array (T,)")
+    edges_: F64 = fitted("1/2 minus its expected error under these weights.", "float64 array (T,)")
+    reach_: F64 = fitted("Expected share of training rows that meet each voter.", "float64 array (T,)")
+    cost_: float = fitted(
+        "Expected number of voters that a training row meets; of more than two classes in all scores together.", "float"
+    )
+    n_draws_: NDArray[np.int64] = fitted("Answers that q was estimated from; 0 where it is known.", "int64 array (T,)")
 
     _: KW_ONLY
     voter: Any = parameter(

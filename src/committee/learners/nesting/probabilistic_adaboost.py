@@ -26,28 +26,6 @@ class ProbabilisticAdaBoostClassifier(NestedClassifier):
     ----------
     committee_ : Committee
         The voters, and where their answers lead (`graph_`).
-    classes_ : array (n_classes,)
-    bounds_ : float64 array (T,)
-        Bound on the expected training error after each voter, the exponential loss E[exp(-H y)]; of more than two
-        classes score after score.
-    bound_ : float
-        The last of them; of more than two classes the sum over scores, which bounds the expected training error.
-    normalisers_ : float64 array (T,)
-        Z_+ + Z_- of each voter under the weights it was trained with.
-    edges_ : float64 array (T,)
-        1/2 minus its expected error under these weights.
-    reach_ : float64 array (T,)
-        Expected share of training rows that meet each voter.
-    cost_ : float
-        Expected number of voters that a training row meets; of more than two classes in all scores together.
-    n_draws_ : int64 array (T,)
-        Answers that q was estimated from; 0 where it is known.
-    table_ : TableSchema
-
-    Raises
-    ------
-    sklearn.utils._param_validation.InvalidParameterError
-        At `fit`, naming the parameter, its value and its range.
 
     References
     ----------

@@ -18,7 +18,7 @@ from committee.data.parallel import n_threads
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping
-from committee.learners.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, parameter, with_parameters
+from committee.learners.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, fitted, parameter, with_parameters
 from committee.learners.base.user_voter import voter_to_clone
 from committee.learners.pools.classifier_pool import ClassifierPool
 from committee.learners.pools.dictionaries import stumps_binned, trees_binned
@@ -43,6 +43,8 @@ class QuadBoost(Boosting):
 
     _voter_parameter = "dictionary"
     _stored_attributes: ClassVar[tuple[str, ...]] = ("strength_", "training_risks_", "validation_risks_")
+
+    strength_: float = fitted("lambda or the bound that was used.", "float")
 
     penalty: Literal["l1", "l2", "linf"] | None = parameter(
         "l1",

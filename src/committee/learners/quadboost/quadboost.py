@@ -47,20 +47,10 @@ class QuadBoostClassifier(CommitteeClassifier, QuadBoost):
     committee_ : Committee
         The voters, with positive weights (a voter of negative weight is turned round; a user's classifier keeps its
         sign). Two classes: voters name classes. More: scores -1, 0, +1 in the column of the class they speak of.
-    classes_ : array (n_classes,)
-    strength_ : float
-        lambda or the bound that was used.
     training_risks_ : float64 array (rounds + 1,)
         Quadratic risk before the first round and after each one, summed over the classes; without the penalty.
     validation_risks_ : float64 array or None
         Quadratic risk of the held-out rows before the first round and after each one, with early stopping.
-    table_ : TableSchema
-        What the columns are.
-
-    Raises
-    ------
-    sklearn.utils._param_validation.InvalidParameterError
-        At `fit`, naming the parameter, its value and its range.
 
     Warns
     -----
@@ -134,19 +124,10 @@ class QuadBoostRegressor(CommitteeRegressor, QuadBoost):
     ----------
     committee_ : RegressionCommittee
         The voters, with positive weights.
-    strength_ : float
-        lambda or the bound that was used.
     training_risks_ : float64 array (rounds + 1,)
         Mean squared residual before the first round and after each one; without the penalty.
     validation_risks_ : float64 array or None
         Mean squared residual of the held-out rows before the first round and after each one, with early stopping.
-    table_ : TableSchema
-        What the columns are.
-
-    Raises
-    ------
-    sklearn.utils._param_validation.InvalidParameterError
-        At `fit`, naming the parameter, its value and its range.
 
     References
     ----------

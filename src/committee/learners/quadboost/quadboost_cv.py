@@ -44,7 +44,6 @@ class QuadBoostClassifierCV(CommitteeClassifier):
     ----------
     committee_ : Committee
         Fitted to all rows, heaviest voters first.
-    classes_ : array (n_classes,)
     alpha_ : float
         The strength chosen; 0 without a penalty.
     alphas_ : float64 array (S,)
@@ -55,13 +54,6 @@ class QuadBoostClassifierCV(CommitteeClassifier):
         Those tried.
     cv_errors_ : float64 array (S, R or 1, folds)
         Weighted error rates, or risks, on the held-out rows.
-    table_ : TableSchema
-        What the columns are.
-
-    Raises
-    ------
-    sklearn.utils._param_validation.InvalidParameterError
-        At `fit`, naming the parameter, its value and its range.
 
     References
     ----------

@@ -158,13 +158,6 @@ class ProbitBoostClassifier(ScoreBoostClassifier):
         Mean risk before and after every step; it never rises.
     validation_risks_ : float64 array or None
         Held-out risk after each step, summed over the outputs, when early stopping is on.
-    classes_ : array (n_classes,)
-    table_ : TableSchema
-
-    Raises
-    ------
-    sklearn.utils._param_validation.InvalidParameterError
-        At `fit`, naming the parameter, its value and its range.
 
     Notes
     -----
@@ -213,13 +206,6 @@ class LogitBoostClassifier(ScoreBoostClassifier):
         Its score is F, the log-odds; its link is ``Logistic(scale=1)``. Lines: one voter; stumps: each is a voter.
     coef_, intercept_, design_names_, feature_path_, risk_path_, validation_risks_
         As in `ProbitBoostClassifier`.
-    classes_ : array (n_classes,)
-    table_ : TableSchema
-
-    Raises
-    ------
-    sklearn.utils._param_validation.InvalidParameterError
-        At `fit`, naming the parameter, its value and its range.
 
     Notes
     -----

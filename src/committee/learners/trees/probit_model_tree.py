@@ -142,14 +142,12 @@ class ProbitModelTreeClassifier(CommitteeClassifier):
     ----------
     committee_ : Committee
         A committee of one, voting with probabilities.
-    classes_ : array (n_classes,)
     leaf_models_ : polars.DataFrame
         Every leaf in words, with its linear score in the user's units.
     feature_importances_ : array (p,)
         Share of each feature in the fall of the training risk, by splits and in the leaves.
     risk_path_ : array (n_leaves, n_outputs, n_leaf_steps + 1)
         Mean risk of the training rows of each leaf before and after every step.
-    table_ : TableSchema
 
     Notes
     -----

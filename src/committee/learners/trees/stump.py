@@ -69,8 +69,6 @@ class AbstainingStump(CommitteeClassifier):
     ----------
     committee_ : Committee
         A committee of one.
-    classes_ : array (n_classes,)
-    table_ : TableSchema
 
     References
     ----------

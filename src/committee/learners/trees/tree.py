@@ -34,8 +34,6 @@ class TreeVoter(CommitteeClassifier, GrownTree):
     ----------
     committee_ : Committee
         A committee of one.
-    classes_ : array (n_classes,)
-    table_ : TableSchema
 
     References
     ----------

@@ -37,7 +37,6 @@ class TreeRegressor(CommitteeRegressor, GrownTree):
     ----------
     committee_ : RegressionCommittee
         A committee of one.
-    table_ : TableSchema
 
     References
     ----------
