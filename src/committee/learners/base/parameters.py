@@ -183,7 +183,8 @@ def _declared(learner: type) -> tuple[dict[str, Parameter], dict[str, Attribute]
     parameters: dict[str, Parameter] = {}
     attributes: dict[str, Attribute] = {}
     keyword_only = False
-    names = vars(sys.modules[learner.__module__])
+    module = sys.modules.get(learner.__module__)  # code that is run from a string has none
+    names = {} if module is None else vars(module)
     for name, annotation in inspect.get_annotations(learner).items():
         value = vars(learner).get(name)
         keyword_only |= annotation in (KW_ONLY, "KW_ONLY")
