@@ -28,7 +28,7 @@ __all__ = [
     "SizeDisplay",
 ]
 
-_MODULES = {
+DISPLAYS = {
     "BoundDisplay": "committee.report.displays.bound",
     "CoefficientMapDisplay": "committee.report.displays.coefficient_map",
     "ComparisonDisplay": "committee.report.displays.comparison",
@@ -40,5 +40,6 @@ _MODULES = {
     "RiskPathDisplay": "committee.report.displays.risk",
     "SizeDisplay": "committee.report.displays.comparison",
 }
+"""Every display and its module, which is imported when the display is first asked for."""
 
-__getattr__, __dir__ = lazy_names(__name__, _MODULES)
+__getattr__, __dir__ = lazy_names(__name__, DISPLAYS)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from committee import _core
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
-from committee.learners.adaboost.emphasis import CRITERIA, RULES, Round, is_chance, samme_factors, samme_weight
+from committee.learners.adaboost.emphasis import RULES, Round, is_chance, samme_factors, samme_weight
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting, BoostingRun
 from committee.learners.base.early_stopping import AddedVotes, EarlyStopping, weighted_error
@@ -192,7 +192,7 @@ class TreeRun(AdaBoostRun):
             self.row_weights = np.repeat(self.row_weights[:, None] / n_classes, n_classes, axis=1)
         binned = rows.binned(model.table_, model.max_bins, self.threads)
         self.bins = binned.bins
-        criterion = CRITERIA[model.vote] or model.criterion
+        criterion = self.rule.criterion or model.criterion
         self.grower = grower(binned, criterion, n_classes, GrowthLimits.of(model), self.threads)
         self.trees: list[_core.GrownTree] = []
 

@@ -76,6 +76,8 @@ class Discrete:
     """
 
     link: Link = Softmax()
+    criterion: Criterion | None = None
+    """Split criterion that the vote needs; None: the user's choice."""
     one_versus_rest = False
 
     def __init__(self, n_classes: int, count: float, learning_rate: float) -> None:
@@ -103,6 +105,7 @@ class Confidence:
     """
 
     link: Link = Logistic(scale=2.0)
+    criterion: Criterion | None = "confidence"
 
     def __init__(self, n_classes: int, count: float, learning_rate: float) -> None:
         self.one_versus_rest = n_classes > 2
@@ -133,6 +136,7 @@ class Abstaining:
     """
 
     link: Link = Softmax()
+    criterion: Criterion | None = "abstaining"
     one_versus_rest = False
 
     def __init__(self, n_classes: int, count: float, learning_rate: float) -> None:
@@ -160,13 +164,6 @@ RULES: dict[str, type[Discrete] | type[Confidence] | type[Abstaining]] = {
     "abstaining": Abstaining,
 }
 """``vote=`` of AdaBoostClassifier."""
-
-CRITERIA: dict[str, Criterion | None] = {
-    "discrete": None,
-    "confidence": "confidence",
-    "abstaining": "abstaining",
-}
-"""The split criterion that a vote needs; None: the user's choice."""
 
 
 def shares(tree: GrownTree) -> F64:

@@ -1,10 +1,12 @@
 """Losses by name, as learners take them and model files store them.
 
 A loss is a small frozen object that a model file stores as its name and its numbers. A further loss is one more class
-in `regression` or `classification` and one more entry here.
+in a file of this folder and one more entry here.
 """
 
 from __future__ import annotations
+
+from collections import ChainMap
 
 from committee.data.named import read_named
 from committee.objectives.losses.base import Loss
@@ -31,8 +33,8 @@ REGRESSION_LOSSES: dict[str, type[Loss]] = {loss.name: loss for loss in _OF_NUMB
 CLASSIFICATION_LOSSES: dict[str, type[Loss]] = {loss.name: loss for loss in _OF_CLASSES}
 """The losses of classes under their names."""
 
-LOSSES: dict[str, type[Loss]] = REGRESSION_LOSSES | CLASSIFICATION_LOSSES
-"""Every loss under the name that a file stores."""
+LOSSES: ChainMap[str, type[Loss]] = ChainMap(CLASSIFICATION_LOSSES, REGRESSION_LOSSES)
+"""Every loss under the name that a file stores: a view of both tables, so that a loss is added to one of them."""
 
 
 def regression_loss(loss: str | Loss) -> Loss:

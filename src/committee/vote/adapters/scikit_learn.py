@@ -25,7 +25,7 @@ from committee.voters.estimators import EstimatorVoters
 
 
 @dataclass(frozen=True)
-class _Members:
+class Members:
     """Members of an ensemble, and its rule of voting."""
 
     estimators: Sequence[Any]
@@ -102,7 +102,7 @@ def no_adapter(estimator: Any) -> TypeError:
     )
 
 
-def _assemble(estimator: Any, members: _Members) -> CommitteeParts:
+def _assemble(estimator: Any, members: Members) -> CommitteeParts:
     names = getattr(estimator, "feature_names_in_", None)
     names = None if names is None else tuple(map(str, names))
     # a vote of pipelines over text has no columns to count
@@ -130,13 +130,13 @@ def _assemble(estimator: Any, members: _Members) -> CommitteeParts:
     return CommitteeParts(voters, members.weights, classes, members.link)
 
 
-def _forest(estimator: RandomForestClassifier | ExtraTreesClassifier) -> _Members:
+def _forest(estimator: RandomForestClassifier | ExtraTreesClassifier) -> Members:
     """Mean of the trees' class shares. The weights are 1, not 1/T: sums of unrounded shares."""
     trees = estimator.estimators_
-    return _Members(trees, np.arange(len(estimator.classes_)), np.ones(len(trees)), Share(), soft=True)
+    return Members(trees, np.arange(len(estimator.classes_)), np.ones(len(trees)), Share(), soft=True)
 
 
-def _bagging(estimator: BaggingClassifier) -> _Members:
+def _bagging(estimator: BaggingClassifier) -> Members:
     """Mean of the members' probabilities, or their majority where they have none."""
     members, p = estimator.estimators_, estimator.n_features_in_
     features = [np.asarray(subset) for subset in estimator.estimators_features_]
@@ -144,7 +144,7 @@ def _bagging(estimator: BaggingClassifier) -> _Members:
     soft = [hasattr(member, "predict_proba") for member in members]
     if any(soft) and not all(soft):
         raise ValueError("estimator mixes members with and without predict_proba; they cannot vote alike.")
-    return _Members(
+    return Members(
         members,
         np.arange(len(estimator.classes_)),
         np.ones(len(members)),
@@ -154,7 +154,7 @@ def _bagging(estimator: BaggingClassifier) -> _Members:
     )
 
 
-def _adaboost(estimator: AdaBoostClassifier) -> _Members:
+def _adaboost(estimator: AdaBoostClassifier) -> Members:
     """SAMME: weighted hard votes; p = softmax(F' / (K - 1)) of F'_k = mean vote with -1/(K-1) for "not k".
 
     In terms of the tally F over the total weight W, F'_k = (K F_k / W - 1) / (K - 1), so that p is the
@@ -163,10 +163,10 @@ def _adaboost(estimator: AdaBoostClassifier) -> _Members:
     K, members = len(estimator.classes_), estimator.estimators_
     link = Softmax(scale=K / max(1, K - 1) ** 2, normalized=True)
     # room is made for all rounds, of which fewer may have been needed
-    return _Members(members, estimator.classes_, estimator.estimator_weights_[: len(members)], link, soft=False)
+    return Members(members, estimator.classes_, estimator.estimator_weights_[: len(members)], link, soft=False)
 
 
-def _voting(estimator: VotingClassifier) -> _Members:
+def _voting(estimator: VotingClassifier) -> Members:
     """Weighted hard votes or mean probabilities of members that were fitted on encoded labels."""
     members = estimator.estimators_
     weights = np.ones(len(members))
@@ -176,10 +176,10 @@ def _voting(estimator: VotingClassifier) -> _Members:
         weights = np.asarray(counted, dtype=np.float64)
     labels = np.arange(len(estimator.classes_))
     # members get what the caller passes: a data frame stays one
-    return _Members(members, labels, weights, Share(), soft=estimator.voting == "soft", as_array=False)
+    return Members(members, labels, weights, Share(), soft=estimator.voting == "soft", as_array=False)
 
 
-ADAPTERS: dict[type, Callable[[Any], _Members]] = {
+ADAPTERS: dict[type, Callable[[Any], Members]] = {
     RandomForestClassifier: _forest,
     ExtraTreesClassifier: _forest,
     BaggingClassifier: _bagging,
