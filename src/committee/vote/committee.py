@@ -177,10 +177,7 @@ class Committee(WeightedVotes):
     def predict_proba(self, X: Any, *, n_threads: int = 1) -> Scores:
         """Class probabilities, by the committee's link.
 
-        Parameters
-        ----------
-        X, n_threads
-            As for `decision_function`, which also says what is raised.
+        Parameters and errors are those of `decision_function`.
 
         Returns
         -------
@@ -197,10 +194,7 @@ class Committee(WeightedVotes):
     def votes(self, X: Any, *, n_threads: int = 1) -> NDArray[np.int8] | NDArray[np.int16] | Scores:
         """The vote matrix H: what each voter says about each row; the intercept is none of them.
 
-        Parameters
-        ----------
-        X, n_threads
-            As for `decision_function`, which also says what is raised.
+        Parameters and errors are those of `decision_function`.
 
         Returns
         -------
@@ -286,10 +280,7 @@ class Committee(WeightedVotes):
     def staged_predict_proba(self, X: Any, *, n_threads: int = 1) -> Iterator[Scores]:
         """Class probabilities by the first 1, 2, ..., T voters; each votes once.
 
-        Parameters
-        ----------
-        X, n_threads
-            As for `decision_function`, which also says what is raised.
+        Parameters and errors are those of `decision_function`.
 
         Yields
         ------

@@ -99,10 +99,7 @@ class RegressionCommittee(WeightedVotes):
     def votes(self, X: Any, *, n_threads: int = 1) -> Scores:
         """The vote matrix H: what each voter says about each row; the intercept is none of them.
 
-        Parameters
-        ----------
-        X, n_threads
-            As for `decision_function`, which also says what is raised.
+        Parameters and errors are those of `decision_function`.
 
         Returns
         -------

@@ -117,10 +117,7 @@ class WeightedVotes(Storable, ABC):
     def predict(self, X: Any, *, n_threads: int = 1) -> NDArray[Any]:
         """Answers of the vote: the class that each row elects, or the numbers that the link makes of its scores.
 
-        Parameters
-        ----------
-        X, n_threads
-            As for `decision_function`, which also says what is raised.
+        Parameters and errors are those of `decision_function`.
 
         Returns
         -------
@@ -139,10 +136,7 @@ class WeightedVotes(Storable, ABC):
     def staged_decision_function(self, X: Any, *, n_threads: int = 1) -> Iterator[Scores]:
         """Scores of the first 1, 2, ..., T voters; each votes once.
 
-        Parameters
-        ----------
-        X, n_threads
-            As for `decision_function`, which also says what is raised.
+        Parameters and errors are those of `decision_function`.
 
         Yields
         ------
@@ -158,10 +152,7 @@ class WeightedVotes(Storable, ABC):
     def staged_predict(self, X: Any, *, n_threads: int = 1) -> Iterator[NDArray[Any]]:
         """Answers of the first 1, 2, ..., T voters; each votes once.
 
-        Parameters
-        ----------
-        X, n_threads
-            As for `decision_function`, which also says what is raised.
+        Parameters and errors are those of `decision_function`.
 
         Yields
         ------

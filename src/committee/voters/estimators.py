@@ -190,24 +190,12 @@ class EstimatorVoters:
         return F
 
     def votes(self, X: Any, n_threads: int = 1) -> Votes:
-        """Vote of every member on every row.
-
-        Parameters
-        ----------
-        X : array-like (n, p)
-            What the members take.
-        n_threads : int, default=1
-            Members that predict at a time.
+        """Vote of every member on every row; parameters and errors are those of `tally`.
 
         Returns
         -------
         int16 array (n, T) or float64 array (n, T, K)
             Class indices for hard votes, class probabilities for soft ones.
-
-        Raises
-        ------
-        ValueError
-            If `X` has the wrong width or a member predicts a label that is not in `classes`.
 
         Examples
         --------

@@ -220,24 +220,12 @@ class Forest(FlatTrees):
         return self.trees.tally_labels(X, self.label, weights, self.n_classes, n_threads)
 
     def votes(self, X: NDArray[np.float64], n_threads: int = 1) -> NDArray[np.int16] | NDArray[np.float64]:
-        """Vote of every tree on every row.
-
-        Parameters
-        ----------
-        X : float64 array (n, p)
-            The encoded matrix.
-        n_threads : int, default=1
-            Ceiling on the number of threads; the result does not depend on it.
+        """Vote of every tree on every row; parameters and errors are those of `apply`.
 
         Returns
         -------
         int16 array (n, T) or float64 array (n, T, D)
             Class indices, -1 where a tree abstains, for labels; the leaves' values for scores.
-
-        Raises
-        ------
-        ValueError
-            If `X` is not a matrix of `n_features` columns.
 
         Examples
         --------

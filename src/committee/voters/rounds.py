@@ -111,26 +111,7 @@ class Rounds:
         return widest
 
     def tally(self, X: F64, weights: F64 | None = None, n_threads: int = 1) -> F64:
-        """Weighted sum of the rounds, ``(n, K)``.
-
-        Parameters
-        ----------
-        X : float64 array (n, p)
-            The encoded matrix.
-        weights : float64 array (T,), default=None
-            How much each round counts; None counts each once.
-        n_threads : int, default=1
-            Ceiling on the number of threads; the bits of the result do not depend on it.
-
-        Returns
-        -------
-        float64 array (n, K)
-
-        Raises
-        ------
-        ValueError
-            If `X` is not a matrix of `n_features` columns, or there is not one weight per round.
-        """
+        """Weighted sum of the rounds, ``(n, K)``; each round counts as `Forest.tally` counts a tree."""
         forest, checked = self.forest, self._checked(weights)
         assert forest.value is not None
         return forest.trees.sum_outputs(forest.matrix(X), forest.value[:, 0], checked, self.n_outputs, n_threads)
