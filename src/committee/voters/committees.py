@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.array_checks import check_array, check_finite, checked_length
+from committee.data.extents import extents, positions
 from committee.data.typed_json import field
 from committee.files.tensors import Document, Tensors
 from committee.voters.flat_trees import check_extents
@@ -48,11 +49,9 @@ class BoostedCommittees:
 
     def __getitem__(self, index: VoterIndex) -> BoostedCommittees:
         chosen = np.atleast_1d(np.arange(len(self))[index])
-        runs = [np.arange(self.start[m], self.start[m + 1]) for m in chosen]
-        trees = np.concatenate(runs or [np.empty(0, dtype=np.int64)])
         sizes = np.diff(self.start)[chosen]
-        start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        return BoostedCommittees(self.members[trees], self.alpha[trees], start, self.soft)
+        trees = positions(self.start[chosen], sizes)
+        return BoostedCommittees(self.members[trees], self.alpha[trees], extents(sizes), self.soft)
 
     @property
     def kind(self) -> VoteKind:

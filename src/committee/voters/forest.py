@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
+from committee.data.extents import extents, positions
 from committee.data.typed_json import field
 from committee.files.header import read_count
 from committee.files.tensors import Document, Tensors
@@ -64,7 +65,7 @@ class Forest(FlatTrees):
     def __getitem__(self, index: VoterIndex) -> Forest:
         chosen = np.atleast_1d(np.arange(len(self))[index])
         sizes = self.n_nodes[chosen]
-        offset = _running(sizes)
+        offset = extents(sizes)
         nodes: slice | NDArray[np.int64]
         words: slice | NDArray[np.int64]
         if len(chosen) and np.all(np.diff(chosen) == 1):
@@ -72,8 +73,8 @@ class Forest(FlatTrees):
             nodes = slice(int(self.offset[chosen[0]]), int(self.offset[chosen[-1] + 1]))
             words = slice(int(self.category_offset[nodes.start]), int(self.category_offset[nodes.stop]))
         else:
-            nodes = _ranges(self.offset[chosen], sizes)
-            words = _ranges(self.category_offset[nodes], np.diff(self.category_offset)[nodes])
+            nodes = positions(self.offset[chosen], sizes)
+            words = positions(self.category_offset[nodes], np.diff(self.category_offset)[nodes])
         per_node: dict[str, Any] = {
             name: None if (array := getattr(self, name)) is None else array[nodes] for name in NODE_DTYPES
         }
@@ -81,7 +82,7 @@ class Forest(FlatTrees):
             n_features=self.n_features,
             n_classes=self.n_classes,
             offset=offset,
-            category_offset=_running(np.diff(self.category_offset)[nodes]),
+            category_offset=extents(np.diff(self.category_offset)[nodes]),
             category_bits=self.category_bits[words],
             **per_node,
         )
@@ -122,8 +123,8 @@ class Forest(FlatTrees):
         return cls(
             n_features=first.n_features,
             n_classes=first.n_classes,
-            offset=_running(np.concatenate([f.n_nodes for f in forests])),
-            category_offset=_running(np.concatenate([np.diff(f.category_offset) for f in forests])),
+            offset=extents(np.concatenate([f.n_nodes for f in forests])),
+            category_offset=extents(np.concatenate([np.diff(f.category_offset) for f in forests])),
             category_bits=np.concatenate([f.category_bits for f in forests]),
             **({"label": None, "value": None} | per_node),
         )
@@ -325,13 +326,3 @@ class Forest(FlatTrees):
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(f"X has shape {X.shape}; the forest needs (n, {self.n_features}).")
         return X
-
-
-def _running(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Extents of ranges laid end to end."""
-    return np.concatenate([[0], np.cumsum(sizes)], dtype=np.int64)
-
-
-def _ranges(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Positions of several ranges, one after the other."""
-    return np.arange(sizes.sum()) + np.repeat(starts - _running(sizes)[:-1], sizes)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from committee._core import Grower, GrownTree
 from committee.data.binning import Binned, Bins
+from committee.data.extents import extents
 from committee.voters.forest import Forest
 
 if TYPE_CHECKING:
@@ -99,12 +100,12 @@ def forest_of(
     return Forest(
         n_features=len(bins.n_categories),
         n_classes=n_classes,
-        offset=np.cumsum([0, *(len(tree.feature) for tree in trees)], dtype=np.int64),
+        offset=extents([len(tree.feature) for tree in trees]),
         feature=feature,
         threshold=bins.threshold(feature, bin),
         left=np.concatenate([tree.left for tree in trees]),
         missing_left=np.concatenate([tree.missing_left for tree in trees]),
-        category_offset=np.concatenate([[0], np.cumsum(words)]).astype(np.int64),
+        category_offset=extents(words),
         category_bits=np.concatenate([tree.category_bits for tree in trees]),
         label=None if label is None else np.concatenate(label),
         value=None if value is None else np.concatenate(value),

@@ -14,6 +14,7 @@ from scipy.special import expit, log_expit, log_ndtr, ndtr
 from committee import _core
 from committee.data.array_checks import check_array, check_finite, check_range, checked_length
 from committee.data.design import Design
+from committee.data.extents import positions
 from committee.data.typed_json import field
 from committee.files.tensors import Document, Tensors
 from committee.voters.forest import Forest
@@ -76,13 +77,9 @@ class ModelForest:
         voters = np.atleast_1d(np.arange(len(self))[index])
         trees = (voters[:, None] * self.trees_per_voter + np.arange(self.trees_per_voter)).ravel()
         forest = self.forest[trees]
-        nodes = np.concatenate(
-            [np.arange(a, b) for a, b in zip(self.forest.offset[trees], self.forest.offset[trees + 1], strict=True)]
-            or [np.empty(0, dtype=np.int64)]
-        )
-        model = self.model[nodes]
+        model = self.model[positions(self.forest.offset[trees], forest.n_nodes)]
+        # leaf models that no selected leaf has are left out, and the others numbered anew
         used, renumbered = np.unique(model[model >= 0], return_inverse=True)
-        model = model.copy()
         model[model >= 0] = renumbered
         return replace(
             self,

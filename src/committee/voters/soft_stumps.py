@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
+from committee.data.extents import extents
 from committee.data.typed_json import field
 from committee.files.tensors import Document, Tensors
 
@@ -167,8 +168,7 @@ class SoftStumps:
 
 def _packed(words: list[NDArray[np.uint32]]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
     """The stumps' words end to end, and where each one's begin."""
-    offset = np.concatenate([[0], np.cumsum([len(word) for word in words])]).astype(np.int64)
-    return offset, np.concatenate([np.empty(0, np.uint32), *words]).astype(np.uint32)
+    return extents([len(word) for word in words]), np.concatenate([np.empty(0, np.uint32), *words]).astype(np.uint32)
 
 
 DTYPES: dict[str, np.dtype[Any]] = {

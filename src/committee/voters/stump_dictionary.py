@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.binning import Binned, Bins
+from committee.data.category_bits import packed
+from committee.data.extents import extents
 from committee.voters.forest import Forest
 
 F64 = NDArray[np.float64]
@@ -127,7 +129,7 @@ class StumpDictionary:
         subsets: bool = False,
     ) -> None:
         self.bins, self.cell_weight, self.cell_count, self.subsets = bins, cell_weight, cell_count, subsets
-        self.offset = np.concatenate([[0], np.cumsum(bins.n_bins.astype(np.int64) + 1)])
+        self.offset = extents(bins.n_bins.astype(np.int64) + 1)
         listed = [self._of_column(j, most_categories) for j in range(len(bins.n_bins))]
         columns = [np.full(len(bin), j, dtype=np.int32) for j, (bin, _) in enumerate(listed)]
         self.stumps = Stumps(
@@ -356,7 +358,7 @@ class StumpDictionary:
         """
         bins, refuses = self.bins, stumps.missing == 0
         size = np.where(refuses, 5, 3)
-        offset = np.concatenate([[0], np.cumsum(size)])
+        offset = extents(size)
         root, n_nodes = offset[:-1], int(offset[-1])
         # the split is the root, or its left child where the root sets missing values apart
         split, left, apart = root + refuses, root + np.where(refuses, 3, 1), root[refuses]
@@ -386,8 +388,8 @@ class StumpDictionary:
                 if refuses[t]:
                     record[root[t]], record[root[t] + 2] = of_cell.sum(), of_cell[-1]
             if bins.categorical[f]:
-                words[root[t]] = _words(np.ones(len(by_bin) - 1, dtype=bool))  # all that is not missing
-                words[at] = _words(by_bin[:-1] < 0)
+                words[root[t]] = packed(np.ones(len(by_bin) - 1, dtype=bool))  # all that is not missing
+                words[at] = packed(by_bin[:-1] < 0)
         return Forest(
             n_features=len(bins.n_categories),
             n_classes=n_classes,
@@ -396,7 +398,7 @@ class StumpDictionary:
             threshold=bins.threshold(feature, bin),
             left=child,
             missing_left=missing_left,
-            category_offset=np.concatenate([[0], np.cumsum([len(w) for w in words])]).astype(np.int64),
+            category_offset=extents([len(w) for w in words]),
             category_bits=np.concatenate(words),
             label=label,
             value=value,
@@ -404,10 +406,3 @@ class StumpDictionary:
             weight=weight,
             count=np.rint(count).astype(np.int64),
         )
-
-
-def _words(is_left: NDArray[np.bool_]) -> NDArray[np.uint32]:
-    """A bit per category, 32 to the word, as a `Forest` has them."""
-    padded = np.zeros(-(-len(is_left) // 32) * 32, dtype=np.uint8)
-    padded[: len(is_left)] = is_left
-    return np.packbits(padded, bitorder="little").view("<u4").astype(np.uint32)

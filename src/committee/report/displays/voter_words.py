@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.category_bits import codes_in
 from committee.data.frames import TableSchema
 from committee.voters.oracles import OracleVoters
 from committee.voters.soft_stumps import SoftStumps
@@ -68,8 +69,7 @@ def voter_words(voters: SoftStumps | OracleVoters, t: int, table: TableSchema) -
 def _categories(name: str, words: NDArray[np.uint32], known: list[str], gaps: bool) -> str:
     """The categories of +, or the others where they are one, as many as there is room for."""
     end = f" or {_GAPS}" if gaps else ""
-    bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")[: len(known)]
-    inside = [word for word, bit in zip(known, bits, strict=False) if bit]
+    inside = [known[code] for code in codes_in(words).tolist() if code < len(known)]
     outside = [word for word in known if word not in inside]
     if len(inside) == 1:
         return f"{name} = {_cut(inside[0], _MOST_LISTED)}{end}"

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.category_bits import codes_in
 from committee.data.columns import Category
+from committee.data.extents import extents
 from committee.data.frames import TableSchema
 from committee.vote.adapters.boosted_model import BoostedModel
 from committee.vote.adapters.linked_trees import LinkedTrees
@@ -214,13 +216,12 @@ class _Tree:
         bounds, words = self._array("cat_boundaries", np.intp), self._array("cat_threshold", np.uint32)
         for node in np.flatnonzero(self.categorical).tolist():
             place = int(self.threshold[node])
-            own = words[bounds[place] : bounds[place + 1]].astype("<u4")
-            yield node, np.flatnonzero(np.unpackbits(own.view(np.uint8), bitorder="little"))
+            yield node, codes_in(words[bounds[place] : bounds[place + 1]])
 
 
 def _linked(trees: list[_Tree], columns: _Columns) -> LinkedTrees:
     sizes = [len(tree.feature) for tree in trees]
-    root = np.concatenate([[0], np.cumsum(sizes)])[:-1].astype(np.intp)
+    root = extents(sizes)[:-1].astype(np.intp)
     start = np.repeat(root, sizes)
     codes = {
         first + node: columns.codes(int(tree.feature[node]), named)

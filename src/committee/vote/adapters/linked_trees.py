@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.category_bits import packed
+from committee.data.extents import extents
 from committee.voters.forest import Forest
 from committee.voters.node_order import breadth_first
 
@@ -76,7 +78,7 @@ class LinkedTrees:
         """
         split = self.feature >= 0
         order, position, sizes = breadth_first(self.left, self.right, split, self.root)
-        offset = _running(sizes)
+        offset = extents(sizes)
         start = np.repeat(offset[:-1], sizes)
         numeric = split.copy()
         numeric[list(self.codes)] = False
@@ -92,7 +94,7 @@ class LinkedTrees:
             threshold=np.where(numeric, self.threshold, 0.0)[order],
             left=left.astype(np.int32),
             missing_left=(self.missing_left & split)[order].astype(np.uint8),
-            category_offset=_running(n_words),
+            category_offset=extents(n_words),
             category_bits=np.concatenate([np.zeros(0, dtype=np.uint32), *words]),
             label=None,
             value=np.where(split, 0.0, self.value)[order][:, None],
@@ -103,11 +105,6 @@ class LinkedTrees:
 
     def _words(self, node: int, n_categories: NDArray[np.int32]) -> NDArray[np.uint32]:
         """One bit for each category of the node's column, set where it goes left."""
-        bits = np.zeros(-(-int(n_categories[self.feature[node]]) // 32) * 32, dtype=np.uint8)
-        bits[self.codes[node]] = 1
-        return np.packbits(bits, bitorder="little").view("<u4").astype(np.uint32)
-
-
-def _running(sizes: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Extents of ranges laid end to end."""
-    return np.concatenate([[0], np.cumsum(sizes)], dtype=np.int64)
+        goes_left = np.zeros(int(n_categories[self.feature[node]]), dtype=bool)
+        goes_left[self.codes[node]] = True
+        return packed(goes_left)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
+from committee.data.extents import extents
 from committee.voters.forest import Forest
 from committee.voters.node_order import breadth_first
 
@@ -84,7 +85,7 @@ def forest_of_trees(
     [[0], [1]]
     """
     inner = [member.tree_ for member in trees]
-    offset = np.concatenate([[0], np.cumsum([tree.node_count for tree in inner])]).astype(np.int64)
+    offset = extents([tree.node_count for tree in inner])
     start = np.repeat(offset[:-1], np.diff(offset))
     left, right = (_joined(inner, side) for side in ("children_left", "children_right"))
     split = left >= 0

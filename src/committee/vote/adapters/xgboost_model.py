@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.columns import Category
+from committee.data.extents import extents
 from committee.data.frames import TableSchema
 from committee.vote.adapters.boosted_model import BoostedModel
 from committee.vote.adapters.linked_trees import LinkedTrees
@@ -165,7 +166,7 @@ def _codes_right(tree: dict[str, Any]) -> list[Index]:
 
 def _linked(trees: list[dict[str, Any]], factors: F64, n_categories: NDArray[np.int32]) -> LinkedTrees:
     sizes = [len(tree["left_children"]) for tree in trees]
-    root = np.concatenate([[0], np.cumsum(sizes)])[:-1].astype(np.intp)
+    root = extents(sizes)[:-1].astype(np.intp)
     start = np.repeat(root, sizes)
 
     def joined(name: str, dtype: type[np.generic]) -> NDArray[Any]:

@@ -8,6 +8,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.category_bits import codes_in
 from committee.data.frames import TableSchema
 from committee.voters.forest import Forest
 
@@ -168,5 +169,4 @@ def _narrowed(before: Condition, forest: Forest, node: int, goes_left: bool) -> 
 def _codes_left(forest: Forest, node: int) -> frozenset[int]:
     """Category codes that a split sends left."""
     words = forest.category_bits[int(forest.category_offset[node]) : int(forest.category_offset[node + 1])]
-    bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
-    return frozenset(np.flatnonzero(bits).tolist())
+    return frozenset(codes_in(words).tolist())
