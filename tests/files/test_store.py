@@ -45,9 +45,9 @@ def test_the_loaded_model_is_the_saved_one(make, data, tmp_path):
     assert loaded.classes_.tolist() == model.classes_.tolist()
     assert loaded.classes_.dtype == model.classes_.dtype
     assert getattr(loaded, "feature_names_in_", np.array([])).tolist() == (list(X.columns) if data is table else [])
-    for name in model._stored_attributes:
-        assert hasattr(loaded, name) == hasattr(model, name)
-        np.testing.assert_array_equal(getattr(loaded, name, 0), getattr(model, name, 0))
+    assert loaded.stored_values().keys() == model.stored_values().keys()
+    for name, value in model.stored_values().items():
+        np.testing.assert_array_equal(getattr(loaded, name), value)
     for ask in ("predict", "predict_proba", "decision_function"):
         if hasattr(model, ask):
             assert getattr(loaded, ask)(X).tobytes() == getattr(model, ask)(X).tobytes()

@@ -86,11 +86,11 @@ def test_the_loaded_model_is_the_saved_one(name, data, tmp_path):
     assert repr(loaded.get_params(deep=True)) == repr(model.get_params(deep=True))
     assert_same_bits(loaded, model, X)
     assert loaded.table_ == model.table_
-    for attribute in model._stored_attributes:
-        assert hasattr(loaded, attribute) == hasattr(model, attribute)
-        stored, given_ = getattr(loaded, attribute, 0), getattr(model, attribute, 0)
-        assert type(stored) is type(given_)
-        np.testing.assert_array_equal(stored, given_)
+    assert loaded.stored_values().keys() == model.stored_values().keys()
+    for attribute, value in model.stored_values().items():
+        stored_value = getattr(loaded, attribute)
+        assert type(stored_value) is type(value)
+        np.testing.assert_array_equal(stored_value, value)
     for attribute in ("coef_", "intercept_", "design_names_", "feature_importances_"):
         assert hasattr(loaded, attribute) == hasattr(model, attribute)
         np.testing.assert_array_equal(getattr(loaded, attribute, 0), getattr(model, attribute, 0))

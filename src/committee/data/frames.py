@@ -94,6 +94,25 @@ class TableSchema:
         """Whether a column has categories, shape (p,); always ``n_categories > 0``."""
         return self.n_categories > 0
 
+    def unsuited(self, feature: NDArray[np.integer], n_words: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """Splits that no table of this schema can have grown, ``(N,)``.
+
+        Parameters
+        ----------
+        feature : int array (N,)
+            Column of each split.
+        n_words : int array (N,)
+            Words of category bits that it has; 0 for a threshold.
+
+        Returns
+        -------
+        bool array (N,)
+            A threshold on categories, categories of numbers, or more categories than the column has.
+        """
+        most = -(-self.n_categories.astype(np.int64) // 32)
+        bad: NDArray[np.bool_] = ((n_words > 0) != self.categorical[feature]) | (n_words > most[feature])
+        return bad
+
     def column(self, j: int) -> str:
         """Return the name of column ``j``; ``"x3"`` when the table has no names."""
         return f"x{j}" if self.names is None else self.names[j]

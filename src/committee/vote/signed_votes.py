@@ -79,7 +79,7 @@ class SignedVotes:
         K, n = committee.n_classes, len(truth)
         row = np.repeat(np.arange(n), K - 1)
         others = np.tile(np.arange(K - 1), n)
-        rival = others + (others >= truth[row])
+        rival = others + (others >= truth[row])  # 0 .. K - 1 without the row's own class
         S = _signed(committee, X, truth, row, rival, n_threads)
         S = _with_intercept(S, committee, weights, truth[row], rival)
         return cls(S, row, rival, n, weights / np.abs(weights).sum())

@@ -129,6 +129,7 @@ class BoostedCommittees:
         """Weighted sum over the committees, ``(n, K)``."""
         members = self.members
         plain = weights is None or bool((np.asarray(weights) == 1.0).all())
+        # the kernels count without the votes in between, where these weigh alike or add up
         if members.trees_per_voter == 1 and (plain or members.soft):
             X = np.ascontiguousarray(X, dtype=np.float64)
             D = np.ascontiguousarray(members.design.matrix(X))

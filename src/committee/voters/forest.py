@@ -304,8 +304,7 @@ class Forest(FlatTrees):
             return
         split = self.feature >= 0
         feature, words = self.feature[split], np.diff(self.category_offset)[split]
-        most = -(-table.n_categories.astype(np.int64) // 32)
-        bad = ((words > 0) != table.categorical[feature]) | (words > most[feature])
+        bad = table.unsuited(feature, words)
         if bad.any():
             column = table.column(int(feature[np.argmax(bad)]))
             raise ValueError(f"a split on {column} does not suit that column's type")

@@ -133,6 +133,7 @@ class PathMajority:
         ends: list[list[float]] = []
         begins = [0]
         for first in start[:-1].tolist():
+            # node of the graph, score so far, place of the parent in the tree, and the answer that led here
             waiting = [(first, 0.0, -1, 0)]
             while waiting:
                 t, H, parent, side = waiting.pop()

@@ -158,10 +158,8 @@ class SoftStumps:
         """Refuse stumps that use a column in a way that its type forbids."""
         if table is None:
             return
-        words = np.diff(self.category_offset)
-        most = -(-table.n_categories.astype(np.int64) // 32)[self.feature]
-        bad = ((words > 0) != table.categorical[self.feature]) | (words > most)
-        bad &= self.threshold > -np.inf  # a stump that all are above may stand on any column
+        # a stump that all are above may stand on any column
+        bad = table.unsuited(self.feature, np.diff(self.category_offset)) & (self.threshold > -np.inf)
         if bad.any():
             raise ValueError(f"a stump on {table.column(int(self.feature[np.argmax(bad)]))} does not suit its type")
 

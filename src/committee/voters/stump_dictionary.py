@@ -215,6 +215,7 @@ class StumpDictionary:
         float64 array (..., N)
         """
         first, missing, low, high = self._ends
+        # sums over the cells of a side are differences of running sums
         running = np.zeros((*sums.shape[:-1], sums.shape[-1] + 1))
         np.cumsum(sums, axis=-1, out=running[..., 1:])
         left = running[..., high] - running[..., low]

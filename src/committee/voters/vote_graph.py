@@ -154,13 +154,14 @@ class VoteGraph:
     def votes(self, X: F64, n_threads: int = 1) -> F64:
         """Vote of every voter in its score, expected or on the path taken, ``(n, T, D)``."""
         counted = np.arange(len(self.next)) if self.counted is None else self.counted
-        output = np.searchsorted(self.start, counted, side="right") - 1
+        output = np.searchsorted(self.start, counted, side="right") - 1  # the score that each node belongs to
         votes = np.zeros((len(X), len(counted), self.n_outputs))
         if self.walk == "expected":
             reach, q = self.reach(X, n_threads), self.voters.probabilities(X, n_threads)
             added = reach * (q * self.vote[:, 0] + (1.0 - q) * self.vote[:, 1])
             votes[:, np.arange(len(counted)), output] = added[:, counted]
         else:
+            # a path's score is a sum over the voters met: with one node counted, it is that voter's part
             for number in range(len(counted)):
                 votes[:, number] = self[[number]].tally(X, n_threads=n_threads)
         return votes

@@ -234,6 +234,7 @@ def _linked(trees: list[_Tree], columns: _Columns) -> LinkedTrees:
 
     feature, threshold, count = joined("feature"), joined("threshold"), joined("count")
     split, missing = feature >= 0, joined("missing")
+    # where nothing counts as missing, NaN is a zero, which the threshold itself sends on
     missing_left = np.where(missing == _MISSING_NONE, threshold >= 0.0, joined("default_left"))
     weight = count.astype(np.float64)
     weight[root[np.array(sizes) == 1]] = 1.0  # of a tree that is a leaf, not every version counts the rows

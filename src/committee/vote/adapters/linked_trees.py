@@ -82,6 +82,7 @@ class LinkedTrees:
         start = np.repeat(offset[:-1], sizes)
         numeric = split.copy()
         numeric[list(self.codes)] = False
+        # the right child is the next node, as siblings are neighbours in this order
         left = np.where(split[order], position[self.left[order]] - start, -1)
         words = [self._words(node, n_categories) for node in order[split[order] & ~numeric[order]].tolist()]
         n_words = np.zeros(len(order), dtype=np.int64)

@@ -96,6 +96,7 @@ def forest_of_trees(
     if features is not None:
         columns = np.concatenate([_renamed(tree.feature, subset) for tree, subset in zip(inner, features, strict=True)])
     weight = _joined(inner, "weighted_n_node_samples")
+    # a split gains what the impurity, weighted by its rows, decreases by
     worth = weight * _joined(inner, "impurity")
     gain = np.where(split, worth - worth[left] - worth[right], 0.0)
     shares = np.concatenate([_shares(member, classes, t) for t, member in enumerate(trees)])

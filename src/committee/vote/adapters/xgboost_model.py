@@ -178,8 +178,10 @@ def _linked(trees: list[dict[str, Any]], factors: F64, n_categories: NDArray[np.
     codes: dict[int, Index] = {}
     for first, tree in zip(root.tolist(), trees, strict=True):
         for node, to_the_right in zip(tree["categories_nodes"], _codes_right(tree), strict=True):
+            # a forest's bits say what goes left: all that the split does not name
             every = np.arange(n_categories[tree["split_indices"][node]])
             codes[first + node] = np.setdiff1d(every, to_the_right)
+    # x < c in float32 is x <= the float32 number just below c
     below = np.nextafter(np.where(split, condition, np.float32(0.0)), np.float32(-np.inf))
     return LinkedTrees(
         root=root,

@@ -77,6 +77,7 @@ def contributions(voters: ModelForest, X: F64, weights: F64, n_threads: int = 1)
             at = model[node]
             linear[block, outputs] += voters.coefficient[at] * (weight * (D[block] - centre[at]))[:, None, :]
             rest[block, outputs] += path[node]
+    # a column of the table has the sum of its design columns: its number, its categories, "was missing"
     for c, j in enumerate(voters.design.source.tolist()):
         rest[:, :, j] += linear[:, :, c]
     return rest[:, 0] if n_outputs == 1 else np.ascontiguousarray(rest.swapaxes(1, 2))

@@ -87,7 +87,7 @@ def leaf_decreases(leaves: LeafRows, w: F64, scores: F64, coefficient: F64, decr
     for leaf, (begin, end) in enumerate(zip(leaves.start[:-1].tolist(), leaves.start[1:].tolist(), strict=True)):
         # einsum sums in the same order whatever the threads, which BLAS does not promise
         np.einsum("io,iq->oq", apart[begin:end], leaves.D[begin:end], out=part[leaf])
-    part *= coefficient
+    part *= coefficient  # b_c Cov(d_c, F), whose sum over the columns is the variance of F
     variance = part.sum(axis=2)
     worth = np.divide(decrease, variance, out=np.zeros_like(decrease), where=variance > 0.0)
     earned: F64 = np.einsum("lo,loq->q", worth, part)
