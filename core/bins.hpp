@@ -134,12 +134,18 @@ inline Vector<std::uint64_t> few_distinct(const double* column, std::int64_t n, 
   return found;
 }
 
-// Edges of every numeric column of X (n x p, row-major); rows of weight 0 do not count. Item: a bare key when
-// all rows weigh the same, else a key with its weight.
+struct RawTable {
+  const double* X;  // n x p, row-major
+  std::int64_t n, p;
+  const std::int32_t* n_categories;  // p; 0: a column of numbers
+};
+
+// Edges of every numeric column; rows of weight 0 do not count. Item: a bare key when all rows weigh the same, else a
+// key with its weight.
 template <class Item>
-Vector<Vector<double>> bin_edges(const double* X, std::int64_t n, std::int64_t p, const double* weights,
-                                 const std::int32_t* n_categories, int max_bins, std::int64_t max_sample,
+Vector<Vector<double>> bin_edges(const RawTable& table, const double* weights, int max_bins, std::int64_t max_sample,
                                  ThreadTeam& team) {
+  const auto [X, n, p, n_categories] = table;
   constexpr std::int64_t kColumns = 2;  // gathered together: they share cache lines, and few columns share out well
   const std::int64_t m = std::min(n, max_sample);
   Vector<Vector<double>> edges(p);
@@ -226,8 +232,8 @@ class EdgeSearch {
 
 // codes (n x p, row-major) from the edges of all columns.
 template <class Code>
-void bin_codes(const double* X, std::int64_t n, std::int64_t p, const double* edges, const std::int64_t* offset,
-               const std::int32_t* n_categories, Code* codes, ThreadTeam& team) {
+void bin_codes(const RawTable& table, const double* edges, const std::int64_t* offset, Code* codes, ThreadTeam& team) {
+  const auto [X, n, p, n_categories] = table;
   Vector<EdgeSearch> search;
   for (std::int64_t j = 0; j < p; ++j) search.emplace_back(std::span(edges + offset[j], edges + offset[j + 1]));
   constexpr std::int64_t kBlock = 256;  // rows of X that stay in cache while every column is coded

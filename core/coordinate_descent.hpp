@@ -50,7 +50,7 @@ struct Box {  // |alpha| <= bound
 };
 
 // A later voter must lower the risk by more than rounding noise over the best so far: ties go to the first.
-inline constexpr double kTiedFall = 1e-10;
+inline constexpr double kTiedDecrease = 1e-10;
 
 struct Problem {
   const double* gram;  // N x N
@@ -59,9 +59,9 @@ struct Problem {
   std::int64_t n;
 };
 
-// How much the objective falls when a voter of weight `alpha` goes to its best weight, and how far it goes.
+// How much the objective decreases when a voter of weight `alpha` goes to its best weight, and how far it goes.
 template <class Penalty>
-COMMITTEE_INLINE double fall_of(const Penalty& penalty, double c, double eta, double alpha, double& step) {
+COMMITTEE_INLINE double decrease_of(const Penalty& penalty, double c, double eta, double alpha, double& step) {
   const double best = penalty.best(c + eta * alpha, eta);
   step = best - alpha;
   return step * (2.0 * c - step * eta) - (penalty.cost(best) - penalty.cost(alpha));
@@ -72,29 +72,38 @@ inline void subtract_row(double* __restrict c, const double* __restrict row, dou
   for (std::int64_t k = 0; k < n; ++k) c[k] -= d * row[k];
 }
 
+struct GreedyRounds {
+  std::int64_t n_rounds;
+  bool as_new;            // a voter that is chosen again counts as one more
+  double least_decrease;  // of the objective, or boosting ends
+  // written for each round
+  std::int32_t* voter;
+  double* weight;
+  double* decrease;  // of the risk, without the penalty
+};
+
 // Rounds of boosting: each time the voter that lowers the objective most goes to its best weight. With `as_new` a voter
 // that is chosen again counts as one more voter, with a weight and a penalty of its own, which is added to what it has;
-// else its weight is set anew. Ends early when none lowers the objective by more than `least_fall`. Returns the number
-// of rounds; voter, weight and fall of the risk without the penalty are written out for each.
+// else its weight is set anew. Ends early when none lowers the objective by more than `least_decrease`. Returns the
+// number of rounds. `eta`: the voters' products with themselves.
 template <class Penalty>
-std::int64_t greedy_rounds(const Problem& on, const Penalty& penalty, const double* eta, bool as_new,
-                           std::int64_t n_rounds, double least_fall, std::int32_t* voter, double* weight,
-                           double* fall) {
+std::int64_t greedy_rounds(const Problem& on, const Penalty& penalty, const double* eta, const GreedyRounds& rounds) {
+  const auto [n_rounds, as_new, least_decrease, voter, weight, decrease] = rounds;
   for (std::int64_t t = 0; t < n_rounds; ++t) {
     std::int64_t chosen = -1;
-    double largest = least_fall, chosen_step = 0.0;
+    double largest = least_decrease, chosen_step = 0.0;
     for (std::int64_t j = 0; j < on.n; ++j) {
       if (!(eta[j] > 0.0)) continue;
       double step;
-      const double gain = fall_of(penalty, on.c[j], eta[j], as_new ? 0.0 : on.alpha[j], step);
+      const double gain = decrease_of(penalty, on.c[j], eta[j], as_new ? 0.0 : on.alpha[j], step);
       if (gain > largest) {
         chosen = j;
         chosen_step = step;
-        largest = gain * (1.0 + kTiedFall);
+        largest = gain * (1.0 + kTiedDecrease);
       }
     }
     if (chosen < 0) return t;
-    fall[t] = chosen_step * (2.0 * on.c[chosen] - chosen_step * eta[chosen]);
+    decrease[t] = chosen_step * (2.0 * on.c[chosen] - chosen_step * eta[chosen]);
     on.alpha[chosen] += chosen_step;
     subtract_row(on.c, on.gram + chosen * on.n, chosen_step, on.n);
     voter[t] = static_cast<std::int32_t>(chosen);
@@ -133,42 +142,47 @@ std::int64_t cyclic_sweeps(const Problem& on, const Penalty& penalty, double tol
   return sweep;
 }
 
+// Voters come in groups of much alike ones - the stumps of one column: group g owns the voters start[g]..start[g + 1].
+struct LassoProblem : Problem {
+  const double* b;  // N: their correlations with the target
+  double square;    // the target's with itself
+  const std::int64_t* start;
+  std::int64_t n_groups;
+};
+
 // How much the penalised risk of a LASSO exceeds its least value at most. With r the residual, ry = r'y and rr = r'r
 // follow from the correlations; the residual scaled so that no voter's correlation exceeds lambda is feasible for the
 // dual.
-inline double lasso_gap(const Problem& on, const double* b, double square, double lambda) {
+inline double lasso_gap(const LassoProblem& on, double lambda) {
   double by = 0.0, ca = 0.0, largest = 0.0, norm = 0.0;
   for (std::int64_t j = 0; j < on.n; ++j) {
-    by += b[j] * on.alpha[j];
+    by += on.b[j] * on.alpha[j];
     ca += on.c[j] * on.alpha[j];
     norm += std::abs(on.alpha[j]);
     largest = std::max(largest, std::abs(on.c[j]));
   }
-  const double ry = square - by, rr = ry - ca;
+  const double ry = on.square - by, rr = ry - ca;
   const double s = largest > lambda ? lambda / largest : 1.0;
   return std::max(0.0, rr + 2.0 * lambda * norm - (2.0 * s * ry - s * s * rr));
 }
 
-// The LASSO over voters that come in groups of much alike ones - the stumps of one column. A group's weights are
-// settled among themselves first, which looks at its own products only; then the others hear of it, once for each voter
-// that moved.
+// The LASSO group by group. A group's weights are settled among themselves first, which looks at its own products only;
+// then the others hear of it, once for each voter that moved.
 class GroupedLasso {
  public:
-  // Group g owns the voters start[g]..start[g + 1].
-  GroupedLasso(const Problem& on, const double* b, double square, const std::int64_t* start, std::int64_t n_groups)
-      : on_(on), b_(b), square_(square), start_(start), n_groups_(n_groups) {
+  explicit GroupedLasso(const LassoProblem& on) : on_(on) {
     std::int64_t largest = 0;
-    for (std::int64_t g = 0; g < n_groups; ++g) largest = std::max(largest, start[g + 1] - start[g]);
+    for (std::int64_t g = 0; g < on.n_groups; ++g) largest = std::max(largest, on.start[g + 1] - on.start[g]);
     own_.resize(largest);
     before_.resize(own_.size());
   }
 
   // From where the problem is to a duality gap of at most `tol`; returns the gap reached.
   double solve(double lambda, double tol, std::int64_t max_sweeps) {
-    double gap = lasso_gap(on_, b_, square_, lambda);
+    double gap = lasso_gap(on_, lambda);
     for (std::int64_t sweep = 0; sweep < max_sweeps && gap > tol; ++sweep) {
-      for (std::int64_t g = 0; g < n_groups_; ++g) settle(g, lambda, 0.01 * tol);
-      gap = lasso_gap(on_, b_, square_, lambda);
+      for (std::int64_t g = 0; g < on_.n_groups; ++g) settle(g, lambda, 0.01 * tol);
+      gap = lasso_gap(on_, lambda);
     }
     return gap;
   }
@@ -178,7 +192,7 @@ class GroupedLasso {
 
   void settle(std::int64_t g, double lambda, double little) {
     const L1Penalty penalty{lambda};
-    const std::int64_t first = start_[g], size = start_[g + 1] - first;
+    const std::int64_t first = on_.start[g], size = on_.start[g + 1] - first;
     double* const alpha = on_.alpha + first;
     const double* const c = on_.c + first;
     bool idle = true;
@@ -204,29 +218,34 @@ class GroupedLasso {
       if (alpha[k] != before_[k]) subtract_row(on_.c, on_.gram + (first + k) * on_.n, alpha[k] - before_[k], on_.n);
   }
 
-  Problem on_;
-  const double* b_;
-  double square_;
-  const std::int64_t* start_;
-  std::int64_t n_groups_;
+  LassoProblem on_;
   Vector<double> own_, before_;
 };
 
-// Weights at each lambda, `weights` S x N, and duality gaps, each from the one before. Between two changes of the
+struct LassoPath {
+  const double* lambdas;  // S
+  std::int64_t n_lambdas;
+  double tol;  // of the duality gap
+  std::int64_t max_sweeps;
+  // written for each lambda
+  double* weights;  // S x N
+  double* gaps;     // S
+};
+
+// Weights at each lambda, and duality gaps, each from the one before. Between two changes of the
 // support the solution is linear in lambda, so going on in the direction of the last step is tried first; the start
 // with the smaller gap is taken.
-inline void lasso_path(const Problem& on, const double* b, double square, const std::int64_t* start,
-                       std::int64_t n_groups, const double* lambdas, std::int64_t n_lambdas, double tol,
-                       std::int64_t max_sweeps, double* weights, double* gaps) {
+inline void lasso_path(const LassoProblem& on, const LassoPath& path) {
   const std::int64_t n = on.n;
   Vector<double> old_alpha(n), old_c(n), alpha(n), c(n);
-  GroupedLasso lasso(on, b, square, start, n_groups);
-  for (std::int64_t i = 0; i < n_lambdas; ++i) {
+  GroupedLasso lasso(on);
+  const double* const lambdas = path.lambdas;
+  for (std::int64_t i = 0; i < path.n_lambdas; ++i) {
     std::copy(on.alpha, on.alpha + n, alpha.begin());
     std::copy(on.c, on.c + n, c.begin());
     if (i >= 2 && lambdas[i - 1] != lambdas[i - 2]) {
       const double ahead = (lambdas[i] - lambdas[i - 1]) / (lambdas[i - 1] - lambdas[i - 2]);
-      const double gap = lasso_gap(on, b, square, lambdas[i]);
+      const double gap = lasso_gap(on, lambdas[i]);
       for (std::int64_t j = 0; j < n; ++j) {
         on.alpha[j] += ahead * (alpha[j] - old_alpha[j]);
         on.c[j] += ahead * (c[j] - old_c[j]);
@@ -236,15 +255,15 @@ inline void lasso_path(const Problem& on, const double* b, double square, const 
           subtract_row(on.c, on.gram + j * n, -on.alpha[j], on.n);
           on.alpha[j] = 0.0;
         }
-      if (!(lasso_gap(on, b, square, lambdas[i]) < gap)) {
+      if (!(lasso_gap(on, lambdas[i]) < gap)) {
         std::ranges::copy(alpha, on.alpha);
         std::ranges::copy(c, on.c);
       }
     }
     old_alpha.swap(alpha);
     old_c.swap(c);
-    gaps[i] = lasso.solve(lambdas[i], tol, max_sweeps);
-    std::copy(on.alpha, on.alpha + n, weights + i * on.n);
+    path.gaps[i] = lasso.solve(lambdas[i], path.tol, path.max_sweeps);
+    std::copy(on.alpha, on.alpha + n, path.weights + i * n);
   }
 }
 

@@ -43,7 +43,6 @@ class DeepGrowth {
              std::uint64_t seed, DeepBuffers<Code, Item>& buffers)
       : table_(table),
         columns_{columns, 1, table.n_rows},
-        units_(units),
         buffers_(buffers),
         planes_(planes),
         draw_(table.n_features, limits.max_features, seed),
@@ -153,7 +152,7 @@ class DeepGrowth {
   Split find_split(const Node& node) {
     const CodeView<Code> codes = view_of(node);
     const Item* const items = buffers_.items.data() + node.begin;
-    ListScan<Criterion, kPlanes> scan(units_, tree_.split_limits(), planes_of_node_.held(), running_);
+    ListScan<Criterion, kPlanes> scan(tree_.rules(), planes_of_node_.held(), running_);
     const auto width = planes_of_node_.held();
     found_.clear();
     found_left_.resize(draw_.wanted() * width);
@@ -164,7 +163,7 @@ class DeepGrowth {
       std::uint64_t* const left = found_left_.data() + found_.size() * width;
       const auto missing = static_cast<std::int32_t>(missing_bin);
       found_.push_back(table_.categorical[j]
-                           ? best_categories<Criterion>(units_, tree_.split_limits(), node_sums_.data(), buffers_.list,
+                           ? best_categories<Criterion>(tree_.rules(), node_sums_.data(), buffers_.list,
                                                         planes_of_node_, missing, j, left)
                            : scan.best(slot_sums_.data(), buffers_.list, missing, j, left));
       if (found_.back().feature < 0) found_.pop_back();
@@ -247,7 +246,6 @@ class DeepGrowth {
 
   const BinnedTable<Code>& table_;
   const CodeView<Code> columns_;
-  const Units units_;
   DeepBuffers<Code, Item>& buffers_;
   const int planes_;
   FeatureDraw draw_;

@@ -165,8 +165,8 @@ inline constexpr bool kHasLanes = std::is_same_v<Criterion, Gini> || std::is_sam
 template <class Criterion, int kPlanes>
 class ListScan {
  public:
-  ListScan(const Units& units, const SplitLimits& limits, int planes, RunningPlanes& running)
-      : units_(units), limits_(limits), sides_(units, limits, planes), running_(running) {}
+  ListScan(const SplitRules& rules, int planes, RunningPlanes& running)
+      : units_(rules.units), limits_(rules.limits), sides_(rules, planes), running_(running) {}
 
   // `sums`: the node's, one for each slot of the list's cells. Writes the left child's sums to `best_left`.
   Split best(const std::uint64_t* sums, const BinList& list, std::int32_t missing_bin, std::int32_t feature,
@@ -245,9 +245,8 @@ class ListScan {
 // The best split of one categorical feature: FeatureScan sees the categories of the node alone, one that no row has,
 // which goes where unseen categories go, and the missing values.
 template <class Criterion>
-Split best_categories(const Units& units, const SplitLimits& limits, const std::uint64_t* sums, const BinList& list,
-                      const NodePlanes& planes, std::int32_t missing_bin, std::int32_t feature,
-                      std::uint64_t* best_left) {
+Split best_categories(const SplitRules& rules, const std::uint64_t* sums, const BinList& list, const NodePlanes& planes,
+                      std::int32_t missing_bin, std::int32_t feature, std::uint64_t* best_left) {
   const bool has_missing = list.last_bin() == missing_bin;
   const std::int64_t n_present = list.size() - has_missing, n_cells = n_present + 2;
   Vector<std::uint64_t> cells(n_cells * planes.all(), 0);
@@ -257,8 +256,8 @@ Split best_categories(const Units& units, const SplitLimits& limits, const std::
   const auto scan = [&](auto&& feature_scan) {
     return feature_scan.best(sums, cells.data(), n_cells, n_cells - 1, feature, true);
   };
-  Split best = planes.all() == 2 ? scan(FeatureScan<Criterion, 2>(units, limits, 2))
-                                 : scan(FeatureScan<Criterion, 0>(units, limits, planes.all()));
+  Split best = planes.all() == 2 ? scan(FeatureScan<Criterion, 2>(rules, 2))
+                                 : scan(FeatureScan<Criterion, 0>(rules, planes.all()));
   if (best.feature < 0) return best;
   Vector<std::uint8_t> is_left(missing_bin, best.category_is_left.back());
   for (std::int64_t i = 0; i < n_present; ++i) is_left[list.bin(i)] = best.category_is_left[i];

@@ -7,11 +7,17 @@
 
 namespace committee {
 
+struct RowsInLeaves {
+  const std::int32_t* leaf_of_row;
+  const std::uint16_t* labels;
+  std::int64_t n;
+};
+
 // weights[i] *= factor[leaf, label]; with K weights a row (AdaBoost.MH) weights[i, l] *= factor[leaf, 2 l +
 // (label == l)]. Returns the new sum.
-inline double scale_rows(double* weights, std::int64_t n_outputs, const std::int32_t* leaf_of_row,
-                         const std::uint16_t* labels, std::int64_t n, const double* factor, std::int64_t n_factors,
-                         ThreadTeam& team) {
+inline double scale_rows(double* weights, std::int64_t n_outputs, const RowsInLeaves& rows, const double* factor,
+                         std::int64_t n_factors, ThreadTeam& team) {
+  const auto [leaf_of_row, labels, n] = rows;
   return block_sum(team, n, [&](std::int64_t i) {
     double* const w = weights + i * n_outputs;
     double sum = 0.0;

@@ -29,23 +29,26 @@ struct GradientTree : FlatTree {
   Vector<double> value;  // nodes x outputs
 };
 
+struct RowBuffers {
+  Vector<std::int32_t>&rows, &scratch;
+};
+
 template <class Code>
 class GradientGrowing {
  public:
-  GradientGrowing(const BinnedTable<Code>& table, const Code* const* columns, const GradientGrowth& growth,
-                  std::int64_t n_outputs, GradientHistograms<Code>& histograms, Vector<std::int32_t>& rows,
-                  Vector<std::int32_t>& scratch, std::uint64_t seed, ThreadTeam& team)
-      : table_(table),
+  // `columns`: the histograms' table again, column by column; `rows`: those of the tree, in order.
+  GradientGrowing(GradientHistograms<Code>& histograms, const Code* const* columns, const GradientGrowth& growth,
+                  const RowBuffers& rows, std::uint64_t seed)
+      : histograms_(histograms),
+        table_(histograms.table()),
         columns_(columns),
         growth_(growth),
         limits_(GradientLimits::of(growth.penalty, growth.min_hessian_leaf, growth.min_gain, growth.min_samples_leaf,
                                    histograms.layout())),
-        n_outputs_(n_outputs),
-        histograms_(histograms),
-        rows_(rows),
-        scratch_(scratch),
-        draw_(table.n_features, growth.max_features, seed),
-        team_(team) {}
+        n_outputs_(histograms.n_outputs()),
+        rows_(rows.rows),
+        scratch_(rows.scratch),
+        draw_(table_.n_features, growth.max_features, seed) {}
 
   GradientTree grow(std::int64_t n_in_use, bool all_rows) {
     all_rows_ = all_rows;
@@ -124,7 +127,7 @@ class GradientGrowing {
     }
     found_.resize(tasks_.size());
     const std::int64_t work = nodes.size() * 4 * n_outputs_ * table_.n_cells();
-    team_.each(tasks_.size(), work, [&](std::int64_t t) {
+    histograms_.team().each(tasks_.size(), work, [&](std::int64_t t) {
       const auto [scan, j] = tasks_[t];
       found_[t] = scans[scan].best(table_.cell[j], table_.missing_bin(j), j, table_.categorical[j] != 0,
                                    growth_.monotone.empty() ? 0 : growth_.monotone[j]);
@@ -207,18 +210,17 @@ class GradientGrowing {
   std::int64_t partition(const Node& node) {
     const std::int64_t j = node.split.feature;
     return partition_rows(rows_.data() + node.begin, scratch_.data() + node.begin, node.size(), columns_[j], 1,
-                          node.split.left_bins(table_.missing_bin(j)), team_);
+                          node.split.left_bins(table_.missing_bin(j)), histograms_.team());
   }
 
+  GradientHistograms<Code>& histograms_;
   const BinnedTable<Code>& table_;
-  const Code* const* const columns_;  // the table again, column by column
+  const Code* const* const columns_;
   const GradientGrowth& growth_;
   const GradientLimits limits_;
   const std::int64_t n_outputs_;
-  GradientHistograms<Code>& histograms_;
   Vector<std::int32_t>&rows_, &scratch_;
   FeatureDraw draw_;
-  ThreadTeam& team_;
   bool all_rows_ = false;
   GradientTree tree_;
   OpenNodes<Node, Later> open_{growth_.max_leaf_nodes, Later{growth_.leaf_wise}};

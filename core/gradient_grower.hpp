@@ -95,8 +95,7 @@ class TableGradientGrower final : public GradientGrower {
                        const WordLayout& layout, const GradientRound& round, ThreadTeam& team) {
     GradientHistograms<Code> histograms(table, n_outputs_, team, idle_);
     histograms.use(layout, words_.data());
-    GradientGrowing<Code> growing(table, columns.data(), growth, n_outputs_, histograms, rows_, leaf_of_row_,
-                                  round.seed, team);
+    GradientGrowing<Code> growing(histograms, columns.data(), growth, {rows_, leaf_of_row_}, round.seed);
     GradientTree tree = growing.grow(round.n_in_use, round.rows == nullptr);
     sum_leaves(tree, growing.leaves(), round, team);
     weigh(tree, growth.penalty);

@@ -142,6 +142,9 @@ class GradientHistograms {
 
   void give_back(GradientHistogram h) { (h.narrow ? memory_.narrow : memory_.wide).push_back(std::move(h.sums)); }
 
+  const BinnedTable<Code>& table() const { return table_; }
+  std::int64_t n_outputs() const { return n_outputs_; }
+  ThreadTeam& team() const { return team_; }
   const WordLayout& layout() const { return layout_; }
 
  private:

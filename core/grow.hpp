@@ -130,8 +130,8 @@ class Growth {
         return feature.best(node.sums.data(), node.histogram->data() + table_.cell[j], n_cells, table_.missing_bin(j),
                             j, table_.categorical[j] != 0);
       };
-      found[i] = planes_ == 2 ? scan(FeatureScan<Criterion, 2>(statistics_.units, tree_.split_limits(), planes_))
-                              : scan(FeatureScan<Criterion, 0>(statistics_.units, tree_.split_limits(), planes_));
+      found[i] = planes_ == 2 ? scan(FeatureScan<Criterion, 2>(tree_.rules(), planes_))
+                              : scan(FeatureScan<Criterion, 0>(tree_.rules(), planes_));
     });
     Split best;
     for (Split& split : found)

@@ -19,17 +19,17 @@ struct GrowthLimits : TreeLimits {
 class GrowingTree : public FlatTree {
  public:
   GrowingTree(const GrowthLimits& limits, const Units& units, int planes)
-      : limits_(limits), units_(units), planes_(planes) {}
+      : limits_(limits), rules_{units, {}}, planes_(planes) {}
 
   // The root, whose weight turns shares into limits.
   void add_root(std::int64_t n_rows, const std::uint64_t* packed) {
     const std::int32_t root = add_node(planes_);
     record(root, n_rows, packed);
     Vector<double> w(planes_);
-    units_.read(packed, planes_, w.data());
-    const double total = units_.weight(w.data(), planes_);
-    const double noise = kNoise * (units_.moment_unit > 0.0 ? units_.spread : total);
-    split_limits_ = {limits_.min_samples_leaf, limits_.min_weight_leaf * total,
+    rules_.units.read(packed, planes_, w.data());
+    const double total = rules_.units.weight(w.data(), planes_);
+    const double noise = kNoise * (rules_.units.moment_unit > 0.0 ? rules_.units.spread : total);
+    rules_.limits = {limits_.min_samples_leaf, limits_.min_weight_leaf * total,
                      std::max(limits_.min_gain * total, noise)};
   }
 
@@ -44,22 +44,23 @@ class GrowingTree : public FlatTree {
   void record(std::int32_t node, std::int64_t n_rows, const std::uint64_t* packed) {
     count[node] = n_rows;
     double* const to = sums.data() + std::int64_t{node} * planes_;
-    units_.read(packed, planes_, to);
-    if (units_.moment_unit > 0.0) to[1] += units_.centre * to[0];
+    rules_.units.read(packed, planes_, to);
+    if (rules_.units.moment_unit > 0.0) to[1] += rules_.units.centre * to[0];
   }
 
   bool may_split(const NodeRange& node, const std::uint64_t* packed) const {
     return limits_.may_split(node.depth, node.size()) && !is_pure(packed);
   }
 
-  const SplitLimits& split_limits() const { return split_limits_; }
+  // How splits are looked for, once there is a root.
+  const SplitRules& rules() const { return rules_; }
 
  private:
   bool is_pure(const std::uint64_t* packed) const {
-    if (units_.moment_unit > 0.0) return false;
+    if (rules_.units.moment_unit > 0.0) return false;
     double total = 0.0, most = 0.0;
     for (int k = 0; k < planes_; ++k) {
-      const double w = units_.fixed.weight(packed[k]);
+      const double w = rules_.units.fixed.weight(packed[k]);
       total += w;
       most = std::max(most, w);
     }
@@ -67,9 +68,8 @@ class GrowingTree : public FlatTree {
   }
 
   const GrowthLimits& limits_;
-  const Units units_;
+  SplitRules rules_;
   const int planes_;
-  SplitLimits split_limits_;
 };
 
 }  // namespace committee

@@ -11,11 +11,16 @@
 
 namespace committee {
 
-// scores[i][k] = intercept[k] + coefficient[k] . x_i with the model of each row; rows of x and of the coefficients are
-// `stride` apart, a multiple of kLanes.
-COMMITTEE_CLONES inline void linear_scores(const double* x, std::int64_t n_rows, std::int64_t stride,
-                                           const std::int32_t* model, const double* intercept,
-                                           const double* coefficient, std::int64_t n_outputs, double* scores) {
+struct LinearModels {
+  const double* intercept;    // models x outputs
+  const double* coefficient;  // models x outputs x stride, a multiple of kLanes
+  std::int64_t n_outputs, stride;
+};
+
+// scores[i][k] = intercept[k] + coefficient[k] . x_i with the model of each row; rows of x are `stride` apart too.
+COMMITTEE_CLONES inline void linear_scores(const LinearModels& models, const double* x, std::int64_t n_rows,
+                                           const std::int32_t* model, double* scores) {
+  const auto [intercept, coefficient, n_outputs, stride] = models;
   for (std::int64_t i = 0; i < n_rows; ++i)
     for (std::int64_t k = 0; k < n_outputs; ++k) {
       const std::int64_t row = model[i] * n_outputs + k;
@@ -28,18 +33,16 @@ COMMITTEE_CLONES inline void linear_scores(const double* x, std::int64_t n_rows,
 
 // ln Phi(x) (or the logistic ln s(x)) of n scores, a multiple of kLanes.
 COMMITTEE_CLONES inline void log_probabilities(LossName loss, const double* x, std::int64_t n, double* logs) {
-  const auto run = [&](auto link) __attribute__((always_inline)) {
+  with_loss(loss, [&](auto link) __attribute__((always_inline)) {
     for (std::int64_t i = 0; i < n; i += kLanes) store(logs + i, -decltype(link)::terms(load(x + i)).loss);
-  };
-  loss == LossName::probit ? run(Probit{}) : run(Logistic{});
+  });
 }
 
 // P(-|x|) of n scores, a multiple of kLanes.
 COMMITTEE_CLONES inline void smaller_probabilities(LossName loss, const double* x, std::int64_t n, double* p) {
-  const auto run = [&](auto link) __attribute__((always_inline)) {
+  with_loss(loss, [&](auto link) __attribute__((always_inline)) {
     for (std::int64_t i = 0; i < n; i += kLanes) store(p + i, decltype(link)::smaller(load(x + i)));
-  };
-  loss == LossName::probit ? run(Probit{}) : run(Logistic{});
+  });
 }
 
 COMMITTEE_CLONES inline void exponentials(double* x, std::int64_t n) {  // of n numbers <= 0, a multiple of kLanes
@@ -98,6 +101,12 @@ class ClassProbabilities {
   Vector<double> scores_, smaller_, p_;
 };
 
+struct ModelRows {
+  const double* X;  // what trees split on
+  const double* D;  // what leaf models see
+  std::int64_t n;
+};
+
 class LeafModelTrees {
  public:
   // model[node]: the leaf model of a leaf (any number at inner nodes); intercept and coefficient per model and output.
@@ -124,26 +133,26 @@ class LeafModelTrees {
   static constexpr std::int64_t kBlock = 64;  // rows whose features stay in cache while every tree is asked
 
   // taker() gives, for a block of rows, what is called with (first row, rows, tree, scores: rows x outputs) for every
-  // tree in order; X is what trees split on, D what leaf models see.
+  // tree in order.
   template <class Taker>
-  void walk(const double* X, const double* D, std::int64_t n, ThreadTeam& team, const Taker& taker) const {
-    const std::int64_t n_trees = trees_.n_trees();
+  void walk(const ModelRows& rows, ThreadTeam& team, const Taker& taker) const {
+    const std::int64_t n = rows.n, n_trees = trees_.n_trees();
     team.each(n_blocks(n, kBlock), n * n_trees * (8 + n_outputs_ * stride_ / 4), [&](std::int64_t b) {
       const std::int64_t begin = b * kBlock, size = std::min(n - begin, kBlock);
       Vector<double> padded(size * stride_, 0.0);
       for (std::int64_t i = 0; i < size; ++i)
-        std::copy_n(D + (begin + i) * n_features_, n_features_, padded.begin() + i * stride_);
+        std::copy_n(rows.D + (begin + i) * n_features_, n_features_, padded.begin() + i * stride_);
       Vector<std::int32_t> reached(n_trees * size);
       ThreadTeam alone(1);
-      trees_.walk(X + begin * trees_.n_features(), size, alone, [&](std::int64_t t) {
+      trees_.walk(rows.X + begin * trees_.n_features(), size, alone, [&](std::int64_t t) {
         return [mine = reached.data() + t * size, model = model_.data() + trees_.offset(t)](
                    std::int64_t i, std::int32_t at) { mine[i] = model[at]; };
       });
       Vector<double> scores(size * n_outputs_);
       auto take = taker();
       for (std::int64_t t = 0; t < n_trees; ++t) {
-        linear_scores(padded.data(), size, stride_, reached.data() + t * size, intercept_.data(), coefficient_.data(),
-                      n_outputs_, scores.data());
+        linear_scores({intercept_.data(), coefficient_.data(), n_outputs_, stride_}, padded.data(), size,
+                      reached.data() + t * size, scores.data());
         take(begin, size, t, scores.data());
       }
     });
@@ -163,9 +172,9 @@ inline std::int16_t elected(const double* scores, std::int64_t n_outputs) {
 }
 
 // tally[i] += weight * probabilities of row i, for every tree: soft votes.
-inline void tally_probabilities(const LeafModelTrees& trees, const double* X, const double* D, std::int64_t n,
-                                const double* weights, LossName loss, double* tally, ThreadTeam& team) {
-  trees.walk(X, D, n, team, [&] {
+inline void tally_probabilities(const LeafModelTrees& trees, const ModelRows& rows, const double* weights,
+                                LossName loss, double* tally, ThreadTeam& team) {
+  trees.walk(rows, team, [&] {
     return [&, probabilities = ClassProbabilities(loss, trees.n_outputs(), LeafModelTrees::kBlock)](
                std::int64_t begin, std::int64_t size, std::int64_t t, const double* scores) mutable {
       const std::int64_t n_classes = probabilities.n_classes();
@@ -176,17 +185,26 @@ inline void tally_probabilities(const LeafModelTrees& trees, const double* X, co
   });
 }
 
-// Tally of committees of trees: tree t of committee c adds weights[t] to the class it votes for; with `hard` the
-// committee then casts one vote for its own winner, otherwise it adds the shares of its tally.
-inline void tally_committees(const std::int16_t* votes, std::int64_t n, std::int64_t n_trees, const double* weights,
-                             const std::int64_t* start, std::int64_t n_committees, std::int64_t n_classes, bool hard,
-                             double* tally, ThreadTeam& team) {
+struct CommitteesOfTrees {  // committee c has the trees start[c]..start[c + 1]
+  const double* weights;    // of trees
+  const std::int64_t* start;
+  std::int64_t n_trees, n_committees, n_classes;
+  bool hard;  // one vote for the committee's own winner, not the shares of its tally
+};
+
+// Tally of committees of n rows by the votes (n x trees) of their trees: tree t adds weights[t] to the class it votes
+// for.
+inline void tally_committees(const std::int16_t* votes, std::int64_t n, const CommitteesOfTrees& of, double* tally,
+                             ThreadTeam& team) {
+  const std::int64_t n_trees = of.n_trees, n_classes = of.n_classes;
+  const double* const weights = of.weights;
+  const std::int64_t* const start = of.start;
   team.each(n_blocks(n), n * n_trees, [&](std::int64_t b) {
     Vector<double> inner(n_classes);
     for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i) {
       const std::int16_t* const vote = votes + i * n_trees;
       double* const out = tally + i * n_classes;
-      for (std::int64_t c = 0; c < n_committees; ++c) {
+      for (std::int64_t c = 0; c < of.n_committees; ++c) {
         if (start[c + 1] - start[c] == 1) {  // alone, a tree decides
           out[vote[start[c]]] += 1.0;
           continue;
@@ -197,7 +215,7 @@ inline void tally_committees(const std::int16_t* votes, std::int64_t n, std::int
           inner[vote[t]] += weights[t];
           total += weights[t];
         }
-        if (hard)
+        if (of.hard)
           out[std::ranges::max_element(inner) - inner.begin()] += 1.0;
         else
           for (std::int64_t k = 0; k < n_classes; ++k) out[k] += inner[k] / total;

@@ -26,7 +26,7 @@ struct NewtonSums {
 COMMITTEE_CLONES inline NewtonSums newton_terms(LossName loss, const double* f, const double* y, const double* v,
                                                 std::int64_t n, double* w, double* wz) {
   Lanes risk{}, sum_w{}, sum_wz{};
-  const auto run = [&](auto link) __attribute__((always_inline)) {
+  with_loss(loss, [&](auto link) __attribute__((always_inline)) {
     for (std::int64_t i = 0; i < n; i += kLanes) {
       const Lanes sign = load(y + i), weight = load(v + i);
       const NewtonTerms t = decltype(link)::terms(sign * load(f + i));
@@ -37,23 +37,21 @@ COMMITTEE_CLONES inline NewtonSums newton_terms(LossName loss, const double* f, 
       sum_w += wi;
       sum_wz += wzi;
     }
-  };
-  loss == LossName::probit ? run(Probit{}) : run(Logistic{});
+  });
   return {fold(risk), fold(sum_w), fold(sum_wz)};
 }
 
 // The terms themselves for n values of x (a multiple of kLanes).
 COMMITTEE_CLONES inline void newton_values(LossName loss, const double* x, std::int64_t n, double* gradient,
                                            double* curvature, double* value) {
-  const auto run = [&](auto link) __attribute__((always_inline)) {
+  with_loss(loss, [&](auto link) __attribute__((always_inline)) {
     for (std::int64_t i = 0; i < n; i += kLanes) {
       const NewtonTerms t = decltype(link)::terms(load(x + i));
       store(gradient + i, t.gradient);
       store(curvature + i, t.curvature);
       store(value + i, t.loss);
     }
-  };
-  loss == LossName::probit ? run(Probit{}) : run(Logistic{});
+  });
 }
 
 struct FeatureSums {
@@ -310,14 +308,30 @@ struct LeafModels {
   Vector<double> risk;         // leaves x outputs x (steps + 1)
 };
 
-// Boosts every leaf: its rows are rows[start[l]..start[l + 1]). One output means two classes, sign + for label 1;
-// otherwise output k is "class k or not".
-inline LeafModels linear_boost(const double* D, std::int64_t n_features, const std::int32_t* rows,
-                               const std::int64_t* start, std::int64_t n_leaves, const std::uint16_t* labels,
-                               const double* weights, std::int64_t n_outputs, const BoostSettings& settings,
-                               bool record, ThreadTeam& team) {
+// The rows that boosting sees, leaf by leaf: those of leaf l are rows[start[l]..start[l + 1]). One output means two
+// classes, sign + for label 1; otherwise output k is "class k or not".
+struct RowsByLeaf {
+  const double* D;  // n x n_features
+  std::int64_t n_features;
+  const std::int32_t* rows;
+  const std::int64_t* start;
+  std::int64_t n_leaves;
+  const std::uint16_t* labels;  // n
+  const double* weights;        // n
+  std::int64_t n_outputs;
+
+  std::int64_t n_rows() const { return start[n_leaves]; }
+  Leaf leaf(std::int64_t l) const { return Leaf(D, n_features, rows + start[l], start[l + 1] - start[l]); }
+  double sign(std::int64_t row, std::int64_t output) const {
+    return labels[row] == (n_outputs == 1 ? 1 : output) ? 1.0 : -1.0;
+  }
+};
+
+// Boosts every leaf; with `record` the path and the risk are kept too.
+inline LeafModels linear_boost(const RowsByLeaf& data, const BoostSettings& settings, bool record, ThreadTeam& team) {
   LeafModels out;
-  const std::int64_t problems = n_leaves * n_outputs, n_rows = start[n_leaves];
+  const std::int64_t n_features = data.n_features, n_outputs = data.n_outputs, n_rows = data.n_rows();
+  const std::int64_t problems = data.n_leaves * n_outputs;
   out.intercept.resize(problems);
   out.coefficient.resize(problems * n_features);
   out.score.resize(n_rows * n_outputs);
@@ -325,21 +339,21 @@ inline LeafModels linear_boost(const double* D, std::int64_t n_features, const s
     out.path.resize(problems * settings.n_steps);
     out.risk.resize(problems * (settings.n_steps + 1));
   }
-  team.each(n_leaves, n_rows * n_outputs * settings.n_steps * (n_features + 8), [&](std::int64_t l) {
-    const std::int32_t* const mine = rows + start[l];
-    const Leaf leaf(D, n_features, mine, start[l + 1] - start[l]);
+  team.each(data.n_leaves, n_rows * n_outputs * settings.n_steps * (n_features + 8), [&](std::int64_t l) {
+    const std::int64_t first = data.start[l];
+    const std::int32_t* const mine = data.rows + first;
+    const Leaf leaf = data.leaf(l);
     LeafBoost boost(leaf);
     for (std::int64_t k = 0; k < n_outputs; ++k) {
       const std::int64_t problem = l * n_outputs + k;
-      const std::uint16_t yes = n_outputs == 1 ? 1 : static_cast<std::uint16_t>(k);
-      boost.start([&](std::int64_t i) { return labels[mine[i]] == yes ? 1.0 : -1.0; },
-                  [&](std::int64_t i) { return weights[mine[i]]; });
+      boost.start([&](std::int64_t i) { return data.sign(mine[i], k); },
+                  [&](std::int64_t i) { return data.weights[mine[i]]; });
       boost.run(settings, record ? out.path.data() + problem * settings.n_steps : nullptr,
                 record ? out.risk.data() + problem * (settings.n_steps + 1) : nullptr);
       out.intercept[problem] = boost.intercept();
       for (std::int64_t j = 0; j < n_features; ++j)
         out.coefficient[problem * n_features + j] = leaf.in_user_units(j, boost.slopes()[j], out.intercept[problem]);
-      for (std::int64_t i = 0; i < leaf.n_rows(); ++i) out.score[(start[l] + i) * n_outputs + k] = boost.score(i);
+      for (std::int64_t i = 0; i < leaf.n_rows(); ++i) out.score[(first + i) * n_outputs + k] = boost.score(i);
     }
   });
   return out;

@@ -86,4 +86,10 @@ struct Logistic {
   }
 };
 
+// run(Probit{}) or run(Logistic{}), compiled for either; inlined, so that it is what its caller is cloned for.
+template <class Run>
+COMMITTEE_INLINE void with_loss(LossName loss, const Run& run) {
+  loss == LossName::probit ? run(Probit{}) : run(Logistic{});
+}
+
 }  // namespace committee

@@ -54,6 +54,11 @@ struct Units {
   }
 };
 
+struct SplitRules {
+  Units units;
+  SplitLimits limits;
+};
+
 // One number per plane; kPlanes 0: known at run time only.
 template <class T, int kPlanes>
 class PerPlane {
@@ -77,12 +82,12 @@ class PerPlane<T, 0> : public Vector<T> {
 template <class Criterion, int kPlanes>
 class Sides {
  public:
-  Sides(const Units& units, const SplitLimits& limits, int planes)
+  Sides(const SplitRules& rules, int planes)
       : left(planes),
-        units_(units),
-        limits_(limits),
+        units_(rules.units),
+        limits_(rules.limits),
         planes_(planes),
-        counts_matter_(limits.min_samples_leaf > 1),
+        counts_matter_(limits_.min_samples_leaf > 1),
         right_(planes),
         left_units_(planes),
         right_units_(planes) {}
@@ -152,8 +157,8 @@ class Sides {
 template <class Criterion, int kPlanes>
 class FeatureScan {
  public:
-  FeatureScan(const Units& units, const SplitLimits& limits, int planes)
-      : units_(units), limits_(limits), sides_(units, limits, planes) {}
+  FeatureScan(const SplitRules& rules, int planes)
+      : units_(rules.units), limits_(rules.limits), sides_(rules, planes) {}
 
   // `sums`: the node's sums per plane; `cells`: its histogram at the feature's first cell, planes `stride`
   // apart.

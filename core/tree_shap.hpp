@@ -46,7 +46,7 @@ struct Quadrature {
   }
 };
 
-struct alignas(64) EightRows {
+struct alignas(64) LaneOfRows {  // a number for each of eight rows
   double lane[kLanes];
 };
 
@@ -110,10 +110,22 @@ COMMITTEE_INLINE Lanes on_or_off(const LaneBits& passes, double on, double off) 
   return lanes_of((bits_of(Lanes{} + on) & passes) | (bits_of(Lanes{} + off) & ~passes));
 }
 
+struct ShapValues {
+  const double* value;  // nodes of the tree x D
+  std::int64_t D;
+  double weight;
+};
+struct ShapLanes {  // of eight rows, a number for each node
+  Vector<LaneOfRows> passes, product, sum;
+};
+
 // Adds weight times the tree's contributions to phi[feature * stride], one place for each of the D columns of value.
-COMMITTEE_CLONES inline void add_contributions(const ShapTree& tree, const EightRows* passes, const double* value,
-                                               std::int64_t D, double weight, std::int64_t stride, EightRows* product,
-                                               EightRows* sum, EightRows* phi) {
+COMMITTEE_CLONES inline void add_contributions(const ShapTree& tree, const ShapValues& values, ShapLanes& lanes,
+                                               LaneOfRows* phi, std::int64_t stride) {
+  const auto [value, D, weight] = values;
+  const LaneOfRows* const passes = lanes.passes.data();
+  LaneOfRows* const product = lanes.product.data();
+  LaneOfRows* const sum = lanes.sum.data();
   const auto passing = [&](std::int64_t at) __attribute__((always_inline)) { return bits_of(load(passes[at].lane)); };
   for (std::int64_t q = 0; q < tree.n_points; ++q) {
     const ShapTerm* const terms = tree.terms.data() + q * tree.size;
@@ -194,19 +206,18 @@ class TreeShap {
     }
     team.each(n_blocks(n, kBlock), n * terms, [&](std::int64_t b) {
       const std::int64_t begin = b * kBlock, end = std::min(n, begin + kBlock);
-      Vector<EightRows> passes(largest), product(largest), sum(largest);
-      Vector<EightRows> phi(places * n_blocks(end - begin, kLanes), EightRows{});
+      ShapLanes lanes{Vector<LaneOfRows>(largest), Vector<LaneOfRows>(largest), Vector<LaneOfRows>(largest)};
+      Vector<LaneOfRows> phi(places * n_blocks(end - begin, kLanes), LaneOfRows{});
       for (std::int64_t k = 0; k < batch.size(); ++k) {
         const std::int64_t t = first + k;
         for (std::int64_t i = begin; i < end; i += kLanes) {
-          follow(batch[k], X, i, end, passes.data());
-          add_contributions(batch[k], passes.data(), scores_.value + batch[k].begin * scores_.D, scores_.D,
-                            scores_.weight(t), scores_.n_outputs, product.data(), sum.data(),
-                            phi.data() + (i - begin) / kLanes * places + scores_.output(t));
+          follow(batch[k], X, i, end, lanes.passes.data());
+          add_contributions(batch[k], {scores_.value + batch[k].begin * scores_.D, scores_.D, scores_.weight(t)}, lanes,
+                            phi.data() + (i - begin) / kLanes * places + scores_.output(t), scores_.n_outputs);
         }
       }
       for (std::int64_t i = begin; i < end; ++i) {
-        const EightRows* const mine = phi.data() + (i - begin) / kLanes * places;
+        const LaneOfRows* const mine = phi.data() + (i - begin) / kLanes * places;
         double* const row = out + i * (places + scores_.n_outputs);
         for (std::int64_t j = 0; j < places; ++j) row[j] += mine[j].lane[(i - begin) % kLanes];
       }
@@ -215,7 +226,7 @@ class TreeShap {
 
   // Which of eight rows pass all splits of its feature down to each node, as masks; rows beyond the end repeat the
   // last.
-  void follow(const ShapTree& tree, const double* X, std::int64_t first, std::int64_t end, EightRows* passes) const {
+  void follow(const ShapTree& tree, const double* X, std::int64_t first, std::int64_t end, LaneOfRows* passes) const {
     const std::int64_t p = trees_.n_features();
     store(passes[0].lane, lanes_of(LaneBits{} - 1));
     for (std::int64_t i = 0; i < tree.size; ++i) {

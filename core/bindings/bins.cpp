@@ -20,8 +20,8 @@ nb::tuple py_bin_edges(In2<double> X, std::optional<In1<double>> weights, In1<st
     nb::gil_scoped_release release;
     ThreadTeam team(n_threads);
     const auto learn = weights ? bin_edges<Weighed> : bin_edges<std::uint64_t>;
-    for (const auto& column : learn(X.data(), extent(X, 0), extent(X, 1), data_or_null(weights), n_categories.data(),
-                                    max_bins, max_sample, team)) {
+    const RawTable table{X.data(), extent(X, 0), extent(X, 1), n_categories.data()};
+    for (const auto& column : learn(table, data_or_null(weights), max_bins, max_sample, team)) {
       edges.insert(edges.end(), column.begin(), column.end());
       offset.push_back(edges.size());
     }
@@ -48,7 +48,7 @@ nb::object py_bin_codes(In2<double> X, In1<double> edges, In1<std::int64_t> offs
     {
       nb::gil_scoped_release release;
       ThreadTeam team(n_threads);
-      bin_codes(X.data(), n, p, edges.data(), offset.data(), n_categories.data(), codes.data(), team);
+      bin_codes({X.data(), n, p, n_categories.data()}, edges.data(), offset.data(), codes.data(), team);
     }
     return array_of(std::move(codes), {n, p});
   };

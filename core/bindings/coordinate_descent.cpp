@@ -31,18 +31,18 @@ nb::tuple py_greedy_rounds(In2<double> gram, Out1 c, Out1 alpha, const std::stri
   const Problem on = problem(gram, c, alpha);
   require(n_rounds >= 0 && least_fall >= 0.0, "n_rounds and least_fall must not be negative");
   Vector<std::int32_t> voter(n_rounds);
-  Vector<double> weight(voter.size()), fall(voter.size());
+  Vector<double> weight(voter.size()), decrease(voter.size());
   with_penalty(penalty, strength, [&](const auto& rule) {
     nb::gil_scoped_release release;
     Vector<double> eta(on.n);
     for (std::int64_t j = 0; j < on.n; ++j) eta[j] = on.gram[j * on.n + j];
-    const auto n =
-        greedy_rounds(on, rule, eta.data(), as_new, n_rounds, least_fall, voter.data(), weight.data(), fall.data());
+    const std::int64_t n = greedy_rounds(on, rule, eta.data(),
+                                         {n_rounds, as_new, least_fall, voter.data(), weight.data(), decrease.data()});
     voter.resize(n);
     weight.resize(voter.size());
-    fall.resize(voter.size());
+    decrease.resize(voter.size());
   });
-  return nb::make_tuple(array_of(std::move(voter)), array_of(std::move(weight)), array_of(std::move(fall)));
+  return nb::make_tuple(array_of(std::move(voter)), array_of(std::move(weight)), array_of(std::move(decrease)));
 }
 
 nb::tuple py_cyclic_sweeps(In2<double> gram, Out1 c, Out1 alpha, const std::string& penalty, double strength,
@@ -71,9 +71,8 @@ nb::tuple py_lasso_path(In2<double> gram, In1<double> b, double square, In1<std:
   {
     nb::gil_scoped_release release;
     Vector<double> c(b.data(), b.data() + n), alpha(n, 0.0);
-    const Problem on{gram.data(), c.data(), alpha.data(), n};
-    lasso_path(on, b.data(), square, start.data(), length(start) - 1, lambdas.data(), n_lambdas, tol, max_sweeps,
-               weights.data(), gaps.data());
+    lasso_path({{gram.data(), c.data(), alpha.data(), n}, b.data(), square, start.data(), length(start) - 1},
+               {lambdas.data(), n_lambdas, tol, max_sweeps, weights.data(), gaps.data()});
   }
   return nb::make_tuple(array_of(std::move(weights), {n_lambdas, n}), array_of(std::move(gaps)));
 }

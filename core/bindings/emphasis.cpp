@@ -24,7 +24,7 @@ double py_scale_rows(nb::ndarray<double, nb::c_contig, nb::device::cpu> weights,
     require(leaves, "a leaf has no factor");
     require(known, "a label has no factor");
   });
-  return scale_rows(weights.data(), n_outputs, leaf_of_row.data(), labels.data(), n, factor.data(), extent(factor, 1),
+  return scale_rows(weights.data(), n_outputs, {leaf_of_row.data(), labels.data(), n}, factor.data(), extent(factor, 1),
                     team);
 }
 

@@ -24,7 +24,7 @@ class PyLeafModelTrees {
     {
       nb::gil_scoped_release release;
       ThreadTeam team(n_threads);
-      trees_.walk(X.data(), D.data(), n, team, [&] {
+      trees_.walk({X.data(), D.data(), n}, team, [&] {
         return [&](std::int64_t begin, std::int64_t size, std::int64_t t, const double* scores) {
           for (std::int64_t i = 0; i < size; ++i)
             std::copy_n(scores + i * K, K, out.data() + ((begin + i) * T + t) * K);
@@ -48,7 +48,7 @@ class PyLeafModelTrees {
     {
       nb::gil_scoped_release release;
       ThreadTeam team(n_threads);
-      committee::tally_probabilities(trees_, X.data(), D.data(), n, weights.data(), loss, tally.data(), team);
+      committee::tally_probabilities(trees_, {X.data(), D.data(), n}, weights.data(), loss, tally.data(), team);
     }
     return array_of(std::move(tally), {n, K});
   }
@@ -70,8 +70,8 @@ class PyLeafModelTrees {
     {
       nb::gil_scoped_release release;
       ThreadTeam team(n_threads);
-      committee::tally_committees(votes.data(), n, T, weights.data(), start.data(), length(start) - 1, n_classes, hard,
-                                  tally.data(), team);
+      committee::tally_committees(
+          votes.data(), n, {weights.data(), start.data(), T, length(start) - 1, n_classes, hard}, tally.data(), team);
     }
     return array_of(std::move(tally), {n, n_classes});
   }
@@ -82,7 +82,7 @@ class PyLeafModelTrees {
     Vector<std::int16_t> votes(n * T);
     nb::gil_scoped_release release;
     ThreadTeam team(n_threads);
-    trees_.walk(X.data(), D.data(), n, team, [&] {
+    trees_.walk({X.data(), D.data(), n}, team, [&] {
       return [&](std::int64_t begin, std::int64_t size, std::int64_t t, const double* scores) {
         for (std::int64_t i = 0; i < size; ++i)
           votes[(begin + i) * T + t] = elected(scores + i * trees_.n_outputs(), trees_.n_outputs());

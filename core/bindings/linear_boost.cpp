@@ -20,36 +20,43 @@ nb::tuple py_newton_terms(const std::string& link, In1<double> x) {
   return nb::make_tuple(array_of(std::move(gradient)), array_of(std::move(curvature)), array_of(std::move(value)));
 }
 
+void require_rows(const RowsByLeaf& data, std::int64_t n) {
+  require(data.n_outputs >= 1, "n_outputs must be positive");
+  for (std::int64_t l = 0; l < data.n_leaves; ++l) require(data.start[l] < data.start[l + 1], "a leaf has no rows");
+  for (std::int64_t i = 0; i < data.n_rows(); ++i) {
+    const std::int64_t row = data.rows[i];
+    require(row >= 0 && row < n, "rows holds a number outside the table");
+    require(data.weights[row] > 0.0 && std::isfinite(data.weights[row]), "weights must be positive and finite");
+    require(data.labels[row] < std::max<std::int64_t>(2, data.n_outputs), "a label is not below the number of classes");
+    for (std::int64_t j = 0; j < data.n_features; ++j)
+      require(std::isfinite(data.D[row * data.n_features + j]), "D must be finite");
+  }
+}
+
 nb::tuple py_linear_boost(In2<double> D, In1<std::int32_t> rows, In1<std::int64_t> start, In1<std::uint16_t> labels,
                           In1<double> weights, std::int64_t n_outputs, const std::string& link, int n_steps, double tol,
                           double cap, bool by_likelihood, bool record, int n_threads) {
-  const std::int64_t n = extent(D, 0), q = extent(D, 1);
   require(length(start) >= 2 && start(0) == 0 && start(length(start) - 1) == length(rows),
           "start must run from 0 to the number of rows");
-  for (std::int64_t l = 0; l + 1 < length(start); ++l) require(start(l) < start(l + 1), "a leaf has no rows");
-  require(length(labels) == n && length(weights) == n, "labels and weights need one number per row");
-  require(n_outputs >= 1, "n_outputs must be positive");
+  require(length(labels) == extent(D, 0) && length(weights) == extent(D, 0),
+          "labels and weights need one number per row");
+  const RowsByLeaf data{D.data(),          extent(D, 1),  rows.data(),    start.data(),
+                        length(start) - 1, labels.data(), weights.data(), n_outputs};
+  require_rows(data, extent(D, 0));
   require(n_steps >= 1, "n_steps must be positive");
   require(tol >= 0.0 && cap > 0.0 && std::isfinite(cap), "tol must not be negative, cap must be positive and finite");
-  for (std::int64_t i = 0; i < length(rows); ++i) {
-    require(rows(i) >= 0 && rows(i) < n, "rows holds a number outside the table");
-    require(weights(rows(i)) > 0.0 && std::isfinite(weights(rows(i))), "weights must be positive and finite");
-    require(labels(rows(i)) < (n_outputs == 1 ? 2 : n_outputs), "a label is not below the number of classes");
-    for (std::int64_t j = 0; j < q; ++j) require(std::isfinite(D(rows(i), j)), "D must be finite");
-  }
   const BoostSettings settings{loss_named(link), n_steps, tol, cap, by_likelihood};
   LeafModels out;
   {
     nb::gil_scoped_release release;
     ThreadTeam team(n_threads);
-    out = linear_boost(D.data(), q, rows.data(), start.data(), length(start) - 1, labels.data(), weights.data(),
-                       n_outputs, settings, record, team);
+    out = linear_boost(data, settings, record, team);
   }
-  const std::int64_t L = length(start) - 1, K = n_outputs, B = n_steps;
-  return nb::make_tuple(array_of(std::move(out.intercept), {L, K}), array_of(std::move(out.coefficient), {L, K, q}),
-                        array_of(std::move(out.score), {length(rows), K}),
-                        array_of(std::move(out.path), {record ? L : 0, K, B}),
-                        array_of(std::move(out.risk), {record ? L : 0, K, B + 1}));
+  const std::int64_t L = data.n_leaves, K = n_outputs, B = n_steps, recorded = record ? L : 0;
+  return nb::make_tuple(
+      array_of(std::move(out.intercept), {L, K}), array_of(std::move(out.coefficient), {L, K, data.n_features}),
+      array_of(std::move(out.score), {data.n_rows(), K}), array_of(std::move(out.path), {recorded, K, B}),
+      array_of(std::move(out.risk), {recorded, K, B + 1}));
 }
 
 }  // namespace
