@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import with_parameters
 from committee.learners.margin_boosting.margin_boosting import DEEPER, EVERY_STUMP, MarginBoosting
-from committee.learners.margin_boosting.one_against_rest import OneAgainstRest
-from committee.learners.margin_boosting.voting_run import NO_EDGE, VotingRun, by_round
+from committee.learners.margin_boosting.one_against_rest import NO_EDGE, OneAgainstRest, VotingRun, by_round
 from committee.learners.pools.pool import Candidate
 
 F64 = NDArray[np.float64]

@@ -12,8 +12,7 @@ from scipy.optimize import brentq
 
 from committee.learners.base.parameters import COUNT, POSITIVE, SHARE, parameter, with_parameters
 from committee.learners.margin_boosting.margin_boosting import MarginBoosting
-from committee.learners.margin_boosting.one_against_rest import OneAgainstRest
-from committee.learners.margin_boosting.voting_run import NO_EDGE, VotingRun, by_round
+from committee.learners.margin_boosting.one_against_rest import NO_EDGE, OneAgainstRest, VotingRun, by_round
 from committee.learners.pools.pool import Candidate
 from committee.vote.links.probability import Link, Logistic
 

@@ -22,14 +22,13 @@ from committee.learners.base.estimator import CommitteeClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import SHARE, parameter, with_parameters
 from committee.learners.base.user_voter import voter_to_clone
-from committee.learners.margin_boosting.class_runs import ClassRuns
 from committee.learners.margin_boosting.margin_run import MarginRun
-from committee.learners.margin_boosting.one_against_rest import OneAgainstRest
+from committee.learners.margin_boosting.one_against_rest import ClassRuns, OneAgainstRest
 from committee.learners.pools.dictionaries import (
     stumps_binned,
     trees_binned,
 )
-from committee.learners.pools.distinct_pools import DistinctPool, classifiers_on, stumps_on, trees_on
+from committee.learners.pools.distinct_rows import DistinctPool, classifiers_on, stumps_on, trees_on
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Truncated
 from committee.voters.growing import GrowthLimits

@@ -20,10 +20,8 @@ from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.estimator import CommitteeClassifier
 from committee.learners.base.parameters import fitted, with_parameters
 from committee.learners.base.user_voter import voter_to_clone
-from committee.learners.margin_boosting.class_runs import ClassRuns, HeldOutErrors
-from committee.learners.margin_boosting.one_against_rest import OneAgainstRest
-from committee.learners.margin_boosting.voting_run import VotingRun
-from committee.learners.pools.distinct_pools import DistinctPool, classifiers_on, stumps_on, trees_on
+from committee.learners.margin_boosting.one_against_rest import ClassRuns, HeldOutErrors, OneAgainstRest, VotingRun
+from committee.learners.pools.distinct_rows import DistinctPool, classifiers_on, stumps_on, trees_on
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Truncated
 from committee.voters.growing import GrowthLimits

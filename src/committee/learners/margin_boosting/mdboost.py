@@ -15,10 +15,8 @@ from sklearn.utils._param_validation import Interval
 
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import POSITIVE, parameter, with_parameters
-from committee.learners.margin_boosting.class_runs import ClassRuns
 from committee.learners.margin_boosting.margin_boosting import DEEPER, EVERY_STUMP, MarginBoosting
-from committee.learners.margin_boosting.one_against_rest import OneAgainstRest
-from committee.learners.margin_boosting.voting_run import NO_EDGE, VotingRun, by_round
+from committee.learners.margin_boosting.one_against_rest import NO_EDGE, ClassRuns, OneAgainstRest, VotingRun, by_round
 from committee.learners.pools.pool import Candidate
 from committee.objectives.programs.simplex_active_set import simplex_minimum
 from committee.objectives.programs.soft_margin import VOTERS_AT_ONCE
