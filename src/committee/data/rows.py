@@ -1,4 +1,4 @@
-"""Training rows as the kernels take them: a matrix, what is to be learned, and weights."""
+"""Training rows as the kernels take them: the matrix, labels as class numbers or targets, weights."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from committee.data.binning import Binned
 from committee.data.frames import TableSchema
+
+MAX_TARGET = 1e150
+"""Losses square a target, and sums of squares must stay finite."""
 
 RowIndex: TypeAlias = NDArray[np.integer[Any]] | NDArray[np.bool_]
 """What picks rows: their numbers, or a mask."""
@@ -79,3 +84,157 @@ def have_weight(sample_weight: ArrayLike | None, n: int) -> NDArray[np.bool_]:
     """
     weights = np.ones(n) if sample_weight is None or not np.ndim(sample_weight) else np.asarray(sample_weight)
     return np.asarray(weights > 0)
+
+
+# --- labels and targets in -----------------------------------------------------------------------------------
+
+
+def label_vector(y: ArrayLike | None) -> NDArray[Any]:
+    """The labels as a vector: whole numbers, booleans or text.
+
+    Parameters
+    ----------
+    y : array-like (n,)
+        Class labels; a series of pandas, polars or Arrow too.
+
+    Returns
+    -------
+    array (n,)
+        `y` itself if it is one already.
+
+    Raises
+    ------
+    ValueError
+        If `y` is None, not one-dimensional, has rows without a label, mixes types, or holds numbers to predict
+        instead of classes.
+
+    Examples
+    --------
+    >>> label_vector(["yes", "no"]).tolist()
+    ['yes', 'no']
+    """
+    if y is None:
+        raise ValueError("A classifier requires y to be passed, but the target y is None; give each row's class.")
+    target: NDArray[Any] = column_or_1d(y, warn=True)
+    if target.dtype.kind in "biu":
+        return target
+    if target.dtype.kind == "O":
+        _check_objects(target)
+    elif target.dtype.kind == "f":
+        if (missing := np.isnan(target)).any():
+            raise ValueError(f"Input y contains NaN: row {np.argmax(missing)} has no label; leave such rows out.")
+        assert_all_finite(target, input_name="y")
+    check_classification_targets(target)
+    return target
+
+
+def class_numbers(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Sorted classes and each row's class number.
+
+    Small whole numbers are counted instead of sorted.
+
+    Parameters
+    ----------
+    y : array (n,)
+        Labels as `label_vector` gives them.
+
+    Returns
+    -------
+    classes : array (n_classes,)
+    number : array (n,)
+        Place of each label in `classes`.
+
+    Examples
+    --------
+    >>> classes, number = class_numbers(np.array([7, 3, 7]))
+    >>> classes.tolist(), number.tolist()
+    ([3, 7], [1, 0, 1])
+    """
+    if y.dtype.kind in "biu" and len(y):
+        low, high = int(y.min()), int(y.max())
+        if high - low < 65_536 and high < 2**63:
+            shifted = (y.astype(np.int64) - low).astype(np.uint16)
+            present = np.flatnonzero(np.bincount(shifted, minlength=high - low + 1))
+            number = np.zeros(high - low + 1, dtype=np.uint16)
+            number[present] = np.arange(len(present))
+            return (present + low).astype(y.dtype), number[shifted]
+    return np.unique(y, return_inverse=True)
+
+
+def scored_classes(n_classes: int) -> range:
+    """Numbers of the classes that each have a score against the rest: of two the second, otherwise all.
+
+    Examples
+    --------
+    >>> list(scored_classes(2)), list(scored_classes(3))
+    ([1], [0, 1, 2])
+    """
+    return range(1 if n_classes == 2 else 0, n_classes)
+
+
+def target_vector(y: ArrayLike | None, name: str = "y") -> NDArray[np.float64]:
+    """The numbers to predict as a float64 vector.
+
+    Parameters
+    ----------
+    y : array-like (n,)
+        Real numbers; a series of pandas, polars or Arrow too.
+    name : str, default="y"
+        What errors call it.
+
+    Returns
+    -------
+    float64 array (n,)
+
+    Raises
+    ------
+    ValueError
+        If `y` is None, not one-dimensional, holds what is no number, a missing or infinite one, or one whose
+        square no float64 holds.
+
+    Examples
+    --------
+    >>> target_vector([1, 2]).tolist()
+    [1.0, 2.0]
+    """
+    if y is None:
+        raise ValueError(f"A regressor requires {name} to be passed, but the target {name} is None.")
+    given: NDArray[Any] = column_or_1d(y, warn=True)
+    if given.dtype.kind == "O":
+        given = np.array([np.nan if _is_missing(number) else number for number in given])
+    if given.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{name} holds {given.dtype.name} values; a regressor predicts real numbers, {name}.astype(float)."
+        )
+    target = given.astype(np.float64, copy=False)
+    if (missing := np.isnan(target)).any():
+        raise ValueError(f"Input {name} contains NaN: row {np.argmax(missing)} has no number; leave such rows out.")
+    if (huge := ~(np.abs(target) <= MAX_TARGET)).any():
+        row = int(np.argmax(huge))
+        raise ValueError(
+            f"{name}[{row}] is {target[row]}; targets must be finite, within -{MAX_TARGET:.0e} and {MAX_TARGET:.0e}. "
+            "Leave such rows out, or rescale."
+        )
+    return target
+
+
+def _check_objects(target: NDArray[Any]) -> None:
+    """Python objects are labels if all of them are text."""
+    for row, label in enumerate(target):
+        if _is_missing(label):
+            raise ValueError(f"Input y contains NaN: row {row} has no label ({label}); leave such rows out.")
+    kinds = sorted({type(label).__name__ for label in target if not isinstance(label, str)})
+    if kinds:
+        mixed = any(isinstance(label, str) for label in target)
+        held = f"text mixed with {' and '.join(kinds)}" if mixed else f"{' and '.join(kinds)} as Python objects"
+        raise ValueError(
+            f"Unknown label type: y holds {held}; make all labels text, y.astype(str), or all whole numbers, "
+            "y.astype(int)."
+        )
+
+
+def _is_missing(label: object) -> bool:
+    """Say whether an object stands for "no label": None, NaN, and pandas' own two."""
+    if isinstance(label, float | np.floating):
+        return bool(np.isnan(label))
+    return label is None or type(label).__name__ in ("NAType", "NaTType")

@@ -12,7 +12,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.tree import DecisionTreeRegressor
 
 from committee import TreeRegressor
-from committee.data.labels import MAX_TARGET, target_vector
+from committee.data.rows import MAX_TARGET, target_vector
 
 
 def coarse(seed: int = 0, n: int = 400) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

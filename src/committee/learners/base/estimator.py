@@ -25,10 +25,9 @@ from sklearn.utils.validation import (
 
 from committee.data.arrays import is_matrix, numeric_matrix
 from committee.data.frames import TableSchema, check_frame, is_frame
-from committee.data.labels import class_numbers, label_vector, target_vector
 from committee.data.limits import MAX_CLASSES
 from committee.data.parallel import n_threads
-from committee.data.rows import Rows, TargetRows
+from committee.data.rows import Rows, TargetRows, class_numbers, label_vector, target_vector
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import Parameter, fitted, with_parameters
 from committee.learners.base.scikit_types import CallbackSupportMixin, ClassifierMixin, RegressorMixin

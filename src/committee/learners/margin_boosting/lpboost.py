@@ -13,9 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
-from committee.data.labels import scored_classes
 from committee.data.parallel import n_threads
-from committee.data.rows import Rows, have_weight
+from committee.data.rows import Rows, have_weight, scored_classes
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import run_rounds
 from committee.learners.base.estimator import CommitteeClassifier

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.labels import scored_classes
 from committee.data.parallel import n_threads
-from committee.data.rows import Rows
+from committee.data.rows import Rows, scored_classes
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping

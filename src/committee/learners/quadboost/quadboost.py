@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.frames import TableSchema
-from committee.data.labels import scored_classes
-from committee.data.rows import Rows, TargetRows
+from committee.data.rows import Rows, TargetRows, scored_classes
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier, CommitteeRegressor
 from committee.learners.base.parameters import NOT_NEGATIVE, parameter, with_parameters

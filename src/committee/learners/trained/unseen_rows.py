@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import column_or_1d
 
-from committee.data.labels import class_numbers
+from committee.data.rows import class_numbers
 from committee.learners.bagging.draws import draw
 from committee.learners.bagging.forest_trees import RowDraw
 from committee.learners.bagging.random_forest import RandomForestClassifier

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from committee import _core
 from committee.data.design import Design
 from committee.data.frames import TableSchema
-from committee.data.labels import scored_classes
-from committee.data.rows import Rows
+from committee.data.rows import Rows, scored_classes
 from committee.learners.base.boosting import BoostingRun
 from committee.learners.base.early_stopping import AddedVotes
 from committee.learners.trees.probit_model_tree import SCORE_CAP
