@@ -66,17 +66,17 @@ def test_the_bound_falls_and_dolls_lie_inside_each_other(rate: Any, softness: fl
 def test_it_collects_where_the_nested_rate_is_the_lower_and_only_there(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[tuple[int, bool]] = []
     collected: list[int] = []
-    judge, collect = GreedyNest._falls_faster_nested, Collector.collected
+    judge, collect = GreedyNest.pays_nested, Collector.collected
 
-    def spied(self: GreedyNest, site: Site, newest: Site, fell: float) -> bool:
-        says = judge(self, site, newest, fell)
+    def spied(self: GreedyNest, site: Site, newest: Site, last: float) -> bool:
+        says = judge(self, site, newest, last)
         # C(T - 1), C(T) and C(T + 1), by what the leaves weigh
         leaves = site.leaves()
         now = sum(float(leaf.weights.sum(dtype=np.float64)) for leaf in leaves)
         new = newest.leaves()
         before = now - sum(float(leaf.weights.sum(dtype=np.float64)) for leaf in new) + newest.entry.mass
-        largest = max((leaf for leaf in leaves if self._next(leaf)[0] is not None), key=lambda leaf: leaf.mass)
-        found = self._next(largest)[0]
+        largest = max((leaf for leaf in leaves if self.voter_at(leaf)[0] is not None), key=lambda leaf: leaf.mass)
+        found = self.voter_at(largest)[0]
         assert found is not None
         after = now - largest.mass * (1.0 - float(found.Z.sum()))
         T = sum(len(inner.nodes) for inner in site.sites())
@@ -90,7 +90,7 @@ def test_it_collects_where_the_nested_rate_is_the_lower_and_only_there(monkeypat
         collected.append(len(looked))
         return collect(self, entry, leaves, nodes)
 
-    monkeypatch.setattr(GreedyNest, "_falls_faster_nested", spied)
+    monkeypatch.setattr(GreedyNest, "pays_nested", spied)
     monkeypatch.setattr(Collector, "collected", counted)
     X, y, _ = numbers(200, 0)
     model = MatryoshkaClassifier("greedy", max_voters=30, softness=0.25).fit(X, y)

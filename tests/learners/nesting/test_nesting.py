@@ -71,7 +71,7 @@ def test_trees_and_matryoshki_are_those_of_all_their_ways(n: int, seed: int, siz
     assert_same_ways(oracle.ways_of(*graph_of(growth)), made.ways, tolerance)
     assert growth.bound == pytest.approx(made.bound(), rel=tolerance)
     if len(sizes) > 1:
-        assert growth.dolls == made.dolls
+        assert growth.collected == made.dolls
     if collect == "confidence":
         assert_allclose(growth.normalisers, made.normalisers, rtol=1e-9)
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from committee import BoostingTreeClassifier, MatryoshkaClassifier, ProbabilisticAdaBoostClassifier
 from committee.learners.nesting import draws
-from committee.learners.nesting.draws import MOST_DRAWS, asked
+from committee.learners.nesting.draws import MOST_DRAWS, estimated_by_draws
 from committee.learners.nesting.nested_fit import NestedClassifier
 from committee.voters.oracles import estimated
 from tests.oracles import nesting as oracle
@@ -58,21 +58,21 @@ def always(n: int = 3) -> Callable[[], NDArray[np.bool_]]:
 
 
 def test_a_number_of_draws_is_drawn_whatever_they_say() -> None:
-    q, R = asked(always(), lambda q: 0.5, 7, "map", 0.0)
+    q, R = estimated_by_draws(always(), lambda q: 0.5, 7, "map", 0.0)
     assert R == 7
     assert_allclose(q, [8 / 9, 1 / 9, 8 / 9])
-    q, R = asked(always(), lambda q: 0.5, 1, "ml", 0.0)
+    q, R = estimated_by_draws(always(), lambda q: 0.5, 1, "ml", 0.0)
     assert R == 1
     assert_array_equal(q, [1.0, 0.0, 1.0])
 
 
 def test_the_first_rise_ends_it() -> None:
-    assert asked(always(), script([0.9, 0.8, 0.8, 0.7, 0.71, 0.1]), "first_rise", "map", 0.0)[1] == 5
-    assert asked(always(), script([0.9, 0.95, 0.1]), "first_rise", "map", 0.0)[1] == 2
+    assert estimated_by_draws(always(), script([0.9, 0.8, 0.8, 0.7, 0.71, 0.1]), "first_rise", "map", 0.0)[1] == 5
+    assert estimated_by_draws(always(), script([0.9, 0.95, 0.1]), "first_rise", "map", 0.0)[1] == 2
 
 
 def test_a_voter_that_never_makes_it_rise_is_asked_no_more_in_the_end() -> None:
-    assert asked(always(), lambda q: 0.5, "first_rise", "map", 0.0)[1] == MOST_DRAWS
+    assert estimated_by_draws(always(), lambda q: 0.5, "first_rise", "map", 0.0)[1] == MOST_DRAWS
 
 
 class Clock:
@@ -111,15 +111,15 @@ def test_the_stopwatch_compares_falls_by_the_second(
 ) -> None:
     clock = Clock(draw)
     monkeypatch.setattr(draws, "time", clock)
-    assert asked(clock.ask, script(Z), "stopwatch", "map", training)[1] == n_draws
+    assert estimated_by_draws(clock.ask, script(Z), "stopwatch", "map", training)[1] == n_draws
 
 
 def test_the_stopwatch_bears_draws_that_take_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(1e-7)
     monkeypatch.setattr(draws, "time", clock)
-    assert asked(clock.ask, script([0.5, 0.9]), "stopwatch", "map", 1e-7)[1] == 2
+    assert estimated_by_draws(clock.ask, script([0.5, 0.9]), "stopwatch", "map", 1e-7)[1] == 2
     clock.draw = 0.0
-    assert asked(clock.ask, script([0.5, 0.4, 0.45]), "stopwatch", "map", 0.0)[1] <= 3
+    assert estimated_by_draws(clock.ask, script([0.5, 0.4, 0.45]), "stopwatch", "map", 0.0)[1] <= 3
 
 
 # --- voters that are asked -----------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ F64 = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """What one round decided."""
+    """Decisions of one round."""
 
     alpha: float
     """Weight of the voter."""

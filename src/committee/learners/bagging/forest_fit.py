@@ -176,7 +176,7 @@ class GrowingForest:
         """Return the trees to keep, and the out-of-bag votes of these; `left_out` are the rows each did not see."""
         if self.enough is None:
             return trees, self.oob
-        oob = self.enough.kept(
+        oob = self.enough.best(
             (rows, DrawnTree(tree, leaves, leaves).votes)
             for tree, rows, leaves in zip(trees, left_out, self.leaves, strict=False)
         )

@@ -27,7 +27,7 @@ R = TypeVar("R", Rows, TargetRows)
 
 @dataclass(frozen=True)
 class RowDraw:
-    """How a tree's rows are drawn: `size` of `n`, with or without replacement."""
+    """Draw of a tree's rows: `size` of `n`, with or without replacement."""
 
     n: int
     size: int
@@ -35,7 +35,7 @@ class RowDraw:
 
     @classmethod
     def of(cls, n: int, max_samples: float | int | None, bootstrap: bool) -> RowDraw:
-        """The draw that the parameters ask for.
+        """Return the draw that the parameters ask for.
 
         Raises
         ------
@@ -54,11 +54,11 @@ class RowDraw:
 
     @property
     def leaves_out(self) -> bool:
-        """A draw may leave rows out."""
+        """Whether a draw may leave rows out."""
         return self.bootstrap or self.size < self.n
 
     def times(self, seed: int) -> NDArray[np.int64]:
-        """How often the tree of this seed drew each row, ``(n,)``."""
+        """Count how often the tree of this seed drew each row, ``(n,)``."""
         if not self.leaves_out:
             return np.ones(self.n, dtype=np.int64)
         random = np.random.RandomState(seed)
@@ -72,7 +72,7 @@ class RowDraw:
 
 @dataclass(frozen=True, eq=False)
 class DrawnTree:
-    """One tree, the rows that it did not see, and their leaves; no rows where nobody asks."""
+    """One tree, the rows that it did not see, and their leaves; no rows where these do not vote."""
 
     forest: Forest
     left_out: I32
@@ -80,7 +80,7 @@ class DrawnTree:
 
     @property
     def votes(self) -> F64:
-        """What the tree says of the rows that it did not see."""
+        """Votes of the tree on the rows that it did not see."""
         assert self.forest.value is not None
         return self.forest.value[self.leaves]
 
@@ -138,7 +138,7 @@ class ForestTrees(ABC, Generic[R]):
 
     @property
     def grower(self) -> _core.DeepGrower | _core.Grower:
-        """What grows the next tree. Best-first growth keeps histograms, which trees cannot share."""
+        """Return the kernel for the next tree. Best-first growth keeps histograms, which trees cannot share."""
         if self.deep is not None:
             return self.deep
         return grower(self.binned, self.criterion, self.n_classes, self.limits, 1)

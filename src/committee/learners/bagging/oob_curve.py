@@ -34,28 +34,28 @@ class OutOfBag(ABC):
     def __init__(self, weights: F64, width: int) -> None:
         self.weights = weights
         self.tally = np.zeros((len(weights), width))
-        self.asked = np.zeros(len(weights), dtype=np.int64)
+        self.n_votes = np.zeros(len(weights), dtype=np.int64)
         self.loss = np.zeros(len(weights))
         self.curve: list[float] = []
 
     def add(self, rows: NDArray[np.int32], votes: F64) -> None:
         """One more tree, and what it says of the rows that it did not see."""
         self.tally[rows] += votes
-        self.asked[rows] += 1
-        self.loss[rows] = self._loss(rows, self.tally[rows] / self.asked[rows, None])
-        judged = float(self.weights[self.asked > 0].sum())
+        self.n_votes[rows] += 1
+        self.loss[rows] = self._loss(rows, self.tally[rows] / self.n_votes[rows, None])
+        judged = float(self.weights[self.n_votes > 0].sum())
         self.curve.append(float((self.weights * self.loss).sum()) / judged if judged > 0 else float("nan"))
 
     @property
     def judged(self) -> NDArray[np.bool_]:
         """The rows that some tree did not see."""
-        return self.asked > 0
+        return self.n_votes > 0
 
     @property
     def mean_vote(self) -> F64:
         """Mean vote of the trees that did not see a row, ``(n, width)``; NaN where there is none."""
         mean = np.full_like(self.tally, np.nan)
-        np.divide(self.tally, self.asked[:, None], out=mean, where=self.judged[:, None])
+        np.divide(self.tally, self.n_votes[:, None], out=mean, where=self.judged[:, None])
         return mean
 
     @abstractmethod
@@ -113,7 +113,7 @@ def mean_and_error(d: F64, weights: F64) -> tuple[float, float]:
 
 
 class EnoughTrees:
-    """When a forest has stopped getting better, and how many of its trees to keep; asked after every tree.
+    """Early stopping of a forest by its out-of-bag error, and how many of its trees to keep.
 
     The rules are those of ``n_estimators="oob"`` in `committee.RandomForestClassifier`.
 
@@ -122,7 +122,7 @@ class EnoughTrees:
     Parameters
     ----------
     oob : OutOfBag
-        What the rows say; whoever adds trees to it calls `look` after each.
+        Votes on the rows; whoever adds trees to it calls `look` after each.
     rule : {"one_standard_error", "minimum"}
         How many trees to keep.
     """
@@ -135,7 +135,7 @@ class EnoughTrees:
         self._lowest, self._at_lowest, self._loss_at_lowest = np.inf, 0, np.zeros(0)
 
     def look(self) -> bool:
-        """After a tree was added: has the curve stopped falling?"""
+        """Look at the curve after a tree was added; True if it has stopped decreasing."""
         self._remember_lowest()
         return len(self.oob.curve) % BATCH == 0 and self._is_flat()
 
@@ -154,13 +154,13 @@ class EnoughTrees:
         if self._first and oob.curve[-1] < self._lowest:
             self._lowest, self._at_lowest, self._loss_at_lowest = oob.curve[-1], len(oob.curve), oob.loss.copy()
 
-    def kept(self, trees: Iterable[tuple[NDArray[np.int32], F64]]) -> OutOfBag:
-        """The out-of-bag votes of the trees to keep, whose number is the length of their curve.
+    def best(self, trees: Iterable[tuple[NDArray[np.int32], F64]]) -> OutOfBag:
+        """Return the out-of-bag votes of the trees to keep, whose number is the length of their curve.
 
         Parameters
         ----------
         trees : iterable of (rows, votes)
-            What was added to `oob`, once more from the first tree.
+            Those added to `oob`, once more from the first tree.
         """
         if not self._first or (self.rule == "minimum" and self._at_lowest == len(self.oob.curve)):
             return self.oob
@@ -172,7 +172,7 @@ class EnoughTrees:
         return again
 
     def _is_as_good(self, some: OutOfBag) -> bool:
-        """Are the losses of the first trees no larger than the lowest, but for one standard error?"""
+        """Tell whether the losses of the first trees are no larger than the lowest, but for one standard error."""
         if len(some.curve) < self._first:
             return False
         judged = some.judged

@@ -136,13 +136,13 @@ def _narrowed(table: TableSchema, X: NDArray[np.float64], some: Mask) -> tuple[T
     """Return the schema that some rows alone would have taught, and all rows encoded by it."""
     categories: list[Any] = list(table.categories)
     for j in np.flatnonzero(table.categorical):
-        kept = np.zeros(len(categories[j]), dtype=bool)
+        seen = np.zeros(len(categories[j]), dtype=bool)
         codes = X[:, j]
-        kept[codes[some & ~np.isnan(codes)].astype(np.intp)] = True
-        if kept.all():
+        seen[codes[some & ~np.isnan(codes)].astype(np.intp)] = True
+        if seen.all():
             continue
-        categories[j] = tuple(name for name, stays in zip(categories[j], kept, strict=True) if stays)
-        number = np.append(np.where(kept, np.cumsum(kept) - 1.0, np.nan), np.nan)
+        categories[j] = tuple(name for name, stays in zip(categories[j], seen, strict=True) if stays)
+        number = np.append(np.where(seen, np.cumsum(seen) - 1.0, np.nan), np.nan)
         X = X.copy()
-        X[:, j] = number[np.where(np.isnan(codes), len(kept), codes).astype(np.intp)]
+        X[:, j] = number[np.where(np.isnan(codes), len(seen), codes).astype(np.intp)]
     return TableSchema(table.names, tuple(categories)), X

@@ -77,7 +77,7 @@ def boost(
             f"sample_weight holds {weights[drawn].min():.3g}, which is no share of the total "
             f"{weights[drawn].sum():.3g} that a number can hold; give such rows weight 0, which leaves them out."
         )
-    kept = BoostedTrees([], [], [], [])
+    boosted = BoostedTrees([], [], [], [])
     for t in range(n_rounds):
         tree = table.fit(limits, w, drawn, seed + t)
         wrong = tree.predicted != table.labels[drawn]
@@ -86,16 +86,16 @@ def boost(
         if error <= 0.0:
             return BoostedTrees([tree.voters], [1.0], [0.0], [risk])
         if is_chance(error, J):
-            return kept if kept.trees else BoostedTrees([tree.voters], [1.0], [error], [risk])
+            return boosted if boosted.trees else BoostedTrees([tree.voters], [1.0], [error], [risk])
         odds = samme_weight(error, error, J) - np.log(J - 1.0)
         alpha = float((odds if emphasis == "samme" else 0.5 * odds) + np.log(J - 1.0))
-        kept.trees.append(tree.voters)
-        kept.alpha.append(alpha)
-        kept.errors.append(error)
-        kept.risks.append(risk)
+        boosted.trees.append(tree.voters)
+        boosted.alpha.append(alpha)
+        boosted.errors.append(error)
+        boosted.risks.append(risk)
         w[drawn[wrong]] *= np.exp(alpha)
         w /= w.sum()
-    return kept
+    return boosted
 
 
 def leaf_risk(tree: ModelTree, labels: NDArray[np.uint16], weights: F64, link: LinkName) -> float:
@@ -129,7 +129,7 @@ class SBPMTClassifier(CommitteeClassifier):
     leaf_models_ : polars.DataFrame
         Every leaf of every tree in words, with its linear score in the user's units.
     feature_importances_ : array (p,)
-        Share of each feature in the fall of the trees' training risk, by splits and in the leaves.
+        Share of each feature in the decrease of the trees' training risk, by splits and in the leaves.
     oob_score_, oob_margins_, oob_decision_function_
         As in `SubaggingClassifier`.
     errors_ : float64 array (n_trees,)

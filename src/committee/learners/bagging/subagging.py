@@ -158,8 +158,7 @@ class _TreeTrainer:
     """Trees grown straight from one binned table, which all draws share."""
 
     def __init__(self, model: SubaggingClassifier, template: TreeVoter, rows: Rows) -> None:
-        template._validate_params()  # its fit, which does this, is never called
-        self.template, self.rows, self.soft = template, rows, model.voting == "soft"
+        self.template, self.rows, self.soft = template.validated(), rows, model.voting == "soft"
         self.n_classes = len(model.classes_)
         self.binned = rows.binned(model.table_, template.max_bins, n_threads(model.n_jobs))
 

@@ -241,12 +241,12 @@ def n_jobs(at_once: str = "Threads") -> int | None:
 # --- early stopping ---------------------------------------------------------------------------------------------------
 
 
-def early_stopping(measure: str, kept: str) -> bool:
+def early_stopping(measure: str, rounds: str) -> bool:
     """Whether held-out rows end the run."""
     return parameter(
         False,
         f"""Stop when the {measure} on held-out rows has not improved for `n_iter_no_change` rounds, and keep the
-        {kept}. Held out are `X_val`, `y_val` of `fit`, or a `validation_fraction`.""",
+        {rounds}. Held out are `X_val`, `y_val` of `fit`, or a `validation_fraction`.""",
     )
 
 

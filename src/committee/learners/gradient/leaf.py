@@ -1,4 +1,4 @@
-"""What a leaf's weight costs: the penalised weight of a leaf and the gain of a split, as equations."""
+"""Penalties of leaves: the penalised weight of a leaf and the gain of a split, as equations."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class LeafPenalty:
         return self.worth(*left) + self.worth(*right) - self.worth(*parent)
 
     def cost(self, weights: F64) -> float:
-        """What the weights of a tree's leaves ``(L, D)`` cost together."""
+        """Cost of the weights of a tree's leaves ``(L, D)`` together."""
         w = np.abs(weights)
         counted = w.size if self.per_leaf else np.count_nonzero(w)
         return float(self.l0 * counted + self.l1 * w.sum() + 0.5 * self.l2 * (w**2).sum())

@@ -13,7 +13,7 @@ F64 = NDArray[np.float64]
 
 
 def refits(loss: Loss) -> bool:
-    """Whether the loss has a best constant of its own for the rows of a leaf."""
+    """Tell whether the loss has a best constant of its own for the rows of a leaf."""
     return loss.leaf_constant(np.zeros(1), None) is not None
 
 
@@ -28,13 +28,13 @@ def refitted(
 ) -> F64:
     """The leaf values ``(N, D)`` that are best for the leaves' rows.
 
-    Penalties choose the splits, and which leaves abstain: a value of 0 stays 0. The others are not shrunk, but kept
+    Penalties choose the splits, and which leaves abstain: a value of 0 stays 0. The others are not shrunk, but stay
     within the node's bounds, so that monotone constraints hold.
 
     Parameters
     ----------
     loss : Loss
-        Its `leaf_constant` is asked.
+        Its `leaf_constant` is the best.
     value : float64 array (N, D)
         The values that the tree was grown with.
     bounds : float64 array (N, 2)

@@ -1,4 +1,4 @@
-"""How far to go along the trees of a round: the least of a convex function of one number."""
+"""Line search along the trees of a round: the minimum of a convex function of one number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rows and columns a round of stochastic boosting may see."""
+"""Draws of the rows and columns that a round of stochastic boosting sees."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Draws:
-    """Which rows and columns a round may see, by numbers that depend on the seed and the round alone.
+    """Draws of the rows and columns that a round sees, by numbers that depend on the seed and the round alone.
 
     Parameters
     ----------

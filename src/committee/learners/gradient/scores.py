@@ -23,7 +23,7 @@ F64 = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What is boosted: a loss, the targets (or class numbers) of n rows, and their weights; None weighs all alike."""
+    """A loss, the targets (or class numbers) of n rows, and their weights; None weighs all alike."""
 
     loss: Loss
     y: NDArray[np.generic]

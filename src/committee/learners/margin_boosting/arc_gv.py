@@ -33,7 +33,7 @@ class ArcGVClassifier(MarginBoosting):
     [1]_ [2]_: the value of LPBoost's program without slack. AdaBoost may stay at half of that. A large minimum margin
     need not be a small test error [3]_: noisy rows decide as much as any.
 
-    With more than two classes each is told from the rest by a vote of its own; the largest mean vote is elected.
+    With more than two classes each has a vote of its own against the rest; the largest mean vote is elected.
 
     Attributes
     ----------

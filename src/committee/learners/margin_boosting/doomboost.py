@@ -31,7 +31,7 @@ class DOOMBoostClassifier(MarginBoosting):
         c(m_i) = 1 - tanh(lambda m_i),
 
     which is close to twice the share of wrong rows if lambda is large, and flat far on the wrong side: rows that are
-    hopeless are given up, where AdaBoost and arc-gv turn to them [1]_. Rows weigh as the cost falls,
+    hopeless are given up, where AdaBoost and arc-gv turn to them [1]_. Rows weigh as the cost decreases,
     u_i ~ 1 - tanh^2(lambda m_i); the voter with the largest edge sum_i u_i y_i h(x_i) joins by
 
         F <- (1 - s) F + s h,   0 < s <= learning_rate, the s of least cost,
@@ -43,7 +43,7 @@ class DOOMBoostClassifier(MarginBoosting):
     so all rows weigh as before and the best voter is the first again: it is a minimum already, next to which no vote
     is better. So the descent starts from the vote of a few rounds of AdaBoost, as the first DOOM did.
 
-    With more than two classes each is told from the rest by a vote of its own.
+    With more than two classes each has a vote of its own against the rest.
 
     Attributes
     ----------

@@ -46,7 +46,7 @@ class LPBoostClassifier(CommitteeClassifier):
     with alpha, xi >= 0 [1]_: the mean of the lowest margins, a share nu of all, is as large as it can be. The dual
     solution weighs the rows; the voters with the largest edges under these weights join the program; and when no voter
     has an edge above the dual value, no voter of the whole dictionary could raise the margin, and the run ends. With
-    more than two classes each is told from the rest by a program of its own.
+    more than two classes each has a program of its own against the rest.
 
     Attributes
     ----------

@@ -41,7 +41,7 @@ class MDBoostClassifier(MarginBoosting):
     weights abs(u_i) and labels sign(u_i) y_i); the quadratic program of all that joined is solved; and when no voter
     has an edge above those of the vote, no voter of the whole dictionary could improve it, and the run ends.
 
-    With more than two classes each is told from the rest by a program of its own; the largest mean vote is elected.
+    With more than two classes each has a program of its own against the rest; the largest mean vote is elected.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How often an oracle is asked before its probabilities are believed."""
+"""Number of answers drawn from an oracle before its probabilities are estimated from them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from committee.voters.oracles import Estimate, estimated
 
 F64 = NDArray[np.float64]
-Ask: TypeAlias = Callable[[], NDArray[np.bool_]]
+Answer: TypeAlias = Callable[[], NDArray[np.bool_]]
 """One answer on every training row."""
 
 Stopping: TypeAlias = int | Literal["first_rise", "stopwatch"]
@@ -26,8 +26,8 @@ _LEAST = 1e-300
 """Z of a voter that is never wrong, where a logarithm is taken of it."""
 
 
-def asked(
-    ask: Ask, Z: Callable[[F64], float], stopping: Stopping, estimate: Estimate, seconds: float
+def estimated_by_draws(
+    answer: Answer, Z: Callable[[F64], float], stopping: Stopping, estimate: Estimate, seconds: float
 ) -> tuple[F64, int]:
     """Draw answers until a rule says that it is enough, and estimate q.
 
@@ -40,16 +40,16 @@ def asked(
 
     Parameters
     ----------
-    ask : callable
+    answer : callable
         Answers on all training rows, drawn anew at each call.
     Z : callable
         Normaliser of an estimate of q.
     stopping : int, "first_rise" or "stopwatch"
         The rule.
     estimate : {"map", "ml"}
-        How q is told from draws.
+        Estimate of q from draws.
     seconds : float
-        What training the voter took.
+        Time that training the voter took.
 
     Returns
     -------
@@ -63,14 +63,14 @@ def asked(
     E. Grossmann, A theory of probabilistic boosting, decision trees and matryoshki, section 3.2.
     """
     begun = time.perf_counter()
-    count = ask().astype(np.int64)
+    count = answer().astype(np.int64)
     q, R = estimated(count, 1, estimate), 1
     last = log(max(Z(q), _LEAST))
     on = last / max(seconds + time.perf_counter() - begun, 1e-9)
     most = MOST_DRAWS if isinstance(stopping, str) else stopping
     while most > R:
         begun = time.perf_counter()
-        count += ask()
+        count += answer()
         R += 1
         q = estimated(count, R, estimate)
         if not isinstance(stopping, str):

@@ -1,4 +1,4 @@
-"""The graph of one score while it grows: leaves, voters trained at them, and what the bound has come to."""
+"""The graph of one score while it grows: leaves, voters trained at them, and the bound so far."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.learners.nesting.weak_learners import AskedLearner, Trained, WeakLearner
+from committee.learners.nesting.weak_learners import SampledLearner, Trained, WeakLearner
 from committee.voters.oracles import OracleVoters
 from committee.voters.soft_stumps import SoftStumps
 
@@ -23,7 +23,7 @@ PLUS, MINUS = 0, 1
 
 _SIGN = np.array([1.0, -1.0])
 
-_LEAST_FALL = 1e-6
+_LEAST_DECREASE = 1e-6
 """A voter that lowers a leaf's loss by less than this share of it says nothing."""
 
 
@@ -100,8 +100,8 @@ class Growth:
         Of leaves' weights and reach: float64, or float32 where many leaves keep theirs.
     keep_reach : bool
         Whether leaves keep p(l, x_i), which collecting them needs.
-    asking : AskedLearner or None
-        The same weak learner, asked for answers, where probabilities are estimated.
+    sampled : SampledLearner or None
+        The same weak learner, drawing answers, where probabilities are estimated.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class Growth:
         Where + and - lead, -1 for nowhere yet, and what they add to the score.
     bounds, normalisers, edges, shares : list of float
         After or of each voter: C, Z_+ + Z_-, the edge, and the expected share of training rows that come to it.
-    dolls : list of list of int
+    collected : list of list of int
         The nodes inside each collected sub-tree, in the order of collection.
     bound : float
         C as of now.
@@ -124,7 +124,7 @@ class Growth:
     threads: int
     precision: type[np.float32] | type[np.float64] = np.float64
     keep_reach: bool = False
-    asking: AskedLearner | None = None
+    sampled: SampledLearner | None = None
     trained: list[Trained] = field(default_factory=list)
     following: list[list[int]] = field(default_factory=list)
     vote: list[list[float]] = field(default_factory=list)
@@ -132,7 +132,7 @@ class Growth:
     normalisers: list[float] = field(default_factory=list)
     edges: list[float] = field(default_factory=list)
     shares: list[float] = field(default_factory=list)
-    dolls: list[list[int]] = field(default_factory=list)
+    collected: list[list[int]] = field(default_factory=list)
     bound: float = 1.0
     useless: bool = False
 
@@ -140,7 +140,7 @@ class Growth:
         return len(self.trained)
 
     def root(self) -> Leaf:
-        """Where all rows begin."""
+        """Return the leaf that all rows begin at."""
         weights: RowWeights = self.weights.astype(self.precision)  # type: ignore[assignment]
         return Leaf([], weights, 1.0, np.ones_like(weights) if self.keep_reach else None, share=1.0)
 
@@ -151,12 +151,12 @@ class Growth:
         """
         if not leaf.mass > 0.0:
             return None
-        if self.asking is None:
+        if self.sampled is None:
             trained = self.learner.train(leaf.weights)
         else:
-            trained = self.asking.train(leaf.weights, lambda q: float(self._measured(leaf, Trained(None, q)).Z.sum()))
+            trained = self.sampled.train(leaf.weights, lambda q: float(self._measured(leaf, Trained(None, q)).Z.sum()))
         found = None if trained is None else self._measured(leaf, trained)
-        if found is not None and found.Z.sum() < self._idle(found) * (1.0 - _LEAST_FALL):
+        if found is not None and found.Z.sum() < self._idle(found) * (1.0 - _LEAST_DECREASE):
             return found
         if leaf.edges:
             return None

@@ -41,7 +41,7 @@ class MatryoshkaClassifier(NestedClassifier):
     Notes
     -----
     A leaf's vote is half the log-odds of the weight that leaves through it, out of what entered its tree, which in a
-    tree that is not nested is the sum of its alphas. It is told from p(l, x_i), which leaves keep beside their weights,
+    tree that is not nested is the sum of its alphas. It follows from p(l, x_i), which leaves hold beside their weights,
     8 n bytes a leaf in float32, or twice as many, in float64, where all take at most 64 MB. Nested trees of given sizes
     have as many leaves at a time as one tree at each level, "greedy" as many as its voters and one; its leaves keep 8 n
     bytes more, as their next voters are kept.
@@ -146,6 +146,6 @@ class MatryoshkaClassifier(NestedClassifier):
         dolls = [
             [node + int(by) for node in doll]
             for growth, by in zip(run.growths, first, strict=True)
-            for doll in growth.dolls
+            for doll in growth.collected
         ]
         return {**super()._fitted(run), "dolls_": dolls}

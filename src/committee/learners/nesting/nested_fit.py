@@ -34,7 +34,7 @@ from committee.learners.base.user_voter import voter_to_clone
 from committee.learners.nesting.draws import Stopping
 from committee.learners.nesting.growth import Growth
 from committee.learners.nesting.weak_learners import (
-    AskedLearner,
+    SampledLearner,
     StumpLearner,
     VoterLearner,
     WeakLearner,
@@ -216,10 +216,10 @@ class NestedClassifier(CommitteeClassifier):
                 learner = StumpLearner(rows, binned, positive, self.softness, threads)
             else:
                 learner = VoterLearner(member, rows, positive, random, self.estimate)
-            asking = None
+            sampled = None
             if self.n_draws is not None or is_only_drawn(member):
                 stopping: Stopping = "first_rise" if self.n_draws is None else self.n_draws
-                asking = AskedLearner(learner, stopping, self.estimate, random)
+                sampled = SampledLearner(learner, stopping, self.estimate, random)
             growths.append(
                 Growth(
                     learner,
@@ -229,7 +229,7 @@ class NestedClassifier(CommitteeClassifier):
                     threads,
                     precision,
                     self._keeps_reach(),
-                    asking,
+                    sampled,
                 )
             )
         return growths

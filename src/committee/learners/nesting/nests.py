@@ -15,10 +15,10 @@ from committee.bounds.nested_trees import nesting_rate
 from committee.learners.nesting.growth import MINUS, PLUS, Branching, Growth, Leaf, alphas
 
 Collect: TypeAlias = Literal["confidence", "sign"]
-"""What collected leaves keep: their votes, or the signs of them."""
+"""Votes of collected leaves: their own, or the signs of them."""
 
 Rate: TypeAlias = Literal["voters", "seconds"]
-"""What the greedy builder counts the fall of the bound by."""
+"""Unit by which the greedy builder counts the decrease of the bound."""
 
 Growing: TypeAlias = Generator[None, None, list[Leaf]]
 """A tree on its way: yields after every voter, and returns the leaves."""
@@ -42,7 +42,7 @@ class Collector:
     def collected(self, entry: Leaf, leaves: Sequence[Leaf], nodes: Sequence[int]) -> tuple[Leaf, Leaf]:
         """The two leaves that a sub-tree grown at `entry` is reduced to; the second may have no edges."""
         growth = self.growth
-        growth.dolls.append(sorted(nodes))
+        growth.collected.append(sorted(nodes))
         entered = self._by_reach(entry)
         # of each class, + first, what leaves through a leaf of what entered: sum D_i p(leaf, x_i)
         W = np.array(
@@ -135,9 +135,9 @@ class Site:
     nodes : list of int
         The graph's nodes in it.
     seconds : float
-        What training them took.
+        Time that training them took.
     parts : list of Leaf or Site
-        What its answers lead to, + first.
+        Leaves or sites that its answers lead to, + first.
     above : Site or None
         The site that leads to it, by `answer`.
     """
@@ -163,7 +163,7 @@ class GreedyNest:
 
     After each new voter every sub-tree that holds it is looked at, the outermost first. Of a sub-tree with T voters and
     bound C the simple rate is (C(T + 1) - C(T - 1)) / 2 and the nested one C / T (gamma_E + psi(C) + 1 / C - 1); where
-    the nested one is less, the sub-tree's leaves are collected. C(T + 1) needs the next voter, which is trained, kept
+    the nested one is less, the sub-tree's leaves are collected. C(T + 1) needs the next voter, which is trained
     and used when its leaf's turn comes.
 
     Equation: greedy-matryoshka (docs/theory.md).
@@ -178,7 +178,7 @@ class GreedyNest:
         self.next_voter: dict[Leaf, tuple[Branching | None, float]] = {}
 
     def grow(self, root: Leaf) -> Growing:
-        """Voter after voter; ends by itself when no leaf can be improved. Returns the leaves."""
+        """Grow voter after voter until no leaf can be improved, and return the leaves."""
         top: Site | None = None
         while True:
             leaf = self._best([root] if top is None else top.leaves())
@@ -199,12 +199,12 @@ class GreedyNest:
     def _best(self, leaves: Sequence[Leaf]) -> Leaf | None:
         """The leaf of most mass at which a voter lowers the bound."""
         for leaf in sorted((leaf for leaf in leaves if leaf.edges or not len(self.growth)), key=lambda at: -at.mass):
-            if self._next(leaf)[0] is not None:
+            if self.voter_at(leaf)[0] is not None:
                 return leaf
         return None
 
-    def _next(self, leaf: Leaf) -> tuple[Branching | None, float]:
-        """The voter that a leaf would get, and the seconds it took; trained once."""
+    def voter_at(self, leaf: Leaf) -> tuple[Branching | None, float]:
+        """Return the voter that a leaf would get, and the seconds it took; trained once."""
         if leaf not in self.next_voter:
             begun = time.perf_counter()
             found = self.growth.branching(leaf)
@@ -212,15 +212,15 @@ class GreedyNest:
         return self.next_voter[leaf]
 
     def _collect(self, newest: Site) -> None:
-        """Collect the outermost sub-tree around the newest voter whose bound would fall faster for it."""
-        fell = newest.entry.mass - sum(leaf.mass for leaf in newest.leaves())
+        """Collect the outermost sub-tree around the newest voter whose bound would decrease faster for it."""
+        last = newest.entry.mass - sum(leaf.mass for leaf in newest.leaves())
         around: list[Site] = []
         site: Site | None = newest
         while site is not None:
             around.append(site)
             site = site.above
         for outer in reversed(around):
-            if len(outer.sites()) > 1 and self._falls_faster_nested(outer, newest, fell):
+            if len(outer.sites()) > 1 and self.pays_nested(outer, newest, last):
                 leaves, nodes = outer.leaves(), [node for site in outer.sites() for node in site.nodes]
                 outer.seconds = sum(site.seconds for site in outer.sites())
                 outer.parts = list(self.collector.collected(outer.entry, leaves, nodes))
@@ -229,22 +229,23 @@ class GreedyNest:
                     self.next_voter.pop(leaf, None)
                 return
 
-    def _falls_faster_nested(self, site: Site, newest: Site, fell: float) -> bool:
+    def pays_nested(self, site: Site, newest: Site, last: float) -> bool:
+        """Tell whether a sub-tree's bound decreases faster nested; the newest voter has lowered it by `last`."""
         leaves = site.leaves()
         C = sum(leaf.mass for leaf in leaves) / site.entry.mass
         best = self._best(leaves)
         if best is None or not 0.0 < C < 1.0:
             return False
-        found, seconds = self._next(best)
+        found, seconds = self.voter_at(best)
         assert found is not None
-        falls = best.mass * (1.0 - float(found.Z.sum()))
+        coming = best.mass * (1.0 - float(found.Z.sum()))
         T = sum(len(inner.nodes) for inner in site.sites())
-        change = -(fell + falls) / site.entry.mass
-        nest = float(nesting_rate(T, C))
+        change = -(last + coming) / site.entry.mass
+        nested_rate = float(nesting_rate(T, C))
         if self.rate == "voters":
-            return nest < change / 2.0
+            return nested_rate < change / 2.0
         spent = sum(inner.seconds for inner in site.sites())
-        return nest * T / spent < change / (newest.seconds + seconds)
+        return nested_rate * T / spent < change / (newest.seconds + seconds)
 
 
 def _holder(top: Site, leaf: Leaf) -> tuple[Site, int]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.learners.nesting.draws import Ask, Stopping, asked
+from committee.learners.nesting.draws import Answer, Stopping, estimated_by_draws
 from committee.learners.pools.classifier_pool import Clones
 from committee.voters.oracles import DrawnVoter, Estimate, OracleVoters, drawn, prob_positive
 from committee.voters.soft_stumps import SoftStumps
@@ -34,7 +34,7 @@ class Trained:
     voter : object
         What the weak learner makes its collection of.
     q : float64 array (n,) or None
-        Probabilities of + on the training rows, exact or estimated; None for an oracle that was not asked yet.
+        Probabilities of + on the training rows, exact or estimated; None for an oracle that has not answered yet.
     n_draws : int
         Answers that q was estimated from; 0 where it is exact.
     answers : callable or None
@@ -63,7 +63,7 @@ class WeakLearner(Protocol):
 class StumpLearner:
     """Soft stumps: column and threshold by the least Z, at a softness of a share of each column's standard deviation.
 
-    Z is concave in q, and Phi((x - c) / s) is a mixture of hard thresholds around c, so Z cannot fall as s grows
+    Z is concave in q, and Phi((x - c) / s) is a mixture of hard thresholds around c, so Z cannot decrease as s grows
     (docs/theory.md): of all softnesses allowed the least Z takes the least. It is therefore given, not sought.
     """
 
@@ -133,15 +133,15 @@ class VoterLearner:
         return None
 
     def voters(self, trained: list[Trained]) -> OracleVoters:
-        """As they are; an oracle is asked as often of new rows as it was of the training rows."""
+        """Collect them; an oracle answers on new rows as often as it did on the training rows."""
         n_draws = [one.n_draws if is_only_drawn(one.voter) else 0 for one in trained]
         return OracleVoters([one.voter for one in trained], np.array(n_draws, np.int64), self.estimate, self.seed)
 
 
-class AskedLearner:
-    """A weak learner whose voters are asked for answers, and not for their probabilities.
+class SampledLearner:
+    """A weak learner whose voters' probabilities are estimated from their answers.
 
-    Oracles have no other way; of voters that tell q, answers are drawn by it, to see what estimating costs.
+    Oracles have no other way; of voters whose q is known, answers are drawn by it, to see what estimating costs.
     """
 
     def __init__(
@@ -150,15 +150,15 @@ class AskedLearner:
         self.learner, self.stopping, self.estimate, self.random = learner, stopping, estimate, random
 
     def train(self, weights: NDArray[Any], Z: Normaliser) -> Trained | None:
-        """A voter, and q as its answers tell it; `Z` is the normaliser of an estimate."""
+        """Train a voter, and estimate q from its answers; `Z` is the normaliser of an estimate."""
         begun = time.perf_counter()
         found = self.learner.train(weights)
         if found is None:
             return None
         seconds = time.perf_counter() - begun
         rng = np.random.default_rng(int(self.random.randint(2**31 - 1)))
-        ask: Ask = partial(_by_chance, found.q, rng) if found.answers is None else partial(found.answers, rng)
-        q, R = asked(ask, Z, self.stopping, self.estimate, seconds)
+        answer: Answer = partial(_by_chance, found.q, rng) if found.answers is None else partial(found.answers, rng)
+        q, R = estimated_by_draws(answer, Z, self.stopping, self.estimate, seconds)
         return Trained(found.voter, q, R)
 
 

@@ -127,8 +127,8 @@ class QuadVoters:
         weights, output, start = [], [], np.zeros(self.target.n_outputs)
         for k, run in enumerate(self.runs):
             voter, alpha = run.history.after(n_rounds)
-            kept = alpha != 0.0
-            voter, alpha = voter[kept], alpha[kept]
+            counts = alpha != 0.0
+            voter, alpha = voter[counts], alpha[counts]
             of_run = [self.candidate(k, j) for j in voter.tolist()]
             if self.target.intercept:
                 means = np.array([one.mean for one in of_run])

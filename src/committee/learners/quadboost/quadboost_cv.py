@@ -312,16 +312,16 @@ class _FoldSums:
 
     def without(self, fold: int | None) -> _Part:
         """Products of the rows outside one fold; None: of all rows."""
-        kept = np.ones(len(self.folds), dtype=bool)
+        outside = np.ones(len(self.folds), dtype=bool)
         pairs = self.all_pairs
         if fold is not None:
-            kept[fold] = False
+            outside[fold] = False
             pairs = pairs - self.cells[fold].pairs(self.weights[fold])
-        total = self.total[kept].sum()
+        total = self.total[outside].sum()
         of = self.dictionary.correlations
-        mean = of(self.weight[kept].sum(axis=0)) / total
+        mean = of(self.weight[outside].sum(axis=0)) / total
         gram = self.dictionary.gram(pairs / total, mean if self.intercept else None)
-        b, start = of(self.target[kept].sum(axis=0)) / total, self.start[kept].sum(axis=0) / total
+        b, start = of(self.target[outside].sum(axis=0)) / total, self.start[outside].sum(axis=0) / total
         square = np.ones(len(self.y))
         if self.intercept:
             b -= np.outer(start, mean)

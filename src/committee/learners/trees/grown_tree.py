@@ -11,7 +11,7 @@ from committee.learners.base.parameters import with_parameters
 
 @with_parameters
 class GrownTree:
-    """What trees of classes and of numbers have alike."""
+    """Parameters of trees of classes and of numbers."""
 
     _: KW_ONLY
     max_depth: int | None = shared.max_depth()

@@ -163,7 +163,7 @@ class ProbitBoostClassifier(ScoreBoostClassifier):
     -----
     With enough steps and columns that determine the coefficients, lines reach the maximum likelihood fit of
     probit regression; fewer steps shrink it. Where a line parts the classes there is none: steps that would
-    take a training score past +-20 are not taken. A step that overshoots is halved until the risk falls.
+    take a training score past +-20 are not taken. A step that overshoots is halved until the risk decreases.
 
     References
     ----------

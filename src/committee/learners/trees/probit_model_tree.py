@@ -41,7 +41,7 @@ boosting of a leaf whose other rows still gain (with 8 for probit, balance_scale
 
 @dataclass(frozen=True)
 class ModelTreeLimits:
-    """How a model tree is grown and its leaves boosted."""
+    """Limits of a model tree's growth, and of the boosting in its leaves."""
 
     growth: GrowthLimits
     n_leaf_steps: int
@@ -102,9 +102,9 @@ class ModelTreeTable:
         model = np.full(len(tree.feature), -1, dtype=np.int32)
         model[leaves] = np.arange(len(leaves))
         forest = forest_of([tree], self.binned.bins, n_classes, label=[leaf_labels(tree)])
-        fall = risk_decreases(tree, self.design, by_leaf, weights[inside], scores, coefficient, risk[:, :, -1])
+        decrease = risk_decreases(tree, self.design, by_leaf, weights[inside], scores, coefficient, risk[:, :, -1])
         w = self.weights[inside]
-        record = TrainingRecord(by_leaf.sums(w), by_leaf.centre(w), fall[None])
+        record = TrainingRecord(by_leaf.sums(w), by_leaf.centre(w), decrease[None])
         voters = ModelForest(forest, model, intercept, coefficient, self.design, limits.link, record=record)
         in_order = np.empty_like(scores)
         in_order[order] = scores
@@ -145,7 +145,7 @@ class ProbitModelTreeClassifier(CommitteeClassifier):
     leaf_models_ : polars.DataFrame
         Every leaf in words, with its linear score in the user's units.
     feature_importances_ : array (p,)
-        Share of each feature in the fall of the training risk, by splits and in the leaves.
+        Share of each feature in the decrease of the training risk, by splits and in the leaves.
     risk_path_ : array (n_leaves, n_outputs, n_leaf_steps + 1)
         Mean risk of the training rows of each leaf before and after every step.
 

@@ -38,7 +38,7 @@ def refusal_z(right: float, wrong: float, n_classes: int) -> float:
 
 
 def best_abstention(tree: GrownTree) -> NDArray[np.int32]:
-    """What the nodes of a grown stump vote: each leaf its heaviest class or -1, by the least Z."""
+    """Votes of a grown stump's nodes: each leaf its heaviest class or -1, by the least Z."""
     leaves = np.flatnonzero(tree.feature < 0)
     W = tree.sums[leaves] / tree.sums[leaves].sum()
     heaviest, right = heaviest_class(W), W.max(axis=1)

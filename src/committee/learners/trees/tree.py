@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -59,6 +59,11 @@ class TreeVoter(CommitteeClassifier, GrownTree):
         tree = self.grower(binned, n_classes, threads).grow_classes(rows.labels, rows.weights, None, seed)
         voters = forest_of([tree], binned.bins, n_classes, value=[class_shares(tree)])
         return {"committee_": Committee(voters, np.ones(1), self.classes_, Share(), self.table_)}
+
+    def validated(self) -> Self:
+        """Refuse parameters out of their range as `fit` does, where `grower` is used without it."""
+        self._validate_params()
+        return self
 
     def grower(self, binned: Binned, n_classes: int, n_threads: int) -> Grower:
         """Return the kernel that grows trees with this voter's parameters on a binned table."""
