@@ -34,7 +34,7 @@ class VotesInTurn:
 
     @classmethod
     def of(
-        cls, committee: Committee, X: Any, truth: NDArray[np.intp], asked: NDArray[np.bool_] | None, n_threads: int
+        cls, committee: Committee, X: Any, truth: NDArray[np.intp], counted: NDArray[np.bool_] | None, n_threads: int
     ) -> VotesInTurn:
         """Sum the weighted votes, and the leads of single votes, over the voters that vote on a row.
 
@@ -46,7 +46,7 @@ class VotesInTurn:
             The rows.
         truth : intp array (n,)
             Class numbers.
-        asked : bool array (n, T) or None
+        counted : bool array (n, T) or None
             Voters that vote on each row; None: all.
         n_threads : int
             Ceiling on the number of threads.
@@ -78,7 +78,7 @@ class VotesInTurn:
             vote = _columns(committee.voters[t : t + 1].tally(data, weights[t : t + 1], n_threads))
             if len(vote) != n:
                 raise ValueError(f"y has {n} labels; X has {len(vote)} rows.")
-            counts: NDArray[Any] = np.ones(n) if asked is None else asked[:, t]
+            counts: NDArray[Any] = np.ones(n) if counted is None else counted[:, t]
             F += vote * counts[:, None]
             alone += lead(vote, truth) * counts
             total += spread[t] * counts

@@ -251,6 +251,6 @@ def _linked(trees: list[_Tree], columns: _Columns) -> LinkedTrees:
         count=count,
         codes=codes,
     )
-    asks = (missing == _MISSING_ZERO) & ~joined("categorical")
+    zero_is_missing = (missing == _MISSING_ZERO) & ~joined("categorical")
     agrees = np.where(missing_left, threshold >= ZERO, threshold < -ZERO)
-    return linked if agrees[asks].all() else part_zeros(linked, asks)
+    return linked if agrees[zero_is_missing].all() else part_zeros(linked, zero_is_missing)

@@ -38,7 +38,7 @@ class _Split:
     right: _Split | _To
 
 
-def part_zeros(trees: LinkedTrees, asks: NDArray[np.bool_]) -> LinkedTrees:
+def part_zeros(trees: LinkedTrees, zero_is_missing: NDArray[np.bool_]) -> LinkedTrees:
     """Split off the zeros wherever they do not go the way of their neighbours.
 
     A split at t > 0 that sends zeros and missing values right sends left what is negative or between zero and t: two
@@ -50,7 +50,7 @@ def part_zeros(trees: LinkedTrees, asks: NDArray[np.bool_]) -> LinkedTrees:
     ----------
     trees : LinkedTrees
         A node's ``missing_left`` is where zeros and missing values go.
-    asks : bool array (N,)
+    zero_is_missing : bool array (N,)
         The nodes that send zeros there, and not by their threshold.
 
     Returns
@@ -76,7 +76,7 @@ def part_zeros(trees: LinkedTrees, asks: NDArray[np.bool_]) -> LinkedTrees:
     >>> parted.votes(np.array([[-1.0], [0.0], [np.nan], [0.2], [0.9]])).ravel().tolist()
     [-1.0, 1.0, 1.0, -1.0, 1.0]
     """
-    grown = _Grown(trees, asks.tolist())
+    grown = _Grown(trees, zero_is_missing.tolist())
     roots = [grown.tree(int(root)) for root in trees.root]
     of, sides = np.array(grown.of), np.array(grown.sides)
     return LinkedTrees(
@@ -118,8 +118,9 @@ def _parted(limit: float, missing_left: bool, known: int | None) -> _Split | _To
 class _Grown:
     """New trees, from their roots down."""
 
-    def __init__(self, trees: LinkedTrees, asks: list[bool]) -> None:
-        self._asks, self._feature, self._threshold = asks, trees.feature.tolist(), trees.threshold.tolist()
+    def __init__(self, trees: LinkedTrees, zero_is_missing: list[bool]) -> None:
+        self._feature, self._threshold = trees.feature.tolist(), trees.threshold.tolist()
+        self._zero_is_missing = zero_is_missing
         self._children = np.column_stack([trees.left, trees.right]).tolist()
         self._missing_left = trees.missing_left.tolist()
         self._most = MAX_GROWTH * (len(self._feature) // len(trees.root) + 1)
@@ -159,7 +160,7 @@ class _Grown:
 
     def _next(self, node: int, known: dict[int, int]) -> tuple[int, _Split | None]:
         """The first node from here on whose split still parts rows, and its replacement."""
-        while self._asks[node]:
+        while self._zero_is_missing[node]:
             split = _parted(self._threshold[node], self._missing_left[node], known.get(self._feature[node]))
             if isinstance(split, _Split):
                 return node, split
