@@ -24,7 +24,7 @@ from benchmarks import machine
 from benchmarks.figures import RESULTS
 from committee import GradientBoostingClassifier
 from committee.data.frames import TableSchema
-from committee.report.peers import PEERS
+from committee.report.models import PEERS
 
 FILE = RESULTS / "defaults" / "gradient_boosting.json"
 

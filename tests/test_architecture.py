@@ -158,11 +158,21 @@ def test_costly_packages_are_imported_late(module):
     assert not early, f"{MODULES[module].relative_to(ROOT)} imports {sorted(early)} at its top; do it in a function"
 
 
-def loaded_by(statement: str) -> set[str]:
-    """Top-level names of the modules that a fresh interpreter has after a statement."""
-    ask = f"{statement}; import sys; print(*sys.modules, sep='\\n')"
+def modules_after(statement: str) -> set[str]:
+    """Names of the modules that a fresh interpreter has after a statement, whatever it prints."""
+    ask = f"{statement}; import sys; print('modules:', *sys.modules, sep='\\n')"
     answer = subprocess.run([sys.executable, "-c", ask], check=True, capture_output=True, text=True).stdout
-    return {name.partition(".")[0] for name in answer.split()}
+    return set(answer.partition("modules:")[2].split())
+
+
+def loaded_by(statement: str) -> set[str]:
+    """Top-level names of these modules."""
+    return {name.partition(".")[0] for name in modules_after(statement)}
+
+
+def parts_loaded_by(statement: str) -> set[str]:
+    """The library's own among these modules."""
+    return {name for name in modules_after(statement) if name.startswith("committee.")}
 
 
 def test_importing_the_package_loads_next_to_nothing():
@@ -173,6 +183,21 @@ def test_learners_load_nothing_costly_that_scikit_learn_does_not():
     theirs = loaded_by("import sklearn.ensemble, sklearn.callback")
     ours = loaded_by("from committee import AdaBoostClassifier, SubaggingClassifier, Committee, load")
     assert not LATE & (ours - theirs)
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if room_of(module) == "bounds"])
+def test_a_bound_loads_what_it_needs(module):
+    assert len(parts_loaded_by(f"import committee.{module}")) <= 25
+
+
+def test_a_comparison_loads_what_it_needs(tmp_path):
+    page = tmp_path / "page.html"
+    words = ["committee", "compare", "--example", "breast_cancer", "--models", "adaboost", "--folds", "3", "--report"]
+    loaded = parts_loaded_by(
+        f"import sys; sys.argv = {[*words, str(page)]}; from committee.cli.main import app; app(standalone_mode=False)"
+    )
+    assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
+    assert len(loaded) <= 60, f"{len(loaded)} modules: {sorted(loaded)}"
 
 
 @pytest.mark.parametrize("face", ["__init__", "bounds", "learners.trained", "objectives.losses", "report"])

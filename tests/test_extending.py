@@ -38,7 +38,7 @@ from committee.objectives.programs.lines import Lines
 from committee.report.comparison import compare
 from committee.report.displays.style import Display
 from committee.report.metrics import METRICS, Metric
-from committee.report.peers import PEERS, Peer
+from committee.report.models import PEERS, Peer
 from committee.report.tables import quality_grid
 from committee.vote.adapters.scikit_learn import ADAPTERS, Members
 from committee.vote.links.mean import MEAN_LINKS, Identity, MeanLink

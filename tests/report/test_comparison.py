@@ -21,10 +21,10 @@ from threadpoolctl import threadpool_limits
 from committee import AdaBoostClassifier
 from committee.data.frames import TableSchema
 from committee.report.comparison import SCHEMA, compare
-from committee.report.metrics import METRICS
-from committee.report.models import compared_models, default_models
-from committee.report.peers import PEERS, installed_peers
+from committee.report.metrics import METRICS, Metric
+from committee.report.models import PEERS, Peer, compared_models, default_models, installed_peers
 from committee.report.statistics import corrected_paired_t_test, holm
+from committee.report.tables import grids, measures
 
 X_CANCER, Y_CANCER = load_breast_cancer(return_X_y=True)
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
@@ -255,9 +255,9 @@ def test_infinite_column_is_named():
 
 
 def test_missing_peer_says_what_to_install(monkeypatch):
-    import committee.report.peers
+    import committee.report.models
 
-    monkeypatch.setattr(committee.report.peers, "find_spec", lambda module: None)
+    monkeypatch.setattr(committee.report.models, "find_spec", lambda module: None)
     with pytest.raises(ValueError, match="needs the package 'xgboost'"):
         compared_models(["xgboost"])
     assert installed_peers() == []
@@ -397,3 +397,30 @@ def test_peers_are_silent(capfd):
     compare(frame, y, installed_peers(), folds=2)
     captured = capfd.readouterr()
     assert captured.out == captured.err == ""
+
+
+# --- further columns and peers ---------------------------------------------------------------------------------------
+
+
+def test_a_further_metric_is_a_column_of_its_own(monkeypatch):
+    worst = Metric(
+        "worst class",
+        "quality",
+        lambda fold: min(float(np.mean(fold.predicted[fold.y_test == c] == c)) for c in fold.classes),
+        lambda values: f"{values.min():.2f}",
+        ("worst class", "Least recall of a class."),
+    )
+    monkeypatch.setitem(METRICS, "worst_recall", worst)
+    result = compare(X_IRIS, Y_IRIS, {"bayes": GaussianNB()}, folds=3)
+    recalls = [fold["worst_recall"] for fold in result.to_json()["models"][0]["folds"]]
+    grid, _ = grids(result)
+    assert grid.columns == ("", "model", "accuracy", "log loss", "worst class", "rank", "p")
+    assert grid.rows[0][4] == f"{min(recalls):.2f}" and ("worst class", "Least recall of a class.") in measures(result)
+
+
+def test_a_further_peer_is_compared_by_its_name(monkeypatch):
+    peer = Peer("sklearn", lambda schema, seed, jobs: DecisionTreeClassifier(random_state=seed), lambda model: (1, 7))
+    monkeypatch.setitem(PEERS, "scikit-learn:tree", peer)
+    model = compare(X_IRIS, Y_IRIS, ["scikit-learn:tree"], folds=3)["scikit-learn:tree"]
+    assert model.error is None and not model.own
+    assert model.mean("n_voters") == 1 and model.mean("n_nodes") == 7

@@ -1,14 +1,30 @@
-"""Columns of the tables that commands read: those that look odd, and those that a model knows."""
+"""Columns of the tables that commands read: the options that name them, those that look odd, those a model knows."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from committee.cli.terminal import note
 
 if TYPE_CHECKING:
     import polars as pl
+
+Target = Annotated[str | None, typer.Option("--target", "-t", help="Column that holds the labels.")]
+Categorical = Annotated[
+    list[str] | None,
+    typer.Option(metavar="A,B", help="Columns of numbers that are categories.", show_default=False),
+]
+Drop = Annotated[list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out.", show_default=False)]
+
+
+def split_names(values: list[str] | None) -> list[str] | None:
+    """Turn ``--drop a,b --drop c`` into names; None where the option was not given."""
+    if values is None:
+        return None
+    return [name.strip() for value in values for name in value.split(",") if name.strip()]
 
 
 def look_at_columns(frame: pl.DataFrame) -> list[str]:

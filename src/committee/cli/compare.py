@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from committee import MODELS
-from committee.cli.columns import look_at_columns
+from committee.cli.columns import Categorical, Drop, Target, look_at_columns, split_names
 from committee.cli.files import check_writable, write_beside
-from committee.cli.options import Categorical, Debug, Drop, Progress, Target, split_names
-from committee.cli.terminal import errors_in_one_line, notes_on_warnings, print_comparison, progress_hook, say
-from committee.report.peers import PEERS
+from committee.cli.terminal import (
+    Debug,
+    Progress,
+    errors_in_one_line,
+    notes_on_warnings,
+    print_comparison,
+    progress_hook,
+    say,
+)
+from committee.report.models import PEERS
 
 if TYPE_CHECKING:
     import polars as pl

@@ -8,11 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from committee import MODELS
-from committee.cli.columns import look_at_columns
+from committee.cli.columns import Categorical, Drop, look_at_columns, split_names
 from committee.cli.files import check_writable
-from committee.cli.options import Categorical, Debug, Drop, split_names
-from committee.cli.terminal import errors_in_one_line, notes_on_warnings, say
-from committee.report.peers import PEERS
+from committee.cli.terminal import Debug, errors_in_one_line, notes_on_warnings, say
+from committee.report.models import PEERS
 
 
 def fit(

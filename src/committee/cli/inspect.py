@@ -7,10 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from committee.cli.columns import columns_of
+from committee.cli.columns import Drop, Target, columns_of, split_names
 from committee.cli.files import load_learner, write_beside
-from committee.cli.options import Debug, Drop, Target, split_names
-from committee.cli.terminal import errors_in_one_line, print_grids, say
+from committee.cli.terminal import Debug, errors_in_one_line, print_grids, say
 
 
 def inspect(

@@ -10,8 +10,16 @@ from typing import Annotated, Any, get_args, get_origin
 
 import typer
 
-from committee.cli.options import Debug, Progress, split_names
-from committee.cli.terminal import errors_in_one_line, notes_on_warnings, print_grids, progress_hook, say
+from committee.cli.columns import split_names
+from committee.cli.terminal import (
+    Debug,
+    Progress,
+    errors_in_one_line,
+    notes_on_warnings,
+    print_grids,
+    progress_hook,
+    say,
+)
 from committee.papers import PAPERS
 from committee.papers.shared.options import DATA_VARIABLE, Names
 

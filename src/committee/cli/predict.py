@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from committee.cli.columns import columns_of
+from committee.cli.columns import Drop, columns_of, split_names
 from committee.cli.files import check_writable, load_learner, write_beside
-from committee.cli.options import Debug, Drop, split_names
-from committee.cli.terminal import errors_in_one_line, say
+from committee.cli.terminal import Debug, errors_in_one_line, say
 
 if TYPE_CHECKING:
     import polars as pl

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from committee.report.comparison import Comparison
     from committee.report.tables import Grid
+
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+Progress = Annotated[bool | None, typer.Option("--progress/--no-progress", help="By default if stderr is a terminal.")]
 
 PIPED_WIDTH = 100
 """Width of tables when the output is no terminal and COLUMNS does not say."""

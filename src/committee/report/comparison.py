@@ -226,7 +226,7 @@ def compare(
     y : Series or array-like of shape (n_samples,)
         Labels, none missing.
     models : iterable of str, mapping of str to estimator, or None, default=None
-        Names of `committee.MODELS` and `committee.report.peers.PEERS`, or unfitted classifiers by the name to show.
+        Names of `committee.MODELS` and `committee.report.models.PEERS`, or unfitted classifiers by the name to show.
         An estimator that has a ``random_state`` of None gets ``seed``. None takes `default_models`.
     folds : int, default=10
         Stratified folds; 10 is the field's custom.

@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from committee.files.header import Header, read_classes
-from committee.files.tensors import Document
 from committee.vote.links.probability import Link, Share
 from committee.vote.links.probability import from_json as link_from_json
 from committee.vote.scores import Scores, elected, lead, signed
@@ -18,6 +16,8 @@ from committee.voters.protocol import Voters
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
+    from committee.files.header import Header
+    from committee.files.tensors import Document
 
 BLOCK = 1 << 22
 """Votes held at a time while they are brought into their final form."""
@@ -158,8 +158,10 @@ class Committee(WeightedVotes):
         return committee
 
     @classmethod
-    def read_header(cls, document: Document) -> Header:
+    def read_header(cls, document: "Document") -> "Header":
         """Columns and classes of a document."""
+        from committee.files.header import Header, read_classes
+
         return Header.from_document(document, read_classes)
 
     # -- size ---------------------------------------------------------------------------------------------

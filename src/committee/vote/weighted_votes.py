@@ -11,17 +11,15 @@ from sklearn.utils.validation import check_array
 
 from committee.data.named import Named
 from committee.data.typed_json import field
-from committee.files.header import Header
-from committee.files.kinds import VOTERS, describe_part, rebuild_part
-from committee.files.store import Storable
-from committee.files.tensors import Document, Tensors
+from committee.files.storable import Storable
 from committee.vote.scores import Scores
 from committee.voters.forest import Forest
 from committee.voters.protocol import VoterIndex, Voters
-from committee.voters.rounds import Rounds
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
+    from committee.files.header import Header
+    from committee.files.tensors import Document, Tensors
 
 
 class WeightedVotes(Storable, ABC):
@@ -78,6 +76,8 @@ class WeightedVotes(Storable, ABC):
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """Share of the weighted split gain that each feature earned, ``(p,)``; only for native trees."""
+        from committee.voters.rounds import Rounds
+
         if not isinstance(self.voters, (Forest, Rounds)):
             raise AttributeError("feature_importances_ needs voters that are native trees (a Forest or Rounds).")
         return self.voters.feature_importances(self.weights)
@@ -211,6 +211,8 @@ class WeightedVotes(Storable, ABC):
         """Matrix that the voters take, checked; X itself for estimators that check it themselves."""
         if self.table is not None:
             return self.table.encode(X)
+        from committee.voters.rounds import Rounds
+
         if not isinstance(self.voters, (Forest, Rounds)):
             return X  # the members check it
         data = check_array(X, dtype=np.float64, order="C", ensure_all_finite="allow-nan", input_name="X")
@@ -256,11 +258,13 @@ class WeightedVotes(Storable, ABC):
 
     @classmethod
     @abstractmethod
-    def read_header(cls, document: Document) -> Header:
+    def read_header(cls, document: "Document") -> "Header":
         """Columns and classes of a document."""
 
-    def to_document(self, tensors: Tensors) -> Document:
+    def to_document(self, tensors: "Tensors") -> "Document":
         """Write the committee into a model file."""
+        from committee.files.header import Header
+
         votes = self.votes_to_document(tensors)
         names = getattr(self.voters, "names", None) if self.table is None else self.table.names
         header = Header(
@@ -272,7 +276,7 @@ class WeightedVotes(Storable, ABC):
         return {"class": type(self).__name__, **header.to_document(), **votes}
 
     @classmethod
-    def from_document(cls, document: Document, tensors: Tensors) -> Self:
+    def from_document(cls, document: "Document", tensors: "Tensors") -> Self:
         """Read what `to_document` wrote, trusting no value."""
         header = cls.read_header(document)
         committee: Any = cls.votes_from_document(document, tensors, header)
@@ -283,8 +287,10 @@ class WeightedVotes(Storable, ABC):
         # without a table, classifiers that were fitted on arrays know the names that a frame must have
         return cast("Self", replace(committee, voters=replace(committee.voters, names=tuple(header.names))))
 
-    def votes_to_document(self, tensors: Tensors) -> Document:
+    def votes_to_document(self, tensors: "Tensors") -> "Document":
         """Write voters, weights, link and intercept into a model file."""
+        from committee.files.kinds import VOTERS, describe_part
+
         tensors.put(weights=self.weights)
         document = {
             "link": self.link.to_json(),
@@ -296,7 +302,7 @@ class WeightedVotes(Storable, ABC):
         return document
 
     @classmethod
-    def votes_from_document(cls, document: Document, tensors: Tensors, header: Header) -> Self:
+    def votes_from_document(cls, document: "Document", tensors: "Tensors", header: "Header") -> Self:
         """Read what `votes_to_document` wrote, trusting no value.
 
         Parameters
@@ -313,6 +319,8 @@ class WeightedVotes(Storable, ABC):
         ValueError
             Saying what is wrong, or does not fit.
         """
+        from committee.files.kinds import VOTERS, rebuild_part
+
         voters = rebuild_part(field(document, "voters", dict), VOTERS, tensors.part("voters"), "voters")
         if header.classes is not None and voters.n_classes != len(header.classes):
             raise ValueError(f"the voters are for {voters.n_classes} classes; there are {len(header.classes)}")

@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 from committee import _core
 from committee.data.extents import extents, positions
 from committee.data.typed_json import field
-from committee.files.header import read_count
-from committee.files.tensors import Document, Tensors
 from committee.voters.flat_trees import DTYPES, NODE_DTYPES, FlatTrees
 from committee.voters.protocol import VoteKind, VoterIndex
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
+    from committee.files.tensors import Document, Tensors
 
 
 _STORED = (
@@ -288,6 +287,8 @@ class Forest(FlatTrees):
     @classmethod
     def from_document(cls, document: Document, tensors: Tensors) -> Self:
         """Read what `to_document` wrote, trusting no value."""
+        from committee.files.header import read_count
+
         vote = field(document, "vote", str)
         if vote not in ("label", "value"):
             raise ValueError(f"vote is {vote!r}; it must be 'label' or 'value'")

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from committee.data.limits import MAX_CLASSES
 from committee.data.typed_json import field
-from committee.files.tensors import Document, Tensors
 from committee.voters.forest import Forest
 from committee.voters.protocol import VoteKind, VoterIndex
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
+    from committee.files.tensors import Document, Tensors
 
 F64 = NDArray[np.float64]
 

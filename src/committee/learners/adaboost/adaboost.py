@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +16,16 @@ from committee.data.rows import Rows
 from committee.learners.adaboost.emphasis import RULES, Round, is_chance, samme_factors, samme_weight
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting, BoostingRun
-from committee.learners.base.early_stopping import AddedVotes, EarlyStopping, weighted_error
 from committee.learners.base.estimator import CommitteeClassifier
 from committee.learners.base.parameters import parameter, with_parameters
 from committee.learners.base.scikit_types import BaseEstimator
-from committee.learners.base.user_voter import voter_to_clone
-from committee.learners.pools.classifier_pool import Clones
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Softmax
-from committee.voters.estimators import EstimatorVoters
 from committee.voters.growing import GrowthLimits, forest_of, grower
 from committee.voters.protocol import Voters
+
+if TYPE_CHECKING:
+    from committee.learners.base.early_stopping import EarlyStopping
 
 F64 = NDArray[np.float64]
 
@@ -115,9 +114,13 @@ class AdaBoostClassifier(Boosting, CommitteeClassifier):
         seed = int(random.randint(2**31 - 1))
         if self.voter is None:
             return TreeRun(self, rows, seed)
+        from committee.learners.base.user_voter import voter_to_clone
+
         return VoterRun(voter_to_clone("voter", self.voter, self.table_), rows, self.classes_, self.learning_rate, seed)
 
     def _early_stopping(self, run: AdaBoostRun, held_out: Rows) -> EarlyStopping:
+        from committee.learners.base.early_stopping import AddedVotes, EarlyStopping, weighted_error
+
         def votes(t: int) -> F64:
             return run.voters(t - 1, t).tally(held_out.X, np.array([run.steps[t - 1].alpha]))
 
@@ -222,6 +225,8 @@ class VoterRun(AdaBoostRun):
     def __init__(
         self, voter: BaseEstimator, rows: Rows, classes: NDArray[Any], learning_rate: float, seed: int
     ) -> None:
+        from committee.learners.pools.classifier_pool import Clones
+
         super().__init__(rows)
         self.classes, self.y, self.learning_rate = classes, classes[rows.labels], learning_rate
         self.clones = Clones(voter, np.random.RandomState(seed))
@@ -243,4 +248,6 @@ class VoterRun(AdaBoostRun):
 
     def voters(self, first: int, end: int) -> Voters:
         """Return the voters from `first` to `end`."""
+        from committee.voters.estimators import EstimatorVoters
+
         return EstimatorVoters(self.estimators[first:end], self.classes)

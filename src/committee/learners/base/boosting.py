@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import nullcontext
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,11 +12,12 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 
 from committee.data.parallel import one_blas_thread
-from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.base.fit_tasks import FitTasks, Fitted
-from committee.learners.base.held_out import split
 from committee.learners.base.shared_parameters import EarlyStoppingParameters
+
+if TYPE_CHECKING:
+    from committee.learners.base.early_stopping import EarlyStopping
 
 F64 = NDArray[np.float64]
 
@@ -136,6 +137,8 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         if X_val is None and y_val is None:
             if not self.early_stopping:
                 return rows, None
+            from committee.learners.base.held_out import split
+
             return split(rows, self.validation_fraction, random, getattr(self, "classes_", None))
         held_out = self._validation_rows(X_val, y_val)
         if not self.early_stopping:

@@ -10,15 +10,13 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from committee.data.typed_json import NUMERIC, decode, encode, field
-from committee.files.header import Header, read_sorted_classes
-from committee.files.kinds import COMMITTEES, check_learner, learner_class
-from committee.files.store import Storable
-from committee.files.tensors import Document, Tensors
+from committee.files.storable import Storable
 from committee.learners.base.parameters import fitted, with_parameters
 from committee.learners.base.scikit_types import BaseEstimator, RegressorMixin
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
+    from committee.files.tensors import Document, Tensors
     from committee.vote.committee import Committee
     from committee.vote.regression import RegressionCommittee
 
@@ -47,6 +45,8 @@ class StoredLearner(Storable, BaseEstimator):
         sklearn.exceptions.NotFittedError
             If the learner is not fitted.
         """
+        from committee.files.header import Header
+
         if not hasattr(self, "committee_"):
             raise NotFittedError(f"This {type(self).__name__} is not fitted yet; call fit before it is saved.")
         model = self._for_file()
@@ -72,6 +72,9 @@ class StoredLearner(Storable, BaseEstimator):
         ValueError
             Saying what is wrong with the document or an array.
         """
+        from committee.files.header import Header, read_sorted_classes
+        from committee.files.kinds import COMMITTEES
+
         model: Any = _rebuild_unfitted(document, tensors.depth)
         model._validate_params()
         regresses = isinstance(model, RegressorMixin)
@@ -120,6 +123,8 @@ def _describe_attributes(values: dict[str, Any], tensors: Tensors) -> Document:
 
 
 def _describe_unfitted(learner: Any, left_out: tuple[str, ...] = ()) -> Document:
+    from committee.files.kinds import check_learner
+
     check_learner(learner)
     if trained := set(learner._trained_parameters).difference(left_out):
         raise TypeError(
@@ -147,6 +152,8 @@ def _describe_parameter(name: str, value: Any) -> Any:
 
 
 def _rebuild_unfitted(document: Document, depth: int) -> Any:
+    from committee.files.kinds import learner_class
+
     name = field(document, "class", str)
     kind = learner_class(name, depth)
     params: dict[str, Any] = {}
