@@ -138,11 +138,11 @@ def with_parameters(learner: Learner) -> Learner:
     made: Any = learner
     own, made.declared_attributes = _declared(learner)
     parameters = _in_order(learner, own)
-    for name, each in parameters.items():
-        if not each.scikit_constraint:
-            raise TypeError(f"{learner.__name__}.{name} has no constraint; give one, or 'no_validation'.")
     made.declared_parameters = parameters
     made._parameter_constraints = {name: each.scikit_constraint for name, each in parameters.items()}
+    for name, constraint in made._parameter_constraints.items():
+        if not constraint:
+            raise TypeError(f"{learner.__name__}.{name} has no constraint; give one, or 'no_validation'.")
     made.__init__ = _init(learner, parameters)
     if made.__doc__ is not None:
         made.__doc__ = _documented(made.__doc__, parameters, _inherited(learner, "declared_attributes"))
