@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, fields
+from math import inf
 from typing import Any, ClassVar, TypeVar
+
+import numpy as np
 
 
 class Named:
@@ -16,6 +19,16 @@ class Named:
 
 
 T = TypeVar("T", bound=Named)
+
+
+def float_of(name: str, value: object) -> float:
+    """A number as a float, infinite beyond all floats; anything else is refused by its name."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise ValueError(f"{name} is {value!r}; it must be a number.")
+    try:
+        return float(value)
+    except OverflowError:  # an integer
+        return inf
 
 
 def read_named(stored: object, table: Mapping[str, type[T]], kind: str) -> T:

@@ -1,4 +1,4 @@
-"""How well a class of voters fits random signs, its Rademacher complexity; the penalty that a risk bound asks for."""
+"""Rademacher complexity of a class of voters, its fit to random signs; the strength of a penalty by the risk bound."""
 
 from __future__ import annotations
 
@@ -103,10 +103,6 @@ def rademacher(
     random_state : int, RandomState or None, default=None
         Seed of the signs.
 
-    Returns
-    -------
-    Complexity
-
     Raises
     ------
     ValueError
@@ -171,10 +167,6 @@ def rademacher_of_stumps(
     sample_weight, constant, draws, delta, random_state
         As for `rademacher`, which says what is raised.
 
-    Returns
-    -------
-    Complexity
-
     Examples
     --------
     >>> import numpy as np
@@ -198,7 +190,7 @@ def rademacher_of_stumps(
 
 
 def theory_alpha(penalty: str, complexity: float, n_voters: int = 1) -> float:
-    """The strength lambda that the risk bound of the quadratic loss asks for.
+    """The strength lambda of the penalty that is the second term of the quadratic loss's risk bound.
 
     The bound's second term is 8 T^(1 - 1/p) ||alpha||_p R for T voters; written as the penalties of QuadBoost are,
 
@@ -217,10 +209,6 @@ def theory_alpha(penalty: str, complexity: float, n_voters: int = 1) -> float:
         Rademacher complexity R of the voters; see `rademacher`.
     n_voters : int, default=1
         Voters T that the committee has or may have; ``"l1"`` does not look at it.
-
-    Returns
-    -------
-    float
 
     Raises
     ------
@@ -264,14 +252,14 @@ def _monte_carlo(
     if not 0.0 < delta < 1.0:
         raise ValueError(f"delta is {delta}, the probability that the limit fails; it must be between 0 and 1.")
     rng, step = check_random_state(random_state), max(1, _BLOCK // n)
-    found = []
+    strengths = []
     for first in range(0, B, step):
         bits = rng.bytes(min(step, B - first) * -(-n // 8))
         table = np.frombuffer(bits, dtype=np.uint8).reshape(-1, -(-n // 8))
         values = (2.0 * np.unpackbits(table, axis=1, count=n) - 1.0) * w
         best = strongest(values)
-        found.append(np.maximum(best, np.abs(values.sum(axis=1))) if constant else best)
-    each = np.concatenate(found)
+        strengths.append(np.maximum(best, np.abs(values.sum(axis=1))) if constant else best)
+    each = np.concatenate(strengths)
     estimate = float(each.mean())
     beyond = sqrt(2.0 * float(w @ w) * log(1.0 / delta) / B)
     return Complexity(

@@ -1,4 +1,4 @@
-"""What the PAC-Bayes bounds share: how far a mean loss, each part of it counted on rows of its own, can be off."""
+"""The PAC-Bayes-kl inequality: distance of a mean loss, each part counted on rows of its own, from its expectation."""
 
 from __future__ import annotations
 
@@ -82,6 +82,11 @@ class PacBayesKl:
         divergence = max(0.0, float(tilted @ np.log(tilted)) + ln_prior)  # rounding may take it below 0
         xi = 2.0 * np.sqrt(n) + (n if three_outcomes else 0.0)
         return cls((divergence + float(tilted @ np.log(xi)) - log(delta)) / rows, rows, divergence, unknown)
+
+    @property
+    def terms(self) -> dict[str, float]:
+        """Rows, divergence and complexity, as bounds report them."""
+        return {"rows": self.rows, "divergence": self.divergence, "complexity": self.c}
 
     def above(self, mean: float) -> float:
         """Upper bound on the true mean."""

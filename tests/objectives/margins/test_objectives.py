@@ -402,4 +402,4 @@ def test_free_weights_that_cannot_be_divided_are_refused():
 def test_no_row_left_is_refused():
     votes = SignedVotes(np.ones((2, 2), dtype=np.int8), np.arange(2), np.ones(2, dtype=int), 2, np.full(2, 0.5))
     with pytest.raises(ValueError, match="No row is left"):
-        Lines.of(votes, asked=np.zeros((2, 2), dtype=bool))
+        Lines.of(votes, unseen=np.zeros((2, 2), dtype=bool))

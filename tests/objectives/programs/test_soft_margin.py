@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from committee.objectives.programs.soft_margin import SoftMargin, SoftMarginLP, lowest_mean, soft_margin
+from committee.objectives.programs.soft_margin import SoftMarginLP, SoftMarginSolution, lowest_mean, soft_margin
 from tests.oracles.soft_margin import primal_program, value_of
 
 seeds = st.integers(0, 2**32 - 1)
@@ -25,7 +25,9 @@ def votes_of(seed: int, *, abstain: bool = False, real: bool = False) -> NDArray
     return np.where(np.abs(signed) < 0.3, 0, np.sign(signed)) if abstain else np.sign(signed)
 
 
-def assert_is_feasible(found: SoftMargin, signed: NDArray[np.float64], nu: float, weights: NDArray[np.float64]) -> None:
+def assert_is_feasible(
+    found: SoftMarginSolution, signed: NDArray[np.float64], nu: float, weights: NDArray[np.float64]
+) -> None:
     alpha, u = found.weights, found.row_weights
     assert alpha.min() >= 0.0 and u.min() >= 0.0
     assert_allclose([alpha.sum(), u.sum()], 1.0, rtol=0, atol=1e-12)
@@ -172,12 +174,12 @@ def test_no_time_at_all_is_a_limit_too():
 def test_what_highs_cannot_solve_is_named():
     program = SoftMarginLP(4, 0.5)
     program.add_voters(np.ones((4, 1)))
-    program._highs.changeColBounds(0, 100.0, 100.0)  # v must add up to 4
+    program.highs.changeColBounds(0, 100.0, 100.0)  # v must add up to 4
     with pytest.raises(RuntimeError, match=r"4 rows and 1 voters, nu=0.5, as 'Infeasible'"):
         program.solve()
     program = SoftMarginLP(4, 0.5)
     program.add_voters(np.ones((4, 1)))
-    program._highs.deleteRows(1, np.array([1], dtype=np.int32))  # nothing holds beta
+    program.highs.deleteRows(1, np.array([1], dtype=np.int32))  # nothing holds beta
     with pytest.raises(RuntimeError, match="as 'Unbounded'"):
         program.solve()
 

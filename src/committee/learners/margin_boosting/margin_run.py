@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from committee.learners.margin_boosting.one_against_rest import OneAgainstRest
 from committee.learners.pools.pool import Candidate
-from committee.objectives.programs.soft_margin import VOTERS_AT_ONCE, SoftMargin, SoftMarginLP
+from committee.objectives.programs.soft_margin import VOTERS_AT_ONCE, SoftMarginLP, SoftMarginSolution
 
 F64 = NDArray[np.float64]
 
@@ -29,7 +29,7 @@ class MarginRun:
         Voters are added while an edge exceeds the value of the program by more than this.
     """
 
-    solution: SoftMargin
+    solution: SoftMarginSolution
 
     def __init__(self, task: OneAgainstRest, nu: float, most: int, tol: float) -> None:
         self.task, self.most, self.tol = task, most, tol

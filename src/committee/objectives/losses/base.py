@@ -1,4 +1,4 @@
-"""What every loss does, with defaults for what most losses share; a loss of your own starts here."""
+"""Base of the losses, with defaults for what most of them share; a loss of your own starts here."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq, minimize
 
 from committee import _core
-from committee.data.named import Named
+from committee.data.named import Named, float_of
 from committee.vote.links.mean import MeanLink
 from committee.vote.links.probability import Link
 
@@ -91,7 +91,7 @@ class Loss(Named, ABC):
     @property
     @abstractmethod
     def link(self) -> Link | MeanLink:
-        """What turns scores into probabilities, or into predictions: the inverse of what minimises the loss."""
+        """The link from scores to probabilities, or to predictions: the inverse of what minimises the loss."""
 
     @abstractmethod
     def value(self, y: Targets, F: Numbers) -> Numbers:
@@ -99,7 +99,7 @@ class Loss(Named, ABC):
 
     @abstractmethod
     def gradient_hessian(self, y: Targets, F: Numbers, w: Numbers | None = None) -> tuple[Numbers, Numbers]:
-        """What a Newton step is made of, each in the shape of `F` and times the row's weight.
+        """Gradient and hessian of a Newton step, each in the shape of `F` and times the row's weight.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class Loss(Named, ABC):
         """
 
     def n_scores(self, n_classes: int | None = None) -> int:
-        """How many scores a row has: one for each of three or more classes, otherwise one."""
+        """Number of scores of a row: one for each of three or more classes, otherwise one."""
         return n_classes if n_classes is not None and n_classes > 2 else 1
 
     def check_target(self, y: Targets) -> None:
@@ -148,7 +148,7 @@ class Loss(Named, ABC):
         w : float64 array (n,), default=None
             Row weights, >= 0, not all zero; None means 1.
         n_scores : int, default=None
-            How many scores a row has (`n_scores`). None: as many as the targets tell, by the largest class
+            Number of scores of a row (`n_scores`). None: as many as the targets tell, by the largest class
             number among them.
 
         Returns
@@ -181,7 +181,7 @@ class NativeLoss(Loss):
     """A loss whose gradients a kernel computes."""
 
     def kernel(self, F: Numbers) -> KernelName:
-        """What the kernel calls it, for scores of this shape."""
+        """Name of the loss in the kernel, for scores of this shape."""
         raise NotImplementedError
 
     def gradient_hessian(self, y: Targets, F: Numbers, w: Numbers | None = None) -> tuple[Numbers, Numbers]:
@@ -214,7 +214,7 @@ def write_gradients(
     w : float64 array (n,) or None
         Row weights; None means 1.
     gradient, hessian : float64 array
-        What is written to; in the shape of `F`, C-contiguous.
+        Arrays to write to; in the shape of `F`, C-contiguous.
     n_threads : int, default=1
         A ceiling; the bits are the same for any.
 
@@ -253,12 +253,7 @@ def exp_with_tangent(x: Numbers) -> tuple[Numbers, Numbers]:
 
 def checked_number(name: str, value: object, interval: Interval) -> float:
     """`value` as a float of the interval, or the error that says what it should be."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise ValueError(f"{name} is {value!r}; it must be a number.")
-    try:
-        number = float(value)
-    except OverflowError:  # an integer beyond all floats
-        number = inf
+    number = float_of(name, value)
     if not interval.holds(number):
         raise ValueError(f"{name} is {number}; it must lie in {interval}.")
     return number
@@ -286,7 +281,7 @@ def _least_constant(loss: Loss, y: Targets, w: Numbers, n_scores: int) -> Number
 
 
 _FURTHEST = 1e300  # no best constant is looked for beyond
-_FLAT = 1e-13  # a slope that has fallen to this share of what it was at zero counts as none
+_FLAT = 1e-13  # a slope that has decreased to this share of what it was at zero counts as none
 
 
 def _root(slope: Callable[[float], float]) -> float:

@@ -70,16 +70,8 @@ def classification_loss(loss: str | Loss) -> Loss:
     Parameters
     ----------
     loss : str or Loss
-        "log_loss", "exponential", "probit" or "squared_hinge"; or a loss of your own.
-
-    Returns
-    -------
-    Loss
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown, or what is given is no loss of classes.
+        "log_loss", "exponential", "probit" or "squared_hinge"; or a loss of your own. Refused as by
+        `regression_loss`.
 
     Examples
     --------
@@ -91,23 +83,7 @@ def classification_loss(loss: str | Loss) -> Loss:
 
 
 def from_json(stored: object) -> Loss:
-    """The loss that `Loss.to_json` wrote.
-
-    Parameters
-    ----------
-    stored : dict
-        ``{"name": ..., ...}``; a number left out has its default.
-
-    Returns
-    -------
-    Loss
-        Equal to the one that was stored.
-
-    Raises
-    ------
-    ValueError
-        If `stored` is no dictionary, names an unknown loss, has a key that the loss does not know or a value it
-        refuses.
+    """The loss that `Loss.to_json` wrote; see `read_named` for what is refused.
 
     Examples
     --------

@@ -424,8 +424,8 @@ def weighted_quantile(values: Numbers, w: Numbers | None, quantile: float) -> fl
     """
     if w is None:
         w = np.ones(len(values))
-    kept = np.flatnonzero(w > 0.0)
-    order = kept[np.argsort(values[kept], kind="stable")]
+    counted = np.flatnonzero(w > 0.0)
+    order = counted[np.argsort(values[counted], kind="stable")]
     below = np.cumsum(w[order])
     # sums of weights that should be equal to the share may miss it by a rounding
     share, rounding = quantile * below[-1], 1e-12 * below[-1]
@@ -436,9 +436,9 @@ def weighted_quantile(values: Numbers, w: Numbers | None, quantile: float) -> fl
 
 
 def huber_location(y: Numbers, w: Numbers, delta: float) -> float:
-    """The zero of sum_i w_i clip(c - y_i, -delta, delta), found exactly.
+    """The zero of sum_i w_i clip(c - y_i, -delta, delta), exactly.
 
-    The sum is made of lines that meet at y_i +- delta and never falls, so one pass over these ends finds the line
+    The sum is made of lines that meet at y_i +- delta and never decreases, so one pass over these ends finds the line
     that passes zero, and with it the targets within delta of the answer.
 
     Parameters
@@ -460,8 +460,8 @@ def huber_location(y: Numbers, w: Numbers, delta: float) -> float:
     >>> huber_location(np.array([0.0, 1.0, 2.0, 50.0]), np.ones(4), 1.0)
     1.5
     """
-    kept = w > 0.0
-    y, w = y[kept], w[kept]
+    counted = w > 0.0
+    y, w = y[counted], w[counted]
     ends = np.concatenate([y - delta, y + delta])
     order = np.argsort(ends, kind="stable")
     ends, steepness = ends[order], np.cumsum(np.concatenate([w, -w])[order])

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from committee.objectives.margins.margins_of_rows import soft_margin_of_rows
 from committee.objectives.margins.objective import Objective, Reweighting, check_share
-from committee.objectives.programs.lines import Lines, on_the_simplex
+from committee.objectives.programs.highs import on_the_simplex
+from committee.objectives.programs.lines import Lines
 from committee.objectives.programs.rows_as_needed import Side, rows_as_needed
 from committee.objectives.programs.soft_margin import lowest_mean, soft_margin
 
@@ -41,8 +42,8 @@ class MinMargin(Objective):
     >>> from committee.objectives.programs.lines import Lines
     >>> S = np.array([[1, 1, -1], [1, -1, 1], [-1, 1, 1]], dtype=np.int8)
     >>> lines = Lines.of_matrix(S, np.array([0.8, 0.1, 0.1]))
-    >>> found = MinMargin().solve(lines)
-    >>> round(found.before, 6), round(found.value, 6)
+    >>> solved = MinMargin().solve(lines)
+    >>> round(solved.before, 6), round(solved.value, 6)
     (-0.6, 0.333333)
     """
 
@@ -60,11 +61,11 @@ class MinMargin(Objective):
     def solve(self, lines: Lines) -> Reweighting:
         """The best weights."""
         side = Side(np.zeros(len(lines)), level=-1)
-        found = rows_as_needed(lines, np.zeros(lines.n_voters), [side], cost_of_z=1.0, tol=self.tol)
-        value = self.value(lines, found.weights)
+        solved = rows_as_needed(lines, np.zeros(lines.n_voters), [side], cost_of_z=1.0, tol=self.tol)
+        value = self.value(lines, solved.weights)
         before = self.value(lines, lines.own)
-        gap = max(0.0, found.bound - value)
-        return Reweighting(found.weights, value, before, found.status, found.n_rows_used, found.rounds, gap)
+        gap = max(0.0, solved.bound - value)
+        return Reweighting(solved.weights, value, before, solved.status, solved.n_rows_used, solved.rounds, gap)
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class SoftMargin(Objective):
             before, gap = self.value(lines, lines.own), max(0.0, of_rows.bound - of_rows.value)
             how = of_rows.status, of_rows.n_rows_used, of_rows.rounds
             return Reweighting(of_rows.weights, of_rows.value, before, *how, gap)
-        found = soft_margin(lines.matrix, self.nu, lines.line_weight, scale=lines.scale)
-        weights = on_the_simplex(found.weights)
+        solved = soft_margin(lines.matrix, self.nu, lines.line_weight, scale=lines.scale)
+        weights = on_the_simplex(solved.weights)
         value, before = self.value(lines, weights), self.value(lines, lines.own)
-        return Reweighting(weights, value, before, found.status, len(lines), 1, max(0.0, found.bound - value))
+        return Reweighting(weights, value, before, solved.status, len(lines), 1, max(0.0, solved.bound - value))

@@ -24,7 +24,7 @@ NO_ROOM = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class MarginMaximum(Objective):
-    """Maximise a weighted sum of the margins, of which none may fall.
+    """Maximise a weighted sum of the margins, of which none may decrease.
 
     With the ensemble's own margins m_i and row weights r,
 
@@ -33,12 +33,12 @@ class MarginMaximum(Objective):
     which is W. Martinez, J. B. Gray, On the current state of research in explaining ensemble performance using margins,
     Algorithm 3 (MM). Two classes have one line for each row; with more a row's margin is its least line l, in the sum
     as in the constraints. The value is divided by sum r. The ensemble's own weights always satisfy the lines; with many
-    more rows than voters they are often the only ones that do, which is told in a warning. `slack` gives room.
+    more rows than voters they are often the only ones that do, which a warning says. `slack` gives room.
 
     Parameters
     ----------
     slack : float, default=0.0
-        By how much each margin may fall.
+        By how much each margin may decrease.
     tol : float, default=1e-8
         By how much a line may be missed, on top of `slack`.
     """
@@ -48,13 +48,13 @@ class MarginMaximum(Objective):
 
     def __post_init__(self) -> None:
         if not (is_number(self.slack) and self.slack >= 0.0):
-            raise ValueError(f"slack={self.slack!r} must be finite and not negative; 0 lets no margin fall.")
+            raise ValueError(f"slack={self.slack!r} must be finite and not negative; 0 lets no margin decrease.")
         if not self.tol > 0.0:
             raise ValueError(f"tol={self.tol!r} must be positive; HiGHS itself is exact to 1e-9.")
 
     @abstractmethod
     def emphasis(self, margins: F64, row_weight: F64) -> F64:
-        """How much each row counts in the sum, ``(n,)``, before its own weight; the largest is 1."""
+        """Factor of each row in the sum, ``(n,)``, before its own weight; the largest is 1."""
 
     def value(self, lines: Lines, weights: F64) -> float:
         """Weighted mean of the margins."""
@@ -76,22 +76,22 @@ class MarginMaximum(Objective):
         bound = margins - self.slack
         if lines.lines_of_row > 1:
             before = float(emphasis @ margins)
-            found = sum_of_margins(lines, emphasis, bound, self.tol, before + NO_ROOM)
+            solved = sum_of_margins(lines, emphasis, bound, self.tol, before + NO_ROOM)
         else:
             cost = lines.dots(emphasis)
             before = float(cost @ lines.own)
-            found = rows_as_needed(lines, cost, [Side(bound)], tol=self.tol, enough=before + NO_ROOM)
-        numbers = found.status, found.n_rows_used, found.rounds
-        if min(found.bound, found.value) > before + NO_ROOM:
-            return Reweighting(found.weights, found.value, before, *numbers, max(0.0, found.bound - found.value))
-        remedy = "raise slack, by which each margin may fall" if not self.slack else f"raise slack={self.slack}"
+            solved = rows_as_needed(lines, cost, [Side(bound)], tol=self.tol, enough=before + NO_ROOM)
+        numbers = solved.status, solved.n_rows_used, solved.rounds
+        if min(solved.bound, solved.value) > before + NO_ROOM:
+            return Reweighting(solved.weights, solved.value, before, *numbers, max(0.0, solved.bound - solved.value))
+        remedy = "raise slack, by which each margin may decrease" if not self.slack else f"raise slack={self.slack}"
         warnings.warn(
             f"No weights gain {NO_ROOM} without lowering a margin ({lines.n_rows} rows, {lines.n_voters} voters): the "
             f"ensemble keeps its own weights; {remedy}, or choose another objective.",
             ConvergenceWarning,
             stacklevel=2,
         )
-        return Reweighting(lines.own.copy(), before, before, *numbers, max(0.0, found.bound - before))
+        return Reweighting(lines.own.copy(), before, before, *numbers, max(0.0, solved.bound - before))
 
     def _emphasis(self, lines: Lines, margins: F64) -> F64:
         r: F64 = self.emphasis(margins, lines.row_weight) * lines.row_weight
@@ -111,8 +111,8 @@ class Uniform(MarginMaximum):
     >>> from committee.objectives.margins.margin_maximum import Uniform
     >>> S = np.array([[1, 1, 1, -1], [1, 1, -1, 1], [1, -1, 1, 1], [-1, 1, 1, -1]], dtype=np.int8)
     >>> lines = Lines.of_matrix(S)
-    >>> found = Uniform().solve(lines)
-    >>> lines.margins(lines.own).tolist(), lines.margins(found.weights).round(6).tolist()
+    >>> solved = Uniform().solve(lines)
+    >>> lines.margins(lines.own).tolist(), lines.margins(solved.weights).round(6).tolist()
     ([0.5, 0.5, 0.5, 0.0], [1.0, 0.5, 0.5, 0.0])
     """
 

@@ -1,4 +1,4 @@
-"""The range of the margins squeezed: the low ones raised, the high ones free to fall to the mean."""
+"""The range of the margins squeezed: the low ones raised, the high ones free to decrease to the mean."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Range(Objective):
     >>> from committee.objectives.margins.margin_range import Range
     >>> S = np.where(np.random.default_rng(0).random((40, 30)) < 0.7, 1, -1).astype(np.int8)
     >>> lines = Lines.of_matrix(S)
-    >>> found = Range(0.2).solve(lines)
-    >>> lines.margins(lines.own).min().round(3), lines.margins(found.weights).min().round(3)
+    >>> solved = Range(0.2).solve(lines)
+    >>> lines.margins(lines.own).min().round(3), lines.margins(solved.weights).min().round(3)
     (np.float64(-0.067), np.float64(0.2))
     """
 
@@ -80,18 +80,18 @@ class Range(Objective):
         bound = np.where(low, theta, mean)
         try:
             if lines.lines_of_row > 1:
-                found = sum_of_margins(lines, lines.row_weight, bound, self.tol)
+                solved = sum_of_margins(lines, lines.row_weight, bound, self.tol)
             else:
-                found = rows_as_needed(lines, lines.mean_votes(), [Side(bound)], tol=self.tol)
+                solved = rows_as_needed(lines, lines.mean_votes(), [Side(bound)], tol=self.tol)
         except InfeasibleError as error:
             largest = self._largest(lines, margins, mean, low)
             raise ValueError(
                 f"xi={self.xi} asks for margins of at least {theta:.4g} that no weights give; the largest xi for which "
                 f"some do is {largest:.4g}."
             ) from error
-        gap = max(0.0, found.bound - found.value)
+        gap = max(0.0, solved.bound - solved.value)
         before = self.value(lines, lines.own)
-        return Reweighting(found.weights, found.value, before, found.status, found.n_rows_used, found.rounds, gap)
+        return Reweighting(solved.weights, solved.value, before, solved.status, solved.n_rows_used, solved.rounds, gap)
 
     def _largest(self, lines: Lines, margins: F64, mean: float, low: NDArray[np.bool_]) -> float:
         """The largest feasible xi: the share of rows up to the highest level that the low margins can be raised to.

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.objectives.margins.objective import Objective, Reweighting
-from committee.objectives.programs.lines import Lines, on_the_simplex
-from committee.objectives.programs.rows_as_needed import SOLVER_TOLERANCE, Side, rows_as_needed
+from committee.objectives.programs.highs import on_the_simplex, simplex_solver
+from committee.objectives.programs.lines import Lines
+from committee.objectives.programs.rows_as_needed import Side, rows_as_needed
 from committee.objectives.programs.simplex_quadratic import simplex_quadratic
 from committee.vote.signed_votes import BLOCK
 
@@ -50,8 +51,8 @@ class Variance(Objective):
     >>> from committee.objectives.margins.margin_variance import Variance
     >>> S = np.where(np.random.default_rng(0).random((50, 9)) < 0.7, 1, -1).astype(np.int8)
     >>> lines = Lines.of_matrix(S)
-    >>> found = Variance().solve(lines)
-    >>> bool(lines.margins(found.weights).var() < lines.margins(lines.own).var())
+    >>> solved = Variance().solve(lines)
+    >>> bool(lines.margins(solved.weights).var() < lines.margins(lines.own).var())
     True
     """
 
@@ -123,9 +124,9 @@ def _simplex(lines: Lines, centre: float) -> Answer:
 def _chebyshev(lines: Lines, centre: float) -> Answer:
     bound = np.full(len(lines), centre)
     sides = [Side(bound, 1, level=1), Side(bound, -1, level=1)]
-    found = rows_as_needed(lines, np.zeros(lines.n_voters), sides, cost_of_z=-1.0)
-    gap = max(0.0, found.bound - found.value)
-    return found.weights, gap, found.status, found.n_rows_used, found.rounds
+    solved = rows_as_needed(lines, np.zeros(lines.n_voters), sides, cost_of_z=-1.0)
+    gap = max(0.0, solved.bound - solved.value)
+    return solved.weights, gap, solved.status, solved.n_rows_used, solved.rounds
 
 
 def _least_absolute(lines: Lines, centre: float) -> Answer:
@@ -137,25 +138,13 @@ def _least_absolute(lines: Lines, centre: float) -> Answer:
     import highspy
 
     r, T = len(lines), lines.n_voters
-    highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-    for name, value in (
-        ("output_flag", False),
-        ("parallel", "off"),
-        ("solver", "simplex"),
-        ("primal_feasibility_tolerance", SOLVER_TOLERANCE),
-        ("dual_feasibility_tolerance", SOLVER_TOLERANCE),
-    ):
-        highs.setOptionValue(name, value)
-    infinity, none = highspy.kHighsInf, np.empty(0, dtype=np.int32)
     share = lines.line_weight * r  # a mean weight of 1, as HiGHS's tolerances are made for
     cost = np.append(np.full(r, centre), -1.0)
-    start = np.zeros(r + 1, dtype=np.int32)
-    lower, upper = np.append(-share, -infinity), np.append(share, infinity)
-    highs.addCols(r + 1, cost, lower, upper, 0, start, none, np.empty(0))
+    highs = simplex_solver(np.append(-share, -np.inf), np.append(share, np.inf), cost)
     for t in range(T):
         votes = lines.matrix[:, t] * (1.0 if lines.scale is None else lines.scale)
         column = np.append(np.flatnonzero(votes), r).astype(np.int32)
-        highs.addRow(0.0, infinity, len(column), column, np.append(votes[column[:-1]], -1.0))
+        highs.addRow(0.0, np.inf, len(column), column, np.append(votes[column[:-1]], -1.0))
     highs.run()
     said = highs.getModelStatus()
     status = highs.modelStatusToString(said)

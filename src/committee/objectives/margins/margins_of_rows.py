@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from committee.objectives.programs.lines import Lines
 from committee.objectives.programs.rivals_program import RivalsProgram
-from committee.objectives.programs.rows_as_needed import Found
+from committee.objectives.programs.rows_as_needed import LinearSolution
 from committee.objectives.programs.soft_margin import VOTERS_AT_ONCE, lowest_mean
 
 F64 = NDArray[np.float64]
@@ -32,8 +32,8 @@ class _Held:
         at = self.lines.values(weights).reshape(self._shape)
         among = np.where(self._waiting, np.inf, at).min(axis=1)
         level = among if share is None else np.minimum(among, lowest_mean(among, share)[0])
-        found: Places = (self.lines.first + at.argmin(axis=1))[at.min(axis=1) < level - tol]
-        return found
+        lower: Places = (self.lines.first + at.argmin(axis=1))[at.min(axis=1) < level - tol]
+        return lower
 
     def add(self, places: Places) -> None:
         self.places = np.append(self.places, places)
@@ -46,7 +46,7 @@ class _Held:
         return self.lines.dots(every)
 
 
-def soft_margin_of_rows(lines: Lines, nu: float, tol: float = 1e-9) -> Found:
+def soft_margin_of_rows(lines: Lines, nu: float, tol: float = 1e-9) -> LinearSolution:
     """Weights for which the lowest margins, a share nu of the rows' weight, have the largest mean.
 
     With row weights r and c_i = r_i / nu, one slack for each row and one constraint for each of its lines l,
@@ -68,7 +68,7 @@ def soft_margin_of_rows(lines: Lines, nu: float, tol: float = 1e-9) -> Found:
 
     Returns
     -------
-    Found
+    LinearSolution
         Its ``z`` is rho; ``bound`` the largest edge of any voter under the last u.
 
     Raises
@@ -86,8 +86,8 @@ def soft_margin_of_rows(lines: Lines, nu: float, tol: float = 1e-9) -> Found:
     >>> from committee.vote.signed_votes import SignedVotes
     >>> S = np.array([[1, 0], [1, -1], [-1, 1], [0, 1]], dtype=np.int8)  # two lines for each row
     >>> votes = SignedVotes(S, np.repeat([0, 1], 2), np.tile([1, 2], 2), 2, np.array([0.7, 0.3]))
-    >>> found = soft_margin_of_rows(Lines.of(votes), 0.5)
-    >>> found.weights.round(6).tolist(), round(found.value, 6)
+    >>> solved = soft_margin_of_rows(Lines.of(votes), 0.5)
+    >>> solved.weights.round(6).tolist(), round(solved.value, 6)
     ([0.5, 0.5], 0.0)
     """
     n, T, cap = lines.n_rows, lines.n_voters, lines.row_weight / nu
@@ -104,7 +104,7 @@ def soft_margin_of_rows(lines: Lines, nu: float, tol: float = 1e-9) -> Found:
         lower = held.lower(weights, tol, cap) if rounds else np.empty(0, dtype=np.intp)
         if rounds and not len(voters) and not len(lower):
             rho, value = lowest_mean(lines.margins(weights), cap)
-            return Found(weights, rho, value, bound, 0.0, "Optimal", len(held.places), rounds)
+            return LinearSolution(weights, rho, value, bound, 0.0, "Optimal", len(held.places), rounds)
         program.add_voters(lines.part(held.places, voters))
         order = np.append(order, voters)
         program.add_lines(lower // lines.lines_of_row, lines.part(lower, order))
@@ -113,7 +113,9 @@ def soft_margin_of_rows(lines: Lines, nu: float, tol: float = 1e-9) -> Found:
         rounds += 1
 
 
-def sum_of_margins(lines: Lines, emphasis: F64, bound: F64, tol: float = 1e-8, enough: float = -np.inf) -> Found:
+def sum_of_margins(
+    lines: Lines, emphasis: F64, bound: F64, tol: float = 1e-8, enough: float = -np.inf
+) -> LinearSolution:
     """Weights for which the rows' margins have the largest sum, none below its bound.
 
     With r_i for `emphasis` and b_i for `bound`,
@@ -135,7 +137,7 @@ def sum_of_margins(lines: Lines, emphasis: F64, bound: F64, tol: float = 1e-8, e
 
     Returns
     -------
-    Found
+    LinearSolution
         ``bound`` is what no weights exceed that satisfy all lines.
 
     Raises
@@ -155,8 +157,8 @@ def sum_of_margins(lines: Lines, emphasis: F64, bound: F64, tol: float = 1e-8, e
     >>> from committee.vote.signed_votes import SignedVotes
     >>> S = np.array([[1, 0], [1, -1], [1, 1], [1, 1]], dtype=np.int8)  # two lines for each row
     >>> votes = SignedVotes(S, np.repeat([0, 1], 2), np.tile([1, 2], 2), 2, np.array([0.5, 0.5]))
-    >>> found = sum_of_margins(Lines.of(votes), np.array([0.5, 0.5]), np.zeros(2))
-    >>> found.weights.tolist(), found.value
+    >>> solved = sum_of_margins(Lines.of(votes), np.array([0.5, 0.5]), np.zeros(2))
+    >>> solved.weights.tolist(), solved.value
     ([1.0, 0.0], 1.0)
     """
     everyone = np.arange(lines.n_voters)
@@ -173,6 +175,8 @@ def sum_of_margins(lines: Lines, emphasis: F64, bound: F64, tol: float = 1e-8, e
         if not len(lower) or most <= enough:
             margins = lines.margins(weights)
             missed = float((bound - margins).max())
-            return Found(weights, 0.0, float(emphasis @ margins), most, missed, "Optimal", len(held.places), rounds)
+            return LinearSolution(
+                weights, 0.0, float(emphasis @ margins), most, missed, "Optimal", len(held.places), rounds
+            )
         program.add_lines(lower // lines.lines_of_row, lines.part(lower, everyone))
         held.add(lower)

@@ -1,4 +1,4 @@
-"""What an objective of the margins is: a number that weights have, and the weights for which it is best."""
+"""An objective of the margins: a number that weights have, and the weights for which it is best."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ F64 = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Reweighting:
-    """Weights that an objective chose, and how they were found.
+    """Weights that an objective chose, and how they were computed.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What voters get wrong on the rows that they may be judged by, each alone and two of them together."""
+"""Losses of voters on the rows that they may be judged by, of each alone and of two together."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ class PairLosses:
 
     @classmethod
     def of_lines(cls, lines: Lines) -> PairLosses:
-        """Of the lines of margins, asked or not as they say; rows count once each."""
+        """Of the lines of margins, by the voters that count on them; rows count once each."""
         S = lines.matrix
         least = S if lines.lines_of_row == 1 else S.reshape(lines.n_rows, -1, lines.n_voters).min(axis=1)
-        return cls.of(least, lines.asked)
+        return cls.of(least, lines.unseen)
 
 
 def loss_blocks(least: NDArray[np.int8] | F64, counted: Mask | None) -> Iterator[tuple[F64, F64 | None]]:

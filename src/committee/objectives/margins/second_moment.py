@@ -48,8 +48,8 @@ class MinCq(Objective):
     >>> from committee.objectives.margins.second_moment import MinCq
     >>> S = np.where(np.random.default_rng(0).random((50, 9)) < 0.7, 1, -1).astype(np.int8)
     >>> lines = Lines.of_matrix(S)
-    >>> found = MinCq().solve(lines)
-    >>> found.value < found.before, bool(np.isclose(lines.margins(found.weights).mean(), S.mean()))
+    >>> solved = MinCq().solve(lines)
+    >>> solved.value < solved.before, bool(np.isclose(lines.margins(solved.weights).mean(), S.mean()))
     (True, True)
     """
 

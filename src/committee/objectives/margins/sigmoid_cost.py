@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.objectives.margins.objective import Objective, Reweighting, is_number
-from committee.objectives.programs.lines import Lines, on_the_simplex
+from committee.objectives.programs.highs import on_the_simplex
+from committee.objectives.programs.lines import Lines
 
 F64 = NDArray[np.float64]
 
@@ -17,7 +18,7 @@ RIVALS = 2
 """Lines of each row that the descents from several starts look at."""
 
 SHARPNESS = 4.0
-"""How steep the smooth minimum of a row's lines is, in units of the cost's steepness."""
+"""Steepness of the smooth minimum of a row's lines, in units of the cost's steepness."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,9 @@ class Doom(Objective):
 
     The cost of L. Mason, P. Bartlett, J. Baxter, M. Frean (DOOM II, 2000): close to twice the share of margins below
     zero if it is steep, and flat for rows that are far on the wrong side, which it gives up. It is not convex.
-    Projected gradient steps, whose length follows the last two gradients and is halved until the cost falls, start from
-    the ensemble's own weights, and again from draws around them; the best end is kept, so the cost is never above that
-    of the own weights.
+    Projected gradient steps, whose length follows the last two gradients and is halved until the cost decreases, start
+    from the ensemble's own weights, and again from draws around them; the best end is taken, so the cost is never above
+    that of the own weights.
 
     With more than two classes a row's margin is the least of its K - 1 lines, which has corners. In the cost a smooth
     number stands for it that is no less, and no more than ln(K - 1) / (4 steepness) above,
@@ -55,8 +56,8 @@ class Doom(Objective):
     >>> from committee.objectives.programs.lines import Lines
     >>> from committee.objectives.margins.sigmoid_cost import Doom
     >>> S = np.where(np.random.default_rng(0).random((50, 9)) < 0.6, 1, -1).astype(np.int8)
-    >>> found = Doom().solve(Lines.of_matrix(S))
-    >>> found.value < found.before
+    >>> solved = Doom().solve(Lines.of_matrix(S))
+    >>> solved.value < solved.before
     True
     """
 
@@ -82,7 +83,7 @@ class Doom(Objective):
         return float(lines.line_weight @ (1.0 - np.tanh(self.steepness * lines.values(weights))))
 
     def solve(self, lines: Lines) -> Reweighting:
-        """The best weights that were found; nothing says that there are no better ones."""
+        """The best weights of the descents; nothing says that there are no better ones."""
         random = np.random.default_rng(self.random_state)
         starts = [lines.own]
         for _ in range(self.restarts):
@@ -147,8 +148,8 @@ def project(point: F64) -> F64:
     >>> project(np.array([0.9, 0.5, -0.2])).round(6).tolist()
     [0.7, 0.3, 0.0]
     """
-    falling = np.sort(point)[::-1]
-    over = (np.cumsum(falling) - 1.0) / np.arange(1, len(point) + 1)
-    last = int(np.flatnonzero(falling > over)[-1])
+    decreasing = np.sort(point)[::-1]
+    over = (np.cumsum(decreasing) - 1.0) / np.arange(1, len(point) + 1)
+    last = int(np.flatnonzero(decreasing > over)[-1])
     nearest: F64 = np.maximum(0.0, point - over[last])
     return nearest

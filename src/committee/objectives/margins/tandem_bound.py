@@ -28,7 +28,7 @@ class Tandem(Objective):
 
     l the losses of two voters on a row that neither has seen, n the number of such rows, or its harmonic mean over
     pairs (`committee.bounds.tandem` says more). It holds for all weights at once, and so for those that it finds.
-    Training rows have no such losses. All voters keep some weight: the divergence asks for that.
+    Training rows have no such losses. All voters keep some weight: the divergence requires it.
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ class Tandem(Objective):
     >>> from committee.objectives.margins.tandem_bound import Tandem
     >>> error = np.linspace(0.05, 0.45, 20)
     >>> S = np.where(np.random.default_rng(0).random((1000, 20)) < error, -1, 1).astype(np.int8)
-    >>> found = Tandem().solve(Lines.of_matrix(S))
-    >>> found.value < 0.7 * found.before, bool(found.weights[0] > found.weights[-1])
+    >>> solved = Tandem().solve(Lines.of_matrix(S))
+    >>> solved.value < 0.7 * solved.before, bool(solved.weights[0] > solved.weights[-1])
     (True, True)
     """
 
@@ -124,7 +124,7 @@ def least_tandem_bound(
 
     so that e(rho) + 2 KL(rho || pi) / (n ln(p (1 - e) / (e (1 - p)))) is to be made small: convex on held-out rows, by
     steps of the exponentiated gradient. It starts at uniform weights, and of these, the own and all after a round,
-    those of the least bound are kept. Out of bag, where n moves with rho and e is not convex, no more is promised.
+    those of the least bound are returned. Out of bag, where n moves with rho and e is not convex, no more is promised.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def least_tandem_bound(
     max_steps : int, default=500
         Most gradient steps between them.
     tol : float, default=1e-7
-        Least fall of the bound that a round is made for.
+        Least decrease of the bound that a round is made for.
 
     References
     ----------

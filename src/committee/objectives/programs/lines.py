@@ -34,10 +34,10 @@ class Lines:
         The ensemble's own weights: not negative, sum to one.
     sign : float64 array (T,)
         -1 for a voter that stands for its opposite, else 1.
-    asked : bool array (n, T), default=None
-        Which voters were asked about which rows; the others' votes are 0 in `matrix`. None: all about all.
+    unseen : bool array (n, T), default=None
+        Voters whose votes on a row count, as they have not seen it; the others' are 0 in `matrix`. None: all.
     scale : float64 array (r,), default=None
-        What a line of `matrix` is multiplied by: T / T_i where only T_i voters were asked about row i. None: by 1.
+        What a line of `matrix` is multiplied by: T / T_i where only T_i voters count on row i. None: by 1.
 
     Examples
     --------
@@ -55,11 +55,11 @@ class Lines:
     row_weight: F64
     own: F64
     sign: F64
-    asked: NDArray[np.bool_] | None = None
+    unseen: NDArray[np.bool_] | None = None
     scale: F64 | None = None
 
     @classmethod
-    def of(cls, votes: SignedVotes, row_weight: F64 | None = None, asked: NDArray[np.bool_] | None = None) -> Lines:
+    def of(cls, votes: SignedVotes, row_weight: F64 | None = None, unseen: NDArray[np.bool_] | None = None) -> Lines:
         """The lines of an ensemble's signed votes.
 
         Parameters
@@ -68,9 +68,9 @@ class Lines:
             Its matrix is copied only where it has to change.
         row_weight : float64 array (n,), default=None
             Weights of the rows, not negative; rows of weight 0 are left out. None: all the same.
-        asked : bool array (n, T), default=None
-            Which voters are asked about which rows; the others count 0, and the lines of row i are multiplied by
-            T / T_i. Rows that nobody is asked about are left out. None: all voters about all rows.
+        unseen : bool array (n, T), default=None
+            Voters whose votes on a row count, as they have not seen it; the others' are 0, and the lines of row i are
+            multiplied by T / T_i. Rows without such a voter are left out. None: all voters count on all rows.
 
         Raises
         ------
@@ -80,29 +80,29 @@ class Lines:
         n, lines_of_row = votes.n_rows, len(votes.matrix) // max(1, votes.n_rows)
         weight = np.ones(n) if row_weight is None else row_weight
         S = _as_bytes(votes.matrix)
-        if asked is not None:
-            S = np.where(np.repeat(asked, lines_of_row, axis=0), S, np.zeros((), dtype=S.dtype))
+        if unseen is not None:
+            S = np.where(np.repeat(unseen, lines_of_row, axis=0), S, np.zeros((), dtype=S.dtype))
         sign = np.where(votes.weights < 0.0, -1.0, 1.0)
         if (sign < 0.0).any():
             S = S * sign.astype(S.dtype)
         first = np.arange(n, dtype=np.intp) * lines_of_row
-        return cls(S, first, weight, np.abs(votes.weights), sign, asked)._counted()
+        return cls(S, first, weight, np.abs(votes.weights), sign, unseen)._counted()
 
     def _counted(self) -> Lines:
-        """Without rows that have no weight or that no voter was asked about; weights and scale follow from the rest."""
-        kept = self.row_weight > 0.0
-        if self.asked is not None:
-            kept &= self.asked.any(axis=1)
-        if not kept.any():
+        """Without rows that have no weight or that all voters have seen; weights and scale follow from the rest."""
+        counted = self.row_weight > 0.0
+        if self.unseen is not None:
+            counted &= self.unseen.any(axis=1)
+        if not counted.any():
             raise ValueError("No row is left: every row has weight 0 or was seen by all voters; give other rows.")
-        S, first, asked = self.matrix, self.first, self.asked
-        if not kept.all():
-            S = S[self.of_rows(kept)]
-            first = np.arange(int(kept.sum()), dtype=np.intp) * self.lines_of_row
-            asked = None if asked is None else asked[kept]
-        weight = self.row_weight[kept] / self.row_weight[kept].sum()
-        scale = None if asked is None else np.repeat(asked.shape[1] / asked.sum(axis=1), self.lines_of_row)
-        return replace(self, matrix=S, first=first, row_weight=weight, asked=asked, scale=scale)
+        S, first, unseen = self.matrix, self.first, self.unseen
+        if not counted.all():
+            S = S[self.of_rows(counted)]
+            first = np.arange(int(counted.sum()), dtype=np.intp) * self.lines_of_row
+            unseen = None if unseen is None else unseen[counted]
+        weight = self.row_weight[counted] / self.row_weight[counted].sum()
+        scale = None if unseen is None else np.repeat(unseen.shape[1] / unseen.sum(axis=1), self.lines_of_row)
+        return replace(self, matrix=S, first=first, row_weight=weight, unseen=unseen, scale=scale)
 
     @classmethod
     def of_matrix(cls, S: Any, own: F64 | None = None, row_weight: F64 | None = None) -> Lines:
@@ -201,12 +201,12 @@ class Lines:
         return (total + total.T) / 2.0
 
     def judged(self, weights: F64) -> tuple[F64, F64]:
-        """Margins of the rows that any voter of weight was asked about, and these rows' weights.
+        """Margins of the rows that some voter of weight has not seen, and these rows' weights.
 
-        They are normalised by the weight of the voters that were asked, as an out-of-bag vote is.
+        They are normalised by the weight of these voters, as an out-of-bag vote is.
         """
         each = np.abs(weights)
-        total = each.sum() if self.asked is None else np.concatenate([some @ each for _, some in _blocks(self.asked)])
+        total = each.sum() if self.unseen is None else np.concatenate([some @ each for _, some in _blocks(self.unseen)])
         lines = self.values(weights)
         margins = self.least(lines if self.scale is None else lines / self.scale)
         some = np.broadcast_to(total, margins.shape) > 0.0
@@ -216,16 +216,16 @@ class Lines:
         return (margins / np.where(total > 0.0, total, 1.0))[some], row_weight / row_weight.sum()
 
     def select(self, voters: NDArray[np.intp], own: F64) -> Lines:
-        """The lines of some voters, whose own weights are set; without rows that none of them was asked about.
+        """The lines of some voters, whose own weights are set; without rows that all of them have seen.
 
         Raises
         ------
         ValueError
             If no row is left.
         """
-        asked = None if self.asked is None else self.asked[:, voters]
+        unseen = None if self.unseen is None else self.unseen[:, voters]
         return replace(
-            self, matrix=self.matrix[:, voters], own=own, sign=self.sign[voters], asked=asked, scale=None
+            self, matrix=self.matrix[:, voters], own=own, sign=self.sign[voters], unseen=unseen, scale=None
         )._counted()
 
     def as_numbers(self) -> Lines:
@@ -244,13 +244,6 @@ class Lines:
         scale = None if self.scale is None else self.scale[chosen.ravel()]
         first = np.arange(n, dtype=np.intp) * most
         return replace(self, matrix=self.matrix[chosen.ravel()], first=first, scale=scale)
-
-
-def on_the_simplex(weights: F64) -> F64:
-    """A solver's weights without what is there by rounding alone: not negative, sum to one."""
-    weights = np.where(weights > 1e-11, weights, 0.0)
-    settled: F64 = weights / weights.sum()
-    return settled
 
 
 def _blocks(S: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:

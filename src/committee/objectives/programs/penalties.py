@@ -52,7 +52,7 @@ class Penalty(ABC):
     parameter: ClassVar[str] = "alpha"
     """The learners' parameter that sets the strength."""
     weakens: ClassVar[Literal["lower", "raise"]] = "lower"
-    """What to do with the strength for more voters."""
+    """Advice on the strength, for more voters."""
 
     @classmethod
     def of(cls, alpha: float | Literal["theory"], alpha_max: float, theory: Callable[[], float]) -> Self:
@@ -263,7 +263,7 @@ class L1Penalty(Penalty):
         if gaps.max() > most_gap:
             warnings.warn(
                 f"The path ran out of its {MOST_SWEEPS} sweeps at alpha={strengths[gaps.argmax()]:.3g}, with a duality "
-                f"gap of {gaps.max():.2g} where tol asks for {most_gap:.2g}; the weights are the best found. Raise "
+                f"gap of {gaps.max():.2g} where tol is {most_gap:.2g}; the weights are the best so far. Raise "
                 "tol, or the weakest alphas.",
                 ConvergenceWarning,
                 stacklevel=4,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.objectives.programs.lines import on_the_simplex
+from committee.objectives.programs.highs import add_rows, on_the_simplex, run
 from committee.objectives.programs.rows_as_needed import InfeasibleError
 from committee.objectives.programs.soft_margin import commonest, started
 
@@ -37,13 +37,10 @@ class RivalsProgram:
     """
 
     def __init__(self, least: F64, most: F64, reward: F64, total: float | None) -> None:
-        import highspy
-
         n = len(least)
         self.least, self.most, self.reward = n * least, n * most, reward
         self._fixed = total is not None
-        self._infinity = float(highspy.kHighsInf)
-        self._highs: Any = started(self.least, self.most, -reward, None if total is None else n * total)
+        self.highs: Any = started(self.least, self.most, -reward, None if total is None else n * total)
         self._columns, self._row = np.arange(n), np.arange(n)  # of every line: its variable, and its row of the table
         self._voters: Places = np.empty(0, dtype=np.intp)  # of every voter: its constraint
         self._common: F64 = np.empty(0)
@@ -55,33 +52,24 @@ class RivalsProgram:
         # where u sums to one a constant may be taken from a voter's votes and put on the right-hand side
         common = commonest(S) if self._fixed else np.zeros(k, dtype=S.dtype)
         entries = np.append(S - common, np.full((1, k), -1, dtype=S.dtype), axis=0).T
-        voter, line = np.nonzero(entries)
-        start = np.searchsorted(voter, np.arange(k))
-        self._voters = np.append(self._voters, self._highs.getNumRow() + np.arange(k))
+        self._voters = np.append(self._voters, self.highs.getNumRow() + np.arange(k))
         self._common = np.append(self._common, common.astype(np.float64))
-        self._highs.addRows(
-            k,
-            np.full(k, -self._infinity),
-            -common.astype(np.float64) * n,
-            len(line),
-            start.astype(np.int32),
-            np.append(self._columns, n)[line].astype(np.int32),
-            entries[voter, line].astype(np.float64),
-        )
+        lower, upper = np.full(k, -np.inf), -common.astype(np.float64) * n
+        add_rows(self.highs, lower, upper, entries, np.append(self._columns, n))
 
     def add_lines(self, row: Places, S: NDArray[Any]) -> None:
         """One more line for some rows of the table, ``(k, voters)`` for all voters so far."""
         for i, votes in zip(row.tolist(), S - self._common, strict=True):
             if self._limit[i] < 0:
-                self._limit[i] = self._highs.getNumRow()
+                self._limit[i] = self.highs.getNumRow()
                 least, most = float(self.least[i]), float(self.most[i])
-                self._highs.addRow(least, most, 1, np.array([i], dtype=np.int32), np.ones(1))
-                self._highs.changeColBounds(i, 0.0, self._infinity)
+                self.highs.addRow(least, most, 1, np.array([i], dtype=np.int32), np.ones(1))
+                self.highs.changeColBounds(i, 0.0, np.inf)
             some = np.flatnonzero(votes)
             where = np.concatenate([[0], self._voters[some], [self._limit[i]]]).astype(np.int32)
             entries = np.concatenate([[1.0], votes[some], [1.0]])
-            self._columns = np.append(self._columns, self._highs.getNumCol())
-            self._highs.addCol(-float(self.reward[i]), 0.0, self._infinity, len(where), where, entries)
+            self._columns = np.append(self._columns, self.highs.getNumCol())
+            self.highs.addCol(-float(self.reward[i]), 0.0, np.inf, len(where), where, entries)
         self._row = np.append(self._row, row)
 
     def solve(self) -> tuple[F64, F64]:
@@ -97,20 +85,16 @@ class RivalsProgram:
         import highspy
 
         status = highspy.HighsModelStatus
-        for _ in range(2):
-            self._highs.run()
-            said = self._highs.getModelStatus()
-            if said == status.kOptimal:
-                solution = self._highs.getSolution()
-                u = np.array(solution.col_value)[self._columns] / len(self.least)
-                return on_the_simplex(-np.array(solution.row_dual)[self._voters]), self._feasible(u)
-            self._highs.clearSolver()  # a basis that went bad in many updates: once more, from nothing
-        said_so = self._highs.modelStatusToString(said)
+        reached, said = run(self.highs)
+        if reached == status.kOptimal:
+            solution = self.highs.getSolution()
+            u = np.array(solution.col_value)[self._columns] / len(self.least)
+            return on_the_simplex(-np.array(solution.row_dual)[self._voters]), self._feasible(u)
         what = f"{len(self._row)} lines and {len(self._voters)} voters"
-        if said in (status.kUnbounded, status.kUnboundedOrInfeasible):
-            raise InfeasibleError(f"No weights satisfy all lines of the program of {what} (HiGHS: {said_so!r}).")
+        if reached in (status.kUnbounded, status.kUnboundedOrInfeasible):
+            raise InfeasibleError(f"No weights satisfy all lines of the program of {what} (HiGHS: {said!r}).")
         raise RuntimeError(
-            f"HiGHS reports the program of {what} as {said_so!r}. Look for votes or row weights of very different size."
+            f"HiGHS reports the program of {what} as {said!r}. Look for votes or row weights of very different size."
         )
 
     def of_rows(self, u: F64) -> F64:

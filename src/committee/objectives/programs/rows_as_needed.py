@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.objectives.programs.lines import Lines, on_the_simplex
+from committee.objectives.programs.highs import add_rows, on_the_simplex, run, simplex_solver
+from committee.objectives.programs.lines import Lines
 
 F64 = NDArray[np.float64]
 
@@ -18,9 +18,6 @@ FIRST, BATCH = 4, 2
 A program of fewer lines than four times its weights is solved whole. A batch much smaller than twice the weights makes
 more rounds, a larger one fills the program with lines that are never tight.
 """
-
-SOLVER_TOLERANCE = 1e-9
-"""By how much HiGHS may miss a line."""
 
 
 class InfeasibleError(ValueError):
@@ -34,9 +31,9 @@ class Side:
     Parameters
     ----------
     bound : float64 array (r,)
-        What each line is held against; -inf (or, with a sign of -1, inf) asks nothing of it.
+        What each line is held against; -inf (or, with a sign of -1, inf) does not bind it.
     sign : int, default=1
-        1: the line may not fall below its bound; -1: not rise above.
+        1: the line may not be below its bound; -1: not rise above.
     level : int, default=0
         Coefficient of z.
     """
@@ -52,7 +49,7 @@ class Side:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class LinearSolution:
     """An optimum of `rows_as_needed`; the names are those of `Reweighting`.
 
     ``bound`` is what no weights exceed that satisfy all lines: it follows from the dual solution by arithmetic, and
@@ -77,7 +74,7 @@ def rows_as_needed(
     cost_of_z: float = 0.0,
     tol: float = 1e-8,
     enough: float | None = None,
-) -> Found:
+) -> LinearSolution:
     """Maximise ``cost @ w + cost_of_z * z`` over the simplex, all sides' lines satisfied.
 
     The program starts with the lines that the ensemble's own weights leave shortest. It is solved, all lines are looked
@@ -102,7 +99,7 @@ def rows_as_needed(
 
     Returns
     -------
-    Found
+    LinearSolution
 
     Raises
     ------
@@ -113,22 +110,22 @@ def rows_as_needed(
 
     Examples
     --------
-    The largest mean margin for which no row falls below 0, of two voters:
+    The largest mean margin for which no row is below 0, of two voters:
 
     >>> import numpy as np
     >>> from committee.objectives.programs.lines import Lines
     >>> from committee.objectives.programs.rows_as_needed import Side, rows_as_needed
     >>> lines = Lines.of_matrix(np.array([[1, 1], [1, -1], [1, -1], [-1, 1]], dtype=np.int8))
-    >>> found = rows_as_needed(lines, lines.mean_votes(), [Side(np.zeros(4))])
-    >>> found.weights.round(6).tolist(), round(found.value, 6)
+    >>> solved = rows_as_needed(lines, lines.mean_votes(), [Side(np.zeros(4))])
+    >>> solved.weights.round(6).tolist(), round(solved.value, 6)
     ([0.5, 0.5], 0.25)
     """
     T, n_sides = lines.n_voters, len(sides)
     program = _Program(cost, cost_of_z)
     own = lines.values(lines.own)
     missed = np.stack([side.missing(own, 0.0) for side in sides])
-    asked = np.isfinite(missed)
-    waiting = asked.copy()
+    bounded = np.isfinite(missed)
+    waiting = bounded.copy()
     # of every side some, as without any line of a side z may have no bound
     new = np.concatenate(
         [_worst(missed[s], side.sign * own, FIRST * T // n_sides) * n_sides + s for s, side in enumerate(sides)]
@@ -147,56 +144,41 @@ def rows_as_needed(
         missed = np.stack([side.missing(at, z) for side in sides])
         bound = program.bound()
         done = enough is not None and bound <= enough
-        worst = float(missed[asked].max(initial=-np.inf))
+        worst = float(missed[bounded].max(initial=-np.inf))
         missed[~waiting] = -np.inf
         if done or not (missed > tol).any():
             break
         new = _worst(np.where(missed > tol, missed, -np.inf).T.ravel(), None, BATCH * T)
     value = float(cost @ weights) + cost_of_z * z
-    return Found(weights, z, value, bound, worst, status, len(program), rounds)
+    return LinearSolution(weights, z, value, bound, worst, status, len(program), rounds)
 
 
 def _worst(missed: F64, then: F64 | None, most: int) -> NDArray[np.intp]:
-    """Places of what is missed most, ties by `then`, least first; -inf is not asked for."""
-    found = np.flatnonzero(missed > -np.inf)
-    if len(found) <= most:
-        return found
+    """Places of what is missed most, ties by `then`, least first; -inf does not count."""
+    short = np.flatnonzero(missed > -np.inf)
+    if len(short) <= most:
+        return short
     if then is None:
-        return np.sort(found[np.argpartition(-missed[found], most - 1)[:most]])
-    order = np.lexsort((then[found], -missed[found]))
-    return np.sort(found[order[:most]])
+        return np.sort(short[np.argpartition(-missed[short], most - 1)[:most]])
+    order = np.lexsort((then[short], -missed[short]))
+    return np.sort(short[order[:most]])
 
 
 class _Program:
     """The program as it is in HiGHS, with the lines it has so far."""
 
     def __init__(self, cost: F64, cost_of_z: float) -> None:
-        import highspy
-
         self.cost, self.cost_of_z = cost, cost_of_z
         self._rows: list[F64] = []
         self._levels: list[F64] = []
         self._bounds: list[F64] = []
         self._duals: F64 = np.empty(0)
-        self._infinity = float(highspy.kHighsInf)
         T = len(cost)
-        highs = highspy.Highs()  # type: ignore[no-untyped-call]
-        for name, value in (
-            ("output_flag", False),
-            ("parallel", "off"),
-            ("solver", "simplex"),
-            ("primal_feasibility_tolerance", SOLVER_TOLERANCE),
-            ("dual_feasibility_tolerance", SOLVER_TOLERANCE),
-        ):
-            highs.setOptionValue(name, value)
         lower, upper = np.zeros(T + 1), np.ones(T + 1)
-        free = self._infinity if cost_of_z else 0.0
+        free = np.inf if cost_of_z else 0.0
         lower[T], upper[T] = -free, free
-        none = np.empty(0, dtype=np.int32)
-        start = np.zeros(T + 1, dtype=np.int32)
-        highs.addCols(T + 1, -np.append(cost, cost_of_z), lower, upper, 0, start, none, np.empty(0))
-        highs.addRow(1.0, 1.0, T, np.arange(T, dtype=np.int32), np.ones(T))
-        self._highs: Any = highs
+        self._highs = simplex_solver(lower, upper, -np.append(cost, cost_of_z))
+        self._highs.addRow(1.0, 1.0, T, np.arange(T, dtype=np.int32), np.ones(T))
 
     def __len__(self) -> int:
         return sum(map(len, self._bounds))
@@ -207,37 +189,22 @@ class _Program:
         self._rows.append(signed[:, :T])
         self._levels.append(signed[:, T])
         self._bounds.append(side.sign * bound)
-        line, column = np.nonzero(signed)
-        start = np.searchsorted(line, np.arange(k))
-        self._highs.addRows(
-            k,
-            side.sign * bound,
-            np.full(k, self._infinity),
-            len(column),
-            start.astype(np.int32),
-            column.astype(np.int32),
-            signed[line, column],
-        )
+        add_rows(self._highs, side.sign * bound, np.full(k, np.inf), signed)
 
     def solve(self) -> tuple[F64, float, str]:
         import highspy
 
         status = highspy.HighsModelStatus
-        for attempt in range(2):
-            self._highs.run()
-            said = self._highs.getModelStatus()
-            if said == status.kOptimal:
-                solution = self._highs.getSolution()
-                columns = np.array(solution.col_value)
-                self._duals = np.maximum(0.0, np.array(solution.row_dual[1:]))
-                return columns[:-1], float(columns[-1]), self._highs.modelStatusToString(said)
-            if attempt == 0:  # a basis that went bad in many updates: once more, from nothing
-                self._highs.clearSolver()
-        said_so = self._highs.modelStatusToString(said)
-        if said in (status.kInfeasible, status.kUnboundedOrInfeasible):
-            raise InfeasibleError(f"No weights satisfy all {len(self)} lines of the program (HiGHS: {said_so!r}).")
+        reached, said = run(self._highs)
+        if reached == status.kOptimal:
+            solution = self._highs.getSolution()
+            columns = np.array(solution.col_value)
+            self._duals = np.maximum(0.0, np.array(solution.row_dual[1:]))
+            return columns[:-1], float(columns[-1]), said
+        if reached in (status.kInfeasible, status.kUnboundedOrInfeasible):
+            raise InfeasibleError(f"No weights satisfy all {len(self)} lines of the program (HiGHS: {said!r}).")
         raise RuntimeError(
-            f"HiGHS reports the program of {len(self)} lines and {len(self.cost)} weights as {said_so!r}. "
+            f"HiGHS reports the program of {len(self)} lines and {len(self.cost)} weights as {said!r}. "
             "Look for votes or row weights of very different size."
         )
 

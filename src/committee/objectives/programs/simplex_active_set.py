@@ -44,8 +44,8 @@ def simplex_minimum(Q: F64, q: F64, start: F64) -> F64:
     for _ in range(20 * len(q) + 100):
         support = np.flatnonzero(used)
         toward, bounded = _on_support(Q, q, support, w[support])
-        falling = toward < -ROUNDING * np.abs(toward).max(initial=0.0)
-        room = np.where(falling, w[support] / np.where(falling, -toward, 1.0), np.inf)
+        decreasing = toward < -ROUNDING * np.abs(toward).max(initial=0.0)
+        room = np.where(decreasing, w[support] / np.where(decreasing, -toward, 1.0), np.inf)
         first = int(np.argmin(room))
         if not bounded or room[first] < 1.0:
             if not np.isfinite(room[first]):
@@ -76,14 +76,18 @@ def _on_support(Q: F64, q: F64, support: NDArray[np.intp], w: F64) -> tuple[F64,
     system[k, :k] = system[:k, k] = 1.0
     wanted = np.append(q[support] / scale - system[:k, :k] @ w, 0.0)
     try:
-        found = np.linalg.solve(system, wanted)
+        solution = np.linalg.solve(system, wanted)
     except np.linalg.LinAlgError:
-        found = np.full(k + 1, np.nan)
+        solution = np.full(k + 1, np.nan)
     near = ROUNDING * max(float(np.abs(wanted).max()), 1.0) * k
-    if not np.isfinite(found).all() or np.abs(system @ found - wanted).max() > near or np.abs(found[:k]).max() > 1e6:
+    if (
+        not np.isfinite(solution).all()
+        or np.abs(system @ solution - wanted).max() > near
+        or np.abs(solution[:k]).max() > 1e6
+    ):
         # singular, or nearly: the shortest of the answers that come nearest
-        found = np.linalg.lstsq(system, wanted, rcond=1e-12)[0]
-        missed = wanted - system @ found
+        solution = np.linalg.lstsq(system, wanted, rcond=1e-12)[0]
+        missed = wanted - system @ solution
         if np.abs(missed).max() > 1e3 * near:
             return missed[:k] - missed[:k].mean(), False
-    return found[:k], True
+    return solution[:k], True

@@ -9,14 +9,17 @@ from scipy.optimize import linprog, nnls
 F64 = NDArray[np.float64]
 
 PULL = 1e5
-"""Weight of the equation of the mean while the voters are found; the mean is missed by about its inverse square."""
+"""Weight of the equation of the mean while the support is searched; the mean is missed by about its inverse square."""
+
+STEPS = 100
+"""Most steps of the active-set method for each weight."""
 
 
 def simplex_quadratic(Q: F64, *, mean_votes: F64 | None = None, mean: float = 0.0) -> tuple[F64, float]:
     """Minimise ``w'Qw`` over the simplex, with ``mean_votes @ w = mean`` if that is given.
 
     For v >= 0 that need not sum to one, v'Qv + (1 - sum v)^2 is least where v is a multiple of the optimal w: the first
-    term asks for the direction whatever the length. So with Q = R'R the program is one of non-negative least squares,
+    term sets the direction whatever the length. So with Q = R'R the program is one of non-negative least squares,
     which the active-set method of Lawson and Hanson solves without tolerances. The other equation is, on the simplex,
     (mean_votes - mean) @ w = 0: one more row with a large weight. Then, with the set of positive weights known, the
     optimum is solved again as a system of linear equations, in which it holds exactly.
@@ -59,12 +62,12 @@ def simplex_quadratic(Q: F64, *, mean_votes: F64 | None = None, mean: float = 0.
     if away is not None and np.abs(away).max() > 1e-14:
         rows.append(PULL * away[None] / np.abs(away).max())
     system = np.concatenate([*rows, np.ones((1, T))])
+    steps = max(1, int(STEPS * T))
     try:
-        v, _ = nnls(system, np.append(np.zeros(len(system) - 1), 1.0), maxiter=100 * T)
+        v, _ = nnls(system, np.append(np.zeros(len(system) - 1), 1.0), maxiter=steps)
     except RuntimeError as error:
         raise RuntimeError(
-            f"Non-negative least squares of {T} weights did not end in {100 * T} steps; leave out voters "
-            "that are alike."
+            f"Non-negative least squares of {T} weights did not end in {steps} steps; leave out voters that are alike."
         ) from error
     w: F64 = v / v.sum()
     exact = _on_support(Q, away, np.flatnonzero(w))
@@ -84,14 +87,14 @@ def _on_support(Q: F64, away: F64 | None, support: NDArray[np.intp]) -> F64 | No
         system[:k, k:] = A[:, support].T
         right = np.zeros(k + m)
         right[k] = 1.0
-        found = np.linalg.lstsq(system, right, rcond=1e-14)[0][:k]
-        if (found >= 0.0).all():
-            if np.abs(A[:, support] @ found - right[k:]).max() > 1e-12:
+        solution = np.linalg.lstsq(system, right, rcond=1e-14)[0][:k]
+        if (solution >= 0.0).all():
+            if np.abs(A[:, support] @ solution - right[k:]).max() > 1e-12:
                 return None
             w = np.zeros(len(Q))
-            w[support] = found
+            w[support] = solution
             return w
-        support = support[found > 0.0]
+        support = support[solution > 0.0]
     return None
 
 
@@ -102,5 +105,5 @@ def _gap(Q: F64, away: F64 | None, w: F64) -> float:
         return max(0.0, float(slope @ w - slope.min()))
     # the largest level s, over the equation's multiplier b, with s + b away_t <= slope_t for every voter
     columns = np.stack([np.ones(len(w)), away], axis=1)
-    found = linprog([-1.0, 0.0], columns, slope, bounds=[(None, None)] * 2, method="highs")
-    return float("nan") if found.fun is None else max(0.0, float(slope @ w) + found.fun)
+    solution = linprog([-1.0, 0.0], columns, slope, bounds=[(None, None)] * 2, method="highs")
+    return float("nan") if solution.fun is None else max(0.0, float(slope @ w) + solution.fun)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from committee.objectives.programs.highs import add_rows, on_the_simplex, run, simplex_solver
 from committee.vote.signed_votes import BLOCK
 
 F64 = NDArray[np.float64]
@@ -22,18 +23,12 @@ One at a time solves more programs than there is need for; a hundred fill the fi
 one wants. Between 10 and 50 the time hardly changes.
 """
 
-TOLERANCE = 1e-9
-"""By how much HiGHS may miss a bound or a row, in units of a row's mean weight."""
-
 TWINS = 4
 """Rows for each pattern of votes from which on a program is better solved from nothing than from its last basis."""
 
-ROUNDING = 1e-11
-"""A weight up to this is 0 but for rounding."""
-
 
 @dataclass(frozen=True, eq=False)
-class SoftMargin:
+class SoftMarginSolution:
     """Weights of T voters, and how far from the best they can be.
 
     Parameters
@@ -69,7 +64,7 @@ class SoftMargin:
 
 
 class SoftMarginLP:
-    """The linear program of the soft margin, kept alive in HiGHS while voters are added.
+    """The linear program of the soft margin, alive in HiGHS while voters are added.
 
     With margins m_i = y_i sum_j alpha_j h_j(x_i) and row weights w (1 for every row, if there are none) [1]_ has
 
@@ -113,8 +108,8 @@ class SoftMarginLP:
     >>> from committee.objectives.programs.soft_margin import SoftMarginLP
     >>> program = SoftMarginLP(3, nu=0.5)
     >>> program.add_voters(np.array([[1, 1], [1, -1], [-1, 1]]))
-    >>> found = program.solve()
-    >>> found.weights.round(6).tolist(), round(found.value, 6), found.gap < 1e-9
+    >>> solved = program.solve()
+    >>> solved.weights.round(6).tolist(), round(solved.value, 6), solved.gap < 1e-9
     ([0.5, 0.5], 0.0, True)
     """
 
@@ -127,8 +122,6 @@ class SoftMarginLP:
         iteration_limit: int | None = None,
         scale: F64 | None = None,
     ) -> None:
-        import highspy
-
         if not 0.0 < nu <= 1.0:
             raise ValueError(f"nu={nu!r} is not in (0, 1]; it is the largest share of rows that may miss the margin.")
         w = np.ones(int(weights)) if isinstance(weights, Integral) else np.asarray(weights, dtype=np.float64)
@@ -142,10 +135,9 @@ class SoftMarginLP:
         self._time_limit = time_limit
         most = self.n_rows * self._cap
         total = min(float(self.n_rows), float(most.sum()))  # with nu = 1 the caps may fall short by a rounding
-        self._highs = started(np.zeros(self.n_rows), most, np.zeros(self.n_rows), total)
+        self.highs = started(np.zeros(self.n_rows), most, np.zeros(self.n_rows), total)
         if iteration_limit is not None:
-            self._highs.setOptionValue("simplex_iteration_limit", int(iteration_limit))
-        self._infinity = float(highspy.kHighsInf)
+            self.highs.setOptionValue("simplex_iteration_limit", int(iteration_limit))
 
     def __len__(self) -> int:
         return self._n_voters
@@ -156,7 +148,7 @@ class SoftMarginLP:
         Parameters
         ----------
         signed : array-like (n, k)
-            y_i h_j(x_i): positive where voter j is right. Whole numbers -1, 0 and 1 are kept as bytes.
+            y_i h_j(x_i): positive where voter j is right. Whole numbers -1, 0 and 1 are stored as bytes.
 
         Raises
         ------
@@ -176,26 +168,17 @@ class SoftMarginLP:
         numbers = scaled(S, self._scale)
         common = commonest(numbers)
         entries = np.concatenate([(numbers - common).T, np.full((S.shape[1], 1), -1, dtype=numbers.dtype)], axis=1)
-        voter, column = np.nonzero(entries)
-        start = np.searchsorted(voter, np.arange(S.shape[1]))
-        self._highs.addRows(
-            S.shape[1],
-            np.full(S.shape[1], -self._infinity),
-            -common.astype(np.float64) * self.n_rows,
-            len(column),
-            start.astype(np.int32),
-            column.astype(np.int32),
-            entries[voter, column].astype(np.float64),
-        )
+        lower, upper = np.full(S.shape[1], -np.inf), -common.astype(np.float64) * self.n_rows
+        add_rows(self.highs, lower, upper, entries)
         self._votes.append(S)
         self._n_voters += S.shape[1]
 
-    def solve(self) -> SoftMargin:
+    def solve(self) -> SoftMarginSolution:
         """Solve the program from where the last solution left it.
 
         Returns
         -------
-        SoftMargin
+        SoftMarginSolution
             Value, bound and gap are computed from its weights and row weights, and do not rely on the solver.
 
         Raises
@@ -212,25 +195,25 @@ class SoftMarginLP:
         """
         if not self._n_voters:
             raise ValueError("The program has no voters; add some by add_voters before solve.")
-        status, solved = self._run()
-        solution = self._highs.getSolution()
+        status, optimal = self._run()
+        solution = self.highs.getSolution()
         u = _feasible(np.array(solution.col_value[: self.n_rows]) / self.n_rows, self._cap)
-        weights = _on_the_simplex(-np.array(solution.row_dual[1:]))
-        found = self._judged(weights, u, status)
-        if not solved:
+        weights = on_the_simplex(-np.array(solution.row_dual[1:]))
+        solved = self._judged(weights, u, status)
+        if not optimal:
             if self._best is None:
                 before = np.full(self._n_voters, 1.0 / self._n_voters)
             else:  # the last solution with no weight on the voters since
                 before = np.append(self._best, np.zeros(self._n_voters - len(self._best)))
-            found = max(found, self._judged(before, u, status), key=lambda one: one.value)
+            solved = max(solved, self._judged(before, u, status), key=lambda one: one.value)
             warnings.warn(
                 f"HiGHS stopped before the optimum ({status}): the weights are the best so far, and at most "
-                f"{found.gap:.3g} below the largest soft margin. Raise the limit.",
+                f"{solved.gap:.3g} below the largest soft margin. Raise the limit.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        self._best = found.weights
-        return found
+        self._best = solved.weights
+        return solved
 
     def _run(self) -> tuple[str, bool]:
         """Let HiGHS work; what it says, and whether that is a solution."""
@@ -239,23 +222,17 @@ class SoftMarginLP:
         status = highspy.HighsModelStatus
         limits = (status.kTimeLimit, status.kIterationLimit, status.kInterrupt)
         if self.n_rows > TWINS << min(self._n_voters, 40):  # rows of which most have twins: presolve makes them one
-            self._highs.clearSolver()
-        for attempt in range(2):
-            if self._time_limit is not None:  # HiGHS counts the time of all runs
-                self._highs.setOptionValue("time_limit", self._highs.getRunTime() + self._time_limit)
-            self._highs.run()
-            said = self._highs.getModelStatus()
-            if said in (status.kOptimal, *limits):
-                return self._highs.modelStatusToString(said), said == status.kOptimal
-            if attempt == 0:  # a basis that went bad in many updates: once more, from nothing
-                self._highs.clearSolver()
+            self.highs.clearSolver()
+        reached, said = run(self.highs, limits=limits, time_limit=self._time_limit)
+        if reached in (status.kOptimal, *limits):
+            return said, reached == status.kOptimal
         raise RuntimeError(
             f"HiGHS reports the soft-margin program of {self.n_rows} rows and {self._n_voters} voters, nu={self.nu}, "
-            f"as {self._highs.modelStatusToString(said)!r}. It always has a solution, so this is a matter of rounding: "
+            f"as {said!r}. It always has a solution, so this is a matter of rounding: "
             "look for row weights of very different size, or choose another nu."
         )
 
-    def _judged(self, weights: F64, u: F64, status: str) -> SoftMargin:
+    def _judged(self, weights: F64, u: F64, status: str) -> SoftMarginSolution:
         """Value and bound of feasible weights and row weights."""
         margins, bound, first = np.zeros(self.n_rows), -np.inf, 0
         for S in self._votes:
@@ -265,7 +242,7 @@ class SoftMarginLP:
             bound = max(bound, float((u @ scaled(S, self._scale)).max()))
             first += S.shape[1]
         rho, value = lowest_mean(margins, self._cap)
-        return SoftMargin(rho, weights, u, margins, value, bound, status)
+        return SoftMarginSolution(rho, weights, u, margins, value, bound, status)
 
 
 def soft_margin(
@@ -276,7 +253,7 @@ def soft_margin(
     generate: bool = True,
     tol: float = 1e-9,
     scale: F64 | None = None,
-) -> SoftMargin:
+) -> SoftMarginSolution:
     """The best soft margin of a fixed set of voters.
 
     Equation: lpboost (docs/theory.md).
@@ -299,7 +276,7 @@ def soft_margin(
 
     Returns
     -------
-    SoftMargin
+    SoftMarginSolution
         With a weight for each of the N voters; its bound is that of all of them.
 
     Raises
@@ -326,23 +303,23 @@ def soft_margin(
     if not generate:
         program.add_voters(S)
         return program.solve()
-    u, found, left_out = w / w.sum(), None, np.ones(S.shape[1], dtype=bool)
+    u, solved, left_out = w / w.sum(), None, np.ones(S.shape[1], dtype=bool)
     order: list[int] = []
     while True:
         edges = edges_of(S, u, scale)
-        limit = -np.inf if found is None else found.bound + tol
+        limit = -np.inf if solved is None else solved.bound + tol
         new = np.flatnonzero((edges > limit) & left_out)
-        if found is not None and not len(new):
+        if solved is not None and not len(new):
             break
         new = new[np.argsort(-edges[new], kind="stable")[:VOTERS_AT_ONCE]]
         left_out[new] = False
         order += new.tolist()
         program.add_voters(S[:, new])
-        found = program.solve()
-        u = found.row_weights
+        solved = program.solve()
+        u = solved.row_weights
     weights = np.zeros(S.shape[1])
-    weights[order] = found.weights
-    return replace(found, weights=weights, bound=float(edges.max()))
+    weights[order] = solved.weights
+    return replace(solved, weights=weights, bound=float(edges.max()))
 
 
 def lowest_mean(margins: F64, cap: F64) -> tuple[float, float]:
@@ -379,23 +356,9 @@ def started(lower: F64, upper: F64, cost: F64, total: float | None) -> Any:
 
     In these units a row's mean weight is 1 and all votes stay whole numbers, which HiGHS's tolerances are made for.
     """
-    import highspy
-
     n = len(lower)
-    highs = highspy.Highs()  # type: ignore[no-untyped-call]
-    # one thread, always the same: the result must not depend on how many there are
-    for name, value in (
-        ("output_flag", False),
-        ("parallel", "off"),
-        ("solver", "simplex"),
-        ("primal_feasibility_tolerance", TOLERANCE),
-        ("dual_feasibility_tolerance", TOLERANCE),
-    ):
-        highs.setOptionValue(name, value)
-    infinity, none = highspy.kHighsInf, np.empty(0, dtype=np.int32)
-    lower, upper = np.append(lower, -infinity), np.append(upper, infinity)
-    highs.addCols(n + 1, np.append(cost, 1.0), lower, upper, 0, np.zeros(n + 1, dtype=np.int32), none, np.empty(0))
-    least, most = (-infinity, infinity) if total is None else (total, total)
+    highs = simplex_solver(np.append(lower, -np.inf), np.append(upper, np.inf), np.append(cost, 1.0))
+    least, most = (-np.inf, np.inf) if total is None else (total, total)
     highs.addRow(least, most, n, np.arange(n, dtype=np.int32), np.ones(n))
     return highs
 
@@ -430,10 +393,3 @@ def _feasible(u: F64, cap: F64) -> F64:
     room = cap - u
     total = float(room.sum())
     return np.minimum(u + room * min(1.0, short / total), cap) if total > 0.0 else u
-
-
-def _on_the_simplex(weights: F64) -> F64:
-    """Weights that are not negative and add up to one; what is there by rounding alone goes."""
-    weights = np.where(weights > ROUNDING, weights, 0.0)
-    total = float(weights.sum())
-    return weights / total if total > 0.0 else np.full(len(weights), 1.0 / len(weights))

@@ -6,14 +6,14 @@ names; a further link is one more class here and one more line there.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import isfinite
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit, log_ndtr, ndtr
 
-from committee.data.named import Named, read_named
+from committee.data.named import Named, float_of, read_named
 from committee.vote.scores import Scores, elected, signed
 from committee.voters.forest import Forest
 from committee.voters.protocol import Voters
@@ -338,23 +338,7 @@ LINKS: dict[str, type[Link]] = {link.name: link for link in (Softmax, Logistic, 
 
 
 def from_json(stored: object) -> Link:
-    """The link that `Link.to_json` wrote.
-
-    Parameters
-    ----------
-    stored : dict
-        ``{"name": ..., ...}``; a number left out has its default.
-
-    Returns
-    -------
-    Link
-        Equal to the one that was stored.
-
-    Raises
-    ------
-    ValueError
-        If `stored` is no dictionary, names an unknown link, has a key that the link does not know or a value
-        it refuses.
+    """The link that `Link.to_json` wrote; see `read_named` for what is refused.
 
     Examples
     --------
@@ -404,12 +388,7 @@ def _refuse_negative(weights: NDArray[np.float64], by: str) -> None:
 
 
 def _positive(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise ValueError(f"{name} is {value!r}; it must be a number.")
-    try:
-        number = float(value)
-    except OverflowError:  # an integer beyond all floats
-        number = inf
+    number = float_of(name, value)
     if not isfinite(number) or number <= 0:
         raise ValueError(f"{name} is {number}; it must be finite and above zero.")
     return number

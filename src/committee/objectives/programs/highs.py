@@ -1,0 +1,73 @@
+"""HiGHS as the linear programs use it: one thread, the simplex method, rows that join a living program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+F64 = NDArray[np.float64]
+
+TOLERANCE = 1e-9
+"""By how much HiGHS may miss a bound or a row; programs are scaled so that a row's mean weight is 1."""
+
+ROUNDING = 1e-11
+"""A weight up to this is 0 but for rounding."""
+
+
+def simplex_solver(lower: F64, upper: F64, cost: F64) -> Any:
+    """HiGHS with variables of these limits and costs, which it is to minimise, and no rows yet."""
+    import highspy
+
+    n, none = len(cost), np.empty(0, dtype=np.int32)
+    highs = highspy.Highs()  # type: ignore[no-untyped-call]
+    # one thread, always the same: the result must not depend on how many there are
+    for name, value in (
+        ("output_flag", False),
+        ("parallel", "off"),
+        ("solver", "simplex"),
+        ("primal_feasibility_tolerance", TOLERANCE),
+        ("dual_feasibility_tolerance", TOLERANCE),
+    ):
+        highs.setOptionValue(name, value)
+    highs.addCols(n, cost, lower, upper, 0, np.zeros(n, dtype=np.int32), none, np.empty(0))
+    return highs
+
+
+def add_rows(
+    highs: Any, lower: F64, upper: F64, entries: NDArray[Any], columns: NDArray[np.signedinteger] | None = None
+) -> None:
+    """Add a row for each line of `entries`, whose zeros are left out; `columns` are the variables, None: all."""
+    row, column = np.nonzero(entries)
+    start = np.searchsorted(row, np.arange(len(entries)))
+    variable = column if columns is None else columns[column]
+    numbers = entries[row, column].astype(np.float64, copy=False)
+    highs.addRows(len(entries), lower, upper, len(column), start.astype(np.int32), variable.astype(np.int32), numbers)
+
+
+def run(highs: Any, *, limits: tuple[Any, ...] = (), time_limit: float | None = None) -> tuple[Any, str]:
+    """Let HiGHS work until it has a solution or stands at one of the limits; return its status and that in words.
+
+    A basis may go bad in many updates: anything else is tried once more, from nothing.
+    """
+    import highspy
+
+    for attempt in range(2):
+        if time_limit is not None:  # HiGHS counts the time of all runs
+            highs.setOptionValue("time_limit", highs.getRunTime() + time_limit)
+        highs.run()
+        status = highs.getModelStatus()
+        if status in (highspy.HighsModelStatus.kOptimal, *limits):
+            break
+        if attempt == 0:
+            highs.clearSolver()
+    return status, highs.modelStatusToString(status)
+
+
+def on_the_simplex(weights: ArrayLike) -> F64:
+    """A solver's weights without what is there by rounding alone: not negative, sum to one."""
+    weights = np.asarray(weights, dtype=np.float64)
+    weights = np.where(weights > ROUNDING, weights, 0.0)
+    total = float(weights.sum())
+    return weights / total if total > 0.0 else np.full(len(weights), 1.0 / len(weights))
