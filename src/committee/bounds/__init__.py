@@ -1,4 +1,7 @@
-"""Upper bounds on errors, one file per theorem; each says its terms, whether it is vacuous and what would help."""
+"""Upper bounds on errors, one file per theorem; each says its terms, whether it is vacuous and what would help.
+
+An argument out of its range raises a ValueError that names the argument, its value and the range.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -27,15 +27,6 @@ def ln_tree_class(n_splits: int, n_leaves: int, n_outputs: int) -> float:
     n_outputs : int
         Outputs O of a leaf: the classes, and one more if it may abstain.
 
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If a number is too small.
-
     Examples
     --------
     >>> from math import exp
@@ -60,7 +51,7 @@ def splits_of_bins(bins: Bins, missing: NDArray[np.bool_]) -> int:
     bins : Bins
         The edges of its columns.
     missing : bool array (p,)
-        Columns with missing values, which may go either way, or be told apart from all others.
+        Columns with missing values, which may go either way, or have a side of their own.
 
     Examples
     --------
@@ -80,7 +71,7 @@ def splits_of_bins(bins: Bins, missing: NDArray[np.bool_]) -> int:
 def splits_of_rows(n_rows: int, n_categories: NDArray[np.int32]) -> int:
     """Descriptions of a split by the two training rows that its threshold lies between.
 
-    Missing values may go either way in each, or be told apart from all others. Categories need no rows.
+    Missing values may go either way in each, or have a side of their own. Categories need no rows.
 
     Parameters
     ----------

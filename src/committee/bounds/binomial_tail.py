@@ -32,12 +32,8 @@ def binomial(
 
     Parameters
     ----------
-    losses : VoterLosses
-        On held-out rows.
-    weights : array-like (T,), default=None
-        rho up to a factor, not negative; None: the ensemble's own.
-    delta : float, default=0.05
-        The bound fails with at most this probability.
+    losses, weights, delta
+        As for `first_order`, but losses on held-out rows alone.
     n_drawn : int, default=None
         N, odd; None: the best of 1, 3, 5, 11, ..., 1001.
 
@@ -50,8 +46,7 @@ def binomial(
     Raises
     ------
     ValueError
-        If the losses are out of bag, N is even, weights are not one number for each voter, not negative and not all
-        zero, or delta is not in (0, 1).
+        If the losses are out of bag or N is even, and as of `first_order`.
 
     References
     ----------
@@ -75,9 +70,8 @@ def binomial(
     c = single.c + ((tried - 1.0) * single.divergence + log(len(tried))) / n
     value = 2.0 * kl_inverse(tail, c)
     best = int(value.argmin())
-    return Bound(
+    return losses.bound(
         name="binomial",
-        statement=f"error of the vote on new rows is at most the value, with probability {1.0 - delta:g}",
         value=float(value[best]),
         terms={
             "drawn": float(tried[best]),
@@ -87,8 +81,9 @@ def binomial(
             "complexity": float(c[best]),
         },
         advice="A better vote; more rows; weights nearer to equal ones, which let more voters be drawn.",
-        inputs={"losses": losses, "weights": rho, "delta": delta, "n_drawn": n_drawn},
-        trivial=1.0 - 1.0 / losses.n_classes,
+        weights=rho,
+        delta=delta,
+        n_drawn=n_drawn,
     )
 
 

@@ -7,9 +7,9 @@ from math import inf, log
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.bounds.arguments import number, numbers, risk_of_failure
+from committee.bounds.arguments import number, risk_of_failure
 from committee.bounds.result import Bound
-from committee.bounds.voting_margins import DRAWN, THETAS
+from committee.bounds.voting_margins import DRAWN, THETAS, margin_curve
 
 F64 = NDArray[np.float64]
 
@@ -28,25 +28,16 @@ def schapire_margin(margins: ArrayLike, ln_size: float, delta: float = 0.05, *, 
 
     Parameters
     ----------
-    margins : array-like (n,)
-        Normalised margins of the **training** rows, in [-1, 1].
+    margins, delta, thetas
+        As for `voting`, whose eta is delta here.
     ln_size : float
         ln|H|; see `ln_tree_class`. H is fixed before the rows are seen, and its voters vote -1 or +1.
-    delta : float, default=0.05
-        The bound fails with at most this probability.
-    thetas : array-like (G,), default=0.01, 0.02, ..., 1
-        Margins theta > 0 to minimise over.
 
     Returns
     -------
     Bound
         Terms, at the theta and N that are best: ``theta``, ``nu_theta``, ``drawn`` (N), ``tail`` (the second summand),
         ``complexity`` (the third).
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range.
 
     References
     ----------
@@ -60,9 +51,7 @@ def schapire_margin(margins: ArrayLike, ln_size: float, delta: float = 0.05, *, 
     >>> round(bound.value, 4), bound.terms["drawn"]
     (0.0884, 181.0)
     """
-    m = numbers("margins", margins, -1.0, 1.0)
-    theta = numbers("thetas", thetas, np.nextafter(0.0, 1.0), 1.0)
-    nu = np.searchsorted(np.sort(m), theta, side="right") / len(m)
+    m, theta, nu = margin_curve(margins, thetas)
     size, delta = number("ln_size", ln_size, 0.0, inf), risk_of_failure(delta)
     tail = 2.0 * np.exp(-np.outer(theta**2, DRAWN) / 8.0)
     complexity = np.sqrt((DRAWN * size + np.log(DRAWN) + 2.0 * np.log(DRAWN + 1.0) + log(1.0 / delta)) / (2.0 * len(m)))

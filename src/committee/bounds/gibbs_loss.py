@@ -17,7 +17,7 @@ def first_order(losses: VoterLosses, weights: ArrayLike | None = None, delta: fl
 
     g = sum_t rho_t L^_t the weighted mean of the voters' mean losses on rows that they have not seen, pi uniform. Out
     of bag every voter has rows n_t of its own; see `PacBayesKl`. It holds for all weights at once, also for those
-    found by means of the very rows, as long as the voters were not.
+    computed by means of the very rows, as long as the voters were not.
 
     Parameters
     ----------
@@ -56,18 +56,15 @@ def first_order(losses: VoterLosses, weights: ArrayLike | None = None, delta: fl
     kl = PacBayesKl.of(rho, losses.rows, losses.ln_prior, delta)
     gibbs = mean_over(rho, losses.rows, losses.risk)
     most = kl.above(gibbs)
-    return Bound(
+    return losses.bound(
         name="first order",
-        statement=f"error of the vote on new rows is at most the value, with probability {1.0 - delta:g}",
         value=2.0 * most,
         terms={
             "gibbs_risk": gibbs,
             "gibbs_bound": most,
-            "rows": kl.rows,
-            "divergence": kl.divergence,
-            "complexity": kl.c,
+            **kl.terms,
         },
         advice="Better single voters: it is never below twice their mean error.",
-        inputs={"losses": losses, "weights": rho, "delta": delta},
-        trivial=1.0 - 1.0 / losses.n_classes,
+        weights=rho,
+        delta=delta,
     )

@@ -16,7 +16,7 @@ def held_out_errors(losses: VoterLosses, delta: float = 0.05) -> Bound:
     """Error on new rows of a vote that was fixed before the rows were seen: by how many of them it gets wrong.
 
     sup{p : P[Bin(n, p) <= k] >= delta}, k the number of rows with W >= 1/2, ties among them. No bound that is right for
-    the vote itself can be smaller for all k. It is **not for weights found by means of these rows**, hence takes none;
+    the vote itself can be smaller for all k. It is **not for weights chosen by means of these rows**, hence takes none;
     the others are.
 
     Parameters
@@ -51,13 +51,11 @@ def held_out_errors(losses: VoterLosses, delta: float = 0.05) -> Bound:
     """
     delta, n = risk_of_failure(delta), losses.n_rows
     wrong = int((losses.gibbs() >= 0.5 - ROUNDING).sum())
-    return Bound(
+    return losses.bound(
         name="test set",
-        statement=f"error of the vote on new rows is at most the value, with probability {1.0 - delta:g}",
         value=1.0 if wrong == n else float(beta.ppf(1.0 - delta, wrong + 1, n - wrong)),
         terms={"wrong": float(wrong), "rows": float(n), "error": wrong / n},
         advice="A better vote; more rows.",
-        inputs={"losses": losses, "delta": delta},
+        delta=delta,
         remarks=("For a vote that was fixed before these rows were seen, weights included.",),
-        trivial=1.0 - 1.0 / losses.n_classes,
     )

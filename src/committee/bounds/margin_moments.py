@@ -38,11 +38,6 @@ def c_bound(margins: ArrayLike) -> Bound:
     Bound
         Terms: ``mean``, ``second_moment``, ``observed`` (the share itself).
 
-    Raises
-    ------
-    ValueError
-        If a margin is out of its range.
-
     References
     ----------
     P. Germain, A. Lacasse, F. Laviolette, M. Marchand, J.-F. Roy (2015). Risk bounds for the majority vote. JMLR 16,
@@ -83,18 +78,14 @@ def c_bound_pac_bayes(
     - "separate": r <= sup{p : kl(r^, p) <= c_1}, d >= inf{p : kl(d^, p) <= c_2}, with delta / 2 each,
       c_1 = (KL + ln(4 sqrt n / delta)) / n, c_2 = (2 KL + ln(4 sqrt n / delta)) / n.
     - "joint": the most over all (e, d) with kl((e^, d^), (e, d)) <= (2 KL + ln((2 sqrt n + n) / delta)) / n, kl that of
-      three outcomes. The bound is concave in (e, d) and the set convex, so the most is found by one search along d.
+      three outcomes. The bound is concave in (e, d) and the set convex, so one search along d ends at the most.
 
     Both hold for all weights at once.
 
     Parameters
     ----------
-    losses : VoterLosses
-        On held-out rows or out of bag.
-    weights : array-like (T,), default=None
-        rho up to a factor, not negative; None: the ensemble's own.
-    delta : float, default=0.05
-        The bound fails with at most this probability.
+    losses, weights, delta
+        As for `first_order`, which says what is refused too.
     form : {"joint", "separate"}, default="joint"
         Which.
 
@@ -103,12 +94,6 @@ def c_bound_pac_bayes(
     Bound
         Terms: ``tandem_loss`` (e^), ``disagreement`` (d^), ``worst_gibbs`` and ``worst_disagreement`` (where the bound
         is read off), ``rows``, ``divergence``, ``complexity``. 1 where a mean margin of 0 is possible.
-
-    Raises
-    ------
-    ValueError
-        If `form` is unknown, weights are not one number for each voter, not negative and not all zero, or delta is
-        not in (0, 1).
 
     References
     ----------
@@ -138,23 +123,20 @@ def c_bound_pac_bayes(
         kl = PacBayesKl.of(pairs, losses.pair_rows, 2.0 * losses.ln_prior, delta / 2.0)
         single = PacBayesKl.of(rho, losses.rows, losses.ln_prior, delta / 2.0)
         worst_r, worst_d = single.above(mean_over(rho, losses.rows, losses.risk)), kl.below(d)
-    return Bound(
+    return losses.bound(
         name=f"C-bound, {form}",
-        statement=f"error of the vote on new rows is at most the value, with probability {1.0 - delta:g}",
         value=float(_c(np.asarray(worst_r), np.asarray(worst_d))),
         terms={
             "tandem_loss": e,
             "disagreement": d,
             "worst_gibbs": worst_r,
             "worst_disagreement": worst_d,
-            "rows": kl.rows,
-            "divergence": kl.divergence,
-            "complexity": kl.c,
+            **kl.terms,
         },
-        advice="Voters that err less, or on different rows; more rows"
-        + ("." if losses.unseen is None else ", or a smaller max_samples."),
-        inputs={"losses": losses, "weights": rho, "delta": delta, "form": form},
-        trivial=1.0 - 1.0 / losses.n_classes,
+        advice="Voters that err less, or on different rows; " + losses.more_rows,
+        weights=rho,
+        delta=delta,
+        form=form,
     )
 
 

@@ -21,15 +21,6 @@ def massart(ln_size: float, n_rows: int) -> float:
     n_rows : int
         Rows n.
 
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If a number is out of its range.
-
     References
     ----------
     P. Massart (2000). Some applications of concentration inequalities to statistics. Annales de la Faculte des
@@ -60,15 +51,6 @@ def ensemble_complexity(complexity: float, n_voters: int, p: float = 1.0) -> flo
         Voters T that vote.
     p : float, default=1.0
         Which norm; 1 <= p <= inf.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If a number is out of its range.
 
     References
     ----------
@@ -103,15 +85,6 @@ def expected_complexity(empirical: float, n_rows: int, delta: float = 0.05) -> f
         Rows n.
     delta : float, default=0.05
         It fails with at most this probability.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If a number is out of its range.
 
     References
     ----------

@@ -22,23 +22,16 @@ def breiman_margin(margins: ArrayLike, ln_size: float, delta: float = 0.05) -> B
 
     Parameters
     ----------
-    margins : array-like (n,)
-        Normalised margins of the **training** rows, in [-1, 1].
+    margins, delta
+        As for `schapire_margin`.
     ln_size : float
         ln|H|, H fixed before the rows are seen; see `ln_tree_class`.
-    delta : float, default=0.05
-        The bound fails with at most this probability.
 
     Returns
     -------
     Bound
         Terms: ``smallest_margin``, ``R``, ``by_margin`` and ``by_class`` (the two summands). Where a condition is not
         met the value is inf, and a remark names it.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range.
 
     References
     ----------

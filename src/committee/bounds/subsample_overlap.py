@@ -132,7 +132,7 @@ def overlap_limits(n_rows: int, n_drawn: int, n_draws: int, delta: float = 0.05)
 
 
 def advised_draws(n_rows: int) -> float:
-    """ln(n)^2: the number of draws that Theorem 3 asks to be exceeded. Nothing enforces it.
+    """ln(n)^2: the number of draws that Theorem 3 requires to be exceeded. Nothing enforces it.
 
     Equation: draws-advised (docs/theory.md).
 

@@ -164,7 +164,7 @@ def _mean(values: F64, where: np.typing.NDArray[np.bool_]) -> float:
 def _advice(overlap: Overlap, beta: float | None, gamma: float | None, all_useful: bool) -> str:
     parts = ["A smaller max_samples, so that draws share fewer rows (it also changes p_sub)."]
     if overlap.n_draws <= advised_draws(overlap.n_rows):
-        parts.append(f"More draws: the theorem asks for more than ln(n)^2 = {advised_draws(overlap.n_rows):.1f}.")
+        parts.append(f"More draws: the theorem requires more than ln(n)^2 = {advised_draws(overlap.n_rows):.1f}.")
     if beta is None or gamma is None:
         parts.append("Knowing beta and gamma, which are taken as large as they can be.")
     parts.append("Better single classifiers." if all_useful else "Classifiers that are right more often than not.")

@@ -20,23 +20,14 @@ def tandem(losses: VoterLosses, weights: ArrayLike | None = None, delta: float =
 
     Parameters
     ----------
-    losses : VoterLosses
-        On held-out rows or out of bag.
-    weights : array-like (T,), default=None
-        rho up to a factor, not negative; None: the ensemble's own. `tandem_weights` finds those of the least bound.
-    delta : float, default=0.05
-        The bound fails with at most this probability.
+    losses, weights, delta
+        As for `first_order`, which says what is refused too; `tandem_weights` are those of the least bound.
 
     Returns
     -------
     Bound
         Terms: ``tandem_loss`` (e), ``tandem_bound``, ``rows`` (n), ``least_rows`` (of any pair), ``divergence``,
         ``complexity`` (c). Vacuous from 1 - 1 / K on.
-
-    Raises
-    ------
-    ValueError
-        If weights are not one number for each voter, not negative and not all zero, or delta is not in (0, 1).
 
     References
     ----------
@@ -55,9 +46,8 @@ def tandem(losses: VoterLosses, weights: ArrayLike | None = None, delta: float =
     kl = tandem_complexity(losses.pairs, rho, losses.ln_prior, delta)
     both = tandem_loss(losses.pairs, rho)
     most = kl.above(both)
-    return Bound(
+    return losses.bound(
         name="second order (tandem)",
-        statement=f"error of the vote on new rows is at most the value, with probability {1.0 - delta:g}",
         value=4.0 * most,
         terms={
             "tandem_loss": both,
@@ -67,8 +57,7 @@ def tandem(losses: VoterLosses, weights: ArrayLike | None = None, delta: float =
             "divergence": kl.divergence,
             "complexity": kl.c,
         },
-        advice="Voters that err on different rows; more rows"
-        + ("." if losses.unseen is None else ", or a smaller max_samples."),
-        inputs={"losses": losses, "weights": rho, "delta": delta},
-        trivial=1.0 - 1.0 / losses.n_classes,
+        advice="Voters that err on different rows; " + losses.more_rows,
+        weights=rho,
+        delta=delta,
     )

@@ -17,7 +17,7 @@ def tandem_weights(
 ) -> F64:
     """Weights that minimise the tandem bound over the simplex; `tandem` of them is a valid bound.
 
-    By tangents of the bound, each of which is lowered in turn, from uniform weights on; see
+    By tangents of the bound, each of which is lowered in turn, from uniform weights on; see `least_tandem_bound` of
     `committee.objectives.margins.tandem_bound`. ``MarginReweighter(ensemble, "tandem")`` makes a classifier of
     them. The result is never above the bound of uniform weights, nor above that of the ensemble's own.
 
@@ -25,24 +25,13 @@ def tandem_weights(
     ----------
     losses : VoterLosses
         On held-out rows or out of bag.
-    delta : float, default=0.05
-        Of the bound that is minimised.
-    max_rounds : int, default=50
-        Most tangents; rounds end when one lowers the bound by less than `tol`.
-    max_steps : int, default=500
-        Most gradient steps between them.
-    tol : float, default=1e-7
-        Least fall of the bound that a round is made for.
+    delta, max_rounds, max_steps, tol
+        As for `least_tandem_bound`.
 
     Returns
     -------
     float64 array (T,)
         Not negative, summing to one.
-
-    Raises
-    ------
-    ValueError
-        If delta is not in (0, 1).
 
     Examples
     --------

@@ -79,9 +79,8 @@ def unlabelled_margins(losses: VoterLosses, leads: ArrayLike, delta: float = 0.0
     most = 0.5 + span * kl_inverse(share, log(2.0 * len(theta) / delta) / len(M))
     value = (gibbs - 0.5) / theta + most
     best = int(value.argmin())
-    return Bound(
+    return losses.bound(
         name="unlabelled margins",
-        statement=f"error of the vote on new rows is at most the value, with probability {1.0 - delta:g}",
         value=float(value[best]),
         terms={
             "gibbs_bound": gibbs,
@@ -91,7 +90,7 @@ def unlabelled_margins(losses: VoterLosses, leads: ArrayLike, delta: float = 0.0
             "unlabelled_rows": float(len(M)),
         },
         advice="More unlabelled rows; votes that are sure of themselves where they are right.",
-        inputs={"losses": losses, "leads": leads, "delta": delta},
+        leads=leads,
+        delta=delta,
         remarks=("For weights that were fixed before the unlabelled rows were seen.",),
-        trivial=1.0 - 1.0 / losses.n_classes,
     )

@@ -42,11 +42,6 @@ def boosting_vc(training_error: float, n_rows: int, n_rounds: int, vc_dimension:
         bring the penalty down to 1/2 with the same voters. With fewer rows than d or T, where the theorem says
         nothing, every labelling may be possible: the growth is then 2^n, and the bound vacuous.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range.
-
     References
     ----------
     T. Qin, W.-M. Huang, On subbagging boosted probit model trees, Theorem 4. R. Schapire, Y. Freund (2012).

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import log
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from committee.bounds.result import Bound
 from committee.objectives.margins.pair_losses import PairLosses, loss_blocks
 
 F64: TypeAlias = NDArray[np.float64]
@@ -123,6 +124,33 @@ class VoterLosses:
     def rows(self) -> F64:
         """Number of rows that a voter has not seen, ``(T,)``."""
         return np.diagonal(self.pairs.rows)
+
+    def bound(
+        self,
+        name: str,
+        value: float,
+        terms: dict[str, float],
+        delta: float,
+        advice: str,
+        remarks: tuple[str, ...] = (),
+        **inputs: Any,
+    ) -> Bound:
+        """Upper bound on the error of the vote on new rows; guessing reaches 1 - 1 / K, which makes it vacuous."""
+        return Bound(
+            name=name,
+            statement=f"error of the vote on new rows is at most the value, with probability {1.0 - delta:g}",
+            value=value,
+            terms=terms,
+            advice=advice,
+            inputs={"losses": self, **inputs, "delta": delta},
+            remarks=remarks,
+            trivial=1.0 - 1.0 / self.n_classes,
+        )
+
+    @property
+    def more_rows(self) -> str:
+        """Advice of how pairs of voters have more rows that neither has seen."""
+        return "more rows." if self.unseen is None else "more rows, or a smaller max_samples."
 
     def gibbs(self, weights: F64 | None = None) -> F64:
         """W of every row, ``(n,)``; for rows that no voter has seen."""

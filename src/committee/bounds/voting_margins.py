@@ -58,11 +58,6 @@ def voting(
         under the root), ``rows_to_be_useful`` (about how many rows of such margins would bring the value down to
         1/2; inf where none do).
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range.
-
     References
     ----------
     R. Schapire, Y. Freund, P. Bartlett, W. S. Lee (1998). Boosting the margin. Annals of Statistics 26, Theorem 1.
@@ -75,7 +70,7 @@ def voting(
     >>> round(bound.value, 4), bound.terms["theta"]
     (0.0582, 0.49)
     """
-    m, theta, nu = _margin_curve(margins, thetas)
+    m, theta, nu = margin_curve(margins, thetas)
     size, eta = number("ln_size", ln_size, 0.0, inf), risk_of_failure(eta, "eta")
     C = number("constant", constant, 0.0, inf)
 
@@ -127,19 +122,15 @@ def voting_certified(
 
     Parameters
     ----------
-    margins : array-like (n,)
-        Normalised margins of the training rows, in [-1, 1].
+    margins, eta, thetas
+        As for `voting`.
     ln_size : float
         ln|B|: the logarithm of the number of voters that there were to choose from, or with `rows_per_voter` of the
         number of their descriptions. Voters vote within [-1, 1] (two classes), or for one class or none.
-    eta : float, default=0.05
-        The bound fails with at most this probability.
     n_classes : int, default=2
         Number of classes K.
     rows_per_voter : int, default=0
         Training rows r that a voter's thresholds were read off. 0: B was fixed before the rows were seen.
-    thetas : array-like (G,), default=0.01, 0.02, ..., 1
-        Margins theta > 0 to minimise over.
 
     Returns
     -------
@@ -147,11 +138,6 @@ def voting_certified(
         Terms, at the theta and N that are best: ``theta``, ``nu_theta``, ``drawn`` (N), ``tail`` (e), ``complexity``
         (c), ``rows_to_be_useful`` (about how many rows of such margins would bring the value down to 1/2; inf where
         none do).
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range.
 
     References
     ----------
@@ -170,7 +156,7 @@ def voting_certified(
     >>> voting_certified(np.full(100, 0.1), np.log(1000)).vacuous
     True
     """
-    m, theta, nu = _margin_curve(margins, thetas)
+    m, theta, nu = margin_curve(margins, thetas)
     size, eta = number("ln_size", ln_size, 0.0, inf), risk_of_failure(eta, "eta")
     K, r = count("n_classes", n_classes, 2), count("rows_per_voter", rows_per_voter, 0)
     tail = np.exp(-np.outer(theta**2, DRAWN) / 8.0)
@@ -218,7 +204,7 @@ def _ln_multisets(ln_size: float) -> F64:
     return np.asarray(DRAWN * highest - gammaln(DRAWN + 1.0))
 
 
-def _margin_curve(margins: ArrayLike, thetas: ArrayLike) -> tuple[F64, F64, F64]:
+def margin_curve(margins: ArrayLike, thetas: ArrayLike) -> tuple[F64, F64, F64]:
     """Margins, thetas, and the share of margins at or below each theta."""
     m = numbers("margins", margins, -1.0, 1.0)
     theta = numbers("thetas", thetas, np.nextafter(0.0, 1.0), 1.0)

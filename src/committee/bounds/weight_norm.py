@@ -26,7 +26,7 @@ SCALES: NDArray[np.int64] = np.arange(-2 * RADII_PER_DOUBLING, 16 * RADII_PER_DO
 
 @dataclass(frozen=True)
 class Surrogate:
-    """A loss L(y F) that is 1 or more where y F <= 0, with what min(L, 1) asks of a bound.
+    """A loss L(y F) that is 1 or more where y F <= 0, with the slope of min(L, 1).
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ SURROGATES: dict[str, Surrogate] = {
         Surrogate("probit", lambda x: np.asarray(-log_ndtr(x) / log(2.0)), sqrt(2.0 / pi) / log(2.0)),
     )
 }
-"""The losses under their names: where they fall at all they are convex, so l is the slope at zero, and at 2 as well for
-the square, which rises again."""
+"""The losses under their names: where they decrease at all they are convex, so l is the slope at zero, and at 2 as
+well for the square, which rises again."""
 
 
 def ensemble_norm(
@@ -82,7 +82,7 @@ def ensemble_norm(
     form: Form = "empirical",
     clipped: bool = False,
 ) -> Bound:
-    """Error on new rows of a weighted vote of T voters, whatever found it: Theorem 1 of QuadBoost.
+    """Error on new rows of a weighted vote of T voters, however it was trained: Theorem 1 of QuadBoost.
 
     P[y F(x) <= 0] <= mean L(y_i F(x_i)) + 4 l T^(1 - 1/p) ||alpha||_p R
                       + k sqrt(ln(pi^2 (T + 1)^2 / (6 d)) / (2 n)) + k sqrt(ln log2(2 ||alpha||_p) / n)
@@ -121,12 +121,7 @@ def ensemble_norm(
     Bound
         Terms: ``loss`` (the mean), ``complexity`` (with 4 l and the norm), ``confidence``, ``norm_confidence`` (the
         four summands), ``norm`` (||alpha||_p), ``n_voters`` (T), ``rademacher`` (R), ``rows_to_be_useful``
-        (about how many rows would bring the value down to 1/2, if R falls as their root; inf where none do).
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range.
+        (about how many rows would bring the value down to 1/2, if R decreases as their root; inf where none do).
 
     References
     ----------
@@ -214,11 +209,6 @@ def ensemble_margin(
     Bound
         Terms, at the norm that is best: ``norm`` (r), ``loss``, ``complexity``, ``confidence`` (the three summands),
         ``rademacher`` (R), ``rows_to_be_useful`` as for `ensemble_norm`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range.
 
     References
     ----------

@@ -139,7 +139,7 @@ def certify(
     """Bounds on the error of a fitted ensemble on new rows, with every constant, beside its test error.
 
     The ensemble's absolute weights are the posterior, equal weights the prior. Delta is shared out evenly among the
-    bounds asked for, so that the smallest may be believed.
+    bounds in question, so that the smallest may be believed.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def certify(
     X : table or array-like (n, p)
         ``on="holdout"``: rows that had no part in training. ``on="oob"``: all the rows that it was fitted on, in their
         order. Rows count once each, whatever weight they were fitted with. **Training rows as held-out rows give
-        numbers that mean nothing**, and cannot be told apart here.
+        numbers that mean nothing**, and cannot be distinguished here.
     y : array-like (n,)
         Their labels.
     delta : float, default=0.05
@@ -215,23 +215,23 @@ def certify(
         raise ValueError(f"X_unlabelled is given with votes={votes!r}; it is for votes='own' alone.")
     losses = voter_losses(ensemble, X, y, on=on, votes=votes, sample_weight=sample_weight, n_threads=n_threads)
     possible = _possible(losses, X_unlabelled is not None)
-    asked = possible if bounds is None else tuple(bounds)
-    for name in asked:
+    names = possible if bounds is None else tuple(bounds)
+    for name in names:
         if name not in possible:
             needs = "X_unlabelled" if name == UNLABELLED else "on='holdout', or rows that no voter has drawn (reserve)"
             raise ValueError(f"bounds holds {name!r}, which needs {needs}; there are {', '.join(possible)}.")
     test_error = None
     if X_test is not None and y_test is not None:
         test_error = _error(ensemble, X_test, y_test, votes, n_threads)
-    share = delta / len(asked)
-    found = {}
-    for name in asked:
+    share = delta / len(names)
+    by_name = {}
+    for name in names:
         if name == UNLABELLED:
-            found[name] = unlabelled_margins(losses, _leads(ensemble, X_unlabelled, n_threads), share)
+            by_name[name] = unlabelled_margins(losses, _leads(ensemble, X_unlabelled, n_threads), share)
         else:
-            found[name] = CERTIFICATES[name](losses.of_untouched() if name in WHOLE_VOTE else losses, delta=share)
+            by_name[name] = CERTIFICATES[name](losses.of_untouched() if name in WHOLE_VOTE else losses, delta=share)
     n_untouched = 0 if losses.untouched is None else int(losses.untouched.sum())
-    return Certificate(type(ensemble).__name__, on, losses.n_rows, delta, found, test_error, n_untouched)
+    return Certificate(type(ensemble).__name__, on, losses.n_rows, delta, by_name, test_error, n_untouched)
 
 
 def _possible(losses: VoterLosses, unlabelled: bool) -> tuple[str, ...]:
@@ -242,7 +242,7 @@ def _possible(losses: VoterLosses, unlabelled: bool) -> tuple[str, ...]:
 
 
 def _leads(ensemble: Any, X: Any, n_threads: int) -> NDArray[np.float64]:
-    """How far the elected class of each row is ahead of the second, as a share of all weight."""
+    """Lead of the elected class of each row over the second, as a share of all weight."""
     committee = ensemble if isinstance(ensemble, Committee) else Committee.from_estimator(ensemble)
     named = ensemble.validate_rows(X) if isinstance(ensemble, CommitteeClassifier) else X
     return committee.margins(named, committee.predict(named, n_threads=n_threads), n_threads=n_threads)

@@ -94,7 +94,7 @@ def voter_losses(
 
 
 def _first_trained(ensemble: Any) -> Any:
-    """What drew the rows: below models that were made from a trained ensemble, the ensemble itself.
+    """The estimator that drew the rows: below models that were made from a trained ensemble, that ensemble.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The bounds of a fitted classifier, from what it has kept of its training."""
+"""The bounds of a fitted classifier, from what it records of its training."""
 
 from __future__ import annotations
 
@@ -67,10 +67,6 @@ def for_sbpmt(
     vc_dimension : float, default=None
         VC-dimension of the trees; None: `model_tree_vc_dimension` of the largest tree that the parameters allow.
 
-    Returns
-    -------
-    dict of str to Bound
-
     Raises
     ------
     ValueError
@@ -94,13 +90,13 @@ def for_sbpmt(
     encoded, labels = _training_rows(model, X, y)
     drawn = unpacked(model.draws_)[:, : len(labels)]
     margins = _committee_margins(model, encoded, labels)
-    found = {"margins": _margins(model, margins, drawn, theta)}
+    bounds = {"margins": _margins(model, margins, drawn, theta)}
     if len(model.classes_) == 2:
         d = _vc_dimension(model, int(drawn[0].sum())) if vc_dimension is None else vc_dimension
-        found |= _on_new_rows(model, margins, drawn, d, delta)
+        bounds |= _on_new_rows(model, margins, drawn, d, delta)
     if model.voting == "hard":
-        found |= _of_the_vote(model, margins, drawn)
-    return found
+        bounds |= _of_the_vote(model, margins, drawn)
+    return bounds
 
 
 def for_adaboost(model: AdaBoostClassifier, theta: float = 0.0) -> Bound:
@@ -119,10 +115,6 @@ def for_adaboost(model: AdaBoostClassifier, theta: float = 0.0) -> Bound:
         with its weight.
     theta : float, default=0.0
         Margin, in [-1, 1]; 0 bounds the training error.
-
-    Returns
-    -------
-    Bound
 
     Raises
     ------
@@ -204,10 +196,6 @@ def for_vote(
     ln_size : float, default=None
         ln|B| where it is known better, for voters that were fixed before the rows were seen (``rows_per_voter`` is
         then 0); needed where the voters are not native trees of limited growth.
-
-    Returns
-    -------
-    dict of str to Bound
 
     Raises
     ------
@@ -386,13 +374,13 @@ def _of_the_vote(model: SBPMTClassifier, margins: F64, drawn: NDArray[np.bool_])
     unseen = ~drawn
     if model.n_samples_fit_ < drawn.shape[1]:
         unseen &= drawn.any(axis=0)  # a row in no draw is taken for one of zero weight
-    asked = unseen.sum(axis=0)
-    if not asked.any():
+    judges = unseen.sum(axis=0)
+    if not judges.any():
         return {}
-    wrong = ((margins <= 0.0) & unseen).sum(axis=0)[asked > 0] / asked[asked > 0]
+    wrong = ((margins <= 0.0) & unseen).sum(axis=0)[judges > 0] / judges[judges > 0]
     estimated = (
         "p_sub is estimated by the votes of the committees that did not see a row "
-        f"({asked[asked > 0].mean():.1f} in the mean), all of one sample: an estimate, not a guarantee.",
+        f"({judges[judges > 0].mean():.1f} in the mean), all of one sample: an estimate, not a guarantee.",
     )
     vote = subagging(wrong, overlap(drawn, model.n_samples_fit_))
     plain = majority(float(wrong.mean()), len(drawn))

@@ -30,8 +30,8 @@ Learner: TypeAlias = QuadBoostClassifier | QuadBoostClassifierCV | LPBoostClassi
 MOST_VALUES = 65_535
 """Distinct values of a column that its bins tell apart."""
 
-ROWS_ASKED = 256
-"""Rows at a time that voters are asked about, to see which class they speak of."""
+ROWS_VOTED = 256
+"""Rows at a time that voters vote on, to see which class they speak of."""
 
 SHARE_OF_SIGNS = 0.1
 """Of the risk of failure, what goes to the estimate from random signs; it enters by its logarithm."""
@@ -77,10 +77,6 @@ def for_quadboost(
         does not know, and for trees of unlimited growth. An intercept is a constant voter, and belongs to the class.
     random_state : int or None, default=0
         Seed of the random signs.
-
-    Returns
-    -------
-    dict of str to Bound
 
     Raises
     ------
@@ -143,16 +139,16 @@ def _votes(committee: Committee, X: Any, y: NDArray[Any]) -> list[tuple[F64, F64
     if K == 2:
         constant = () if intercept is None else (intercept[-1] - (intercept[0] if len(intercept) == 2 else 0.0),)
         return [(np.where(labels == 1, F, -F), np.append(weights, constant))]
-    asked, data = np.zeros((len(weights), K), dtype=bool), committee.encode(X)
-    for first in range(0, len(labels), ROWS_ASKED):  # a voter that refuses a row does not show what it votes on
-        if asked.any(axis=1).all():
+    speaks, data = np.zeros((len(weights), K), dtype=bool), committee.encode(X)
+    for first in range(0, len(labels), ROWS_VOTED):  # a voter that refuses a row does not show what it votes on
+        if speaks.any(axis=1).all():
             break
-        asked |= (committee.voters.votes(data[first : first + ROWS_ASKED], 1) != 0).any(axis=0)
-    found = []
+        speaks |= (committee.voters.votes(data[first : first + ROWS_VOTED], 1) != 0).any(axis=0)
+    questions = []
     for k in range(K):
-        constant = () if intercept is None and asked[:, k].any() else (0.0 if intercept is None else intercept[k],)
-        found.append((np.where(labels == k, F[:, k], -F[:, k]), np.append(weights[asked[:, k]], constant)))
-    return found
+        constant = () if intercept is None and speaks[:, k].any() else (0.0 if intercept is None else intercept[k],)
+        questions.append((np.where(labels == k, F[:, k], -F[:, k]), np.append(weights[speaks[:, k]], constant)))
+    return questions
 
 
 def _margins(signed_scores: F64, weights: F64) -> F64:
@@ -184,7 +180,7 @@ def _together(bounds: list[Bound], delta: float, remarks: tuple[str, ...]) -> Bo
 
 
 def _complexity(model: Learner, X: F64, delta: float, random_state: int | None) -> tuple[float | Complexity, str]:
-    """Of all voters that the model could have found, on these rows, and what they are."""
+    """Of all voters that the model could have chosen, on these rows, and what they are."""
     n, values = len(X), [len(np.unique(column[~np.isnan(column)])) for column in X.T]
     which = _dictionary(model)
     if which in ("stumps", "all_stumps") and max(values) <= MOST_VALUES:
@@ -193,19 +189,19 @@ def _complexity(model: Learner, X: F64, delta: float, random_state: int | None) 
         # the stumps of categories are for one against the others, or for any subset, as the dictionary's are
         dictionary = StumpDictionary.of(every, np.ones(n), subsets=which == "all_stumps")
         cells = _core.Cells(every.codes, bins.n_bins, 1)
-        found = rademacher_of_stumps(dictionary, cells, n, constant=True, delta=delta, random_state=random_state)
-        return found, f"The class: the constants, and the {len(dictionary)} listed stumps that part these rows."
+        solved = rademacher_of_stumps(dictionary, cells, n, constant=True, delta=delta, random_state=random_state)
+        return solved, f"The class: the constants, and the {len(dictionary)} listed stumps that part these rows."
     ln_size = ln_tree_class(_splits(X, model.table_.n_categories, values), _leaves(model, n), 2)
     return massart(ln_size, n), f"The class: e^{ln_size:.0f} votes that such trees can have on these rows, by Massart."
 
 
 def _dictionary(model: Learner) -> Any:
-    """What the voters were chosen from."""
+    """Source of the voters, in words."""
     return "stumps" if isinstance(model, QuadBoostClassifierCV) else model.dictionary
 
 
 def _splits(X: F64, n_categories: NDArray[np.int32], n_values: list[int]) -> int:
-    """Ways to part these rows at a node; missing values go either way, or are told apart, or refused."""
+    """Ways to part these rows at a node; missing values go either way, or have a side of their own, or are refused."""
     total = 0
     for column, k, values in zip(X.T, n_categories.tolist(), n_values, strict=True):
         gaps = bool(np.isnan(column).any())

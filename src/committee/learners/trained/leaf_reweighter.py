@@ -154,7 +154,7 @@ class LeafReweighter(TrainedEnsembleClassifier):
     )
     growth: float | tuple[float, ...] = parameter(
         (1.0, 2.0),
-        """How many times as large as the limit the trees may be before they are cut, out of which cross-validation
+        """Size of the trees before they are cut, at most, in units of the limit; cross-validation
         chooses. 1: trees that stay whole.""",
         tuple,
         list,
@@ -215,7 +215,7 @@ class LeafReweighter(TrainedEnsembleClassifier):
         counted, rows = self._rows_that_count(ensemble, committee, X, y, sample_weight)
         folds = self._folds(X, y, counted)
 
-        # which trees come first is found without a fold's rows in that fold, as their votes are
+        # which trees come first is computed without a fold's rows in that fold, as their votes are
         right = _right(forest, rows, threads)
         parts = [np.arange(len(rows.y)), *(train for train, _ in folds)]
         orders = [_order(committee.weights, rows, right, part) for part in parts]

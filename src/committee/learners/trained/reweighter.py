@@ -153,7 +153,7 @@ class MarginReweighter(TrainedEnsembleClassifier):
         Parameters
         ----------
         X : table or array-like (n, p)
-            Rows that `on` says more of; the votes on them are kept for `prune`, but not pickled.
+            Rows that `on` says more of; the votes on them stay for `prune`, but not pickled.
         y : array-like (n,)
             Their labels, all known to the ensemble.
         sample_weight : array-like (n,), default=None

@@ -118,7 +118,7 @@ def _tree(forest: Forest, shares: F64, t: int, n_classes: int) -> DecisionTreeCl
 
 
 def _impurity(nodes: TreeNodes, gain: F64, weight: F64) -> F64:
-    """What, weighted, falls by its gain at every split, from leaves of none on: importances are shares of the gain."""
+    """Impurity that, weighted, decreases by the gain of every split down to none: importances are shares of gain."""
     worth = np.zeros(len(nodes))
     for level in reversed(nodes.levels):
         children = nodes.left[level]

@@ -34,14 +34,14 @@ OTHER_ROWS = (
 def unseen_rows(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Mask:
     """Which voters did not see which of their training rows.
 
-    Ensembles that keep their draws are asked: ``SBPMTClassifier``, and scikit-learn's forests and bagging, by their
+    The draws of ``SBPMTClassifier`` are stored, those of scikit-learn's forests and bagging are their
     ``estimators_samples_``. Those of ``RandomForestClassifier`` and ``SubaggingClassifier`` are drawn again from
     ``random_state``, which has to be a whole number.
 
     Parameters
     ----------
     ensemble : fitted classifier
-        Trained on the rows that are asked about, in the same order.
+        Trained on these rows, in the same order.
     n_voters : int
         Number of its voters T.
     y : array-like (n,)
@@ -91,14 +91,14 @@ def unseen_rows(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: Array
 def _of_kept_voters(
     model: TrainedEnsembleClassifier, n_voters: int, y: ArrayLike, sample_weight: ArrayLike | None
 ) -> Mask:
-    """Those that a model has kept of a trained ensemble's voters have seen what they had seen there."""
-    trained, kept = model.trained, np.asarray(getattr(model, "voters_", ()), dtype=np.intp)
-    if trained is getattr(model, "committee_", None) or isinstance(trained, Committee) or len(kept) != n_voters:
+    """Voters that a model has left of a trained ensemble's voters have seen what they had seen there."""
+    trained, left = model.trained, np.asarray(getattr(model, "voters_", ()), dtype=np.intp)
+    if trained is getattr(model, "committee_", None) or isinstance(trained, Committee) or len(left) != n_voters:
         raise ValueError(
             f"on='oob' needs an ensemble that knows which rows each voter was trained on; this "
             f"{type(model).__name__} has forgotten its own. Give the ensemble that it was made from, or held-out rows."
         )
-    return unseen_rows(trained, Committee.from_estimator(trained).n_voters, y, sample_weight)[:, kept]
+    return unseen_rows(trained, Committee.from_estimator(trained).n_voters, y, sample_weight)[:, left]
 
 
 def _of_samples(ensemble: Any, kind: str, n_voters: int, n: int) -> Mask:
@@ -185,7 +185,7 @@ def untouched_rows(ensemble: Any, unseen: Mask) -> Mask:
     """
     if isinstance(ensemble, TrainedEnsembleClassifier):
         if ensemble.on != "validation":
-            return np.zeros(len(unseen), dtype=bool)  # weights were found by them
+            return np.zeros(len(unseen), dtype=bool)  # weights were chosen by them
         return untouched_rows(ensemble.trained, unseen)
     rows: Mask = np.asarray(unseen.all(axis=1))
     if isinstance(ensemble, RandomForestClassifier) and ensemble.n_estimators == "oob":
@@ -300,12 +300,12 @@ def check_against_memory(ensemble: Any, committee: Committee, signed: SignedVote
     wrong += "parameters as they were then."
     if len(remembered) != signed.n_rows:
         raise ValueError(f"X has {signed.n_rows} rows, but ensemble remembers {len(remembered)}; {wrong}")
-    asked = unseen.sum(axis=1)[signed.row]
+    n_unseen = unseen.sum(axis=1)[signed.row]
     spread = committee.voters.spread
     own = signed.own_class[signed.row]
     with np.errstate(invalid="ignore"):
         # a line at a time of memory: the matrix may be of bytes
-        lead = np.einsum("it,it,t->i", unseen[signed.row], signed.matrix, spread) / asked
+        lead = np.einsum("it,it,t->i", unseen[signed.row], signed.matrix, spread) / n_unseen
     expected = remembered[signed.row, own] - remembered[signed.row, signed.rival]
     # rows that all voters have seen are remembered as NaN, or by scikit-learn's forests as no votes at all
     nobody = np.isnan(lead) & ~remembered[signed.row].any(axis=1, where=np.isfinite(remembered[signed.row]))

@@ -1,4 +1,4 @@
-"""What a vote costs: voters, nodes, bytes, and microseconds a row."""
+"""Cost of a vote: voters, nodes, bytes, and microseconds a row."""
 
 from __future__ import annotations
 

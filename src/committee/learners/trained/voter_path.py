@@ -142,23 +142,23 @@ def pruning_path(
     -------
     PruningPath
     """
-    kept = np.flatnonzero(weights)
-    now = weights[kept]
-    steps = [_judged(committee, lines, kept, now)]
-    while len(kept) > 1:
-        size = min(len(kept) - 1, int(np.ceil(shrink * len(kept))))
+    stay = np.flatnonzero(weights)
+    now = weights[stay]
+    steps = [_judged(committee, lines, stay, now)]
+    while len(stay) > 1:
+        size = min(len(stay) - 1, int(np.ceil(shrink * len(stay))))
         left = np.sort(np.argsort(-np.abs(now), kind="stable")[:size])
-        kept, now = kept[left], now[left] / np.abs(now[left]).sum()
-        if objective is not None and len(kept) > 1:
-            solved = _solved(objective, lines.select(kept, np.abs(now)), now)
-            kept, now = kept[solved != 0.0], solved[solved != 0.0]
-        steps.append(_judged(committee, lines, kept, now))
+        stay, now = stay[left], now[left] / np.abs(now[left]).sum()
+        if objective is not None and len(stay) > 1:
+            solved = _solved(objective, lines.select(stay, np.abs(now)), now)
+            stay, now = stay[solved != 0.0], solved[solved != 0.0]
+        steps.append(_judged(committee, lines, stay, now))
     everyone = np.arange(lines.n_voters)
     return PruningPath(tuple(steps), _judged(committee, lines, everyone, lines.own))
 
 
 def _solved(objective: Objective, lines: Lines, weights: F64) -> F64:
-    """The objective's weights; the present ones where it has no room, or asks for what these voters cannot do."""
+    """The objective's weights; the present ones where it has no room, or requires what these voters cannot do."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:
