@@ -105,7 +105,7 @@ def _span(nodes: NDArray[np.int64]) -> str:
 
 def _parameters(model: Any) -> Grid:
     """Parameters that differ from the defaults."""
-    trained = dict.fromkeys(model._trained_parameters)  # another model, whose parameters are no setting of this one
+    trained = dict.fromkeys(model.trained_parameters)  # another model, whose parameters are no setting of this one
     defaults = type(model)(**trained).get_params(deep=False)
     given = {name: value for name, value in model.get_params(deep=False).items() if name not in trained}
     changed = [(name, repr(v)) for name, v in given.items() if repr(v) != repr(defaults.get(name, ...))]

@@ -27,7 +27,7 @@ class StoredLearner(Storable, BaseEstimator):
 
     _stored_attributes: ClassVar[tuple[str, ...]] = ()
     """Fitted attributes beyond the committee that a saved file carries."""
-    _trained_parameters: ClassVar[tuple[str, ...]] = ()
+    trained_parameters: ClassVar[tuple[str, ...]] = ()
     """Parameters that are trained models; the file of a fitted learner does not hold them."""
 
     n_features_in_: int = fitted()
@@ -55,7 +55,7 @@ class StoredLearner(Storable, BaseEstimator):
         header = Header(model.n_features_in_, names, classes, getattr(model, "table_", None))
         votes = model.committee_.votes_to_document(tensors)
         return {
-            **_describe_unfitted(model, left_out=model._trained_parameters),
+            **_describe_unfitted(model, left_out=model.trained_parameters),
             **header.to_document(),
             "link": votes["link"],
             "voters": votes["voters"],
@@ -126,7 +126,7 @@ def _describe_unfitted(learner: Any, left_out: tuple[str, ...] = ()) -> Document
     from committee.files.kinds import check_learner
 
     check_learner(learner)
-    if trained := set(learner._trained_parameters).difference(left_out):
+    if trained := set(learner.trained_parameters).difference(left_out):
         raise TypeError(
             f"a parameter is a {type(learner).__name__} whose {min(trained)} is a trained model, which a model file "
             "does not hold. Use skops.io.dump or joblib.dump for this model."
@@ -158,10 +158,10 @@ def _rebuild_unfitted(document: Document, depth: int) -> Any:
     kind = learner_class(name, depth)
     params: dict[str, Any] = {}
     for key, value in field(document, "params", dict).items():
-        if key not in kind._get_param_names() or key in kind._trained_parameters:
+        if key not in kind._get_param_names() or key in kind.trained_parameters:
             raise ValueError(f"{name} has no parameter {key!r}")
         params[key] = _rebuild_parameter(value, depth)
-    return kind(**dict.fromkeys(kind._trained_parameters), **params)
+    return kind(**dict.fromkeys(kind.trained_parameters), **params)
 
 
 def _rebuild_parameter(value: Any, depth: int) -> Any:

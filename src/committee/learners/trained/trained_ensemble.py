@@ -33,7 +33,7 @@ class TrainedEnsembleClassifier(MetaEstimatorMixin, CommitteeClassifier):
     `clone` keeps the ensemble as it is, and its own parameters cannot be set through this object.
     """
 
-    _trained_parameters: ClassVar[tuple[str, ...]] = ("ensemble",)
+    trained_parameters: ClassVar[tuple[str, ...]] = ("ensemble",)
     _not_pickled: ClassVar[tuple[str, ...]] = ()
     """Attributes of a fit that are larger than the model."""
 
