@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.array_checks import check_array, check_finite, checked_length
-from committee.data.extents import extents, positions
 from committee.data.typed_json import field
 from committee.files.tensors import Document, Tensors
-from committee.voters.flat_trees import check_extents
+from committee.voters.flat_trees import check_extents, extents, positions
 from committee.voters.model_forest import ModelForest
 from committee.voters.protocol import VoteKind, VoterIndex
 

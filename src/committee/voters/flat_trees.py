@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from committee.data.limits import MAX_CLASSES, MAX_FEATURES
 
@@ -242,3 +242,28 @@ def check_extents(name: str, extents: NDArray[np.int64], end: int, least: int) -
         raise ValueError(f"{name} goes from {extents[at]} to {extents[at + 1]} at {at}; it must rise.")
     if extents[-1] != end:
         raise ValueError(f"{name} ends at {extents[-1]}; it must end at {end}.")
+
+
+def extents(sizes: ArrayLike) -> NDArray[np.int64]:
+    """Extents of ranges laid end to end: range i is ``extents[i]:extents[i + 1]``.
+
+    Examples
+    --------
+    >>> from committee.voters.flat_trees import extents
+    >>> extents([2, 3]).tolist()
+    [0, 2, 5]
+    """
+    return np.concatenate([[0], np.cumsum(np.asarray(sizes, dtype=np.int64))], dtype=np.int64)
+
+
+def positions(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Positions in several ranges, one range after the other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.voters.flat_trees import positions
+    >>> positions(np.array([7, 2]), np.array([2, 3])).tolist()
+    [7, 8, 2, 3, 4]
+    """
+    return np.arange(sizes.sum()) + np.repeat(starts - extents(sizes)[:-1], sizes)

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.data.extents import extents, positions
 from committee.data.typed_json import field
-from committee.voters.flat_trees import DTYPES, NODE_DTYPES, FlatTrees
+from committee.voters.flat_trees import DTYPES, NODE_DTYPES, FlatTrees, extents, positions
 from committee.voters.protocol import VoteKind, VoterIndex
 
 if TYPE_CHECKING:

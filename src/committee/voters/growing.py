@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from committee._core import Grower, GrownTree
 from committee.data.binning import Binned, Bins
-from committee.data.extents import extents
+from committee.voters.flat_trees import extents
 from committee.voters.forest import Forest
 
 if TYPE_CHECKING:

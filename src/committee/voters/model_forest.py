@@ -14,9 +14,9 @@ from scipy.special import expit, log_expit, log_ndtr, ndtr
 from committee import _core
 from committee.data.array_checks import check_array, check_finite, check_range, checked_length
 from committee.data.design import Design
-from committee.data.extents import positions
 from committee.data.typed_json import field
 from committee.files.tensors import Document, Tensors
+from committee.voters.flat_trees import positions
 from committee.voters.forest import Forest
 from committee.voters.protocol import VoteKind, VoterIndex
 from committee.voters.training_record import TrainingRecord

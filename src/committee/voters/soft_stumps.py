@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.data.extents import extents
 from committee.data.typed_json import field
 from committee.files.tensors import Document, Tensors
+from committee.voters.flat_trees import extents
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from committee import _core
 from committee.data.binning import Binned, Bins
 from committee.data.category_bits import packed
-from committee.data.extents import extents
+from committee.voters.flat_trees import extents
 from committee.voters.forest import Forest
 
 F64 = NDArray[np.float64]

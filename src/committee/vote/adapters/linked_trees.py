@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.category_bits import packed
-from committee.data.extents import extents
+from committee.voters.flat_trees import extents
 from committee.voters.forest import Forest
 from committee.voters.node_order import breadth_first
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.columns import Category
-from committee.data.extents import extents
 from committee.data.frames import TableSchema
 from committee.vote.adapters.boosted_model import BoostedModel
 from committee.vote.adapters.linked_trees import LinkedTrees
 from committee.vote.adapters.sklearn_trees import float64_threshold
+from committee.voters.flat_trees import extents
 
 F64 = NDArray[np.float64]
 Index = NDArray[np.intp]
