@@ -1,4 +1,4 @@
-"""What linear leaf models see: numbers, categories as 0/1 columns, and whether a value was missing."""
+"""Design matrix of linear leaf models: numbers, categories as 0/1 columns, and whether a value was missing."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _ROWS, _COLUMNS = 4096, 32
 
 @dataclass(frozen=True)
 class TableSchema:
-    """What the columns of a table are: their names, and the categories of those that are categorical.
+    """The columns of a table: their names, and the categories of those that are categorical.
 
     A schema turns every table with these columns into the same matrix: numeric columns as they are (integers
     beyond 2**53 are rounded to float64), categories as their codes 0, 1, ..., and NaN for what is missing -

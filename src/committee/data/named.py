@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Named:
-    """What has a `name`, and otherwise only the fields of a frozen dataclass."""
+    """An object with a `name`, and otherwise only the fields of a frozen dataclass."""
 
     name: ClassVar[str]
 

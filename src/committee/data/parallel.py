@@ -1,4 +1,4 @@
-"""How many threads a kernel may use, and how many jobs a fit."""
+"""Numbers of threads of a kernel, and of jobs of a fit."""
 
 import warnings
 from collections.abc import Iterable, Iterator

@@ -24,7 +24,7 @@ ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".feather", ".arrow
 """The endings :func:`read_table` knows."""
 
 MISSING = ("", "NA", "NaN", "nan", "null")
-"""What counts as missing in a text file; every other cell is a value."""
+"""Texts that stand for a missing value in a file; every other cell is a value."""
 
 _GZIP = b"\x1f\x8b"
 

@@ -18,11 +18,11 @@ MAX_TARGET = 1e150
 """Losses square a target, and sums of squares must stay finite."""
 
 RowIndex: TypeAlias = NDArray[np.integer[Any]] | NDArray[np.bool_]
-"""What picks rows: their numbers, or a mask."""
+"""A selection of rows: their numbers, or a mask."""
 
 
 class WeightedRows(ABC):
-    """What rows of classes and rows of numbers have in common."""
+    """Base of rows of classes and rows of numbers."""
 
     X: NDArray[np.float64]
     weights: NDArray[np.float64]
@@ -42,7 +42,7 @@ class WeightedRows(ABC):
 
     @property
     def count(self) -> float:
-        """How many rows the weights stand for: a weight of k counts as k rows, and never fewer than there are."""
+        """Rows that the weights stand for: a weight of k counts as k rows, and never fewer than there are."""
         return max(float(self.weights.sum()), float(len(self.weights)))
 
 

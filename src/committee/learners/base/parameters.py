@@ -241,7 +241,7 @@ def _entry(head: str, text: str) -> str:
 
 
 def _members(annotation: Any) -> tuple[list[str], list[Any]]:
-    """What an annotation allows: the strings of its Literals, and its other types."""
+    """Members of an annotation: the strings of its Literals, and its other types."""
     options: list[str] = []
     others: list[Any] = []
     for member in get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,):

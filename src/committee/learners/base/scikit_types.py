@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     class BaseEstimator:
-        """What learners use by type; the rest of `sklearn.base.BaseEstimator` is Any."""
+        """The members that learners use by type; the rest of `sklearn.base.BaseEstimator` is Any."""
 
         def get_params(self, deep: bool = True) -> dict[str, Any]: ...
         def set_params(self, **params: Any) -> Self: ...

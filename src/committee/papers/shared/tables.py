@@ -32,7 +32,7 @@ class SourceTable:
     name: str
     """Its name in the catalogue."""
     rows: int
-    """How many it has; a download with other rows is refused."""
+    """Number of rows; a download with other rows is refused."""
     openml: tuple[str, int] | None = None
     """Name and version at OpenML; None where no copy there is known to be the same table."""
 
