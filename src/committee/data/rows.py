@@ -82,8 +82,8 @@ def have_weight(sample_weight: ArrayLike | None, n: int) -> NDArray[np.bool_]:
     >>> have_weight([2.0, 0.0, 1.0], 2).tolist(), have_weight(None, 2).tolist()
     ([True, False, True], [True, True])
     """
-    weights = np.ones(n) if sample_weight is None or not np.ndim(sample_weight) else np.asarray(sample_weight)
-    return np.asarray(weights > 0)
+    given = np.asarray(1.0 if sample_weight is None else sample_weight)
+    return np.asarray((given if given.ndim else np.ones(n)) > 0)
 
 
 # --- labels and targets in -----------------------------------------------------------------------------------
