@@ -183,7 +183,8 @@ def test_json_round_trip(link):
 
 
 def test_every_link_is_in_the_table():
-    assert set(LINKS.values()) == set(Link.__subclasses__())
+    own = {link for link in Link.__subclasses__() if link.__module__.startswith("committee.")}  # tests define others
+    assert set(LINKS.values()) == own
     assert from_json({"name": "logistic"}) == Logistic()
 
 
