@@ -21,8 +21,7 @@ from committee.learners.bagging.forest_trees import DeepCriterion, DrawnTree, Fo
 from committee.learners.bagging.oob_curve import EnoughTrees, OutOfBag, Rule
 from committee.learners.bagging.reserve import Reserve
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import CommitteeEstimator
-from committee.learners.base.fit_tasks import FitTasks
+from committee.learners.base.estimator import CommitteeEstimator, FitTasks
 from committee.learners.base.parameters import COUNT, parameter, required, with_parameters
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee

@@ -19,8 +19,7 @@ from committee.data.rows import Rows
 from committee.learners.adaboost.emphasis import is_chance, samme_weight
 from committee.learners.bagging.draws import draw, out_of_bag, packed_draws
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import CommitteeClassifier
-from committee.learners.base.fit_tasks import FitTasks
+from committee.learners.base.estimator import CommitteeClassifier, FitTasks
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
 from committee.learners.trees.probit_model_tree import (
     ModelTree,

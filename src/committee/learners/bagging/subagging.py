@@ -19,8 +19,7 @@ from committee.data.parallel import in_parallel, n_threads
 from committee.data.rows import Rows
 from committee.learners.bagging.draws import draw, out_of_bag
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import CommitteeClassifier
-from committee.learners.base.fit_tasks import FitTasks
+from committee.learners.base.estimator import CommitteeClassifier, FitTasks
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
 from committee.learners.base.user_voter import seeded, voter_to_clone
 from committee.learners.trees.tree import TreeVoter

@@ -12,8 +12,7 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 
 from committee.data.parallel import one_blas_thread
-from committee.learners.base.estimator import CommitteeEstimator
-from committee.learners.base.fit_tasks import FitTasks, Fitted
+from committee.learners.base.estimator import CommitteeEstimator, FitTasks, Fitted
 from committee.learners.base.shared_parameters import EarlyStoppingParameters
 
 if TYPE_CHECKING:
@@ -114,7 +113,9 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             self._check_parameters()
             rows = self.training_rows(X, y, sample_weight)
             random = check_random_state(self.random_state)
-            rows, held_out = self._split(rows, X_val, y_val, random)
+            held_out = None
+            if self.early_stopping or X_val is not None or y_val is not None:
+                rows, held_out = self._hold_out(rows, X_val, y_val, random)
             run = self._run(rows, random)
             del rows  # the run alone holds on to what it needs of them
             stopping = None if held_out is None else self._early_stopping(run, held_out)
@@ -132,12 +133,12 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             tasks.end(results)
         return self
 
-    def _split(self, rows: Any, X_val: Any, y_val: ArrayLike | None, random: np.random.RandomState) -> tuple[Any, Any]:
+    def _hold_out(
+        self, rows: Any, X_val: Any, y_val: ArrayLike | None, random: np.random.RandomState
+    ) -> tuple[Any, Any]:
         """Training rows, and those that early stopping looks at: the user's own, or a share of the training rows."""
         if X_val is None and y_val is None:
-            if not self.early_stopping:
-                return rows, None
-            from committee.learners.base.held_out import split
+            from committee.learners.base.held_out import split  # few fits hold rows out
 
             return split(rows, self.validation_fraction, random, getattr(self, "classes_", None))
         held_out = self._validation_rows(X_val, y_val)

@@ -17,8 +17,7 @@ from committee.data.parallel import n_threads
 from committee.data.rows import Rows, have_weight, scored_classes
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import run_rounds
-from committee.learners.base.estimator import CommitteeClassifier
-from committee.learners.base.fit_tasks import FitTasks
+from committee.learners.base.estimator import CommitteeClassifier, FitTasks
 from committee.learners.base.parameters import SHARE, parameter, with_parameters
 from committee.learners.base.user_voter import voter_to_clone
 from committee.learners.margin_boosting.margin_run import MarginRun

@@ -19,8 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from committee.data.parallel import n_threads
 from committee.data.rows import scored_classes
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import CommitteeClassifier
-from committee.learners.base.fit_tasks import FitTasks
+from committee.learners.base.estimator import CommitteeClassifier, FitTasks
 from committee.learners.base.parameters import (
     COUNT,
     FRACTION,

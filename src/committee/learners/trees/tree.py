@@ -12,8 +12,7 @@ from committee._core import Grower
 from committee.data.binning import Binned
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
-from committee.learners.base.estimator import CommitteeClassifier
-from committee.learners.base.fit_tasks import FitTasks
+from committee.learners.base.estimator import CommitteeClassifier, FitTasks
 from committee.learners.base.parameters import parameter, with_parameters
 from committee.learners.trees.grown_tree import GrownTree
 from committee.vote.committee import Committee
