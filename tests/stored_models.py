@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 from sklearn.base import BaseEstimator
 
-from committee.files.store import save
 from committee.learners.adaboost.adaboost import AdaBoostClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
 from committee.learners.trees.stump import AbstainingStump
@@ -68,5 +67,5 @@ def small_file() -> tuple[bytes, np.ndarray]:
     X, y = table()
     model = boosted(n_estimators=2).fit(X, y)
     with TemporaryDirectory() as folder:
-        save(model, Path(folder) / "model")
+        model.save(Path(folder) / "model")
         return (Path(folder) / "model").read_bytes(), model.predict_proba(X)

@@ -16,7 +16,7 @@ from committee.data.array_checks import check_range
 from committee.data.frames import TableSchema
 from committee.files.header import read_count
 from committee.files.kinds import GRAPH_VOTERS, VOTERS
-from committee.files.store import load, save
+from committee.files.store import load
 from committee.files.tensors import Document, Tensors
 from committee.vote.links.probability import Softmax
 from committee.voters.protocol import VoterIndex, Voters
@@ -148,7 +148,7 @@ def test_crafted_files_are_refused(tmp_path, change, message):
 def test_crafted_members_are_refused(tmp_path):
     X, y = table()
     path = tmp_path / "model"
-    save(LEARNERS["nested"]().fit(X, y), path)
+    LEARNERS["nested"]().fit(X, y).save(path)
     content = path.read_bytes()
     refused(path, craft(content, put("voters.1.voters.0.voters.left", 0, 999)), "left is beyond the end")
     refused(path, craft(content, put("voters.1.weights", 0, np.inf)), r"voters\.1\.weights are not")

@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier
 
 import committee
-from committee.files.store import load, save
+from committee.files.store import Storable, load
 from committee.learners.adaboost.adaboost import AdaBoostClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
 from tests.crafted_files import craft, load_unless_refused, random_damage, refused
@@ -73,7 +73,7 @@ def test_the_loaded_model_is_the_saved_one(make, data, tmp_path):
 def test_classes_keep_their_type(labels, tmp_path):
     X, y = matrix()
     model = boosted().fit(X, labels[(y == "yes").astype(int)])
-    save(model, tmp_path / "model")
+    model.save(tmp_path / "model")
     loaded = load(str(tmp_path / "model"))
     assert loaded.classes_.dtype == model.classes_.dtype
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
@@ -86,7 +86,7 @@ def test_classes_keep_their_type(labels, tmp_path):
 def test_a_random_generator_is_stored_as_none(tmp_path):
     X, y = matrix()
     model = boosted(random_state=np.random.RandomState(0)).fit(X, y)
-    save(model, tmp_path / "model")
+    model.save(tmp_path / "model")
     loaded = load(tmp_path / "model")
     assert loaded.random_state is None
     assert loaded.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
@@ -97,7 +97,7 @@ def test_foreign_voters_are_named_with_a_remedy(tmp_path):
     X, y = matrix()
     model = SubaggingClassifier(DecisionTreeClassifier(max_depth=1), n_estimators=2).fit(X, y)
     with pytest.raises(TypeError, match=r"DecisionTreeClassifier cannot be saved.*skops.*joblib"):
-        save(model, tmp_path / "model")
+        model.save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -109,21 +109,21 @@ def test_subclasses_and_strangers_are_refused(tmp_path):
     X, y = matrix()
     for model in (Mine(n_estimators=1).fit(X, y), DecisionTreeClassifier().fit(X, y)):
         with pytest.raises(TypeError, match=f"{type(model).__name__} cannot be saved"):
-            save(model, tmp_path / "model")
+            Storable.save(model, tmp_path / "model")
 
 
 def test_only_fitted_models_are_saved(tmp_path):
     with pytest.raises(NotFittedError):
-        save(boosted(), tmp_path / "model")
+        boosted().save(tmp_path / "model")
 
 
 def test_parameters_spoilt_after_fitting(tmp_path):
     X, y = matrix()
     model = boosted().fit(X, y)
     with pytest.raises(ValueError, match="n_estimators"):
-        save(model.set_params(n_estimators=-1), tmp_path / "model")
+        model.set_params(n_estimators=-1).save(tmp_path / "model")
     with pytest.raises(TypeError, match=r"n_estimators is a .*Fraction, which a model file cannot hold"):
-        save(model.set_params(n_estimators=Fraction(3)), tmp_path / "model")
+        model.set_params(n_estimators=Fraction(3)).save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -144,10 +144,10 @@ def test_permissions(model, tmp_path):
     path = tmp_path / "model"
     before = os.umask(0o027)
     try:
-        save(model, path)
+        model.save(path)
         assert stat.S_IMODE(path.stat().st_mode) == 0o640
         path.chmod(0o600)
-        save(model, path)
+        model.save(path)
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
     finally:
         os.umask(before)
@@ -157,7 +157,7 @@ def test_permissions(model, tmp_path):
 def test_a_link_stays_a_link(model, tmp_path):
     (tmp_path / "real").write_text("old")
     (tmp_path / "link").symlink_to("real")
-    save(model, tmp_path / "link")
+    model.save(tmp_path / "link")
     assert (tmp_path / "link").is_symlink()
     load(tmp_path / "real")
 
@@ -171,16 +171,16 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(model, tmp_path, monkeyp
     path.write_text("old")
     monkeypatch.setattr(failing, fail)
     with pytest.raises(OSError, match="no space left"):
-        save(model, path)
+        model.save(path)
     assert [file.name for file in tmp_path.iterdir()] == ["model"]
     assert path.read_text() == "old"
 
 
 def test_where_no_model_can_go(model, tmp_path):
     with pytest.raises(FileNotFoundError, match="no such folder"):
-        save(model, tmp_path / "nowhere" / "model")
+        model.save(tmp_path / "nowhere" / "model")
     with pytest.raises(ValueError, match="not a regular file"):
-        save(model, tmp_path)
+        model.save(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -189,7 +189,7 @@ def test_a_write_protected_file_is_not_replaced(model, tmp_path, monkeypatch):
     path.write_text("old")
     monkeypatch.setattr("os.access", lambda *_: False)  # root may write anything, so the mode alone shows nothing
     with pytest.raises(PermissionError, match="write-protected"):
-        save(model, path)
+        model.save(path)
     assert path.read_text() == "old"
 
 

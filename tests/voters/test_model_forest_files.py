@@ -23,7 +23,7 @@ from committee import (
     SubaggingClassifier,
 )
 from committee.data.frames import TableSchema
-from committee.files.store import load, save
+from committee.files.store import load
 from tests.crafted_files import (
     Change,
     craft,
@@ -106,7 +106,7 @@ def test_a_selection_of_voters_is_stored(tmp_path):
     X, y = table()
     model = sbpmt().fit(X, y)
     model.committee_ = model.committee_.select([2, 0, 2], [0.5, 2.0, 1.0])
-    save(model, tmp_path / "model")
+    model.save(tmp_path / "model")
     assert_same_bits(load(tmp_path / "model"), model, X)
 
 
@@ -115,7 +115,7 @@ def test_without_a_record_of_the_training_rows(tmp_path):
     model = tree().fit(X, y)
     voters = replace(model.committee_.voters, record=None)
     model.committee_ = replace(model.committee_, voters=voters)
-    save(model, tmp_path / "model")
+    model.save(tmp_path / "model")
     loaded = load(tmp_path / "model")
     assert loaded.committee_.voters.record is None
     assert_same_bits(loaded, model, X)
@@ -130,7 +130,7 @@ def stored(name: str) -> tuple[bytes, np.ndarray]:
     X, y = table()
     model = MODELS[name]().fit(X, y)
     with TemporaryDirectory() as folder:
-        save(model, Path(folder) / "model")
+        model.save(Path(folder) / "model")
         return (Path(folder) / "model").read_bytes(), model.predict_proba(X)
 
 

@@ -52,67 +52,72 @@ class ModelFileError(ValueError):
     """A file that is no model, or none that can be trusted; the message says which file and what is wrong."""
 
 
-def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted learner or a committee to a file that `load` reads back.
+class Storable:
+    """A model that can be saved: a learner of the library, a `Committee` or a `RegressionCommittee`."""
 
-    The file is written beside its destination and moved into place when it is complete, so a reader never
-    sees half a model and a failure leaves the old file as it was. A file that exists keeps its permissions.
-    A random generator given as ``random_state`` is stored as None: predictions do not depend on it.
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file that `committee.load` reads; loading never runs code.
 
-    Parameters
-    ----------
-    model : estimator of `committee.LEARNERS`, Committee or RegressionCommittee
-        Fitted.
-    path : path-like
-        Where to write it; ``.safetensors`` is the customary ending.
+        The file is written beside its destination and moved into place when it is complete, so a reader never
+        sees half a model and a failure leaves the old file as it was. A file that exists keeps its permissions.
+        A random generator given as ``random_state`` is stored as None: predictions do not depend on it.
 
-    Raises
-    ------
-    TypeError
-        If the model, one of its voters or the value of a parameter is of a class that a file cannot hold.
-        Such models can be kept with ``skops.io.dump`` or ``joblib.dump``.
-    ValueError
-        If loading the file would fail, as when a parameter was set to a forbidden value after fitting, or if
-        `path` is there and no regular file.
-    OSError
-        If the file cannot be written.
-    sklearn.exceptions.NotFittedError
-        If the learner is not fitted.
+        Parameters
+        ----------
+        path : str or path
+            Where to write it; ``.safetensors`` is the customary ending.
 
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> import numpy as np
-    >>> import committee
-    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array(["no", "no", "yes", "yes"])
-    >>> model = committee.AdaBoostClassifier(n_estimators=3).fit(X, y)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = os.path.join(folder, "model.safetensors")
-    ...     model.save(path)
-    ...     committee.load(path).predict([[0.5], [2.5]]).tolist()
-    ['no', 'yes']
-    """
-    from safetensors.numpy import save as to_bytes
+        Raises
+        ------
+        TypeError
+            If the model, one of its voters or the value of a parameter is of a class that a file cannot hold, as a
+            classifier of another library. Such models can be kept with ``skops.io.dump`` or ``joblib.dump``.
+        ValueError
+            If loading the file would fail, as when a parameter was set to a forbidden value after fitting, or if
+            `path` is there and no regular file.
+        OSError
+            If the file cannot be written.
+        sklearn.exceptions.NotFittedError
+            If the model is not fitted.
 
-    arrays: Arrays = {}
-    described = describe_model(model, Tensors(arrays))
-    document: Document = {
-        "format": FORMAT,
-        "schema_version": SCHEMA_VERSION if described["class"] in COMMITTEES else 1,
-        "package_version": version("committee"),
-        "model": described,
-    }
-    text = json.dumps(document, allow_nan=False, separators=(",", ":"))
-    arrays = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()}
-    _check_loads(text, arrays)
-    content = to_bytes(arrays, metadata={FORMAT: text, "digest": digest(text, arrays)})
-    if (length := int.from_bytes(content[:8], "little")) > MAX_HEADER:
-        raise ValueError(f"The model's description takes {length:,} bytes; a file holds at most {MAX_HEADER:,}.")
-    _replace_file(Path(os.path.realpath(path)), _ordered(content))
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import committee
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.ensemble import RandomForestClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> forest = RandomForestClassifier(n_estimators=5, random_state=0).fit(X, y)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "forest.safetensors")
+        ...     committee.Committee.from_estimator(forest).save(path)
+        ...     committee.load(path)
+        Committee(5 voters, 3 classes, share link)
+        """
+        from safetensors.numpy import save as to_bytes
+
+        arrays: Arrays = {}
+        described = describe_model(self, Tensors(arrays))
+        document: Document = {
+            "format": FORMAT,
+            "schema_version": SCHEMA_VERSION if described["class"] in COMMITTEES else 1,
+            "package_version": version("committee"),
+            "model": described,
+        }
+        text = json.dumps(document, allow_nan=False, separators=(",", ":"))
+        arrays = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()}
+        try:  # nobody should learn from `load` that the only copy of a model is no good
+            rebuild_model(json.loads(text)["model"], Tensors(dict(arrays)))
+        except ValueError as error:
+            raise ValueError(f"The model cannot be saved, as no file of it would load: {error}") from error
+        content = to_bytes(arrays, metadata={FORMAT: text, "digest": digest(text, arrays)})
+        if (length := int.from_bytes(content[:8], "little")) > MAX_HEADER:
+            raise ValueError(f"The model's description takes {length:,} bytes; a file holds at most {MAX_HEADER:,}.")
+        _replace_file(Path(os.path.realpath(path)), _ordered(content))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a learner or a committee that `save` wrote.
+    """Read a learner or a committee that its `save` wrote.
 
     Parameters
     ----------
@@ -134,7 +139,16 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Examples
     --------
-    See `save`.
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> import committee
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array(["no", "no", "yes", "yes"])
+    >>> model = committee.AdaBoostClassifier(n_estimators=3).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "model.safetensors")
+    ...     model.save(path)
+    ...     committee.load(path).predict([[0.5], [2.5]]).tolist()
+    ['no', 'yes']
     """
     path = Path(path)
     try:
@@ -265,14 +279,6 @@ def _tensors(content: bytes) -> Arrays:
 
 
 # -- writing ------------------------------------------------------------------------------------------------
-
-
-def _check_loads(text: str, arrays: Arrays) -> None:
-    """Nobody should learn from `load` that the only copy of a model is no good."""
-    try:
-        rebuild_model(json.loads(text)["model"], Tensors(dict(arrays)))
-    except ValueError as error:
-        raise ValueError(f"The model cannot be saved, as no file of it would load: {error}") from error
 
 
 def _ordered(content: bytes) -> bytes:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_array
 
 from committee.data.named import Named
 from committee.data.typed_json import field
-from committee.files.storable import Storable
+from committee.files.store import Storable
 from committee.vote.scores import Scores
 from committee.voters.forest import Forest
 from committee.voters.protocol import VoterIndex, Voters

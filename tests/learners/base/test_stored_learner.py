@@ -18,7 +18,6 @@ from sklearn.base import BaseEstimator
 import committee
 from committee import Committee, RegressionCommittee, TreeRegressor, TreeVoter
 from committee.files.kinds import rebuild_model
-from committee.files.store import save
 from committee.files.tensors import Tensors
 from committee.objectives.losses import LOSSES, Huber, Loss, Quantiles, Squared
 from committee.vote.links.mean import Average, Ordered
@@ -193,13 +192,13 @@ CRAFTED: list[tuple[str, Change, str]] = [
 
 @pytest.mark.parametrize(("name", "change", "message"), CRAFTED)
 def test_crafted_files_are_refused(tmp_path, name, change, message):
-    save(MODELS[name](), tmp_path / "model")
+    MODELS[name]().save(tmp_path / "model")
     refused(tmp_path / "model", craft((tmp_path / "model").read_bytes(), change), message)
 
 
 def test_a_regressor_is_no_member_of_a_vote(tmp_path):
     X, y = table()
-    save(committee.SubaggingClassifier(TreeVoter(max_depth=2), n_estimators=2).fit(X, y), tmp_path / "vote")
+    committee.SubaggingClassifier(TreeVoter(max_depth=2), n_estimators=2).fit(X, y).save(tmp_path / "vote")
     arrays: dict[str, np.ndarray] = {}
     regressor = TreeRegressor(max_depth=2).fit(np.zeros((4, 3)), np.arange(4.0))
     member = json.loads(json.dumps(regressor.to_document(Tensors(arrays))))

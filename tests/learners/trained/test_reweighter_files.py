@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 import committee
 from committee import MarginReweighter, load
 from committee.cli.main import app
-from committee.files.store import save
 from committee.objectives.margins.margin_maximum import Rank
 from committee.objectives.margins.objective import Objective, Reweighting
 from committee.objectives.programs.lines import Lines
@@ -214,13 +213,13 @@ def without(name: str) -> Change:
 )
 def test_crafted_files_are_refused(tmp_path, change, message):
     path = tmp_path / "model"
-    save(reweighted().prune(max_voters=3), path)
+    reweighted().prune(max_voters=3).save(path)
     refused(path, craft(path.read_bytes(), change), message)
 
 
 def test_damaged_files_are_refused(tmp_path):
     path = tmp_path / "model"
-    save(reweighted().prune(max_voters=3), path)
+    reweighted().prune(max_voters=3).save(path)
     content = path.read_bytes()
     for at in np.random.default_rng(0).integers(8, len(content), 25).tolist():
         damaged = bytearray(content)

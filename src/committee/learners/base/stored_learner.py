@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from committee.data.typed_json import NUMERIC, decode, encode, field
-from committee.files.storable import Storable
+from committee.files.store import Storable
 from committee.learners.base.parameters import fitted, with_parameters
 from committee.learners.base.scikit_types import BaseEstimator, RegressorMixin
 
