@@ -100,4 +100,3 @@ def test_rows_that_look_the_same_are_one_row() -> None:
     found = sorted(zip(x[distinct.first], distinct.labels.tolist(), distinct.weights.tolist(), strict=True))
     assert found == [(0.0, 1, 9.0), (1.0, 1, 2.0), (2.0, 0, 4.0), (2.0, 1, 6.0)]
     assert_allclose(distinct.shared_out(distinct.weights), weights)
-    assert_array_equal(distinct.signs(1), np.where(distinct.labels == 1, 1, -1))

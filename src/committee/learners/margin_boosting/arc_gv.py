@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import with_parameters
 from committee.learners.margin_boosting.margin_boosting import DEEPER, EVERY_STUMP, MarginBoosting
-from committee.learners.margin_boosting.one_against_rest import NO_EDGE, OneAgainstRest, VotingRun, by_round
-from committee.learners.pools.pool import Candidate
+from committee.learners.margin_boosting.one_against_rest import NO_EDGE, VotingRun, by_round
+from committee.learners.pools.distinct_rows import DistinctRows
+from committee.learners.pools.pool import Candidate, Pool
 
 F64 = NDArray[np.float64]
 
@@ -85,12 +86,12 @@ class ArcGVClassifier(MarginBoosting):
         1, f"{EVERY_STUMP} the one with the largest edge, so that the limit is the largest margin; {DEEPER}"
     )
 
-    def _class_run(self, task: OneAgainstRest, count: float) -> ArcGVRun:
-        return ArcGVRun(task, self.n_estimators)
+    def _class_run(self, pool: Pool, rows: DistinctRows, positive: int, count: float) -> ArcGVRun:
+        return ArcGVRun(pool, rows, positive, self.n_estimators)
 
     def _figures(self, runs: Sequence[ArcGVRun], n_rounds: int) -> dict[str, Any]:
         margins = by_round([run.minimum_margins for run in runs], n_rounds)
-        bound = np.array([run.bound if run.task.pool.complete else np.nan for run in runs])
+        bound = np.array([run.bound if run.pool.complete else np.nan for run in runs])
         return {
             "edges_": by_round([run.edges for run in runs], n_rounds, np.nan),
             "minimum_margins_": margins,
@@ -106,7 +107,7 @@ class ArcGVRun(VotingRun):
 
     Parameters
     ----------
-    task, most
+    pool, rows, positive, most
         As for `VotingRun`.
 
     Attributes
@@ -118,8 +119,8 @@ class ArcGVRun(VotingRun):
         vote a larger minimum margin.
     """
 
-    def __init__(self, task: OneAgainstRest, most: int) -> None:
-        super().__init__(task, most)
+    def __init__(self, pool: Pool, rows: DistinctRows, positive: int, most: int) -> None:
+        super().__init__(pool, rows, positive, most)
         self.edges: list[float] = []
         self.minimum_margins: list[float] = []
         self.alphas: list[float] = []
@@ -128,17 +129,15 @@ class ArcGVRun(VotingRun):
         self._u = self.share
 
     def _search(self, least: float) -> list[Candidate]:
-        edge, found = self.task.largest(self._u, self._u, least, 1, set())
+        signed = self._u * self.y
+        edge, found = self.pool.largest(signed, signed, least, 1, set())
         self.bound = min(self.bound, edge)
         self._edge = edge
         return found
 
-    def _reached(self) -> float:
-        return max(0.0, self.minimum_margins[-1])
-
     def _join(self, signed: NDArray[np.int8]) -> None:
         votes = signed[0]
-        reached = self._reached() if self.minimum_margins else 0.0
+        reached = max(0.0, self.minimum_margins[-1]) if self.minimum_margins else 0.0
         self.edges.append(self._edge)
         self.useless = self._edge <= NO_EDGE
         if self.useless or (votes > 0).all():
@@ -150,6 +149,7 @@ class ArcGVRun(VotingRun):
         self._margins += self.alphas[-1] * votes
         lowest = float(self._margins.min())
         self.minimum_margins.append(lowest / sum(self.alphas))
+        self.least_edge = max(0.0, self.minimum_margins[-1]) + NO_EDGE
         u = self.share * np.exp(lowest - self._margins)
         self._u = u / u.sum()
 

@@ -12,8 +12,9 @@ from scipy.optimize import brentq
 
 from committee.learners.base.parameters import COUNT, POSITIVE, SHARE, parameter, with_parameters
 from committee.learners.margin_boosting.margin_boosting import MarginBoosting
-from committee.learners.margin_boosting.one_against_rest import NO_EDGE, OneAgainstRest, VotingRun, by_round
-from committee.learners.pools.pool import Candidate
+from committee.learners.margin_boosting.one_against_rest import NO_EDGE, VotingRun, by_round
+from committee.learners.pools.distinct_rows import DistinctRows
+from committee.learners.pools.pool import Candidate, Pool
 from committee.vote.links.probability import Link, Logistic
 
 F64 = NDArray[np.float64]
@@ -97,8 +98,8 @@ class DOOMBoostClassifier(MarginBoosting):
         0.1, "Largest share s of the vote that a voter of the descent may get, in (0, 1].", SHARE, after="n_start"
     )
 
-    def _class_run(self, task: OneAgainstRest, count: float) -> DOOMRun:
-        return DOOMRun(task, self.n_estimators, self.steepness, self.n_start, self.learning_rate)
+    def _class_run(self, pool: Pool, rows: DistinctRows, positive: int, count: float) -> DOOMRun:
+        return DOOMRun(pool, rows, positive, self.n_estimators, self.steepness, self.n_start, self.learning_rate)
 
     def _link(self, count: float) -> Link:
         return Logistic(scale=2.0 * self.steepness)  # 1 - tanh(z) = 2 sigma(-2 z)
@@ -114,7 +115,7 @@ class DOOMRun(VotingRun):
 
     Parameters
     ----------
-    task, most
+    pool, rows, positive, most
         As for `VotingRun`.
     steepness, n_start, learning_rate
         As `DOOMBoostClassifier` has them.
@@ -126,8 +127,17 @@ class DOOMRun(VotingRun):
         vote so far.
     """
 
-    def __init__(self, task: OneAgainstRest, most: int, steepness: float, n_start: int, learning_rate: float) -> None:
-        super().__init__(task, most)
+    def __init__(
+        self,
+        pool: Pool,
+        rows: DistinctRows,
+        positive: int,
+        most: int,
+        steepness: float,
+        n_start: int,
+        learning_rate: float,
+    ) -> None:
+        super().__init__(pool, rows, positive, most)
         self.steepness, self.n_start, self.learning_rate = steepness, n_start, learning_rate
         self.costs: list[float] = []
         self.steps: list[float] = []
@@ -141,14 +151,12 @@ class DOOMRun(VotingRun):
         return float(self.share @ (1.0 - np.tanh(self.steepness * margins)))
 
     def _search(self, least: float) -> list[Candidate]:
-        self._edge, found = self.task.largest(self._u, self._u, least, 1, set())
+        signed = self._u * self.y
+        self._edge, found = self.pool.largest(signed, signed, least, 1, set())
         if found or not self._starting:
             return found
         self._descend()  # AdaBoost has ended by itself
-        return [] if self.finished else self._search(self._reached() + NO_EDGE)
-
-    def _reached(self) -> float:
-        return 0.0 if self._starting else float(self._u @ self._margins)
+        return [] if self.finished else self._search(self.least_edge)
 
     def _join(self, signed: NDArray[np.int8]) -> None:
         votes = signed[0]
@@ -179,6 +187,7 @@ class DOOMRun(VotingRun):
         total = float(slope.sum())
         if total > 0.0:
             self._u = slope / total
+            self.least_edge = float(self._u @ self._margins) + NO_EDGE
         else:  # every row is certain, right or wrong: the cost is flat
             self.finished = True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Hashable
 from dataclasses import KW_ONLY
 from numbers import Real
 from typing import Any, ClassVar, Literal
@@ -20,13 +21,13 @@ from committee.learners.base.boosting import run_rounds
 from committee.learners.base.estimator import CommitteeClassifier, FitTasks
 from committee.learners.base.parameters import SHARE, parameter, with_parameters
 from committee.learners.base.user_voter import voter_to_clone
-from committee.learners.margin_boosting.margin_run import MarginRun
-from committee.learners.margin_boosting.one_against_rest import ClassRuns, OneAgainstRest
-from committee.learners.pools.dictionaries import (
-    stumps_binned,
-    trees_binned,
-)
-from committee.learners.pools.distinct_rows import DistinctPool, classifiers_on, stumps_on, trees_on
+from committee.learners.margin_boosting.one_against_rest import ClassRuns, VotingRun
+from committee.learners.pools.dictionaries import stumps_binned, trees_binned
+from committee.learners.pools.distinct_rows import DistinctPool, DistinctRows, classifiers_on
+from committee.learners.pools.pool import Candidate, Pool
+from committee.learners.pools.stump_pool import StumpPool
+from committee.learners.pools.tree_pool import TreePool
+from committee.objectives.programs.soft_margin import VOTERS_AT_ONCE, SoftMarginLP, SoftMarginSolution
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Truncated
 from committee.voters.growing import GrowthLimits
@@ -116,10 +117,7 @@ class LPBoostClassifier(CommitteeClassifier):
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
         pool, distinct = self._pool(rows, int(check_random_state(self.random_state).randint(2**31 - 1)))
         n_classes = len(self.classes_)
-        runs = [
-            MarginRun(OneAgainstRest(pool, distinct.signs(k), distinct.weights), self.nu, self.n_estimators, self.tol)
-            for k in scored_classes(n_classes)
-        ]
+        runs = [LPRun(pool, distinct, k, self.n_estimators, self.nu, self.tol) for k in scored_classes(n_classes)]
         run = ClassRuns(pool, distinct, runs, n_classes, rows.count)
         run_rounds(run, self.n_estimators, tasks, lambda: self._fitted(run, tasks.sample_weight))
         fitted = self._fitted(run, tasks.sample_weight)
@@ -133,20 +131,22 @@ class LPBoostClassifier(CommitteeClassifier):
             return classifiers_on(rows, voter_to_clone("dictionary", self.dictionary, self.table_), seed)
         if self.dictionary == "trees":
             binned = trees_binned(rows, self.table_, self.max_bins, threads)
-            limits = GrowthLimits.of(self)
-            return trees_on(rows, binned, limits, threads)
+            distinct, table = DistinctRows.in_bins(binned, rows)
+            return TreePool(table, GrowthLimits.of(self), threads), distinct
         which: Literal["stumps", "all_stumps"] = "stumps" if self.dictionary == "stumps" else "all_stumps"
         binned, stumps = stumps_binned(
             rows, self.table_, which, self.n_thresholds, self.thresholds, self.max_bins, threads
         )
-        return stumps_on(rows, binned, stumps, threads)
+        distinct, table = DistinctRows.in_bins(binned, rows)
+        return StumpPool(table, stumps, threads), distinct
 
-    def _fitted(self, run: ClassRuns[MarginRun], sample_weight: ArrayLike | None) -> dict[str, Any]:
+    def _fitted(self, run: ClassRuns[LPRun], sample_weight: ArrayLike | None) -> dict[str, Any]:
         """Return the fitted attributes as of now."""
         solutions = [one.solution for one in run.runs]
-        used = [np.flatnonzero(solution.weights) for solution in solutions]
+        by_class = [one.weights_after(run.n_rounds) for one in run.runs]
+        used = [np.flatnonzero(weights) for weights in by_class]
         voters = run.voters(np.repeat(np.arange(len(used)), [len(some) for some in used]), np.concatenate(used))
-        weights = np.concatenate([solution.weights[some] for solution, some in zip(solutions, used, strict=True)])
+        weights = np.concatenate([weights[some] for weights, some in zip(by_class, used, strict=True)])
         # each program's weights sum to one, so that its score is a difference of shares of the vote; none is certain
         link = Truncated(floor=0.5 / (run.count + len(self.classes_)))
         row_weights = np.stack([run.rows.shared_out(solution.row_weights) for solution in solutions])
@@ -161,7 +161,7 @@ class LPBoostClassifier(CommitteeClassifier):
             "row_weights_": among_all,
         }
 
-    def _warn_of_what_is_left(self, run: ClassRuns[MarginRun], fitted: dict[str, Any]) -> None:
+    def _warn_of_what_is_left(self, run: ClassRuns[LPRun], fitted: dict[str, Any]) -> None:
         """Warn that the run ended before its optimum, or that the vote may say nothing."""
         least, gap = fitted["soft_margin_"].min(), fitted["duality_gap_"].max()
         if any(one.cut_short for one in run.runs):
@@ -177,3 +177,52 @@ class LPBoostClassifier(CommitteeClassifier):
                 "and this one may say nothing. Raise nu, or choose stronger voters.",
                 stacklevel=5,
             )
+
+
+class LPRun(VotingRun):
+    """The rounds of one program: voters in, weights out, rows re-weighted.
+
+    Parameters
+    ----------
+    pool, rows, positive, most
+        As for `VotingRun`.
+    nu : float
+        Of the soft margin.
+    tol : float
+        Voters join while an edge exceeds the value of the program by more than this.
+    """
+
+    solution: SoftMarginSolution
+
+    def __init__(self, pool: Pool, rows: DistinctRows, positive: int, most: int, nu: float, tol: float) -> None:
+        super().__init__(pool, rows, positive, most)
+        self.tol, self.program = tol, SoftMarginLP(rows.weights, nu)
+        self._known: set[Hashable] = set()
+        self._bound = np.inf
+        # the first rows' weights are feasible whatever nu is, so that their largest edge is a bound already
+        self._u, self._sum, self._n_weights = self.share, np.zeros(len(self.y)), 0
+        self._waiting = self._search(-np.inf)
+
+    @property
+    def gap(self) -> float:
+        """Most that is still to be gained."""
+        return max(0.0, self._bound - self.solution.value, self.solution.gap)
+
+    def _join(self, signed: NDArray[np.int8]) -> None:
+        self.program.add_voters(signed.T)
+        self.solution = self.program.solve()
+        self._u, self.least_edge = self.solution.row_weights, self.solution.bound + self.tol
+
+    def _search(self, least: float) -> list[Candidate]:
+        most = max(1, min(VOTERS_AT_ONCE, self.most - len(self.voters)))
+        self._sum, self._n_weights = self._sum + self._u, self._n_weights + 1
+        centre = self._sum / self._n_weights
+        largest, found = self.pool.largest(self._u * self.y, centre * self.y, least, most, self._known)
+        # a voter that no list holds may come later, and beat an earlier round's largest edge
+        self._bound = min(self._bound, largest) if self.pool.complete else largest
+        self._known.update(one.key for one in found)
+        return found
+
+    def weights_after(self, n_rounds: int) -> F64:
+        """As `VotingRun.weights_after`, after the last round: the solutions before it are not kept."""
+        return self.solution.weights

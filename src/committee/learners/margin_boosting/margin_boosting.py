@@ -19,8 +19,11 @@ from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.estimator import CommitteeClassifier
 from committee.learners.base.parameters import fitted, with_parameters
 from committee.learners.base.user_voter import voter_to_clone
-from committee.learners.margin_boosting.one_against_rest import ClassRuns, HeldOutErrors, OneAgainstRest, VotingRun
-from committee.learners.pools.distinct_rows import DistinctPool, classifiers_on, stumps_on, trees_on
+from committee.learners.margin_boosting.one_against_rest import ClassRuns, HeldOutErrors, VotingRun
+from committee.learners.pools.distinct_rows import DistinctPool, DistinctRows, classifiers_on
+from committee.learners.pools.pool import Pool
+from committee.learners.pools.stump_pool import StumpPool
+from committee.learners.pools.tree_pool import TreePool
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Truncated
 from committee.voters.growing import GrowthLimits
@@ -57,8 +60,8 @@ class MarginBoosting(Boosting, CommitteeClassifier):
     # --- one learner's own --------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _class_run(self, task: OneAgainstRest, count: float) -> VotingRun:
-        """Return the rounds for one class against the rest; `count` is how many rows the weights stand for."""
+    def _class_run(self, pool: Pool, rows: DistinctRows, positive: int, count: float) -> VotingRun:
+        """Return the rounds for a class against the rest; `count` is how many rows the weights stand for."""
 
     @abstractmethod
     def _figures(self, runs: Sequence[Any], n_rounds: int) -> dict[str, Any]:
@@ -73,10 +76,7 @@ class MarginBoosting(Boosting, CommitteeClassifier):
     def _run(self, rows: Rows, random: np.random.RandomState) -> ClassRuns[Any]:
         pool, distinct = self._pool(rows, int(random.randint(2**31 - 1)))
         n_classes = len(self.classes_)
-        runs = [
-            self._class_run(OneAgainstRest(pool, distinct.signs(k), distinct.weights), rows.count)
-            for k in scored_classes(n_classes)
-        ]
+        runs = [self._class_run(pool, distinct, k, rows.count) for k in scored_classes(n_classes)]
         return ClassRuns(pool, distinct, runs, n_classes, rows.count)
 
     def _pool(self, rows: Rows, seed: int) -> DistinctPool:
@@ -87,11 +87,11 @@ class MarginBoosting(Boosting, CommitteeClassifier):
         binned = rows.binned(self.table_, self.max_bins, threads)
         if np.array_equal(binned.codes.min(axis=0), binned.codes.max(axis=0)):
             raise ValueError("Every column of X is constant, so no tree parts the rows. Give columns that vary.")
+        distinct, table = DistinctRows.in_bins(binned, rows)
         if (self.max_depth == 1 or self.max_leaf_nodes == 2) and self.min_samples_leaf == 1:
             stumps = StumpDictionary.of(binned, rows.weights, subsets=True, n_threads=threads)
-            return stumps_on(rows, binned, stumps, threads)
-        limits = GrowthLimits.of(self)
-        return trees_on(rows, binned, limits, threads)
+            return StumpPool(table, stumps, threads), distinct
+        return TreePool(table, GrowthLimits.of(self), threads), distinct
 
     def _early_stopping(self, run: ClassRuns[Any], held_out: Rows) -> EarlyStopping:
         return EarlyStopping(HeldOutErrors(run, held_out), self.n_iter_no_change)

@@ -16,8 +16,9 @@ from sklearn.utils._param_validation import Interval
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import POSITIVE, parameter, with_parameters
 from committee.learners.margin_boosting.margin_boosting import DEEPER, EVERY_STUMP, MarginBoosting
-from committee.learners.margin_boosting.one_against_rest import NO_EDGE, ClassRuns, OneAgainstRest, VotingRun, by_round
-from committee.learners.pools.pool import Candidate
+from committee.learners.margin_boosting.one_against_rest import NO_EDGE, ClassRuns, VotingRun, by_round
+from committee.learners.pools.distinct_rows import DistinctRows
+from committee.learners.pools.pool import Candidate, Pool
 from committee.objectives.programs.simplex_active_set import simplex_minimum
 from committee.objectives.programs.soft_margin import VOTERS_AT_ONCE
 
@@ -104,8 +105,8 @@ class MDBoostClassifier(MarginBoosting):
         after="n_jobs",
     )
 
-    def _class_run(self, task: OneAgainstRest, count: float) -> MDRun:
-        return MDRun(task, self.n_estimators, self.total_weight, count, self.tol)
+    def _class_run(self, pool: Pool, rows: DistinctRows, positive: int, count: float) -> MDRun:
+        return MDRun(pool, rows, positive, self.n_estimators, self.total_weight, count, self.tol)
 
     def _figures(self, runs: Sequence[MDRun], n_rounds: int) -> dict[str, Any]:
         means = by_round([run.means for run in runs], n_rounds)[:, -1]
@@ -135,7 +136,7 @@ class MDRun(VotingRun):
 
     Parameters
     ----------
-    task, most
+    pool, rows, positive, most
         As for `VotingRun`.
     total_weight : float
         D.
@@ -152,8 +153,10 @@ class MDRun(VotingRun):
         1 - A rho of the different rows, times their shares of the weight.
     """
 
-    def __init__(self, task: OneAgainstRest, most: int, total_weight: float, count: float, tol: float) -> None:
-        super().__init__(task, most)
+    def __init__(
+        self, pool: Pool, rows: DistinctRows, positive: int, most: int, total_weight: float, count: float, tol: float
+    ) -> None:
+        super().__init__(pool, rows, positive, most)
         self.price, self.tol = total_weight * count / (count - 1.0), tol
         self.means: list[float] = []
         self.variances: list[float] = []
@@ -169,16 +172,14 @@ class MDRun(VotingRun):
 
     def _search(self, least: float) -> list[Candidate]:
         most = max(1, min(VOTERS_AT_ONCE, self.most - len(self.voters)))
-        edge, found = self.task.largest(self.u, self.u, least, most, self._known)
+        signed = self.u * self.y  # below zero where a row is to be wrong
+        edge, found = self.pool.largest(signed, signed, least, most, self._known)
         if self.voters:
             self.gaps.append(max(0.0, edge - self._of_vote))
         else:
             self.useless = edge <= NO_EDGE
         self._known.update(one.key for one in found)
         return found
-
-    def _reached(self) -> float:
-        return self._of_vote + self.tol
 
     def _join(self, signed: NDArray[np.int8]) -> None:
         self._extend(signed)
@@ -198,6 +199,7 @@ class MDRun(VotingRun):
         self.variances.append(self._correction * float(self.share @ away**2))
         self.u = self.share * (1.0 - self.price * away)
         self._of_vote = float(self.u @ margins)
+        self.least_edge = self._of_vote + self.tol + NO_EDGE
 
     def _extend(self, signed: NDArray[np.int8]) -> None:
         """Products of the newest voters with all; votes stay bytes, and one voter at a time becomes numbers."""

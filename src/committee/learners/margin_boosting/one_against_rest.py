@@ -1,11 +1,11 @@
-"""One class against the rest: its rows and pool, a vote that grows by rounds, and the votes of all classes together."""
+"""One class against the rest: a vote that grows by rounds, and the votes of all classes together."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,55 +18,9 @@ from committee.learners.pools.pool import Candidate, Pool
 from committee.voters.protocol import Voters
 
 F64 = NDArray[np.float64]
-I8 = NDArray[np.int8]
 
 NO_EDGE = 1e-12
 """Edges that differ by no more than this are equal but for rounding."""
-
-
-@dataclass(frozen=True, eq=False)
-class OneAgainstRest:
-    """Rows of two classes, and a pool of voters for them.
-
-    Attributes
-    ----------
-    pool : Pool
-        Finds voters.
-    y : int8 array (m,)
-        +1 for rows of the class, -1 for all others.
-    weights : float64 array (m,)
-        Row weights.
-    """
-
-    pool: Pool
-    y: I8
-    weights: F64
-
-    @property
-    def share(self) -> F64:
-        """Row weights that sum to one."""
-        return np.asarray(self.weights / self.weights.sum())
-
-    def largest(
-        self, u: F64, centre: F64, least: float, most: int, known: set[Hashable]
-    ) -> tuple[float, list[Candidate]]:
-        """Return the largest edge sum_i u_i y_i h(x_i), and the voters with the largest edges.
-
-        Parameters
-        ----------
-        u, centre : float64 arrays (m,)
-            Row weights, and their mean so far; below zero where a row is to be wrong.
-        least, most, known
-            As `Pool.largest` has them.
-        """
-        return self.pool.largest(u * self.y, centre * self.y, least, most, known)
-
-    def signed_votes(self, candidates: Sequence[Candidate]) -> I8:
-        """y_i h_j(x_i) of voters that join a program, ``(T, m)``, whose votes the pool then need not keep."""
-        signed = np.stack([self.y * self.pool.votes(one) for one in candidates])
-        for one in candidates:
-            self.pool.forget(one)
-        return signed
 
 
 class VotingRun(ABC):
@@ -74,15 +28,25 @@ class VotingRun(ABC):
 
     Parameters
     ----------
-    task : OneAgainstRest
-        The rows, and the pool of voters.
+    pool : Pool
+        Finds voters.
+    rows : DistinctRows
+        The training rows.
+    positive : int
+        Number of the class.
     most : int
         Most voters.
 
     Attributes
     ----------
+    y : int8 array (m,)
+        +1 for rows of the class, -1 for all others.
+    share : float64 array (m,)
+        Row weights that sum to one.
     voters : list of Candidate
         Those that joined.
+    least_edge : float
+        The next voter must have a larger edge for its vote to be of use.
     finished : bool
         Another round changes nothing, or there are `most` voters.
     cut_short : bool
@@ -91,10 +55,12 @@ class VotingRun(ABC):
         No voter beats chance; the run has one voter all the same, as a committee must have.
     """
 
-    def __init__(self, task: OneAgainstRest, most: int) -> None:
-        self.task, self.most = task, most
-        self.y, self.share = task.y, task.share
+    def __init__(self, pool: Pool, rows: DistinctRows, positive: int, most: int) -> None:
+        self.pool, self.most = pool, most
+        self.y = np.where(rows.labels == positive, 1, -1).astype(np.int8)
+        self.share: F64 = rows.weights / rows.weights.sum()
         self.voters: list[Candidate] = []
+        self.least_edge = NO_EDGE
         self.finished = self.useless = self.cut_short = False
         self._waiting: list[Candidate] | None = None
 
@@ -102,41 +68,30 @@ class VotingRun(ABC):
         """Let the voters found last join, and search for those of the next round."""
         joining = self._search(-np.inf) if self._waiting is None else self._waiting
         self.voters += joining
-        self._join(self.task.signed_votes(joining))
+        signed = self.y * np.stack([*map(self.pool.votes, joining)])
+        for one in joining:  # the run keeps what it needs of their votes
+            self.pool.forget(one)
+        self._join(signed)
         if self.finished:
             return
-        self._waiting = self._search(self._reached() + NO_EDGE)
+        self._waiting = self._search(self.least_edge)
         self.cut_short = bool(self._waiting) and len(self.voters) >= self.most
         self.finished = self.cut_short or not self._waiting
 
     @abstractmethod
     def _search(self, least: float) -> list[Candidate]:
-        """Return voters whose edge under the rows' weights as of now is above `least`."""
+        """Return voters whose edge sum_i u_i y_i h(x_i) under the rows' weights as of now is above `least`."""
 
     @abstractmethod
     def _join(self, signed: NDArray[np.int8]) -> None:
         """Weigh the newest voters, y_i h_j(x_i) of which are the lines of `signed`, and weigh the rows anew."""
 
     @abstractmethod
-    def _reached(self) -> float:
-        """Return the edge that a voter must have for its vote to be of use."""
-
-    @abstractmethod
     def weights_after(self, n_rounds: int) -> F64:
         """Return the weights of the voters that had joined after so many rounds, ``(T,)``."""
 
 
-class ClassRun(Protocol):
-    """The rounds for one class against the rest."""
-
-    voters: list[Candidate]
-    finished: bool
-
-    def round(self) -> None:
-        """Train one round more."""
-
-
-R = TypeVar("R", bound=ClassRun)
+R = TypeVar("R", bound=VotingRun)
 
 
 @dataclass(eq=False)

@@ -1,4 +1,4 @@
-"""The different rows of a training set - rows of one class that look the same are one - and pools over them."""
+"""The different rows of a training set - rows of one class that look the same are one - and a pool over them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,6 @@ from committee.data.binning import Binned
 from committee.data.rows import Rows
 from committee.learners.pools.classifier_pool import ClassifierPool
 from committee.learners.pools.pool import Pool
-from committee.learners.pools.stump_pool import StumpPool
-from committee.learners.pools.tree_pool import TreePool
-from committee.voters.growing import GrowthLimits
-from committee.voters.stump_dictionary import StumpDictionary
 
 F64 = NDArray[np.float64]
 
@@ -44,7 +40,11 @@ class DistinctRows:
     """
 
     def __init__(self, seen: NDArray[Any], rows: Rows) -> None:
-        bytes_of_row = np.hstack([_bytes(seen), _bytes(rows.labels[:, None])])
+        if seen.dtype.kind == "f":
+            seen = seen + 0.0  # one zero and not two
+        both = (seen, rows.labels[:, None])
+        labels = np.ascontiguousarray(rows.labels)[:, None]
+        bytes_of_row = np.hstack([np.ascontiguousarray(seen).view(np.uint8), labels.view(np.uint8)])
         alike = np.ascontiguousarray(bytes_of_row).view(np.dtype((np.void, bytes_of_row.shape[1])))[:, 0]
         _, self.first, self._place = np.unique(alike, return_index=True, return_inverse=True)
         self.labels = rows.labels[self.first]
@@ -58,34 +58,12 @@ class DistinctRows:
         codes: Any = np.ascontiguousarray(binned.codes[made.first])
         return made, Binned(binned.bins, codes)
 
-    def signs(self, positive: int) -> NDArray[np.int8]:
-        """Classes as signs, +1 for one of them and -1 for the rest, ``(m,)``."""
-        return np.where(self.labels == positive, 1, -1).astype(np.int8)
-
     def shared_out(self, u: F64) -> F64:
         """Weights of the different rows shared out to all rows, ``(n,)``."""
         return np.asarray(u[self._place] * self._share)
 
 
-def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return the bytes of each row, with one zero and not two."""
-    whole = array + 0.0 if array.dtype.kind == "f" else array
-    return np.ascontiguousarray(whole).view(np.uint8).reshape(len(array), -1)
-
-
 DistinctPool: TypeAlias = tuple[Pool, DistinctRows]
-
-
-def stumps_on(rows: Rows, binned: Binned, dictionary: StumpDictionary, n_threads: int) -> DistinctPool:
-    """Stumps of a dictionary; rows that are in the same bins are one row."""
-    distinct, table = DistinctRows.in_bins(binned, rows)
-    return StumpPool(table, dictionary, n_threads), distinct
-
-
-def trees_on(rows: Rows, binned: Binned, limits: GrowthLimits, n_threads: int) -> DistinctPool:
-    """Trees; rows that are in the same bins are one row."""
-    distinct, table = DistinctRows.in_bins(binned, rows)
-    return TreePool(table, limits, n_threads), distinct
 
 
 def classifiers_on(rows: Rows, voter: BaseEstimator, seed: int) -> DistinctPool:
