@@ -18,8 +18,8 @@ from committee import QuadBoostClassifier, _core, quadboost_path
 from committee.data.binning import Binned
 from committee.data.frames import TableSchema
 from committee.learners.pools.stump_pool import StumpPool
-from committee.learners.quadboost.gram_run import Schedule
 from committee.learners.quadboost.quad_voters import QuadVoters, ScoreTargets
+from committee.learners.quadboost.score_runs import Schedule
 from committee.objectives.programs.penalties import NoPenalty
 from committee.voters.stump_dictionary import StumpDictionary
 

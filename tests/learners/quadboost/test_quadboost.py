@@ -19,8 +19,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 import committee
 from committee import QuadBoostClassifier, QuadBoostRegressor
 from committee.learners.quadboost import quad_fit
-from committee.learners.quadboost.gram_run import GramRun
-from committee.learners.quadboost.residual_run import ResidualRun
+from committee.learners.quadboost.score_runs import GramRun, ResidualRun
 from tests.oracles import votes as oracle
 
 PENALTIES: list[dict[str, Any]] = [

@@ -27,10 +27,16 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 
 import committee
 from committee import LeafReweighter, MarginReweighter, load
-from committee.learners.trained.leaf_refit import FREEDOM, LeafDesign, refit_leaves
+from committee.learners.trained.leaf_cut import FREEDOM, LeafDesign, refit_leaves
 from committee.learners.trained.scikit_forest import scikit_forest
-from committee.learners.trained.tree_cuts import cut_forest, weakest_links
-from committee.learners.trained.tree_nodes import TreeNodes, leaf_weight, node_votes, shrunk_votes
+from committee.learners.trained.tree_nodes import (
+    TreeNodes,
+    cut_forest,
+    leaf_weight,
+    node_votes,
+    shrunk_votes,
+    weakest_links,
+)
 from committee.learners.trained.unseen_rows import unseen_rows
 from committee.vote.committee import Committee
 

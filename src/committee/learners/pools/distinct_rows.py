@@ -42,7 +42,6 @@ class DistinctRows:
     def __init__(self, seen: NDArray[Any], rows: Rows) -> None:
         if seen.dtype.kind == "f":
             seen = seen + 0.0  # one zero and not two
-        both = (seen, rows.labels[:, None])
         labels = np.ascontiguousarray(rows.labels)[:, None]
         bytes_of_row = np.hstack([np.ascontiguousarray(seen).view(np.uint8), labels.view(np.uint8)])
         alike = np.ascontiguousarray(bytes_of_row).view(np.dtype((np.void, bytes_of_row.shape[1])))[:, 0]

@@ -25,9 +25,9 @@ from committee.learners.pools.dictionaries import stumps_binned, trees_binned
 from committee.learners.pools.pool import Pool
 from committee.learners.pools.stump_pool import StumpPool
 from committee.learners.pools.tree_pool import TreePool
-from committee.learners.quadboost.gram_run import Schedule
 from committee.learners.quadboost.quad_run import HeldOutRisk, QuadRun
 from committee.learners.quadboost.quad_voters import QuadVoters, ScoreTargets, products_pay
+from committee.learners.quadboost.score_runs import Schedule
 from committee.objectives.complexity import rademacher_of_stumps, theory_alpha
 from committee.objectives.programs.penalties import PENALTIES, Penalty, penalty_class
 from committee.vote.committee import Committee

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from committee import _core
 from committee.learners.pools.pool import Candidate, Pool
 from committee.learners.pools.stump_pool import StumpPool
-from committee.learners.quadboost.gram_run import GramRun, Schedule
-from committee.learners.quadboost.residual_run import ResidualRun
+from committee.learners.quadboost.score_runs import GramRun, ResidualRun, Schedule, ScoreRun
 from committee.objectives.programs.penalties import Penalty
 from committee.voters.protocol import Voters
 from committee.voters.stump_dictionary import StumpDictionary
@@ -75,7 +74,7 @@ class QuadVoters:
         self,
         target: ScoreTargets,
         pools: Sequence[Pool],
-        runs: Sequence[GramRun | ResidualRun],
+        runs: Sequence[ScoreRun],
         candidate: Callable[[int, int], Candidate],
         rounds_at_once: int = 1,
     ) -> None:

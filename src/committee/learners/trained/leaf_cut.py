@@ -1,4 +1,7 @@
-"""Some trees of a forest cut to a limit of nodes, and the rows that give their leaves new votes."""
+"""Some trees of a forest cut to a limit of nodes, and new votes of all their leaves at once.
+
+The votes are by a logistic regression on those that the trees have.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
 
-from committee.learners.trained.leaf_refit import TOLERANCE, LeafDesign, refit_leaves
-from committee.learners.trained.tree_cuts import weakest_links
-from committee.learners.trained.tree_nodes import TreeNodes, leaf_weight, node_votes, shrunk_votes
+from committee.learners.trained.tree_nodes import TreeNodes, leaf_weight, node_votes, shrunk_votes, weakest_links
 from committee.voters.forest import Forest
 
 F64 = NDArray[np.float64]
@@ -18,6 +21,12 @@ Mask = NDArray[np.bool_]
 
 SHRINKAGES = (10.0, 50.0)
 """Versions of the nodes' votes beside their own: shrunk as if each node had these many rows of its parent's vote."""
+
+FREEDOM = 10.0
+"""Standard deviation of the columns that hold the trees' own scores: their coefficients are hardly penalised."""
+
+TOLERANCE = 1e-9
+"""Of liblinear: the gradient against that at zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,3 +156,137 @@ def trees_within(n_nodes: NDArray[np.int64], max_nodes: int, growth: float) -> i
     """
     within = int(np.searchsorted(np.cumsum(n_nodes), growth * max_nodes, side="right"))
     return min(max(1, within), max_nodes)
+
+
+# -- new votes of the leaves --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class LeafDesign:
+    """Columns of a logistic regression on leaves.
+
+    Row i speaks of the trees A_i alone: all, or those that have not seen it. To a tree that was grown on it the row is
+    no evidence, as its leaf agrees with its label whatever the label is. The columns are
+
+    - an indicator for each leaf l of each tree t, sqrt(K) / |A_i| where t in A_i and i reaches l;
+    - the means over A_i of the trees' votes as they are, in each of the versions in `votes`, at a large scale.
+
+    So the score of a row is a mean over A_i of leaves' votes, each a combination of its given versions and a deviation
+    of its own. A new row is unseen by all K trees, and its score the mean over these: dividing by |A_i| puts training
+    rows on the same scale.
+
+    Parameters
+    ----------
+    leaf : int array (n, K)
+        Node that row i reaches in tree t, numbered through all trees.
+    unseen : bool array (n, K) or None
+        A_i; None: all.
+    votes : float64 array (N, V)
+        Versions of the nodes' votes, V = versions x D.
+    """
+
+    leaf: NDArray[np.signedinteger]
+    unseen: Mask | None
+    votes: F64
+
+    @property
+    def share(self) -> F64:
+        """1 / |A_i| for the trees in A_i, else 0; ``(n, K)``."""
+        if self.unseen is None:
+            return np.full(self.leaf.shape, 1.0 / self.leaf.shape[1])
+        share: F64 = self.unseen / np.maximum(self.unseen.sum(axis=1, keepdims=True), 1)
+        return share
+
+    def indicators(self, column: Index, n_columns: int) -> sparse.csr_matrix:
+        """The leaves' columns; `column` has the number of each node's, -1 for none."""
+        # sqrt(K): the indicators of a row have norm 1 or so, and C one meaning, however many trees there are
+        share = self.share * np.sqrt(self.leaf.shape[1])
+        place = column[self.leaf]
+        there = (share > 0.0) & (place >= 0)
+        ends = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+        return sparse.csr_matrix((share[there], place[there], ends), shape=(len(place), n_columns))
+
+    def score(self, value: F64) -> F64:
+        """Mean over the trees in A_i of the values ``(N, D)`` of their leaves, ``(n, D)``."""
+        share = self.share
+        return np.stack([np.einsum("it,it->i", share, column[self.leaf]) for column in value.T], axis=1)
+
+
+def refit_leaves(
+    design: LeafDesign, y: Index, n_classes: int, C: float, sample_weight: F64 | None = None, tol: float = TOLERANCE
+) -> F64:
+    """Return the votes for all nodes of K trees that are likeliest on these rows.
+
+    With f_i the score of row i by `LeafDesign`, least
+
+        C sum_i w_i log(1 + exp(-y_i f_i)) + |deviations|^2 / 2 + |coefficients of versions|^2 / 2,
+
+    for more than two classes each of them against the rest. Penalised are the leaves' deviations from their trees'
+    votes, not the votes: without evidence a leaf keeps its say.
+
+    Parameters
+    ----------
+    design : LeafDesign
+        n rows, each unseen by some tree.
+    y : intp array (n,)
+        Class numbers.
+    n_classes : int
+        Number of classes.
+    C : float
+        How much the rows count beside the penalty.
+    sample_weight : float64 array (n,), default=None
+        Row weights w.
+    tol : float, default=1e-9
+        Where liblinear ends: the gradient against that at zero.
+
+    Returns
+    -------
+    float64 array (N, D)
+        D = 1 for two classes, otherwise one column a class. Their mean over the trees is the score; the intercept is
+        among them.
+
+    References
+    ----------
+    S. Ren, X. Cao, Y. Wei, J. Sun (2015). Global refinement of random forest. CVPR (there on rows that all trees have
+    seen, with a penalty on the votes themselves).
+    """
+    # a leaf that no row speaks of has no column: nothing tells it to deviate
+    used = np.zeros(len(design.votes), dtype=bool)
+    used[design.leaf if design.unseen is None else design.leaf[design.unseen]] = True
+    n_used = int(used.sum())
+    column = np.full(len(used), -1, dtype=np.intp)
+    column[used] = np.arange(n_used)
+    leaves = design.indicators(column, n_used)
+
+    # the versions' scores, scaled to a large spread, so that the penalty hardly touches their coefficients;
+    # a version of no spread (a forest of stubs) says nothing beside the intercept
+    means = design.score(design.votes)
+    centre = np.average(means, axis=0, weights=sample_weight)
+    spread = np.sqrt(np.average((means - centre) ** 2, axis=0, weights=sample_weight))
+    scale = np.divide(FREEDOM, spread, out=np.zeros_like(spread), where=spread > 1e-12)
+
+    value = np.empty((len(used), 1 if n_classes == 2 else n_classes))
+    for k in range(value.shape[1]):
+        is_class = y == (1 if n_classes == 2 else k)
+        own = slice(k, None, value.shape[1])  # the versions' votes for this class
+        matrix = sparse.hstack([leaves, sparse.csr_matrix(means[:, own] * scale[own])]).tocsr()
+        coefficients, intercept = _likeliest(matrix, is_class, C, sample_weight, tol)
+        # back from columns to votes: as every tree has one leaf in the mean, the intercept may be added to each leaf
+        value[:, k] = design.votes[:, own] @ (scale[own] * coefficients[n_used:]) + intercept
+        value[used, k] += np.sqrt(design.leaf.shape[1]) * coefficients[:n_used]
+    return value
+
+
+def _likeliest(
+    matrix: sparse.csr_matrix, is_class: Mask, C: float, sample_weight: F64 | None, tol: float
+) -> tuple[F64, float]:
+    """Coefficients and intercept of one logistic regression."""
+    if is_class.all() or not is_class.any():
+        # as likely as if half a row were of the other kind
+        return np.zeros(matrix.shape[1]), float(np.log(2.0 * len(is_class)) * (1 if is_class.all() else -1))
+    # without a seed of its own, which this solver never uses, it would draw one from NumPy's global generator
+    model = LogisticRegression(
+        C=C, solver="liblinear", intercept_scaling=FREEDOM, tol=tol, max_iter=1000, random_state=0
+    )
+    model.fit(matrix, is_class, sample_weight)
+    return model.coef_[0], float(model.intercept_[0])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -136,13 +137,13 @@ class LeafSearch:
 
     def _best_within(self, limit: int, pool: Executor) -> LeafStep:
         """The least log loss that some growth and C reach with so many nodes."""
-        cuts_of = {growth: [self.cutter.cut(order, limit, growth) for order in self.orders] for growth in self.growth}
-        judging = self._judging(list(cuts_of.values()))
-        tried = []
-        for growth, cuts in cuts_of.items():
-            judge = partial(self._judged, growth, cuts, judging, pool)
-            tried.append(self._best_step(judge))
-        return min(tried, key=lambda step: step.log_loss)
+        ways = [[self.cutter.cut(order, limit, growth) for order in self.orders] for growth in self.growth]
+        judging = self._judging(ways)
+        tried = [
+            self._best_step(partial(self._judged, growth, cuts, judging, pool))
+            for growth, cuts in zip(self.growth, ways, strict=True)
+        ]
+        return min(tried, key=attrgetter("log_loss"))
 
     def _best_step(self, judge: partial[LeafStep]) -> LeafStep:
         """Step up or down from the middle C while the loss, which decreases along C and increases again, decreases."""
@@ -171,7 +172,7 @@ class LeafSearch:
     def _judged(self, growth: float, cuts: list[LeafCut], judging: list[Mask], pool: Executor, C: float) -> LeafStep:
         """The step of one growth and C, by all folds."""
         held_out = pool.map(partial(self._held_out, C), self.folds, cuts[1:], judging)
-        loss, right = (np.concatenate(part) for part in zip(*held_out, strict=True))
+        loss, right = map(np.concatenate, zip(*held_out, strict=True))
         return LeafStep(cuts[0], growth, C, _mean(loss, self._weight), right, _mean(right, self._weight))
 
     def _held_out(self, C: float, fold: Split, cut: LeafCut, judging: Mask) -> tuple[F64, F64]:

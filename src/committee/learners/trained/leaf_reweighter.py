@@ -25,8 +25,7 @@ from committee.learners.trained.trained_ensemble import (
     row_weights,
     trained_committee,
 )
-from committee.learners.trained.tree_cuts import cut_forest
-from committee.learners.trained.tree_nodes import leaf_votes
+from committee.learners.trained.tree_nodes import cut_forest, leaf_votes
 from committee.learners.trained.unseen_rows import unseen_in_fit
 from committee.vote.committee import Committee
 from committee.voters.forest import Forest
@@ -217,7 +216,7 @@ class LeafReweighter(TrainedEnsembleClassifier):
 
         # which trees come first is computed without a fold's rows in that fold, as their votes are
         right = _right(forest, rows, threads)
-        parts = [np.arange(len(rows.y)), *(train for train, _ in folds)]
+        parts = [np.arange(len(rows.y)), *[train for train, _ in folds]]
         orders = [_order(committee.weights, rows, right, part) for part in parts]
         orders = [order[: trees_within(forest.n_nodes[order], limits[0], max(growth))] for order in orders]
         taken = np.unique(np.concatenate(orders))  # no cut has any of the others
