@@ -341,7 +341,7 @@ def rows_of_page() -> list[list[str]]:
 
 @pytest.mark.parametrize("row", rows_of_page(), ids=lambda row: row[0])
 def test_the_page_names_tables_that_are_there(row):
-    tables = re.findall(r"\[`(\w+)`\]\(\.\./src/([^)]+)\.py\)", row[2])
+    tables = re.findall(r"\[`(\w+)`\]\(\.\./src/([^)]+)\.pyi?\)", row[2])
     assert tables and len(row) == 4
     for name, path in tables:
         module = import_module(path.replace("/", ".").removesuffix(".__init__"))

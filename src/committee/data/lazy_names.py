@@ -2,10 +2,33 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any
+
+
+def names_of_stub(file: str) -> dict[str, str]:
+    """Return the names that a package's stub imports, each with the module that defines it.
+
+    A line of the stub, ``from committee.bounds.result import Bound as Bound``, is all that a name needs: type checkers
+    and editors read it there, and the package reads it here.
+
+    Parameters
+    ----------
+    file : str
+        ``__file__`` of the package; the stub ``__init__.pyi`` lies beside.
+
+    Returns
+    -------
+    dict of str to str
+        For `lazy_names`.
+    """
+    imports = ast.walk(ast.parse(Path(file).with_suffix(".pyi").read_bytes()))
+    own = [node for node in imports if isinstance(node, ast.ImportFrom) and str(node.module).startswith("committee.")]
+    return {alias.name: str(node.module) for node in own for alias in node.names}
 
 
 def lazy_names(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

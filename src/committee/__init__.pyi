@@ -1,0 +1,44 @@
+from typing import Any
+
+from committee.files.store import ModelFileError as ModelFileError
+from committee.files.store import load as load
+from committee.learners.adaboost.adaboost import AdaBoostClassifier as AdaBoostClassifier
+from committee.learners.bagging.random_forest import RandomForestClassifier as RandomForestClassifier
+from committee.learners.bagging.random_forest import RandomForestRegressor as RandomForestRegressor
+from committee.learners.bagging.sbpmt import SBPMTClassifier as SBPMTClassifier
+from committee.learners.bagging.subagging import SubaggingClassifier as SubaggingClassifier
+from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier as GradientBoostingClassifier
+from committee.learners.gradient.gradient_boosting import GradientBoostingRegressor as GradientBoostingRegressor
+from committee.learners.margin_boosting.arc_gv import ArcGVClassifier as ArcGVClassifier
+from committee.learners.margin_boosting.doomboost import DOOMBoostClassifier as DOOMBoostClassifier
+from committee.learners.margin_boosting.lpboost import LPBoostClassifier as LPBoostClassifier
+from committee.learners.margin_boosting.mdboost import MDBoostClassifier as MDBoostClassifier
+from committee.learners.nesting.boosting_tree import BoostingTreeClassifier as BoostingTreeClassifier
+from committee.learners.nesting.matryoshka import MatryoshkaClassifier as MatryoshkaClassifier
+from committee.learners.nesting.probabilistic_adaboost import (
+    ProbabilisticAdaBoostClassifier as ProbabilisticAdaBoostClassifier,
+)
+from committee.learners.quadboost.quadboost import QuadBoostClassifier as QuadBoostClassifier
+from committee.learners.quadboost.quadboost import QuadBoostRegressor as QuadBoostRegressor
+from committee.learners.quadboost.quadboost_cv import QuadBoostClassifierCV as QuadBoostClassifierCV
+from committee.learners.quadboost.quadboost_path import quadboost_path as quadboost_path
+from committee.learners.trained.certificates import certify as certify
+from committee.learners.trained.leaf_reweighter import LeafReweighter as LeafReweighter
+from committee.learners.trained.pruning import prune as prune
+from committee.learners.trained.reweighter import MarginReweighter as MarginReweighter
+from committee.learners.trees.probit_boost import LogitBoostClassifier as LogitBoostClassifier
+from committee.learners.trees.probit_boost import ProbitBoostClassifier as ProbitBoostClassifier
+from committee.learners.trees.probit_model_tree import ProbitModelTreeClassifier as ProbitModelTreeClassifier
+from committee.learners.trees.stump import AbstainingStump as AbstainingStump
+from committee.learners.trees.tree import TreeVoter as TreeVoter
+from committee.learners.trees.tree_regressor import TreeRegressor as TreeRegressor
+from committee.vote.committee import Committee as Committee
+from committee.vote.margin_distribution import MarginDistribution as MarginDistribution
+from committee.vote.regression import RegressionCommittee as RegressionCommittee
+
+__version__: str
+LEARNERS: dict[str, str]
+MODELS: dict[str, tuple[str, dict[str, Any]]]
+
+def learner(name: str) -> type[Any]: ...
+def model(name: str) -> Any: ...

@@ -1,0 +1,12 @@
+from committee.report.displays.bound import BoundDisplay as BoundDisplay
+from committee.report.displays.coefficient_map import CoefficientMapDisplay as CoefficientMapDisplay
+from committee.report.displays.comparison import ComparisonDisplay as ComparisonDisplay
+from committee.report.displays.comparison import SizeDisplay as SizeDisplay
+from committee.report.displays.contribution import ContributionDisplay as ContributionDisplay
+from committee.report.displays.margin import MarginDisplay as MarginDisplay
+from committee.report.displays.margin_change import MarginChangeDisplay as MarginChangeDisplay
+from committee.report.displays.nest import NestDisplay as NestDisplay
+from committee.report.displays.quadboost_path import QuadBoostPathDisplay as QuadBoostPathDisplay
+from committee.report.displays.risk import RiskPathDisplay as RiskPathDisplay
+
+DISPLAYS: dict[str, str]
