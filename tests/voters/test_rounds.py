@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from committee.data.limits import MAX_CLASSES
+from committee.data.number_types import MAX_CLASSES
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Softmax
 from committee.voters.forest import Forest

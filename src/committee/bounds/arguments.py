@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-F64 = NDArray[np.float64]
+from committee.data.number_types import F64
 
 
 def numbers(name: str, given: ArrayLike, low: float, high: float) -> F64:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from math import log
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betainc
 
 from committee.bounds.arguments import count, risk_of_failure
 from committee.bounds.result import Bound
 from committee.bounds.voter_losses import VoterLosses
 from committee.objectives.pac_bayes import PacBayesKl, kl_inverse
-
-F64 = NDArray[np.float64]
 
 DRAWN = (1, 3, 5, 11, 21, 51, 101, 201, 501, 1001)
 """Numbers of drawn voters that `binomial` is minimised over."""

@@ -5,13 +5,11 @@ from __future__ import annotations
 from math import inf, log
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from committee.bounds.arguments import number, risk_of_failure
 from committee.bounds.result import Bound
 from committee.bounds.voting_margins import DRAWN, THETAS, margin_curve
-
-F64 = NDArray[np.float64]
 
 
 def schapire_margin(margins: ArrayLike, ln_size: float, delta: float = 0.05, *, thetas: ArrayLike = THETAS) -> Bound:

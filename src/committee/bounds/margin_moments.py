@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from committee.bounds.arguments import numbers, risk_of_failure
 from committee.bounds.result import Bound
 from committee.bounds.voter_losses import VoterLosses
+from committee.data.number_types import F64
 from committee.objectives.pac_bayes import PacBayesKl, kl_inverse, mean_over
-
-F64 = NDArray[np.float64]
 
 GRID = 201
 """Disagreements looked at in each narrowing of the search for the worst case."""

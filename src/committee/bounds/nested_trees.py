@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from math import log2
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaln, digamma, gammaln
 
 from committee.bounds.arguments import count, number
 from committee.bounds.result import Bound
-
-F64 = NDArray[np.float64]
+from committee.data.number_types import F64
 
 
 def normaliser_of_edge(edge: float) -> float:

@@ -7,9 +7,10 @@ from math import ceil
 import numpy as np
 from numpy.typing import ArrayLike
 
-from committee.bounds.arguments import F64, count, number, numbers
+from committee.bounds.arguments import count, number, numbers
 from committee.bounds.result import Bound
 from committee.bounds.subsample_overlap import Overlap, advised_draws
+from committee.data.number_types import F64
 
 
 def subagging(

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from committee.bounds.arguments import risk_of_failure
 from committee.bounds.voter_losses import VoterLosses
+from committee.data.number_types import F64
 from committee.objectives.margins.tandem_bound import least_tandem_bound
-
-F64 = NDArray[np.float64]
 
 
 def tandem_weights(

@@ -5,15 +5,14 @@ from __future__ import annotations
 from math import log
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from committee.bounds.arguments import risk_of_failure
 from committee.bounds.gibbs_loss import first_order
 from committee.bounds.result import Bound
 from committee.bounds.voter_losses import VoterLosses
+from committee.data.number_types import F64
 from committee.objectives.pac_bayes import kl_inverse
-
-F64 = NDArray[np.float64]
 
 THRESHOLDS: F64 = np.linspace(0.05, 1.0, 20)
 """Values of theta that `unlabelled_margins` is minimised over."""

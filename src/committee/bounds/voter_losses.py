@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import log
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.bounds.result import Bound
+from committee.data.number_types import F64
 from committee.objectives.margins.pair_losses import PairLosses, loss_blocks
-
-F64: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

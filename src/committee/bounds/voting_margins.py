@@ -6,14 +6,13 @@ from collections.abc import Callable
 from math import inf, log
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaln, gammaln
 
 from committee.bounds.arguments import count, number, numbers, risk_of_failure
 from committee.bounds.result import Bound
+from committee.data.number_types import F64
 from committee.objectives.pac_bayes import kl_inverse
-
-F64 = NDArray[np.float64]
 
 THETAS: F64 = np.arange(1, 101) / 100
 """Margins that the bounds are minimised over; the risk of failure is shared out evenly."""

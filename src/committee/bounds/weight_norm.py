@@ -14,9 +14,9 @@ from scipy.special import log_expit, log_ndtr
 from committee.bounds.arguments import number, numbers, risk_of_failure
 from committee.bounds.rademacher import ensemble_complexity
 from committee.bounds.result import Bound
+from committee.data.number_types import F64
 from committee.objectives.complexity import Complexity
 
-F64 = NDArray[np.float64]
 Form = Literal["empirical", "expected"]
 
 RADII_PER_DOUBLING = 8

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.array_checks import check_array, check_finite, check_range, checked_length
+from committee.data.number_types import F64
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
-
-F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

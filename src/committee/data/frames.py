@@ -19,11 +19,11 @@ from committee.data.columns import (
     number_codes,
 )
 from committee.data.names import known_names, listing
+from committee.data.number_types import F64
 
 if TYPE_CHECKING:
     import narwhals as nw
 
-F64: TypeAlias = NDArray[np.float64]
 CategoricalFeatures: TypeAlias = (
     Literal["from_dtype"] | Sequence[str] | Sequence[int] | Sequence[bool] | NDArray[Any] | None
 )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.frames import TableSchema
-from committee.data.limits import MAX_FEATURES
+from committee.data.number_types import MAX_FEATURES
 from committee.data.typed_json import decode_array, encode_array, field
 from committee.files.tensors import Document
 

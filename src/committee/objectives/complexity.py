@@ -8,16 +8,15 @@ from math import log, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from committee import _core
+from committee.data.number_types import F64
 from committee.objectives.programs.penalties import PENALTIES
 
 if TYPE_CHECKING:
     from committee.voters.stump_dictionary import StumpDictionary
-
-F64 = NDArray[np.float64]
 
 SIGNS = 2_000_000
 """Random signs drawn where the number of draws is not given: they bring the confidence term to about 0.003."""

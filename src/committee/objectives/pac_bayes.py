@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from math import inf, log
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-F64 = NDArray[np.float64]
+from committee.data.number_types import F64
 
 
 @dataclass(frozen=True)

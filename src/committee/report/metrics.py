@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-F64 = NDArray[np.float64]
+from committee.data.number_types import F64
 
 
 @dataclass(frozen=True, eq=False)

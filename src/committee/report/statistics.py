@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special, stats
+
+from committee.data.number_types import F64
 
 __all__ = [
     "PairedTest",
@@ -27,7 +29,6 @@ __all__ = [
     "sign_test",
 ]
 
-F64: TypeAlias = NDArray[np.float64]
 About: TypeAlias = Literal["these tables", "tables like these"]
 
 

@@ -10,10 +10,9 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from committee.data.number_types import F64
 from committee.vote.committee import Committee
 from committee.vote.scores import lead
-
-F64 = NDArray[np.float64]
 
 _SHOWN_QUANTILES = (0.05, 0.25, 0.5, 0.75)
 _SHOWN_THETAS = (0.0, 0.1, 0.25, 0.5)

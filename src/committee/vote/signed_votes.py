@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from committee.data.number_types import F64
+
 if TYPE_CHECKING:
     from committee.vote.committee import Committee
-
-F64 = NDArray[np.float64]
 
 BLOCK = 1 << 22
 """Votes that are held as floating-point numbers at a time."""

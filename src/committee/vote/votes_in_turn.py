@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.vote.committee import Committee
 from committee.vote.scores import lead
-
-F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

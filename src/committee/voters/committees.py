@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.array_checks import check_array, check_finite, checked_length
+from committee.data.number_types import F64
 from committee.data.typed_json import field
 from committee.files.tensors import Document, Tensors
 from committee.voters.flat_trees import check_extents, extents, positions
@@ -17,8 +18,6 @@ from committee.voters.protocol import VoteKind, VoterIndex
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
-
-F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.data.limits import MAX_CLASSES, MAX_FEATURES
+from committee.data.number_types import MAX_CLASSES, MAX_FEATURES
 
 WalkArrays: TypeAlias = tuple[
     int,

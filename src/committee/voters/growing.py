@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from committee._core import Grower, GrownTree
 from committee.data.binning import Binned, Bins
+from committee.data.number_types import F64
 from committee.voters.flat_trees import extents
 from committee.voters.forest import Forest
 
 if TYPE_CHECKING:
     from committee._core import Criterion, GradientTree
-
-F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from committee.data.design import Design
+from committee.data.number_types import F64
 from committee.data.typed_json import field
 from committee.files.tensors import Document, Tensors
 from committee.voters.forest import Forest
 from committee.voters.model_forest import LinkName, ModelForest
 from committee.voters.protocol import VoteKind
 from committee.voters.training_record import TrainingRecord
-
-F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

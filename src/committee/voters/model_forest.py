@@ -14,6 +14,7 @@ from scipy.special import expit, log_expit, log_ndtr, ndtr
 from committee import _core
 from committee.data.array_checks import check_array, check_finite, check_range, checked_length
 from committee.data.design import Design
+from committee.data.number_types import F64
 from committee.data.typed_json import field
 from committee.files.tensors import Document, Tensors
 from committee.voters.flat_trees import positions
@@ -24,7 +25,6 @@ from committee.voters.training_record import TrainingRecord
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
 
-F64 = NDArray[np.float64]
 LinkName = Literal["probit", "logit"]
 
 _MODEL = ("model", "intercept", "coefficient")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Index = NDArray[np.intp]
+from committee.data.number_types import Index
 
 
 def breadth_first(left: Index, right: Index, split: NDArray[np.bool_], root: Index) -> tuple[Index, Index, Index]:

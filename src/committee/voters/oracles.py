@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
+from committee.data.number_types import F64
 from committee.data.typed_json import field
 from committee.files.kinds import describe_learners, rebuild_learners
 from committee.files.tensors import Document, Tensors
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
-
-F64 = NDArray[np.float64]
 
 Estimate: TypeAlias = Literal["map", "ml"]
 """Estimates of a probability from draws."""

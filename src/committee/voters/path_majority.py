@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.data.typed_json import field
 from committee.files.tensors import Document, Tensors
 from committee.voters.protocol import VoteKind, VoterIndex
@@ -16,8 +17,6 @@ from committee.voters.vote_graph import VoteGraph
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
-
-F64 = NDArray[np.float64]
 
 MOST_EXACT = 4096
 """Ways through the graph of one score, each counted up to its last node, whose probabilities are added up."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.limits import MAX_CLASSES
+from committee.data.number_types import F64, MAX_CLASSES
 from committee.data.typed_json import field
 from committee.voters.forest import Forest
 from committee.voters.protocol import VoteKind, VoterIndex
@@ -16,8 +16,6 @@ from committee.voters.protocol import VoteKind, VoterIndex
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
     from committee.files.tensors import Document, Tensors
-
-F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.data.typed_json import field
 from committee.files.tensors import Document, Tensors
 from committee.voters.estimators import EstimatorVoters
@@ -15,8 +16,6 @@ from committee.voters.protocol import VoteKind, VoterIndex
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
-
-F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
+from committee.data.number_types import F64
 from committee.data.typed_json import field
 from committee.files.tensors import Document, Tensors
 from committee.voters.flat_trees import extents
@@ -16,7 +17,6 @@ from committee.voters.flat_trees import extents
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
 
-F64 = NDArray[np.float64]
 StumpArrays: TypeAlias = tuple[
     NDArray[np.int32], F64, F64, NDArray[np.uint8], F64, NDArray[np.int64], NDArray[np.uint32]
 ]

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from committee import _core
 from committee.data.binning import Binned, Bins
 from committee.data.category_bits import packed
+from committee.data.number_types import F64
 from committee.voters.flat_trees import extents
 from committee.voters.forest import Forest
 
-F64 = NDArray[np.float64]
 Index: TypeAlias = NDArray[np.integer] | Sequence[int]
 
 

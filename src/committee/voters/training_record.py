@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-F64 = NDArray[np.float64]
+from committee.data.number_types import F64
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
+from committee.data.number_types import F64
 from committee.data.typed_json import field
 from committee.files.kinds import GRAPH_VOTERS, describe_part, rebuild_part
 from committee.files.tensors import Document, Tensors
@@ -19,8 +20,6 @@ from committee.voters.soft_stumps import SoftStumps
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
-
-F64 = NDArray[np.float64]
 
 Walk: TypeAlias = Literal["expected", "likely_path", "sampled"]
 """Ways of a row through a graph."""

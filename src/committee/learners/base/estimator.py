@@ -26,7 +26,7 @@ from sklearn.utils.validation import (
 
 from committee.data.arrays import is_matrix, numeric_matrix
 from committee.data.frames import TableSchema, check_frame, is_frame
-from committee.data.limits import MAX_CLASSES
+from committee.data.number_types import MAX_CLASSES
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows, class_numbers, label_vector, target_vector
 from committee.learners.base.parameters import Parameter, fitted, with_parameters

@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.objectives.margins.margins_of_rows import soft_margin_of_rows
 from committee.objectives.margins.objective import Objective, Reweighting, check_share
 from committee.objectives.programs.highs import on_the_simplex
 from committee.objectives.programs.lines import Lines
 from committee.objectives.programs.rows_as_needed import Side, rows_as_needed
 from committee.objectives.programs.soft_margin import lowest_mean, soft_margin
-
-F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

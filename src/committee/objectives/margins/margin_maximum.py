@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from committee.data.number_types import F64
 from committee.objectives.margins.margins_of_rows import sum_of_margins
 from committee.objectives.margins.objective import Objective, Reweighting, check_share, is_number
 from committee.objectives.programs.lines import Lines
 from committee.objectives.programs.rows_as_needed import Side, rows_as_needed
-
-F64 = NDArray[np.float64]
 
 NO_ROOM = 1e-9
 """A gain below this is none."""

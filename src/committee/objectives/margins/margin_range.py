@@ -8,13 +8,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.objectives.margins.margin_maximum import quantile
 from committee.objectives.margins.margins_of_rows import sum_of_margins
 from committee.objectives.margins.objective import Objective, Reweighting, check_share
 from committee.objectives.programs.lines import Lines
 from committee.objectives.programs.rows_as_needed import InfeasibleError, Side, rows_as_needed
-
-F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

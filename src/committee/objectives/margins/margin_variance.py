@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.objectives.margins.objective import Objective, Reweighting
 from committee.objectives.programs.highs import on_the_simplex, simplex_solver
 from committee.objectives.programs.lines import Lines
@@ -15,7 +15,6 @@ from committee.objectives.programs.rows_as_needed import Side, rows_as_needed
 from committee.objectives.programs.simplex_quadratic import simplex_quadratic
 from committee.vote.signed_votes import BLOCK
 
-F64 = NDArray[np.float64]
 Form = Literal["free", "simplex", "lad", "chebyshev"]
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.objectives.programs.lines import Lines
 from committee.objectives.programs.rivals_program import RivalsProgram
 from committee.objectives.programs.rows_as_needed import LinearSolution
 from committee.objectives.programs.soft_margin import VOTERS_AT_ONCE, lowest_mean
 
-F64 = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 

@@ -8,13 +8,9 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from committee.data.named import Named
+from committee.data.number_types import F64
 from committee.objectives.programs.lines import Lines
-
-F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

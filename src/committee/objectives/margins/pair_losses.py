@@ -8,10 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.number_types import F64, Mask
 from committee.objectives.programs.lines import Lines
-
-F64 = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 _BLOCK = 1 << 22
 """Losses held as float64 at a time."""

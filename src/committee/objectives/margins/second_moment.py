@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from committee.data.number_types import F64
 from committee.objectives.margins.objective import Objective, Reweighting, is_number
 from committee.objectives.programs.lines import Lines
 from committee.objectives.programs.simplex_quadratic import simplex_quadratic
-
-F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

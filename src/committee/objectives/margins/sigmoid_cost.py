@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.objectives.margins.objective import Objective, Reweighting, is_number
 from committee.objectives.programs.highs import on_the_simplex
 from committee.objectives.programs.lines import Lines
-
-F64 = NDArray[np.float64]
 
 RIVALS = 2
 """Lines of each row that the descents from several starts look at."""

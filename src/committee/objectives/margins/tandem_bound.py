@@ -7,14 +7,12 @@ from math import log
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.objectives.margins.objective import Objective, Reweighting
 from committee.objectives.margins.pair_losses import PairLosses
 from committee.objectives.pac_bayes import PacBayesKl, mean_over
 from committee.objectives.programs.lines import Lines
-
-F64 = NDArray[np.float64]
 
 MAX_ROUNDS = 50
 """Most tangents; a few are enough."""

@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
+from committee.data.number_types import F64
 from committee.objectives.programs.penalties import Penalty
-
-F64 = NDArray[np.float64]
 
 TIE = 1e-10
 """A later voter must lower the risk by more than this share over the best so far: ties go to the first."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-F64 = NDArray[np.float64]
+from committee.data.number_types import F64
 
 TOLERANCE = 1e-9
 """By how much HiGHS may miss a bound or a row; programs are scaled so that a row's mean weight is 1."""

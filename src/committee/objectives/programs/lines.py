@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.vote.signed_votes import BLOCK, SignedVotes
-
-F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

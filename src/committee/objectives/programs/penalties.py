@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from committee import _core
+from committee.data.number_types import F64, Mask
 
 if TYPE_CHECKING:
     from committee._core import Penalty as KernelName
-
-F64 = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 MOST_SWEEPS = 10_000
 """Sweeps over all voters that one strength of a LASSO path may take."""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg as la
-from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.objectives.programs.coordinate_steps import cyclic_sweeps
 from committee.objectives.programs.penalties import Penalty
-
-F64 = NDArray[np.float64]
 
 ROUNDING = 1e-13
 """Share of the largest product with the target below which a distance is noise: no step lowers it further."""

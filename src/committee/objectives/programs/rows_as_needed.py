@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.objectives.programs.highs import add_rows, on_the_simplex, run, simplex_solver
 from committee.objectives.programs.lines import Lines
-
-F64 = NDArray[np.float64]
 
 FIRST, BATCH = 4, 2
 """Lines for each voter in the first program, and most that each round adds.

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog, nnls
 
-F64 = NDArray[np.float64]
+from committee.data.number_types import F64
 
 PULL = 1e5
 """Weight of the equation of the mean while the support is searched; the mean is missed by about its inverse square."""

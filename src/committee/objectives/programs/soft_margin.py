@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from committee.data.number_types import F64
 from committee.objectives.programs.highs import add_rows, on_the_simplex, run, simplex_solver
 from committee.vote.signed_votes import BLOCK
-
-F64 = NDArray[np.float64]
 
 VOTERS_AT_ONCE = 20
 """Voters that a round of column generation adds at most.

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.learners.adaboost.adaboost import AdaBoostClassifier
 from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.papers.lectures.plan import LecturePlan
@@ -25,8 +25,6 @@ from committee.report.tables import Grid
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-F64 = NDArray[np.float64]
 
 TREES: dict[str, Any] = {"max_leaf_nodes": 8, "max_depth": None, "min_samples_leaf": 10}
 STEP: dict[str, Any] = {**TREES, "learning_rate": 0.1, "leaf_l2": 0.0}

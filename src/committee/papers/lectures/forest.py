@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.learners.bagging.random_forest import RandomForestClassifier
 from committee.papers.lectures.plan import LecturePlan
 from committee.papers.shared.cells import Task
@@ -24,8 +25,6 @@ from committee.report.tables import Grid
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-F64 = NDArray[np.float64]
 
 UNSEEN = float(np.exp(-1.0))
 """Share of the trees that did not see a row, about: so many vote on it out of bag."""

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from committee.bounds import voting, voting_certified
+from committee.data.number_types import F64
 from committee.learners.adaboost.adaboost import AdaBoostClassifier
 from committee.learners.trained import for_vote
 from committee.papers.shared.journal import Cell
 from committee.papers.shared.tables import labels_of
 from committee.report.crossvalidation import Split, Table
-
-F64 = NDArray[np.float64]
 
 ALL = "all four"
 """The problem with every class in it; the others are one class against the rest."""

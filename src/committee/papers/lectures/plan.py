@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.datasets import make_friedman1
 
+from committee.data.number_types import F64
 from committee.papers.shared.mease_wyner import mease_wyner
-
-F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from committee.data.number_types import F64
 from committee.objectives.margins.margin_maximum import Percentile, Rank, Uniform
 from committee.objectives.margins.margin_range import Range
 from committee.objectives.margins.margin_variance import Variance
@@ -22,8 +23,6 @@ from committee.papers.shared.journal import Cell
 from committee.vote.committee import Committee
 from committee.vote.signed_votes import SignedVotes
 from committee.voters.forest import Forest
-
-F64: TypeAlias = NDArray[np.float64]
 
 FOREST, ADABOOST, DEEP_FOREST = "forest", "AdaBoost", "deep forest"
 ENSEMBLES = (FOREST, ADABOOST, DEEP_FOREST)

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
+from committee.data.number_types import F64
 from committee.papers.margins.cells import DEEP_FOREST, FOREST
 from committee.papers.margins.tables import HELPS, HURTS, NEITHER, PublishedTable, published
 from committee.papers.shared.cells import Key
 from committee.papers.shared.journal import Cell
 from committee.papers.shared.paired import LEVEL
 from committee.report.statistics import corrected_paired_t_test
-
-F64: TypeAlias = NDArray[np.float64]
 
 SHOWN = 5e-5
 """The smallest change that four digits after the point show; a smaller one counts as none, as it must in the

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.papers.matryoshka.plan import REFERENCE, Setting
 from committee.papers.shared.cells import timed
 from committee.papers.shared.folds import Fold, NamedTable
@@ -18,8 +19,6 @@ from committee.papers.shared.tables import read_from_folder
 
 if TYPE_CHECKING:
     from committee.voters.vote_graph import VoteGraph
-
-F64: TypeAlias = NDArray[np.float64]
 
 EXPECTED, LIKELY, MAJORITY = "expected", "likely_path", "majority"
 WALKS = (EXPECTED, LIKELY, MAJORITY)

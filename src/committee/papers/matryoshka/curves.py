@@ -6,16 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import floor, log2, sqrt
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from committee.bounds.nested_trees import tree_factor, two_matryoshka
+from committee.data.number_types import F64
 from committee.papers.shared.pages import grid_of, write_csv
 from committee.report.tables import Grid
-
-F64: TypeAlias = NDArray[np.float64]
 
 RHOS = {"31/32": 31 / 32, "7/8": 7 / 8, "3/4": 3 / 4, "1/2": 1 / 2, "1/4": 1 / 4}
 """Of Figure 2, from top to bottom."""

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from committee.data.number_types import F64
 from committee.papers.matryoshka.cells import EXPECTED, LIKELY
 from committee.papers.matryoshka.plan import ADABOOST, BINARY, GREEDY, METHODS, PROBABILISTIC, REFERENCE, TREE, Setting
-from committee.papers.matryoshka.results import F64, Measure, NestingResults, log_loss, measure, setting_of, wrong
+from committee.papers.matryoshka.results import Measure, NestingResults, log_loss, measure, setting_of, wrong
 from committee.papers.shared.figures import BLUE, GREEN, GREY, ORANGE, PINK, legend_below, plain, save
 from committee.report.displays.style import new_figure
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from committee.bounds.nested_trees import normaliser_of_edge, tree_factor, two_matryoshka
+from committee.data.number_types import F64
 from committee.papers.matryoshka.cells import EXPECTED
 from committee.papers.matryoshka.plan import BINARY, GREEDY, METHODS, REFERENCE, SOFTNESS, TREE, NestingPlan, Setting
 from committee.papers.shared.cells import Key
@@ -17,7 +17,6 @@ from committee.papers.shared.journal import Cell
 from committee.papers.shared.paired import PairedComparison, compared, unpacked
 from committee.report.statistics import SignTest, average_ranks, sign_test
 
-F64: TypeAlias = NDArray[np.float64]
 Measure: TypeAlias = Callable[[Cell], float | None]
 """A number read off a cell; None where it has none."""
 

@@ -11,11 +11,11 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.objectives.programs.penalties import penalty_class
 from committee.papers.quadboost.tables import ADABOOST, L1, L2, LINF, LPBOOST, STUMPS_PER_COLUMN, VANILLA
 from committee.report.crossvalidation import Split
 
-F64: TypeAlias = NDArray[np.float64]
 Params: TypeAlias = dict[str, float | int]
 
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.papers.quadboost.tables import ADABOOST, L1, L2, LINF, LPBOOST, METHODS, VANILLA, PublishedErrors
 from committee.papers.shared.cells import Key
 from committee.papers.shared.journal import Cell
 from committee.papers.shared.paired import PairedComparison, compared, unpacked
 from committee.report.statistics import About, average_ranks
-
-F64: TypeAlias = NDArray[np.float64]
 
 PAIRS = tuple(combinations((LINF, L2, LPBOOST, ADABOOST, VANILLA, L1), 2))
 """Every two methods, in the order of the document's Table 2."""

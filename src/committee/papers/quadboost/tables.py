@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.papers.shared.tables import check_rows, digest_of, document_numbers, labels_of, read_from_folder
 from committee.report.crossvalidation import Rows, Split
-
-F64: TypeAlias = NDArray[np.float64]
 
 L1, L2, LINF, VANILLA = "QuadBoost-L1", "QuadBoost-L2", "QuadBoost-Linf", "QuadBoost"
 LPBOOST, ADABOOST = "LPBoost", "AdaBoost"

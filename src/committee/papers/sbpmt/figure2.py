@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.learners.bagging.sbpmt import SBPMTClassifier
 from committee.papers.sbpmt.table2 import SETTINGS
 from committee.papers.shared.cells import Task
@@ -19,8 +20,6 @@ from committee.papers.shared.pages import grid_of
 from committee.papers.shared.paired import standard_error
 from committee.report.tables import Grid
 from committee.voters.committees import BoostedCommittees
-
-F64 = NDArray[np.float64]
 
 BENCHMARK: dict[str, Any] = {
     **SETTINGS["paper"],

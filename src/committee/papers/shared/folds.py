@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.frames import TableSchema
+from committee.data.number_types import F64, Mask
 from committee.papers.shared.tables import digest_of
 from committee.report.crossvalidation import Split, Table
-
-F64: TypeAlias = NDArray[np.float64]
-Bools: TypeAlias = NDArray[np.bool_]
 
 TEST_SHARE = 0.3
 """Of the rows of each class."""
@@ -28,7 +25,7 @@ class NamedTable:
     table: Table
 
     @property
-    def positive(self) -> Bools:
+    def positive(self) -> Mask:
         """Which rows are of the second class, ``(n,)``."""
         return np.asarray(self.table.labels.codes == 1)
 
@@ -83,12 +80,12 @@ class Fold:
         return train, test
 
     @property
-    def positive(self) -> tuple[Bools, Bools]:
+    def positive(self) -> tuple[Mask, Mask]:
         """Which of both are +."""
         train, test = (self.table.positive[rows] for rows in self.split)
         return train, test
 
     @property
-    def categorical(self) -> Bools:
+    def categorical(self) -> Mask:
         """Which columns are codes."""
         return self._schema.categorical

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from committee.data.number_types import F64
 from committee.report.statistics import About, SignTest, poisson_binomial_test, sign_test
-
-F64: TypeAlias = NDArray[np.float64]
 
 LEVEL = 0.05
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from committee.bounds.nested_trees import normaliser_of_edge, tree_factor, two_matryoshka
+from committee.data.number_types import F64
 from committee.report.displays.nested_score import nested_score
 from committee.report.displays.style import GREY, Display, color, grid, legend_above, line_style, shortened
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["BoundDisplay"]
-
-F64 = NDArray[np.float64]
 
 _LITTLE = 0.99
 

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from committee.data.number_types import F64
 from committee.report.displays.style import AGAINST, FOR, INK, PALE, Display, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["ContributionDisplay"]
-
-F64 = NDArray[np.float64]
 
 
 class ContributionDisplay(Display):

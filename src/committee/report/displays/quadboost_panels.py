@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.objectives.programs.penalties import penalty_class
 from committee.report.displays.style import (
     COLORS,
@@ -24,8 +25,6 @@ from committee.report.displays.style import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-F64 = NDArray[np.float64]
 
 MOST_NAMED = len(COLORS) - 1
 """Columns with a colour of their own; the last colour of the palette is an ink."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from committee.data.number_types import F64
 from committee.report.displays.quadboost_panels import MOST_NAMED, ErrorPanel, StrengthAxis, WeightPanel
 from committee.report.displays.style import new_figure, open_axes
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from committee.learners.quadboost.quadboost_path import QuadBoostPath
 
 __all__ = ["QuadBoostPathDisplay"]
-
-F64 = NDArray[np.float64]
 
 
 class QuadBoostPathDisplay:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from committee.data.frames import TableSchema
+from committee.data.number_types import F64, Index
 from committee.vote.adapters.linked_trees import LinkedTrees
 from committee.voters.forest import Forest
 from committee.voters.rounds import Rounds
-
-F64 = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 from committee.data.category_bits import codes_in
 from committee.data.columns import Category
 from committee.data.frames import TableSchema
+from committee.data.number_types import Index
 from committee.vote.adapters.boosted_model import BoostedModel
 from committee.vote.adapters.linked_trees import LinkedTrees
 from committee.vote.adapters.zero_as_missing import ZERO, part_zeros
 from committee.voters.flat_trees import extents
-
-F64 = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 OBJECTIVES = ("binary", "multiclass", "multiclassova")
 """Objectives of classes."""

@@ -9,12 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.category_bits import packed
+from committee.data.number_types import F64, Index
 from committee.voters.flat_trees import extents
 from committee.voters.forest import Forest
 from committee.voters.node_order import breadth_first
-
-F64 = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,11 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
+from committee.data.number_types import Index
 from committee.voters.flat_trees import extents
 from committee.voters.forest import Forest
 from committee.voters.node_order import breadth_first
-
-Index = NDArray[np.intp]
 
 
 def are_trees(members: Sequence[Any]) -> bool:

@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 
 from committee.data.columns import Category
 from committee.data.frames import TableSchema
+from committee.data.number_types import F64, Index
 from committee.vote.adapters.boosted_model import BoostedModel
 from committee.vote.adapters.linked_trees import LinkedTrees
 from committee.vote.adapters.sklearn_trees import float64_threshold
 from committee.voters.flat_trees import extents
-
-F64 = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 OBJECTIVES = ("binary:logistic", "multi:softprob", "multi:softmax")
 """Objectives of classes, whose scores are log-odds or go through the softmax."""

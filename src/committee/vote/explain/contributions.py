@@ -15,12 +15,10 @@ linear part and at each node for the path; the bias is their mean score.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.voters.model_forest import ModelForest
 from committee.voters.training_record import TrainingRecord
-
-F64 = NDArray[np.float64]
 
 _BLOCK = 1 << 17
 """Numbers of one block of rows: what a tree adds to stays in cache."""

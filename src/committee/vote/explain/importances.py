@@ -19,17 +19,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import entr
 
 from committee.data.design import Design
+from committee.data.number_types import F64
 from committee.voters.model_forest import ModelForest
 from committee.voters.training_record import LeafRows
 
 if TYPE_CHECKING:
     from committee._core import GrownTree
-
-F64 = NDArray[np.float64]
 
 
 def class_entropy(sums: F64, n_outputs: int) -> F64:

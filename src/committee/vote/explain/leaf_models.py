@@ -17,8 +17,6 @@ from committee.voters.model_forest import ModelForest
 if TYPE_CHECKING:
     import polars as pl
 
-F64 = NDArray[np.float64]
-
 LEADING = ("committee", "tree", "alpha", "leaf", "rule", "rows", "class", "intercept")
 """Columns before the coefficients; `committee` and `alpha` only where trees are gathered in committees."""
 

@@ -19,15 +19,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from committee import _core
+from committee.data.number_types import F64
 from committee.vote.committee import Committee
 from committee.vote.weighted_votes import WeightedVotes
 from committee.voters.forest import Forest
 from committee.voters.rounds import Rounds
-
-F64 = NDArray[np.float64]
 
 
 def tree_contributions(committee: Any, X: Any, *, n_threads: int = 1) -> F64:

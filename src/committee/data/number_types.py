@@ -1,0 +1,16 @@
+"""Arrays by the type of their numbers, and the limits that the kernels' number types set on tables and votes."""
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+F64: TypeAlias = NDArray[np.float64]
+I8: TypeAlias = NDArray[np.int8]
+Index: TypeAlias = NDArray[np.intp]
+Mask: TypeAlias = NDArray[np.bool_]
+
+MAX_CLASSES = int(np.iinfo(np.int16).max)
+"""Votes are class indices in 16 bits, one of them negative for "abstains"."""
+MAX_FEATURES = 2**29 - 1
+"""The native node keeps its feature in 29 bits."""
