@@ -60,16 +60,16 @@ COMMITTEE_INLINE LaneBits first_lanes(std::int64_t n) {
 // are summed as they are, all three fields in one addition (gradient_words.hpp).
 struct RunningCells {
   const std::uint64_t* cells;
-  LaneBits sum{};
+  std::int64_t sum = 0;
 
   COMMITTEE_INLINE RunningCells(const Thresholds& t, std::int64_t plane) : cells(t.feature + plane * t.n_cells) {
-    if (t.missing_left) sum += signed_of(cells[t.n_bins]);
+    if (t.missing_left) sum = signed_of(cells[t.n_bins]);
   }
   COMMITTEE_INLINE LaneBits next(std::int64_t i, const LaneBits& there) {  // cells i .. i + 7
     LaneBits v;
     std::memcpy(&v, cells + i, sizeof v);  // histograms end with eight cells to spare
     v = running_sums(v & there) + sum;
-    sum = __builtin_shuffle(v, LaneBits{7, 7, 7, 7, 7, 7, 7, 7});
+    sum = v[kLanes - 1];
     return v;
   }
 };
@@ -191,22 +191,22 @@ COMMITTEE_INLINE std::int64_t best_of_one(const Thresholds& t, const LeafPenalty
 template <bool kPlain, class Sums>
 COMMITTEE_INLINE std::int64_t best_of_several(const Thresholds& t, const LeafPenalty& penalty, const WordLayout& layout,
                                               double& gain) {
-  const auto n_outputs = t.totals.size();
-  Vector<double> gains((t.n_bins + kLanes - 1) / kLanes * kLanes);
-  Vector<double> hessians(gains.size());
+  const std::int64_t n_outputs = t.totals.size();
+  Vector<Sums> sums;  // of each output up to where the scan is
+  sums.reserve(n_outputs);
+  for (std::int64_t d = 0; d < n_outputs; ++d) sums.emplace_back(t, d, layout);
   FirstLargest best{Lanes{} + gain};
-  for (std::int64_t d = 0; d < n_outputs; ++d) {
-    Sums sums(t, d, layout);
-    for (std::int64_t i = 0; i < t.n_bins; i += kLanes) {
+  for (std::int64_t i = 0; i < t.n_bins; i += kLanes) {
+    const LaneBits there = first_lanes(t.n_bins - i);
+    Lanes both{}, hessian{};
+    LaneBits c;
+    for (std::int64_t d = 0; d < n_outputs; ++d) {
       Lanes g, h;
-      LaneBits c;
-      sums.next(i, first_lanes(t.n_bins - i), g, h, c);
-      const Lanes both = worth_of_both<kPlain>(g, h, t.totals[d], penalty) + load(gains.data() + i);
-      h += load(hessians.data() + i);
-      store(gains.data() + i, both);
-      store(hessians.data() + i, h);
-      if (d + 1 == n_outputs) best.offer(allowed(t, both, h, c));
+      sums[d].next(i, there, g, h, c);
+      both += worth_of_both<kPlain>(g, h, t.totals[d], penalty);
+      hessian += h;
     }
+    best.offer(allowed(t, both, hessian, c));
   }
   return best.found(gain);
 }
