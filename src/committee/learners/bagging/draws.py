@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 
 def draw(
-    labels: NDArray[np.uint16],
-    n_classes: int,
-    max_samples: float | int,
-    bootstrap: bool,
-    random: np.random.RandomState,
+    labels: NDArray[np.uint16], n_classes: int, max_samples: float | int, bootstrap: bool, random: np.random.RandomState
 ) -> NDArray[np.int64]:
     """Count how often each row is drawn, ``(n,)``; every class at least once.
 

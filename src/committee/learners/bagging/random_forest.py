@@ -124,14 +124,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CommitteeClassifier):
     def _trees(self, rows: Rows, binned: Binned, draw: RowDraw) -> ClassTrees:
         n_classes, threads = len(self.classes_), n_threads(self.n_jobs)
         return ClassTrees(
-            rows,
-            binned,
-            draw,
-            self.criterion,
-            n_classes,
-            self._limits(),
-            judged=self._judged(draw),
-            n_threads=threads,
+            rows, binned, draw, self.criterion, n_classes, self._limits(), judged=self._judged(draw), n_threads=threads
         )
 
     def _out_of_bag(self, rows: Rows) -> OutOfBagClasses:

@@ -21,12 +21,7 @@ from committee.learners.bagging.draws import draw, out_of_bag, packed_draws
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier, FitTasks
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
-from committee.learners.trees.probit_model_tree import (
-    ModelTree,
-    ModelTreeLimits,
-    ModelTreeTable,
-    model_tree_limits,
-)
+from committee.learners.trees.probit_model_tree import ModelTree, ModelTreeLimits, ModelTreeTable, model_tree_limits
 from committee.vote.committee import Committee
 from committee.vote.explain.contributions import contributions
 from committee.vote.explain.importances import feature_importances

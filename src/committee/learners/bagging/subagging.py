@@ -171,12 +171,7 @@ class _TreeTrainer:
 
 
 def _train(
-    template: BaseEstimator,
-    rows: Rows,
-    classes: NDArray[Any],
-    weighted: bool,
-    counts: NDArray[np.int64],
-    seed: int,
+    template: BaseEstimator, rows: Rows, classes: NDArray[Any], weighted: bool, counts: NDArray[np.int64], seed: int
 ) -> Any:
     """One voter on one draw; a row drawn k times has weight k, or stands k times where weights are not taken."""
     member: Any = seeded(clone(template), seed)

@@ -55,14 +55,11 @@ class GradientBoosting(Boosting):
     max_leaf_nodes: int | None = shared.max_leaf_nodes(15, order="`growth` says which split comes first")
     max_depth: int | None = shared.max_depth()
     growth: Literal["leaf", "depth"] = parameter(
-        "leaf",
-        """Node that is split next while `max_leaf_nodes` allows: the one that gains most, or level by level.""",
+        "leaf", """Node that is split next while `max_leaf_nodes` allows: the one that gains most, or level by level."""
     )
     min_samples_leaf: int = shared.min_samples_leaf(10, "Each counts once, whatever it weighs.")
     min_hessian_leaf: float = parameter(
-        1e-3,
-        "Least sum of hessians of a leaf. For losses whose hessian is 1 it is a weight of rows.",
-        NOT_NEGATIVE,
+        1e-3, "Least sum of hessians of a leaf. For losses whose hessian is 1 it is a weight of rows.", NOT_NEGATIVE
     )
     leaf_l0: float = parameter(
         0.0,
@@ -72,8 +69,7 @@ class GradientBoosting(Boosting):
     leaf_l1: float = parameter(0.0, "Penalty of the leaf weights: this times |w_j|.", NOT_NEGATIVE)
     leaf_l2: float = parameter(5.0, "Penalty of the leaf weights: half of this times w_j^2.", NOT_NEGATIVE)
     l0_counts: Literal["weights", "leaves"] = parameter(
-        "weights",
-        "`leaf_l0` is the price of weights that are not 0, or of leaves, zero or not (XGBoost's gamma).",
+        "weights", "`leaf_l0` is the price of weights that are not 0, or of leaves, zero or not (XGBoost's gamma)."
     )
     subsample: float = parameter(1.0, "Share of the rows that a round sees, drawn anew without replacement.", SHARE)
     max_features: int | float | str | None = shared.max_features(more="They are among those of `max_features_tree`.")

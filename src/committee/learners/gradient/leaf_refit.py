@@ -18,13 +18,7 @@ def refits(loss: Loss) -> bool:
 
 
 def refitted(
-    loss: Loss,
-    value: F64,
-    bounds: F64,
-    leaf: NDArray[np.int32],
-    residual: F64,
-    w: F64 | None,
-    first: int = 0,
+    loss: Loss, value: F64, bounds: F64, leaf: NDArray[np.int32], residual: F64, w: F64 | None, first: int = 0
 ) -> F64:
     """The leaf values ``(N, D)`` that are best for the leaves' rows.
 

@@ -220,16 +220,7 @@ class NestedClassifier(CommitteeClassifier):
                 stopping: Stopping = "first_rise" if self.n_draws is None else self.n_draws
                 sampled = SampledLearner(learner, stopping, self.estimate, random)
             growths.append(
-                Growth(
-                    learner,
-                    positive,
-                    weights,
-                    0.25 / rows.count,
-                    threads,
-                    precision,
-                    self._keeps_reach(),
-                    sampled,
-                )
+                Growth(learner, positive, weights, 0.25 / rows.count, threads, precision, self._keeps_reach(), sampled)
             )
         return growths
 

@@ -384,10 +384,7 @@ def _of_the_vote(model: SBPMTClassifier, margins: F64, drawn: NDArray[np.bool_])
     )
     vote = subagging(wrong, overlap(drawn, model.n_samples_fit_))
     plain = majority(float(wrong.mean()), len(drawn))
-    return {
-        "majority": replace(plain, remarks=estimated),
-        "subagging": replace(vote, remarks=estimated + vote.remarks),
-    }
+    return {"majority": replace(plain, remarks=estimated), "subagging": replace(vote, remarks=estimated + vote.remarks)}
 
 
 def _vc_dimension(model: SBPMTClassifier, n_drawn: int) -> float:

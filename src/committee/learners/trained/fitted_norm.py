@@ -122,10 +122,7 @@ def for_quadboost(
     each = (delta - of_signs) / len(votes)
     by_norm = [ensemble_norm(yF, alpha, complexity, each, p=p) for yF, alpha in votes]
     by_margin = [ensemble_margin(_margins(yF, alpha), complexity, each) for yF, alpha in votes]
-    return {
-        "norm": _together(by_norm, delta, remarks),
-        "margin": _together(by_margin, delta, remarks),
-    }
+    return {"norm": _together(by_norm, delta, remarks), "margin": _together(by_margin, delta, remarks)}
 
 
 def _votes(committee: Committee, X: Any, y: NDArray[Any]) -> list[tuple[F64, F64]]:
@@ -168,11 +165,7 @@ def _together(bounds: list[Bound], delta: float, remarks: tuple[str, ...]) -> Bo
         name=f"{first.name}, {len(bounds)} classes",
         statement=statement,
         value=sum(bound.value for bound in bounds),
-        terms={
-            **added,
-            "largest": max(bound.value for bound in bounds),
-            "rademacher": first.terms["rademacher"],
-        },
+        terms={**added, "largest": max(bound.value for bound in bounds), "rademacher": first.terms["rademacher"]},
         advice=max(bounds, key=float).advice,
         inputs={"bounds": tuple(bounds)},
         remarks=(*remarks, *first.remarks, "The sum over the classes, each against the rest."),

@@ -115,12 +115,7 @@ class PruningPath:
 
 
 def pruning_path(
-    committee: Committee,
-    lines: Lines,
-    weights: F64,
-    *,
-    objective: Objective | None = None,
-    shrink: float = SHRINK,
+    committee: Committee, lines: Lines, weights: F64, *, objective: Objective | None = None, shrink: float = SHRINK
 ) -> PruningPath:
     """Drop voters, least weight first, until one is left.
 

@@ -16,12 +16,7 @@ from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.estimator import CommitteeClassifier
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
-from committee.learners.trees.newton_boost import (
-    LineRun,
-    NewtonBoost,
-    NewtonRun,
-    StumpRun,
-)
+from committee.learners.trees.newton_boost import LineRun, NewtonBoost, NewtonRun, StumpRun
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Logistic, Probit
 from committee.voters.linear_scores import LinearScores
@@ -36,11 +31,7 @@ class ScoreBoostClassifier(Boosting, CommitteeClassifier):
 
     _loss: ClassVar[LinkName]
     _link: ClassVar[Link]
-    _stored_attributes: ClassVar[tuple[str, ...]] = (
-        "feature_path_",
-        "risk_path_",
-        "validation_risks_",
-    )
+    _stored_attributes: ClassVar[tuple[str, ...]] = ("feature_path_", "risk_path_", "validation_risks_")
 
     n_estimators: int = parameter(100, "Boosting steps B, for each score.", COUNT)
     _: KW_ONLY
