@@ -47,17 +47,10 @@ MAX_DEPTH = 8
 
 
 def describe_part(part: object, kinds: Mapping[str, str], tensors: Tensors) -> Document:
-    """Write a part of a model down.
+    """Write a part of a model down; its kind must be in the table `kinds`.
 
-    Parameters
-    ----------
-    part : object
-        Of a class with a ``to_document`` of its own; that of a base class does not count, as it would forget what the
-        subclass adds.
-    kinds : mapping
-        The table that its kind must be in.
-    tensors : Tensors
-        Receives its arrays.
+    Its class has a ``to_document`` of its own: that of a base class does not count, as it would forget what the
+    subclass adds.
 
     Raises
     ------

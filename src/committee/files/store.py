@@ -160,31 +160,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def digest(text: str, arrays: Arrays) -> str:
-    """SHA-256 of a document and its arrays, each part preceded by its length.
-
-    Parameters
-    ----------
-    text : str
-        The JSON document as it stands in the file.
-    arrays : dict of str to array
-        C-contiguous.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits.
-
-    Raises
-    ------
-    KeyError
-        If an array is of a type that a file does not hold.
-
-    Examples
-    --------
-    >>> from committee.files.store import digest
-    >>> len(digest("{}", {}))
-    64
-    """
+    """SHA-256 of a document and its C-contiguous arrays, each part preceded by its length, in hexadecimal."""
     sha = hashlib.sha256()
     parts: list[bytes | memoryview] = [text.encode()]
     for name in sorted(arrays):

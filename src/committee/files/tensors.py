@@ -61,16 +61,7 @@ class Tensors:
             self.arrays[self.prefix + name] = getattr(holder, name)
 
     def take(self, name: str, dtype: DTypeLike | None = None, ndim: int | None = None) -> NDArray[Any]:
-        """Take an array out of the file.
-
-        Parameters
-        ----------
-        name : str
-            Without the prefix.
-        dtype : type, default=None
-            What it must be of; None: anything.
-        ndim : int, default=None
-            How many dimensions it must have; None: any number.
+        """Take an array out of the file; its name is without the prefix, and `dtype` and `ndim` what it must be of.
 
         Raises
         ------

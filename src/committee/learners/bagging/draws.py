@@ -19,20 +19,9 @@ if TYPE_CHECKING:
 def draw(
     labels: NDArray[np.uint16], n_classes: int, max_samples: float | int, bootstrap: bool, random: np.random.RandomState
 ) -> NDArray[np.int64]:
-    """Count how often each row is drawn, ``(n,)``; every class at least once.
+    """Count how often each row is drawn, ``(n,)``; every class of the n labels at least once.
 
-    Parameters
-    ----------
-    labels : uint16 array (n,)
-        Class numbers.
-    n_classes : int
-        Number of classes, all of which `labels` holds.
-    max_samples : float or int
-        Size of the draw: a share of the rows, or their number.
-    bootstrap : bool
-        With replacement.
-    random : RandomState
-        Draws.
+    `max_samples` is the size of the draw: a share of the rows, or their number.
 
     Raises
     ------
@@ -79,18 +68,9 @@ def packed_draws(draws: list[NDArray[np.int64]], sample_weight: ArrayLike | None
 def out_of_bag(
     committee: Committee, rows: Rows, draws: list[NDArray[np.int64]], sample_weight: ArrayLike | None
 ) -> dict[str, Any]:
-    """Judge rows by the voters that did not see them; the results by attribute.
+    """Judge rows by the voters that did not see them; the results by attribute, NaN for rows of zero `sample_weight`.
 
-    Parameters
-    ----------
-    committee : Committee
-        Its voter t was trained on ``draws[t]``.
-    rows : Rows
-        The training rows.
-    draws : list of int64 arrays (n,)
-        How often each row was drawn.
-    sample_weight : array-like or None
-        As the user gave it: rows of zero weight get NaN.
+    Voter t was trained on rows drawn ``draws[t]`` times each.
     """
     tally = np.zeros((len(rows.labels), committee.n_classes))
     voting = np.zeros(len(rows.labels))

@@ -141,12 +141,7 @@ class ForestEstimator(CommitteeEstimator, Generic[R]):
 class GrowingForest:
     """Trees as they are grown, and how many of them are best.
 
-    Parameters
-    ----------
-    oob : OutOfBag or None
-        Judges rows by the trees that did not see them.
-    rule : {"one_standard_error", "minimum"} or None
-        How many trees to keep by its error; None: all.
+    `oob` judges rows by the trees that did not see them, and by its error the rule says how many to keep; None: all.
     """
 
     def __init__(self, oob: OutOfBag | None, rule: Rule | None) -> None:

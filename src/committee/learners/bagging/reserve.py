@@ -69,23 +69,8 @@ class Reserve:
     ) -> tuple[Rows, Reserve, TableSchema]:
         """Draw the reserve: the rows that trees may draw, the reserve, and the schema of the former.
 
-        Nothing but labels' names is learned from the reserve: categories that occur there alone are as unknown as
-        those of new rows.
-
-        Parameters
-        ----------
-        rows : Rows
-            All rows of weight.
-        share : float
-            Share of them that is reserved.
-        table : TableSchema
-            Their columns.
-        classes : array (n_classes,)
-            Labels of the classes.
-        counted : bool array (n_given,)
-            Which of the user's rows have weight.
-        random : RandomState
-            Draws.
+        Nothing but labels' names is learned from the reserve: categories that occur there alone are as unknown as those
+        of new rows. `counted` are those of the user's rows that have weight.
 
         Raises
         ------
@@ -109,14 +94,7 @@ class Reserve:
     def judge(self, committee: Committee, oob: OutOfBag | None, votes: NDArray[np.float64] | None) -> dict[str, Any]:
         """Let the whole forest vote on the reserve, and add it to the out-of-bag vote; the results by attribute.
 
-        Parameters
-        ----------
-        committee : Committee
-            The forest.
-        oob : OutOfBag or None
-            The out-of-bag votes of the other rows, if draws leave any out.
-        votes : float64 array (n, n_classes) or None
-            The same among all rows.
+        The out-of-bag votes of the other rows, if draws leave any out, are in `oob`, and among all rows in `votes`.
         """
         shares = committee.voters.tally(self.rows.X) / committee.n_voters
         votes = np.full((len(self.others), shares.shape[1]), np.nan) if votes is None else votes

@@ -44,20 +44,10 @@ class BoostingRun(ABC):
 def run_rounds(
     run: BoostingRun, most: int, tasks: FitTasks, fitted: Fitted, stopping: EarlyStopping | None = None
 ) -> None:
-    """Run the rounds of a fit.
+    """Run the rounds of a fit, at most so many.
 
-    Parameters
-    ----------
-    run : BoostingRun
-        What a round is.
-    most : int
-        Most rounds.
-    tasks : FitTasks
-        Callbacks see each round, and may want it to be the last.
-    fitted : callable
-        The fitted attributes as of now.
-    stopping : EarlyStopping or None
-        Looks at held-out rows after each round.
+    Callbacks see each, with the `fitted` attributes as of then, and may want it to be the last; `stopping` looks at
+    held-out rows after each.
     """
     if stopping is not None:
         stopping.follow(run.n_rounds)  # a warm start goes on from some

@@ -59,16 +59,9 @@ class EarlyStopping:
 
 @dataclass(eq=False)
 class AddedVotes:
-    """Loss of held-out rows to whose scores each round adds its votes.
+    """Loss of held-out rows to whose scores each round t = 1, 2, ... adds its votes.
 
-    Parameters
-    ----------
-    votes : callable
-        What round t = 1, 2, ... adds.
-    loss : callable
-        Loss of scores.
-    F : float64 array or 0.0
-        Scores before the first round; an array is changed in place.
+    F are the scores before the first round; an array is changed in place.
     """
 
     votes: Callable[[int], F64]

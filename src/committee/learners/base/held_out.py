@@ -16,18 +16,9 @@ Parts = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 def split(rows: R, fraction: float, random: np.random.RandomState, classes: NDArray[Any] | None) -> tuple[R, R]:
-    """Training rows, and a share of them held out.
+    """Training rows, and a share of them held out; rows of classes class by class.
 
-    Parameters
-    ----------
-    rows : Rows or TargetRows
-        All of them. Rows of classes are held out class by class.
-    fraction : float
-        Share to hold out.
-    random : RandomState
-        Draws.
-    classes : array (n_classes,) or None
-        Labels of the classes, for messages; None for rows of numbers.
+    `classes` are the labels, for messages; None for rows of numbers.
 
     Raises
     ------

@@ -20,27 +20,11 @@ def refits(loss: Loss) -> bool:
 def refitted(
     loss: Loss, value: F64, bounds: F64, leaf: NDArray[np.int32], residual: F64, w: F64 | None, first: int = 0
 ) -> F64:
-    """The leaf values ``(N, D)`` that are best for the leaves' rows.
+    """The leaf values ``(N, D)`` that are best for the leaves' rows, by the `leaf_constant` of the loss.
 
     Penalties choose the splits, and which leaves abstain: a value of 0 stays 0. The others are not shrunk, but stay
-    within the node's bounds, so that monotone constraints hold.
-
-    Parameters
-    ----------
-    loss : Loss
-        Its `leaf_constant` is the best.
-    value : float64 array (N, D)
-        The values that the tree was grown with.
-    bounds : float64 array (N, 2)
-        Least and largest value of each node.
-    leaf : int32 array (m,)
-        Leaf of each row.
-    residual : float64 array (D, m)
-        y - F of each row and score.
-    w : float64 array (m,) or None
-        Row weights.
-    first : int, default=0
-        Which score the first of the D is.
+    within the node's bounds ``(N, 2)``, so that monotone constraints hold. Of each row are given its leaf, its
+    residuals ``(D, m)`` and its weight; score `first` is the first of the D.
     """
     # 16 bits are enough for the leaves of most trees, and are sorted in linear time
     order = np.argsort(leaf.astype(np.int16) if len(value) < 1 << 15 else leaf, kind="stable")

@@ -94,15 +94,8 @@ class LineSearch:
     def step(self, F: F64, direction: F64, leaves: Sequence[F64], learning_rate: float) -> float:
         """`learning_rate` times the best step; the best step itself, or 0, where that would not lower the objective.
 
-        Parameters
-        ----------
-        F : float64 array (n,) or (D, n)
-            Scores.
-        direction : float64 array, as F
-            What a step of 1 adds to them.
-        leaves : sequence of float64 arrays (L, k)
-            Values of the leaves of each tree.
-        learning_rate : float
+        A step of 1 adds `direction` to the scores F, ``(n,)`` or ``(D, n)``; `leaves` are the values ``(L, k)`` of each
+        tree's.
         """
         best = best_step(self._slope(F, direction, np.concatenate([v.ravel() for v in leaves])))
         for step in (learning_rate * best, best):

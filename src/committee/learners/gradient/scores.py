@@ -50,18 +50,8 @@ class Target:
 def add_tree(F: F64, leaf: NDArray[np.int32], value: F64, step: float, first: int, n_threads: int) -> None:
     """F <- F + step b(x) for one tree b, in place.
 
-    Parameters
-    ----------
-    F : float64 array (n,) or (D, n)
-        Scores.
-    leaf : int32 array (n,)
-        Leaf of every row.
-    value : float64 array (N, k)
-        What the tree's nodes add to k of the scores.
-    step : float
-    first : int
-        Which of the scores the first of the k is.
-    n_threads : int
+    Row i of F, ``(n,)`` or ``(D, n)``, has reached node ``leaf[i]``; `value` ``(N, k)`` is what the nodes add to k of
+    the scores, `first` and those after it.
     """
     if F.ndim == 1:
         _core.add_leaf_values(F, leaf, step * value[:, 0], n_threads)
@@ -71,19 +61,9 @@ def add_tree(F: F64, leaf: NDArray[np.int32], value: F64, step: float, first: in
 
 
 def scores_after(voters: Voters, weights: F64, F: F64, X: F64, n_threads: int) -> None:
-    """Add rounds that are there already to scores, in place, to the bit as when they were grown.
+    """Add rounds with steps `weights` to scores F of encoded rows X, in place, to the bit as when they were grown.
 
-    Parameters
-    ----------
-    voters : Forest or Rounds
-        The rounds; other voters have no leaves.
-    weights : float64 array (T,)
-        Their steps.
-    F : float64 array (n,) or (D, n)
-        Scores before the first of them.
-    X : float64 array (n, p)
-        The encoded rows.
-    n_threads : int
+    The voters are a `Forest` or `Rounds`; others have no leaves.
     """
     for t, step in enumerate(weights.tolist()):
         one = voters[t]

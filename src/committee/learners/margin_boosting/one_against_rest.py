@@ -96,19 +96,9 @@ R = TypeVar("R", bound=VotingRun)
 
 @dataclass(eq=False)
 class ClassRuns(BoostingRun, Generic[R]):
-    """Votes for the classes that have a score of their own; they take their rounds together.
+    """Votes for the classes that have a score of their own, in order; they take their rounds together.
 
-    Parameters
-    ----------
-    pool : Pool
-        Finds voters.
-    rows : DistinctRows
-        The training rows.
-    runs : list of runs
-        In the order of the classes.
-    n_classes : int
-    count : float
-        How many rows the weights stand for.
+    `count` is how many rows the weights stand for.
     """
 
     pool: Pool
@@ -138,13 +128,6 @@ class HeldOutErrors:
     """Weighted error on held-out rows of votes whose weights may all change in a round.
 
     Voters vote on them once; the votes are kept as bytes.
-
-    Parameters
-    ----------
-    run : ClassRuns
-        The votes.
-    rows : Rows
-        The held-out rows.
     """
 
     def __init__(self, run: ClassRuns[VotingRun], rows: Rows) -> None:
@@ -167,16 +150,7 @@ class HeldOutErrors:
 
 
 def by_round(histories: Sequence[Sequence[float]], n_rounds: int, ended: float | None = None) -> F64:
-    """Table of the runs' histories, ``(P, n_rounds)``.
-
-    Parameters
-    ----------
-    histories : sequence of P sequences of numbers
-        None of them empty; those of runs that ended early are shorter.
-    n_rounds : int
-        Rounds that are wanted.
-    ended : float, default=None
-        What stands after a run's end; None: its last number.
+    """Table of the runs' histories, ``(P, n_rounds)``; after a run's end stands `ended`, None: its last number.
 
     Examples
     --------

@@ -26,19 +26,8 @@ def stumps_binned(
 ) -> tuple[Binned, StumpDictionary]:
     """Return the training rows in bins, and the stumps between these.
 
-    Parameters
-    ----------
-    rows : Rows or TargetRows
-        The training rows.
-    table : TableSchema
-        What their columns are.
-    dictionary : {"stumps", "all_stumps"}
-        "stumps": at most `n_thresholds` a column, and as many categories against all others. "all_stumps": a
-        threshold between any two bins, of which a column has at most `max_bins`, and any subset of categories.
-    n_thresholds, thresholds, max_bins
-        As the learners have them.
-    n_threads : int
-        Ceiling on the number of threads.
+    "stumps": at most `n_thresholds` a column, and as many categories against all others. "all_stumps": a threshold
+    between any two bins, of which a column has at most `max_bins`, and any subset of categories.
 
     Raises
     ------

@@ -57,17 +57,7 @@ class QuadRun(BoostingRun):
 
 
 class HeldOutRisk:
-    """Mean squared residual of held-out rows, summed over the scores, as weights change round by round.
-
-    Parameters
-    ----------
-    voters : QuadVoters
-        The runs.
-    X : float64 array (m, p)
-        The held-out rows, encoded.
-    target : ScoreTargets
-        Their targets.
-    """
+    """Mean squared residual of held-out rows, summed over the scores, as weights change round by round."""
 
     def __init__(self, voters: QuadVoters, X: F64, target: ScoreTargets) -> None:
         self.voters, self.target = voters, target

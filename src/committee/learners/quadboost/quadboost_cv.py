@@ -250,18 +250,9 @@ def _stages(
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """Products and means of all rows but those of one fold.
+    """Products of all rows but those of one fold, and means: of votes ``(N,)`` and of targets ``(K,)``.
 
-    Attributes
-    ----------
-    products : Products
-        Of the stumps and the targets.
-    mean : float64 array (N,)
-        Mean votes.
-    start : float64 array (K,)
-        Mean targets.
-    groups : int64 array
-        Stumps of each column.
+    `groups` has the stumps of each column.
     """
 
     products: Products

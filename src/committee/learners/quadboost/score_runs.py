@@ -45,16 +45,7 @@ class Schedule:
 
 
 class ScoreRun(ABC):
-    """The rounds of one score.
-
-    Parameters
-    ----------
-    penalty : Penalty
-        Penalty on the weights of voters.
-    schedule : Schedule
-        Stopping and re-weighting.
-    scale : float
-        Root of the weighted mean square of the target.
+    """The rounds of one score; `scale` is the root of the weighted mean square of its target.
 
     Attributes
     ----------
@@ -100,20 +91,16 @@ class ScoreRun(ABC):
 class GramRun(ScoreRun):
     """Rounds over N voters of a finite dictionary, from their products with each other and with the target.
 
-    A round takes the voter that lowers the penalised risk most to its best weight; the correlations c = b - G alpha
-    of all voters with the new residual follow by one column of G. So a round costs N operations whatever the number
-    of rows.
+    A round takes the voter that lowers the penalised risk most to its best weight; the correlations c = b - G alpha of
+    all voters with the new residual follow by one column of G. So a round costs N operations whatever the number of
+    rows.
 
     Parameters
     ----------
-    gram : float64 array (N, N)
-        Weighted mean products of the voters (centred where there is an intercept).
-    b : float64 array (N,)
-        Weighted mean products with the target.
-    target_square : float
-        Weighted mean square of the target.
+    gram, b, target_square : float64 arrays (N, N) and (N,), float
+        Weighted mean products of the voters (centred where there is an intercept), with the target, and of the target.
     penalty, schedule
-        As for `ScoreRun`.
+        On the weights of voters, and for stopping and re-weighting.
     """
 
     def __init__(self, gram: F64, b: F64, target_square: float, penalty: Penalty, schedule: Schedule) -> None:
@@ -165,25 +152,18 @@ class GramRun(ScoreRun):
 class ResidualRun(ScoreRun):
     """Rounds on residuals, for voters that no list holds, or too long a list.
 
-    A round finds a voter for the residual, takes it to its best weight, and subtracts it.
+    A round finds a voter in the pool for the residual, takes it to its best weight, and subtracts it.
 
     Parameters
     ----------
     pool : Pool
-        Finds voters.
-    target : float64 array (n,)
-        What is to be fitted.
-    weights : float64 array (n,)
-        Row weights that sum to one.
+        Finds voters; `candidates` are those that have entered, in order.
+    target, weights : float64 arrays (n,)
+        What is to be fitted, and row weights that sum to one.
     penalty, schedule
-        As for `ScoreRun`.
+        As for `GramRun`.
     intercept : bool
         The target and the votes are centred.
-
-    Attributes
-    ----------
-    candidates : list of Candidate
-        Voters in the order of their entry.
     """
 
     def __init__(

@@ -215,35 +215,15 @@ class LeafDesign:
 def refit_leaves(
     design: LeafDesign, y: Index, n_classes: int, C: float, sample_weight: F64 | None = None, tol: float = TOLERANCE
 ) -> F64:
-    """Return the votes for all nodes of K trees that are likeliest on these rows.
+    """Return the votes ``(N, D)`` of all nodes of K trees that are likeliest on these rows, each unseen by some tree.
 
     With f_i the score of row i by `LeafDesign`, least
 
         C sum_i w_i log(1 + exp(-y_i f_i)) + |deviations|^2 / 2 + |coefficients of versions|^2 / 2,
 
-    for more than two classes each of them against the rest. Penalised are the leaves' deviations from their trees'
-    votes, not the votes: without evidence a leaf keeps its say.
-
-    Parameters
-    ----------
-    design : LeafDesign
-        n rows, each unseen by some tree.
-    y : intp array (n,)
-        Class numbers.
-    n_classes : int
-        Number of classes.
-    C : float
-        How much the rows count beside the penalty.
-    sample_weight : float64 array (n,), default=None
-        Row weights w.
-    tol : float, default=1e-9
-        Where liblinear ends: the gradient against that at zero.
-
-    Returns
-    -------
-    float64 array (N, D)
-        D = 1 for two classes, otherwise one column a class. Their mean over the trees is the score; the intercept is
-        among them.
+    for more than two classes each of them against the rest (D = K, else 1). Penalised are the leaves' deviations from
+    their trees' votes, not the votes: without evidence a leaf keeps its say. The mean of the votes over the trees is
+    the score; the intercept is among them. liblinear ends where the gradient is `tol` times that at zero.
 
     References
     ----------

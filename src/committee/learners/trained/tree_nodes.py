@@ -128,25 +128,11 @@ def leaf_weight(forest: Forest, nodes: TreeNodes) -> F64:
 
 
 def shrunk_votes(votes: F64, weight: F64, nodes: TreeNodes, strength: float) -> F64:
-    """Votes drawn towards those of the nodes above, the more the fewer rows these had: hierarchical shrinkage.
+    """Votes ``(N, D)`` drawn towards those of the nodes above, the more the fewer rows ``(N,)`` these had.
 
-    With the nodes 0, 1, ..., d on the way to node d, their votes v and their rows n,
+    With the nodes 0, 1, ..., d on the way to node d, their votes v and their rows n, hierarchical shrinkage is
 
         s_d = v_0 + sum_j (v_j - v_(j-1)) / (1 + strength / n_(j-1)).
-
-    Parameters
-    ----------
-    votes : float64 array (N, D)
-        From `node_votes`.
-    weight : float64 array (N,)
-        Rows at each node, n.
-    nodes : TreeNodes
-    strength : float
-        Rows that a node's own vote is worth.
-
-    Returns
-    -------
-    float64 array (N, D)
 
     References
     ----------
@@ -166,21 +152,11 @@ def shrunk_votes(votes: F64, weight: F64, nodes: TreeNodes, strength: float) -> 
 def weakest_links(nodes: TreeNodes, votes: F64, weight: F64, max_nodes: int) -> Mask:
     """Cut T trees to at most `max_nodes` nodes together, with the least change of what their leaves say.
 
-    A node that becomes a leaf says the weighted mean of its leaves. The change is the sum over leaves of weight times
-    squared distance to what stands for them; for every price of a node the cut that is cheapest in change and price is
-    found exactly, from the leaves up, and the price is the least that meets the limit (cost-complexity pruning of all
-    trees at once [1]_, with the votes themselves in place of the labels).
-
-    Parameters
-    ----------
-    nodes : TreeNodes
-        The nodes of T trees.
-    votes : float64 array (N, D)
-        What the leaves say; inner nodes are not looked at.
-    weight : float64 array (N,)
-        How much each leaf counts; not negative.
-    max_nodes : int
-        At least T, as roots stay.
+    A node that becomes a leaf says the weighted mean of its leaves. The change is the sum over leaves of weight
+    ``(N,)`` times squared distance of the votes ``(N, D)`` to what stands for them; for every price of a node the cut
+    that is cheapest in change and price is found exactly, from the leaves up, and the price is the least that meets the
+    limit (cost-complexity pruning of all trees at once [1]_, with the votes themselves in place of the labels). Roots
+    stay, so that the limit is at least T.
 
     Returns
     -------
@@ -237,21 +213,9 @@ def _best(nodes: TreeNodes, change: F64, price: float) -> Mask:
 
 
 def cut_forest(forest: Forest, stands: Index, value: F64) -> Forest:
-    """Return the trees as far as their nodes stand for themselves.
+    """Return the trees as far as their nodes stand for themselves (`TreeNodes.stand_ins`), as score voters.
 
-    Parameters
-    ----------
-    forest : Forest
-        K trees of N nodes.
-    stands : intp array (N,)
-        Node that stands for each, counted through over all trees; from `TreeNodes.stand_ins`.
-    value : float64 array (N, D)
-        New votes of the nodes.
-
-    Returns
-    -------
-    Forest
-        Score voters. Rows reach the leaf that stands for the one they reached.
+    Rows reach the leaf that stands for the one they reached; `value` ``(N, D)`` has the new votes of the nodes.
     """
     itself = stands == np.arange(len(stands))
     stays = np.flatnonzero(itself)

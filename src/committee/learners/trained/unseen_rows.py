@@ -32,7 +32,7 @@ OTHER_ROWS = (
 
 
 def unseen_rows(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Mask:
-    """Which voters did not see which of their training rows.
+    """Return which voters did not see which of their training rows, ``(n, T)``.
 
     The draws of ``SBPMTClassifier`` are stored, those of scikit-learn's forests and bagging are their
     ``estimators_samples_``. Those of ``RandomForestClassifier`` and ``SubaggingClassifier`` are drawn again from
@@ -44,30 +44,14 @@ def unseen_rows(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: Array
         Trained on these rows, in the same order.
     n_voters : int
         Number of its voters T.
-    y : array-like (n,)
-        The labels that it was trained on.
-    sample_weight : array-like (n,), default=None
-        The weights that it was trained with.
-
-    Returns
-    -------
-    bool array (n, T)
+    y, sample_weight : array-like (n,)
+        The labels and the weights (None: none) that it was trained on.
 
     Raises
     ------
     ValueError
         If the ensemble does not know its draws, if they cannot be made again, if they are of another number of rows, or
         if they leave no row out.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.ensemble import RandomForestClassifier
-    >>> from committee.learners.trained.unseen_rows import unseen_rows
-    >>> X, y = load_iris(return_X_y=True)
-    >>> out = unseen_rows(RandomForestClassifier(50, random_state=0).fit(X, y), 50, y)
-    >>> out.shape, bool(0.3 < out.mean() < 0.45)
-    ((150, 50), True)
     """
     if isinstance(ensemble, TrainedEnsembleClassifier):
         return _of_kept_voters(ensemble, n_voters, y, sample_weight)
@@ -155,7 +139,7 @@ def _of_forest(
 
 
 def untouched_rows(ensemble: Any, unseen: Mask) -> Mask:
-    """Rows that had no part in a bagged ensemble at all: no voter has drawn them, and none was chosen by them.
+    """Rows ``(n,)`` that had no part in a bagged ensemble: no voter has drawn them, and none was chosen by them.
 
     To the vote as a whole they are what held-out rows are. A forest has them by its `reserve`; few voters, or small
     draws, may happen to leave some. As draws do not look at the rows, what is left is a sample like any other. Rows by
@@ -168,20 +152,6 @@ def untouched_rows(ensemble: Any, unseen: Mask) -> Mask:
         Which `unseen_rows` knows.
     unseen : bool array (n, T)
         What it says.
-
-    Returns
-    -------
-    bool array (n,)
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from committee import RandomForestClassifier
-    >>> from committee.learners.trained.unseen_rows import unseen_rows, untouched_rows
-    >>> X, y = load_iris(return_X_y=True)
-    >>> forest = RandomForestClassifier(50, reserve=0.2, random_state=0).fit(X, y)
-    >>> int(untouched_rows(forest, unseen_rows(forest, 50, y)).sum())
-    30
     """
     if isinstance(ensemble, TrainedEnsembleClassifier):
         if ensemble.on != "validation":
@@ -214,19 +184,10 @@ def refuse_weighted_draws(ensemble: Any) -> None:
     Its voters' errors on them say nothing of new rows, of which as many are heavy as of the training rows. scikit-learn
     draws so from version 1.9 on, by ``sample_weight`` and in forests by ``class_weight``.
 
-    Parameters
-    ----------
-    ensemble : fitted classifier
-        Which `unseen_rows` knows.
-
     Raises
     ------
     ValueError
         If rows that it may have drawn had different weights.
-
-    Examples
-    --------
-    ``refuse_weighted_draws(RandomForestClassifier().fit(X, y))`` passes in silence.
     """
     weight = getattr(ensemble, "_sample_weight", None)
     if weight is None or not (np.asarray(weight) > 0).any():
@@ -280,11 +241,6 @@ def check_against_memory(ensemble: Any, committee: Committee, signed: SignedVote
     ------
     ValueError
         If one row's vote differs, or draws that are made again cannot be checked.
-
-    Examples
-    --------
-    ``check_against_memory(forest, forest.committee_, SignedVotes.of(forest.committee_, X, y), unseen)`` passes in
-    silence.
     """
     remembered = getattr(ensemble, "oob_decision_function_", None)
     if remembered is None and isinstance(ensemble, RandomForestClassifier | SubaggingClassifier):

@@ -70,7 +70,7 @@ class PruningPath:
     def chosen(
         self, max_voters: int | None = None, min_gain: float | None = None, max_nodes: float | None = None
     ) -> int:
-        """The step that a limit of size and a price of accuracy ask for.
+        """Place in `steps` that a limit of size and a price of accuracy ask for.
 
         Parameters
         ----------
@@ -81,11 +81,6 @@ class PruningPath:
             limits: what is dropped gained less. None: the largest committee.
         max_nodes : float or int, default=None
             Most tree nodes: a share (0, 1] of the ensemble's, or a whole number. A single voter is always allowed.
-
-        Returns
-        -------
-        int
-            Place in `steps`.
         """
         most = np.inf if max_nodes is None else max_nodes
         if not isinstance(most, Integral) and most <= 1.0:
@@ -117,7 +112,7 @@ class PruningPath:
 def pruning_path(
     committee: Committee, lines: Lines, weights: F64, *, objective: Objective | None = None, shrink: float = SHRINK
 ) -> PruningPath:
-    """Drop voters, least weight first, until one is left.
+    """Drop voters, least weight first, until one is left; each step keeps a share `shrink` of them.
 
     Parameters
     ----------
@@ -130,12 +125,6 @@ def pruning_path(
     objective : Objective, default=None
         Solved again for the voters that are left after each step, so that their weights take into account who has gone;
         where it has no solution for them, they keep their weights. None: what is left keeps its weights in proportion.
-    shrink : float, default=0.8
-        Share of the voters that each step keeps.
-
-    Returns
-    -------
-    PruningPath
     """
     stay = np.flatnonzero(weights)
     now = weights[stay]

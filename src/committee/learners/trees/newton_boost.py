@@ -77,15 +77,7 @@ class Boosted:
 
 
 class NewtonRun(BoostingRun):
-    """Newton steps of the scores of all classes, side by side; each step is a round.
-
-    Parameters
-    ----------
-    boost : NewtonBoost
-        Loss, steps and limits.
-    rows : Rows
-        The training rows.
-    """
+    """Newton steps of the scores of all classes, side by side; each step is a round."""
 
     finished = False
 
@@ -122,13 +114,6 @@ class LineRun(NewtonRun):
 
     The kernel takes all steps at once. Where each is looked at they are walked again one by one, and the steps up to
     the best one are taken anew.
-
-    Parameters
-    ----------
-    boost, rows
-        As for `NewtonRun`.
-    table : TableSchema
-        The columns.
     """
 
     one_by_one = False
