@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
+from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.learners.adaboost.emphasis import RULES, Round, is_chance, samme_factors, samme_weight
@@ -26,8 +27,6 @@ from committee.voters.protocol import Voters
 
 if TYPE_CHECKING:
     from committee.learners.base.early_stopping import EarlyStopping
-
-F64 = NDArray[np.float64]
 
 
 @with_parameters

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.vote.links.probability import Link, Logistic, Softmax
 from committee.voters.growing import leaf_labels
 
 if TYPE_CHECKING:
     from committee._core import Criterion, GrownTree
-
-F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.binning import Binned
+from committee.data.number_types import F64
 from committee.data.rows import Rows, TargetRows
 from committee.voters.forest import Forest
 from committee.voters.growing import GrowthLimits, class_shares, forest_of, grower, leaf_means, n_features_tried
@@ -19,7 +20,6 @@ from committee.voters.growing import GrowthLimits, class_shares, forest_of, grow
 if TYPE_CHECKING:
     from committee._core import GrownTree
 
-F64: TypeAlias = NDArray[np.float64]
 I32: TypeAlias = NDArray[np.int32]
 DeepCriterion: TypeAlias = Literal["gini", "entropy", "squared_error"]
 R = TypeVar("R", Rows, TargetRows)

@@ -9,9 +9,9 @@ from typing import Literal, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.vote.scores import elected
 
-F64: TypeAlias = NDArray[np.float64]
 Rule: TypeAlias = Literal["one_standard_error", "minimum"]
 
 BATCH = 25

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.frames import TableSchema
+from committee.data.number_types import Mask
 from committee.data.rows import Rows
 from committee.vote.scores import elected
 
 if TYPE_CHECKING:
     from committee.learners.bagging.oob_curve import OutOfBag
     from committee.vote.committee import Committee
-
-Mask = NDArray[np.bool_]
 
 
 def reserved(n: int, share: float, random: np.random.RandomState) -> Mask:

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from committee import _core
+from committee.data.number_types import F64
 from committee.data.parallel import in_parallel, n_threads
 from committee.data.rows import Rows
 from committee.learners.adaboost.emphasis import is_chance, samme_weight
@@ -32,8 +33,6 @@ from committee.voters.model_forest import LinkName, ModelForest
 
 if TYPE_CHECKING:
     import polars as pl
-
-F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

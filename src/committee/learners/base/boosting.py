@@ -7,18 +7,17 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 
+from committee.data.number_types import F64
 from committee.data.parallel import one_blas_thread
 from committee.learners.base.estimator import CommitteeEstimator, FitTasks, Fitted
 from committee.learners.base.shared_parameters import EarlyStoppingParameters
 
 if TYPE_CHECKING:
     from committee.learners.base.early_stopping import EarlyStopping
-
-F64 = NDArray[np.float64]
 
 
 class BoostingRun(ABC):

@@ -6,12 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.data.rows import Rows
 from committee.vote.scores import elected
-
-F64 = NDArray[np.float64]
 
 
 @dataclass(eq=False)

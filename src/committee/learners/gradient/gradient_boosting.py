@@ -8,8 +8,8 @@ from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.learners.base.estimator import CommitteeClassifier, CommitteeRegressor
 from committee.learners.base.parameters import FRACTION, parameter, with_parameters
 from committee.learners.gradient.gradient_fit import GradientBoosting
@@ -18,8 +18,6 @@ from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
 from committee.voters.forest import Forest
 from committee.voters.rounds import Rounds
-
-F64 = NDArray[np.float64]
 
 
 @with_parameters

@@ -7,10 +7,10 @@ from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.binning import Binned
+from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
 from committee.learners.base import shared_parameters as shared
@@ -29,8 +29,6 @@ from committee.vote.regression import RegressionCommittee
 from committee.voters.forest import Forest
 from committee.voters.growing import n_features_tried
 from committee.voters.rounds import Rounds
-
-F64 = NDArray[np.float64]
 
 
 @with_parameters

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.binning import Bins
+from committee.data.number_types import F64
 from committee.learners.base.boosting import BoostingRun
 from committee.learners.gradient.leaf_refit import refits, refitted
 from committee.learners.gradient.line_search import LineSearch
@@ -20,8 +21,6 @@ from committee.vote.regression import RegressionCommittee
 from committee.voters.forest import Forest
 from committee.voters.growing import forest_of
 from committee.voters.rounds import Rounds
-
-F64 = NDArray[np.float64]
 
 
 class GradientRun(BoostingRun):

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.objectives.losses import Loss
-
-F64 = NDArray[np.float64]
 
 
 def refits(loss: Loss) -> bool:

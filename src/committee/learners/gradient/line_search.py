@@ -6,13 +6,11 @@ from collections.abc import Callable, Sequence
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.learners.gradient.leaf import LeafPenalty
 from committee.learners.gradient.scores import Target
 from committee.objectives.losses import write_gradients
-
-F64 = NDArray[np.float64]
 
 LARGEST_STEP = 64.0
 """A tree whose leaves are pure may be worth any step; more than this many Newton steps are not taken at once."""

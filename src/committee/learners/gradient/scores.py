@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
+from committee.data.number_types import F64
 from committee.data.rows import Rows, TargetRows
 from committee.objectives.losses import Loss
 from committee.voters.forest import Forest
 from committee.voters.protocol import Voters
 from committee.voters.rounds import Rounds
-
-F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

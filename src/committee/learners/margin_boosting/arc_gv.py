@@ -9,14 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import with_parameters
 from committee.learners.margin_boosting.margin_boosting import DEEPER, EVERY_STUMP, MarginBoosting
 from committee.learners.margin_boosting.one_against_rest import NO_EDGE, VotingRun, by_round
 from committee.learners.pools.distinct_rows import DistinctRows
 from committee.learners.pools.pool import Candidate, Pool
-
-F64 = NDArray[np.float64]
 
 
 @with_parameters

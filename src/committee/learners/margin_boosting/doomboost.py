@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from committee.data.number_types import F64
 from committee.learners.base.parameters import COUNT, POSITIVE, SHARE, parameter, with_parameters
 from committee.learners.margin_boosting.margin_boosting import MarginBoosting
 from committee.learners.margin_boosting.one_against_rest import NO_EDGE, VotingRun, by_round
 from committee.learners.pools.distinct_rows import DistinctRows
 from committee.learners.pools.pool import Candidate, Pool
 from committee.vote.links.probability import Link, Logistic
-
-F64 = NDArray[np.float64]
 
 GRID = 8
 """Steps at which the cost is looked at before its best valley is searched."""

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
+from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, have_weight, scored_classes
 from committee.learners.base import shared_parameters as shared
@@ -31,8 +32,6 @@ from committee.objectives.programs.soft_margin import VOTERS_AT_ONCE, SoftMargin
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Truncated
 from committee.voters.growing import GrowthLimits
-
-F64 = NDArray[np.float64]
 
 
 @with_parameters

@@ -9,8 +9,8 @@ from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, scored_classes
 from committee.learners.base import shared_parameters as shared
@@ -28,8 +28,6 @@ from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Truncated
 from committee.voters.growing import GrowthLimits
 from committee.voters.stump_dictionary import StumpDictionary
-
-F64 = NDArray[np.float64]
 
 EVERY_STUMP = "1: each round takes, of all stumps between bins or subsets of categories and their complements,"
 DEEPER = "deeper trees are grown by the Gini criterion."

@@ -10,14 +10,13 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.data.rows import Rows
 from committee.learners.base.boosting import BoostingRun
 from committee.learners.base.early_stopping import weighted_error
 from committee.learners.pools.distinct_rows import DistinctRows
 from committee.learners.pools.pool import Candidate, Pool
 from committee.voters.protocol import Voters
-
-F64 = NDArray[np.float64]
 
 NO_EDGE = 1e-12
 """Edges that differ by no more than this are equal but for rounding."""

@@ -10,9 +10,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.voters.oracles import Estimate, estimated
 
-F64 = NDArray[np.float64]
 Answer: TypeAlias = Callable[[], NDArray[np.bool_]]
 """One answer on every training row."""
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
+from committee.data.number_types import F64
 from committee.learners.nesting.weak_learners import SampledLearner, Trained, WeakLearner
 from committee.voters.oracles import OracleVoters
 from committee.voters.soft_stumps import SoftStumps
 
-F64 = NDArray[np.float64]
 RowWeights: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 
 

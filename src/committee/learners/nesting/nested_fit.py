@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
+from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import scored_classes
 from committee.learners.base import shared_parameters as shared
@@ -48,8 +49,6 @@ from committee.voters.vote_graph import VoteGraph, Walk
 
 if TYPE_CHECKING:
     from committee.data.rows import Rows
-
-F64 = NDArray[np.float64]
 
 _MOST_BYTES = 2**26
 """Weights of all leaves that may be kept in float64; where there are more, all are kept in float32."""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
+from committee.data.number_types import F64
 from committee.learners.nesting.draws import Answer, Stopping, estimated_by_draws
 from committee.learners.pools.classifier_pool import Clones
 from committee.voters.oracles import DrawnVoter, Estimate, OracleVoters, drawn, prob_positive
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from committee.data.binning import Binned
     from committee.data.rows import Rows
 
-F64 = NDArray[np.float64]
 Normaliser = Callable[[F64], float]
 
 

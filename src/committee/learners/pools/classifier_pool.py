@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
+from committee.data.number_types import F64, I8
 from committee.learners.base.user_voter import seeded
 from committee.learners.pools.pool import Candidate, TrainedPool
 from committee.voters.estimators import EstimatorVoters
 from committee.voters.protocol import Voters
 from committee.voters.signed import SignedVoters
-
-F64 = NDArray[np.float64]
-I8 = NDArray[np.int8]
 
 
 class Clones:

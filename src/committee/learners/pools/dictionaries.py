@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from committee.data.binning import Binned, Bins
 from committee.data.frames import TableSchema
 from committee.data.rows import Rows, TargetRows
 from committee.voters.stump_dictionary import StumpDictionary
-
-F64 = NDArray[np.float64]
 
 
 def stumps_binned(

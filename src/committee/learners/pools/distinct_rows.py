@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from committee.data.binning import Binned
+from committee.data.number_types import F64
 from committee.data.rows import Rows
 from committee.learners.pools.classifier_pool import ClassifierPool
 from committee.learners.pools.pool import Pool
-
-F64 = NDArray[np.float64]
 
 
 class DistinctRows:

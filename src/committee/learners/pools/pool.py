@@ -10,11 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.number_types import F64, I8
 from committee.objectives.programs.penalties import Penalty
 from committee.voters.protocol import Voters
-
-F64 = NDArray[np.float64]
-I8 = NDArray[np.int8]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,14 +10,12 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.binning import Binned
+from committee.data.number_types import F64, I8
 from committee.learners.pools.pool import Candidate, Pool
 from committee.objectives.programs.coordinate_steps import first_largest
 from committee.objectives.programs.penalties import Penalty
 from committee.voters.forest import Forest
 from committee.voters.stump_dictionary import StumpDictionary, Stumps
-
-F64 = NDArray[np.float64]
-I8 = NDArray[np.int8]
 
 
 class StumpPool(Pool):

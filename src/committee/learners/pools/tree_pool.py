@@ -9,12 +9,10 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.binning import Binned
+from committee.data.number_types import F64, I8
 from committee.learners.pools.pool import Candidate, TrainedPool
 from committee.voters.forest import Forest
 from committee.voters.growing import GrowthLimits, forest_of, grower, signed_votes
-
-F64 = NDArray[np.float64]
-I8 = NDArray[np.int8]
 
 
 class TreePool(TrainedPool):

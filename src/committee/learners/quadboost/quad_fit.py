@@ -10,10 +10,10 @@ from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
@@ -33,8 +33,6 @@ from committee.objectives.programs.penalties import PENALTIES, Penalty, penalty_
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
 from committee.voters.growing import GrowthLimits
-
-F64 = NDArray[np.float64]
 
 
 @with_parameters

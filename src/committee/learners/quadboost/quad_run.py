@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.learners.base.boosting import BoostingRun
 from committee.learners.quadboost.quad_voters import QuadVoters, ScoreTargets
-
-F64 = NDArray[np.float64]
 
 
 @dataclass(eq=False)

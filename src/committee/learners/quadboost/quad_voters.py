@@ -7,18 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from committee import _core
+from committee.data.number_types import F64, I8
 from committee.learners.pools.pool import Candidate, Pool
 from committee.learners.pools.stump_pool import StumpPool
 from committee.learners.quadboost.score_runs import GramRun, ResidualRun, Schedule, ScoreRun
 from committee.objectives.programs.penalties import Penalty
 from committee.voters.protocol import Voters
 from committee.voters.stump_dictionary import StumpDictionary
-
-F64 = NDArray[np.float64]
-I8 = NDArray[np.int8]
 
 MOST_CELLS = 3000
 """Cells of a table up to which all products of its stumps are kept: two matrices of 72 MB."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.frames import TableSchema
+from committee.data.number_types import F64
 from committee.data.rows import Rows, TargetRows, scored_classes
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier, CommitteeRegressor
@@ -19,8 +20,6 @@ from committee.vote.committee import Committee
 from committee.vote.links.mean import Identity
 from committee.vote.links.probability import Truncated
 from committee.vote.regression import RegressionCommittee
-
-F64 = NDArray[np.float64]
 
 
 @with_parameters

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from committee import _core
 from committee.data.binning import Binned
+from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, have_weight
 from committee.learners.base import shared_parameters as shared
@@ -27,8 +28,6 @@ from committee.objectives.programs.coordinate_steps import greedy_rounds
 from committee.objectives.programs.penalties import PENALTIES, Penalty, penalty_class
 from committee.vote.scores import elected
 from committee.voters.stump_dictionary import StumpDictionary
-
-F64 = NDArray[np.float64]
 
 
 @with_parameters

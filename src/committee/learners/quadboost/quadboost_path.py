@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 
 from committee import _core
 from committee.data.frames import TableSchema
+from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.learners.pools.dictionaries import stumps_binned
 from committee.learners.quadboost.quad_voters import Products, products_of
@@ -23,7 +24,6 @@ from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
 from committee.voters.stump_dictionary import StumpDictionary
 
-F64 = NDArray[np.float64]
 PathPenalty = Literal["l1", "l2", "linf"]
 
 _AS_THE_LEARNER = ("n_thresholds", "thresholds", "fit_intercept", "n_jobs")

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.learners.pools.pool import Candidate, Pool
 from committee.learners.quadboost.weight_history import WeightHistory
 from committee.objectives.programs.coordinate_steps import greedy_rounds
 from committee.objectives.programs.penalties import Penalty
 from committee.objectives.programs.reweighting import reweight
-
-F64 = NDArray[np.float64]
 
 NOISE = 1e-12
 """Share of the largest product below which a distance from an optimum is rounding."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-F64 = NDArray[np.float64]
+from committee.data.number_types import F64
+
 Voters = NDArray[np.intp]
 
 

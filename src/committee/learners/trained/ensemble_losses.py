@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.bounds.voter_losses import VoterLosses
+from committee.data.number_types import F64
 from committee.learners.bagging.random_forest import RandomForestClassifier
 from committee.learners.base.estimator import CommitteeClassifier
 from committee.learners.trained.leaf_reweighter import LeafReweighter
@@ -21,7 +22,6 @@ from committee.learners.trained.unseen_rows import (
 from committee.vote.committee import Committee
 from committee.vote.signed_votes import SignedVotes
 
-F64: TypeAlias = NDArray[np.float64]
 JudgedOn: TypeAlias = Literal["holdout", "oob"]
 Votes: TypeAlias = Literal["own", "labels"]
 

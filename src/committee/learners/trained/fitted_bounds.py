@@ -19,12 +19,11 @@ from committee.bounds.training_margins import exponential_loss, margin_product
 from committee.bounds.vc_dimension import boosting_vc, model_tree_vc_dimension
 from committee.bounds.voting_margins import voting, voting_certified
 from committee.data.binning import Bins
+from committee.data.number_types import F64
 from committee.learners.adaboost.adaboost import AdaBoostClassifier
 from committee.learners.bagging.sbpmt import SBPMTClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
 from committee.learners.trees.tree import TreeVoter
-
-F64 = NDArray[np.float64]
 
 
 def for_sbpmt(

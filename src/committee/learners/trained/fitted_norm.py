@@ -17,6 +17,7 @@ from committee.bounds.rademacher import massart
 from committee.bounds.result import Bound
 from committee.bounds.weight_norm import ensemble_margin, ensemble_norm
 from committee.data.binning import Binned, Bins
+from committee.data.number_types import F64
 from committee.learners.margin_boosting.lpboost import LPBoostClassifier
 from committee.learners.quadboost.quadboost import QuadBoostClassifier
 from committee.learners.quadboost.quadboost_cv import QuadBoostClassifierCV
@@ -24,7 +25,6 @@ from committee.objectives.complexity import Complexity, rademacher_of_stumps
 from committee.vote.committee import Committee
 from committee.voters.stump_dictionary import StumpDictionary
 
-F64 = NDArray[np.float64]
 Learner: TypeAlias = QuadBoostClassifier | QuadBoostClassifierCV | LPBoostClassifier
 
 MOST_VALUES = 65_535

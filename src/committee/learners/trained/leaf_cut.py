@@ -12,12 +12,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
+from committee.data.number_types import F64, Index, Mask
 from committee.learners.trained.tree_nodes import TreeNodes, leaf_weight, node_votes, shrunk_votes, weakest_links
 from committee.voters.forest import Forest
-
-F64 = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 SHRINKAGES = (10.0, 50.0)
 """Versions of the nodes' votes beside their own: shrunk as if each node had these many rows of its parent's vote."""

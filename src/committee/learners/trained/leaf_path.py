@@ -10,17 +10,14 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.data.number_types import F64, Index, Mask
 from committee.learners.trained.leaf_cut import LeafCut, LeafCutter, LeafRows
 from committee.vote.links.probability import Logistic
 
 if TYPE_CHECKING:
     import polars as pl
 
-F64 = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 Split = tuple[Index, Index]
 
 CHOOSING = 1e-3

@@ -8,11 +8,12 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils._param_validation import Interval
 
+from committee.data.number_types import F64, Index, Mask
 from committee.data.parallel import n_threads
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import POSITIVE, fitted, parameter, required, with_parameters
@@ -30,10 +31,6 @@ from committee.learners.trained.unseen_rows import unseen_in_fit
 from committee.vote.committee import Committee
 from committee.voters.forest import Forest
 from committee.voters.rounds import Rounds
-
-F64 = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 BLOCK = 4096
 """Rows whose votes are counted at a time."""

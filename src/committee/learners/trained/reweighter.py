@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from committee.data.named import read_named
+from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import fitted, parameter, with_parameters
@@ -33,8 +34,6 @@ from committee.objectives.programs.lines import Lines
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Share, Softmax
 from committee.vote.signed_votes import SignedVotes
-
-F64 = NDArray[np.float64]
 
 _STORED: dict[str, type] = {
     "objective_": dict,

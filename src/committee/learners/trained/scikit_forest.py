@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.tree._tree import NODE_DTYPE, Tree
 
+from committee.data.number_types import F64
 from committee.learners.trained.tree_nodes import TreeNodes, leaf_votes
 from committee.vote.committee import Committee
 from committee.voters.forest import Forest
-
-F64 = NDArray[np.float64]
 
 
 def scikit_forest(committee: Committee) -> RandomForestClassifier:

@@ -13,6 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from committee.data.frames import TableSchema
+from committee.data.number_types import F64
 from committee.learners.base.estimator import CommitteeClassifier
 from committee.learners.base.parameters import fitted, required, with_parameters
 from committee.learners.base.scikit_types import MetaEstimatorMixin
@@ -21,7 +22,6 @@ from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
 from committee.voters.estimators import EstimatorVoters
 
-F64 = NDArray[np.float64]
 RowsGiven = Literal["train", "oob", "validation"]
 """Rows of a fit: the ensemble's training rows, judged by all voters or by those that did not draw them, or others."""
 

@@ -6,13 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.data.number_types import F64, Index, Mask
 from committee.voters.forest import Forest
-
-F64 = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 HALVINGS = 60
 """Bisections of the price of a node; each is a walk over all nodes."""

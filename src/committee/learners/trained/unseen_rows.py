@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import column_or_1d
 
+from committee.data.number_types import Mask
 from committee.data.rows import class_numbers
 from committee.learners.bagging.draws import draw
 from committee.learners.bagging.forest_trees import RowDraw
@@ -19,8 +20,6 @@ from committee.learners.bagging.subagging import SubaggingClassifier
 from committee.learners.trained.trained_ensemble import TrainedEnsembleClassifier
 from committee.vote.committee import Committee
 from committee.vote.signed_votes import SignedVotes
-
-Mask = NDArray[np.bool_]
 
 REMEMBERED = 1e-6
 """By how much an out-of-bag share may differ from the one that the fit remembers."""

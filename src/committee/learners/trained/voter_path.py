@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from committee.data.number_types import F64
 from committee.objectives.margins.objective import Objective
 from committee.objectives.programs.lines import Lines
 from committee.vote.committee import Committee
 
 if TYPE_CHECKING:
     import polars as pl
-
-F64 = NDArray[np.float64]
 
 SHRINK = 0.8
 """Share of the voters that each step of a path keeps: about twenty steps from a hundred voters to one."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from committee import _core
 from committee.data.design import Design
 from committee.data.frames import TableSchema
+from committee.data.number_types import F64
 from committee.data.rows import Rows, scored_classes
 from committee.learners.base.boosting import BoostingRun
 from committee.learners.base.early_stopping import AddedVotes
@@ -21,8 +22,6 @@ from committee.voters.growing import GrowthLimits, forest_of, grower, leaf_means
 from committee.voters.linear_scores import LinearScores
 from committee.voters.model_forest import LinkName
 from committee.voters.training_record import TrainingRecord
-
-F64 = NDArray[np.float64]
 
 MAX_HALVINGS = 30
 """A step that overshoots is halved this often before boosting gives up."""

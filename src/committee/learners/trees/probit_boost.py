@@ -6,9 +6,9 @@ from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.learners.base import shared_parameters as shared
@@ -21,8 +21,6 @@ from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Logistic, Probit
 from committee.voters.linear_scores import LinearScores
 from committee.voters.model_forest import LinkName
-
-F64 = NDArray[np.float64]
 
 
 @with_parameters

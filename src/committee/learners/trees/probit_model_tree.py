@@ -14,6 +14,7 @@ from committee import _core
 from committee.data.binning import Binned
 from committee.data.design import Design
 from committee.data.frames import TableSchema
+from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.learners.base import shared_parameters as shared
@@ -30,8 +31,6 @@ from committee.voters.training_record import LeafRows, TrainingRecord
 
 if TYPE_CHECKING:
     import polars as pl
-
-F64 = NDArray[np.float64]
 
 SCORE_CAP: dict[LinkName, float] = {"probit": 20.0, "logit": 40.0}
 """No training score passes this. A separable leaf runs up to it; much lower, and a few rows far out would stop the
