@@ -131,6 +131,11 @@ def random_change(data: st.DataObject) -> Change:
     return change
 
 
+def load_changed(path: Path, content: bytes, data: st.DataObject) -> Any:
+    """The model of a file after a `random_change` of its contents, or None where it is refused."""
+    return load_unless_refused(path, craft(content, random_change(data)))
+
+
 def random_damage(data: st.DataObject, whole: bytes) -> bytes:
     """The file with bits turned, bytes set, cut out or put in."""
     content = bytearray(whole)
@@ -146,3 +151,8 @@ def random_damage(data: st.DataObject, whole: bytes) -> bytes:
             case "insert":
                 content[at:at] = data.draw(st.binary(min_size=1, max_size=20))
     return bytes(content)
+
+
+def load_damaged(path: Path, content: bytes, data: st.DataObject) -> Any:
+    """The model of a file after `random_damage`, or None where it is refused."""
+    return load_unless_refused(path, random_damage(data, content))

@@ -20,19 +20,7 @@ from committee.files.store import load
 from committee.files.tensors import Document, Tensors
 from committee.vote.links.probability import Softmax
 from committee.voters.protocol import VoterIndex, Voters
-from tests.crafted_files import (
-    Change,
-    craft,
-    forget,
-    gain,
-    load_unless_refused,
-    lose,
-    put,
-    random_change,
-    refused,
-    swap,
-    tell,
-)
+from tests.crafted_files import Change, craft, forget, gain, load_changed, lose, put, refused, swap, tell
 from tests.stored_models import LEARNERS, small_file, table
 
 
@@ -174,7 +162,7 @@ def test_crafted_members_are_refused(tmp_path):
 def test_random_documents_and_arrays(tmp_path, data):
     """With a digest that fits: refused, or a model that answers."""
 
-    loaded = load_unless_refused(tmp_path / "model", craft(small_file()[0], random_change(data)))
+    loaded = load_changed(tmp_path / "model", small_file()[0], data)
     if loaded is not None:
         X = table()[0]
         if loaded.table_ == TableSchema.learn(X):

@@ -19,7 +19,7 @@ import committee
 from committee.files.store import Storable, load
 from committee.learners.adaboost.adaboost import AdaBoostClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
-from tests.crafted_files import craft, load_unless_refused, random_damage, refused
+from tests.crafted_files import craft, load_damaged, refused
 from tests.stored_models import BINARY, LEARNERS, boosted, matrix, small_file, table
 
 
@@ -271,7 +271,7 @@ def test_truncated_anywhere(tmp_path):
 def test_random_damage(tmp_path, data):
     """Any damage is noticed, unless it is none (a blank more in the header's padding)."""
     content, expected = small_file()
-    loaded = load_unless_refused(tmp_path / "model", random_damage(data, content))
+    loaded = load_damaged(tmp_path / "model", content, data)
     if loaded is not None:
         assert loaded.predict_proba(table()[0]).tobytes() == expected.tobytes()
 

@@ -24,20 +24,7 @@ from committee import (
 )
 from committee.data.frames import TableSchema
 from committee.files.store import load
-from tests.crafted_files import (
-    Change,
-    craft,
-    forget,
-    gain,
-    load_unless_refused,
-    lose,
-    put,
-    random_change,
-    random_damage,
-    refused,
-    swap,
-    tell,
-)
+from tests.crafted_files import Change, craft, forget, gain, load_changed, load_damaged, lose, put, refused, swap, tell
 from tests.stored_models import matrix, table
 from tests.subjects import assert_same_bits
 
@@ -282,7 +269,7 @@ DAMAGED = ("shared", "per class", "soft", "hard", "probit lines", "logit stumps"
 def test_random_damage(tmp_path, data):
     """Any damage is noticed, unless it is none (a blank more in the header's padding)."""
     content, expected = stored(data.draw(st.sampled_from(DAMAGED)))
-    loaded = load_unless_refused(tmp_path / "model", random_damage(data, content))
+    loaded = load_damaged(tmp_path / "model", content, data)
     if loaded is not None:
         assert loaded.predict_proba(table()[0]).tobytes() == expected.tobytes()
 
@@ -296,7 +283,7 @@ def test_random_documents_and_arrays(tmp_path, data):
     """With a digest that fits: refused, or a model that answers."""
 
     content = stored(data.draw(st.sampled_from(DAMAGED)))[0]
-    loaded = load_unless_refused(tmp_path / "model", craft(content, random_change(data)))
+    loaded = load_changed(tmp_path / "model", content, data)
     if loaded is not None:
         X = table()[0]
         loaded.set_params(n_jobs=None)  # what it is to be asked with, not what it is; 0 would be refused then

@@ -15,42 +15,33 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from committee import (
-    AbstainingStump,
-    AdaBoostClassifier,
-    ArcGVClassifier,
-    BoostingTreeClassifier,
-    DOOMBoostClassifier,
-    GradientBoostingClassifier,
-    MatryoshkaClassifier,
-    MDBoostClassifier,
-    ProbabilisticAdaBoostClassifier,
-    QuadBoostClassifier,
-    QuadBoostClassifierCV,
-    RandomForestClassifier,
-    SubaggingClassifier,
-    TreeVoter,
-)
+import committee
 
 ENSEMBLES = [
-    AdaBoostClassifier(6),
-    AdaBoostClassifier(6, vote="confidence", max_depth=2),
-    AdaBoostClassifier(6, vote="abstaining"),
-    AdaBoostClassifier(6, voter=GaussianNB()),
-    SubaggingClassifier(n_estimators=6, random_state=0),
-    SubaggingClassifier(GaussianNB(), 6, voting="soft", random_state=0),
-    SubaggingClassifier(AdaBoostClassifier(3), 6, n_jobs=2, random_state=0),
-    GradientBoostingClassifier(n_estimators=6, random_state=0),
-    RandomForestClassifier(6, random_state=0),
-    QuadBoostClassifier(None, n_estimators=6, fit_intercept=False),
-    QuadBoostClassifier(None, n_estimators=6, dictionary="trees", fit_intercept=False),
-    ProbabilisticAdaBoostClassifier(6),
-    BoostingTreeClassifier(6),
-    BoostingTreeClassifier(6, voter=GaussianNB()),
-    MatryoshkaClassifier(levels=3),
-    MatryoshkaClassifier("greedy", max_voters=6),
+    committee.AdaBoostClassifier(6),
+    committee.AdaBoostClassifier(6, vote="confidence", max_depth=2),
+    committee.AdaBoostClassifier(6, vote="abstaining"),
+    committee.AdaBoostClassifier(6, voter=GaussianNB()),
+    committee.SubaggingClassifier(n_estimators=6, random_state=0),
+    committee.SubaggingClassifier(GaussianNB(), 6, voting="soft", random_state=0),
+    committee.SubaggingClassifier(committee.AdaBoostClassifier(3), 6, n_jobs=2, random_state=0),
+    committee.GradientBoostingClassifier(n_estimators=6, random_state=0),
+    committee.RandomForestClassifier(6, random_state=0),
+    committee.QuadBoostClassifier(None, n_estimators=6, fit_intercept=False),
+    committee.QuadBoostClassifier(None, n_estimators=6, dictionary="trees", fit_intercept=False),
+    committee.ProbabilisticAdaBoostClassifier(6),
+    committee.BoostingTreeClassifier(6),
+    committee.BoostingTreeClassifier(6, voter=GaussianNB()),
+    committee.MatryoshkaClassifier(levels=3),
+    committee.MatryoshkaClassifier("greedy", max_voters=6),
 ]
-SINGLE = [TreeVoter(max_depth=3), AbstainingStump()]
+SINGLE = [committee.TreeVoter(max_depth=3), committee.AbstainingStump()]
+IN_ROUNDS = committee.AdaBoostClassifier | committee.GradientBoostingClassifier | committee.QuadBoostClassifier
+
+
+def part_of(ensemble: Any) -> str:
+    """Name of the task that each voter of an ensemble is."""
+    return "round" if isinstance(ensemble, IN_ROUNDS) else "voter"
 
 
 def noisy(n: int = 200) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -98,9 +89,7 @@ def test_every_voter_is_a_task(ensemble):
     diary = Diary()
     model = clone(ensemble).set_callbacks(diary).fit(X, y)
     T = model.committee_.n_voters
-    name = (
-        "round" if isinstance(model, AdaBoostClassifier | GradientBoostingClassifier | QuadBoostClassifier) else "voter"
-    )
+    name = part_of(model)
     tasks = [(when, name, t) for t in range(T) for when in ("begin", "end")]
     assert T > 3
     assert diary.events == ["setup", ("begin", "fit", 0), *tasks, ("end", "fit", 0), "teardown"]
@@ -136,9 +125,11 @@ def test_a_callback_can_stop_the_run(ensemble, k):
 
 def test_stopped_early_the_voters_there_are_judge():
     X, y = noisy()
-    model = SubaggingClassifier(n_estimators=50, oob_score=True, random_state=0).set_callbacks(Diary(stop_after=30))
+    model = committee.SubaggingClassifier(n_estimators=50, oob_score=True, random_state=0).set_callbacks(
+        Diary(stop_after=30)
+    )
     model.fit(X, y)
-    same = SubaggingClassifier(n_estimators=50, oob_score=True, random_state=0).fit(X, y)
+    same = committee.SubaggingClassifier(n_estimators=50, oob_score=True, random_state=0).fit(X, y)
     assert model.committee_.n_voters == 30
     assert 0.5 < model.oob_score_ <= 1.0 and model.oob_score_ != same.oob_score_
 
@@ -159,8 +150,8 @@ def test_a_callback_that_fails_is_taken_down(ensemble):
 
 def test_bad_input_takes_callbacks_down_too():
     # of arc_gv and its kind the rounds are watched in test_arc_gv.py: their weights add up to one at every stage
-    by_margins = (ArcGVClassifier(), MDBoostClassifier(), DOOMBoostClassifier())
-    for learner in (*ENSEMBLES, *SINGLE, *by_margins, QuadBoostClassifierCV()):
+    by_margins = (committee.ArcGVClassifier(), committee.MDBoostClassifier(), committee.DOOMBoostClassifier())
+    for learner in (*ENSEMBLES, *SINGLE, *by_margins, committee.QuadBoostClassifierCV()):
         diary = Diary()
         with pytest.raises(ValueError, match="infinity"):
             clone(learner).set_callbacks(diary).fit(np.full((4, 1), np.inf), [0, 1, 0, 1])
@@ -170,7 +161,7 @@ def test_bad_input_takes_callbacks_down_too():
 def test_early_stopping_shows_every_round_and_keeps_the_best():
     X, y = noisy(400)
     diary = Diary()
-    model = AdaBoostClassifier(100, max_depth=3, early_stopping=True, n_iter_no_change=7, random_state=0)
+    model = committee.AdaBoostClassifier(100, max_depth=3, early_stopping=True, n_iter_no_change=7, random_state=0)
     model.set_callbacks(diary).fit(X, y)
     rounds = sum(event[:2] == ("end", "round") for event in diary.events)
     kept = model.committee_.n_voters
@@ -191,9 +182,7 @@ def test_scores_of_the_monitor_are_those_of_the_stages(ensemble):
     X, y = noisy()
     monitor = ScoringMonitor(scoring="accuracy")
     model = clone(ensemble).set_callbacks(monitor).fit(X, y)
-    name = (
-        "round" if isinstance(model, AdaBoostClassifier | GradientBoostingClassifier | QuadBoostClassifier) else "voter"
-    )
+    name = part_of(model)
     assert_allclose(scores(monitor, name), [(stage == y).mean() for stage in model.staged_predict(X)])
     assert_allclose(scores(monitor, "fit"), [model.score(X, y)])
 
@@ -201,14 +190,10 @@ def test_scores_of_the_monitor_are_those_of_the_stages(ensemble):
 def test_scores_are_weighted_as_the_rows_are():
     X, y = noisy()
     w = np.random.default_rng(1).exponential(size=len(y))
-    for ensemble in (AdaBoostClassifier(6), SubaggingClassifier(n_estimators=6, random_state=0)):
+    for ensemble in (committee.AdaBoostClassifier(6), committee.SubaggingClassifier(n_estimators=6, random_state=0)):
         monitor = ScoringMonitor(scoring=["accuracy", "neg_log_loss"])
         model = ensemble.set_callbacks(monitor).fit(X, y, w)
-        name = (
-            "round"
-            if isinstance(model, AdaBoostClassifier | GradientBoostingClassifier | QuadBoostClassifier)
-            else "voter"
-        )
+        name = part_of(model)
         accuracy = [np.average(stage == y, weights=w) for stage in model.staged_predict(X)]
         assert_allclose(scores(monitor, name, "accuracy"), accuracy)
         losses = [-log_loss(y, stage, sample_weight=w) for stage in model.staged_predict_proba(X)]
@@ -231,10 +216,10 @@ def test_progress_bar_counts_the_voters(capsys):
     for learner in (*ENSEMBLES, *SINGLE):
         model = clone(learner).set_callbacks(ProgressBar()).fit(X, y)
         assert type(model).__name__ in capsys.readouterr().out
-    model = AdaBoostClassifier(200, max_depth=3).set_callbacks(ProgressBar()).fit(X[:20], y[:20])
+    model = committee.AdaBoostClassifier(200, max_depth=3).set_callbacks(ProgressBar()).fit(X[:20], y[:20])
     assert model.committee_.n_voters < 200  # a perfect voter: the bar ends early
     assert "100%" in capsys.readouterr().out
-    AdaBoostClassifier(3).fit(X, y)
+    committee.AdaBoostClassifier(3).fit(X, y)
     assert capsys.readouterr().out == ""  # nothing unless asked for
 
 
@@ -244,6 +229,6 @@ def test_in_a_pipeline_and_in_a_search(capsys):
         pipeline = make_pipeline(StandardScaler(), clone(learner)).set_callbacks(ProgressBar()).fit(X, y)
         assert type(learner).__name__ in capsys.readouterr().out
         assert not hasattr(pipeline[-1], "_parent_callback_ctx")
-    search = GridSearchCV(AdaBoostClassifier(3), {"max_depth": [1, 2]}, cv=2).set_callbacks(ProgressBar())
+    search = GridSearchCV(committee.AdaBoostClassifier(3), {"max_depth": [1, 2]}, cv=2).set_callbacks(ProgressBar())
     assert search.fit(X, y).score(X, y) > 0.6
     assert "AdaBoostClassifier" in capsys.readouterr().out

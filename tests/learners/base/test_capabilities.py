@@ -10,77 +10,61 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 import committee
-from committee import (
-    AbstainingStump,
-    AdaBoostClassifier,
-    ArcGVClassifier,
-    BoostingTreeClassifier,
-    DOOMBoostClassifier,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    LogitBoostClassifier,
-    LPBoostClassifier,
-    MatryoshkaClassifier,
-    MDBoostClassifier,
-    ProbabilisticAdaBoostClassifier,
-    ProbitBoostClassifier,
-    ProbitModelTreeClassifier,
-    QuadBoostClassifier,
-    QuadBoostClassifierCV,
-    QuadBoostRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-    SBPMTClassifier,
-    SubaggingClassifier,
-    TreeRegressor,
-    TreeVoter,
-)
 from tests.checks import answers_of_child, yield_checks
 from tests.subjects import Subject
 
 
-def boosted(n_estimators: int = 8, **params: object) -> AdaBoostClassifier:
-    return AdaBoostClassifier(n_estimators, random_state=0, **params)  # type: ignore[arg-type]
+def boosted(n_estimators: int = 8, **params: object) -> committee.AdaBoostClassifier:
+    return committee.AdaBoostClassifier(n_estimators, random_state=0, **params)  # type: ignore[arg-type]
 
 
-def subagged(estimator: object = None, **params: object) -> SubaggingClassifier:
-    return SubaggingClassifier(estimator, 5, random_state=0, **params)  # type: ignore[arg-type]
+def subagged(estimator: object = None, **params: object) -> committee.SubaggingClassifier:
+    return committee.SubaggingClassifier(estimator, 5, random_state=0, **params)  # type: ignore[arg-type]
 
 
-def gradient(**params: object) -> GradientBoostingClassifier:
+def gradient(**params: object) -> committee.GradientBoostingClassifier:
     settings = {"n_estimators": 8, "min_samples_leaf": 1, "max_leaf_nodes": 6, "random_state": 0} | params
-    return GradientBoostingClassifier(**settings)  # type: ignore[arg-type]
+    return committee.GradientBoostingClassifier(**settings)  # type: ignore[arg-type]
 
 
-def gradient_of_numbers(**params: object) -> GradientBoostingRegressor:
+def gradient_of_numbers(**params: object) -> committee.GradientBoostingRegressor:
     settings = {"n_estimators": 8, "min_samples_leaf": 1, "max_leaf_nodes": 6, "random_state": 0} | params
-    return GradientBoostingRegressor(**settings)  # type: ignore[arg-type]
+    return committee.GradientBoostingRegressor(**settings)  # type: ignore[arg-type]
 
 
 SUBJECTS = [
-    Subject(QuadBoostClassifier(n_estimators=20, random_state=0), tolerance=1e-7),
-    Subject(QuadBoostClassifier("l2", alpha=0.1, n_estimators=20, reweight="every_k", random_state=0)),
+    Subject(committee.QuadBoostClassifier(n_estimators=20, random_state=0), tolerance=1e-7),
+    Subject(committee.QuadBoostClassifier("l2", alpha=0.1, n_estimators=20, reweight="every_k", random_state=0)),
     Subject(
-        QuadBoostClassifier(
+        committee.QuadBoostClassifier(
             "linf", n_estimators=12, dictionary="all_stumps", reweight="fully_corrective", random_state=0
         )
     ),
-    Subject(QuadBoostClassifier(None, n_estimators=8, dictionary="all_stumps", fit_intercept=False, random_state=0)),
-    Subject(QuadBoostClassifier(n_estimators=8, dictionary="trees", random_state=0)),
-    Subject(QuadBoostClassifier(n_estimators=4, dictionary=TreeVoter(max_depth=2), random_state=0)),
-    Subject(QuadBoostClassifier(n_estimators=4, dictionary=GaussianNB(), random_state=0), storable=False),
-    Subject(QuadBoostClassifierCV(n_alphas=6, cv=3, tol=1e-10), integer_weights=False, tolerance=1e-6),
-    Subject(QuadBoostRegressor(n_estimators=20, random_state=0)),
-    Subject(QuadBoostRegressor("l2", n_estimators=8, dictionary="trees", fit_intercept=False, random_state=0)),
-    Subject(ProbabilisticAdaBoostClassifier(8, random_state=0), tolerance=1e-7),
-    Subject(ProbabilisticAdaBoostClassifier(4, voter=TreeVoter(max_depth=2), random_state=0), tolerance=1e-7),
-    Subject(ProbabilisticAdaBoostClassifier(4, voter=GaussianNB(), random_state=0), storable=False),
-    Subject(BoostingTreeClassifier(8, random_state=0), tolerance=1e-6),
-    Subject(BoostingTreeClassifier(8, softness=0.0, method="likely_path", random_state=0), tolerance=1e-6),
-    Subject(BoostingTreeClassifier(8, choose="drop", method="majority", random_state=0), tolerance=1e-6),
-    Subject(MatryoshkaClassifier(levels=3, random_state=0), tolerance=1e-6),
-    Subject(MatryoshkaClassifier("greedy", max_voters=8, random_state=0), tolerance=1e-6),
-    Subject(MatryoshkaClassifier([2, 4], collect="sign", random_state=0), tolerance=1e-6),
+    Subject(
+        committee.QuadBoostClassifier(
+            None, n_estimators=8, dictionary="all_stumps", fit_intercept=False, random_state=0
+        )
+    ),
+    Subject(committee.QuadBoostClassifier(n_estimators=8, dictionary="trees", random_state=0)),
+    Subject(committee.QuadBoostClassifier(n_estimators=4, dictionary=committee.TreeVoter(max_depth=2), random_state=0)),
+    Subject(committee.QuadBoostClassifier(n_estimators=4, dictionary=GaussianNB(), random_state=0), storable=False),
+    Subject(committee.QuadBoostClassifierCV(n_alphas=6, cv=3, tol=1e-10), integer_weights=False, tolerance=1e-6),
+    Subject(committee.QuadBoostRegressor(n_estimators=20, random_state=0)),
+    Subject(
+        committee.QuadBoostRegressor("l2", n_estimators=8, dictionary="trees", fit_intercept=False, random_state=0)
+    ),
+    Subject(committee.ProbabilisticAdaBoostClassifier(8, random_state=0), tolerance=1e-7),
+    Subject(
+        committee.ProbabilisticAdaBoostClassifier(4, voter=committee.TreeVoter(max_depth=2), random_state=0),
+        tolerance=1e-7,
+    ),
+    Subject(committee.ProbabilisticAdaBoostClassifier(4, voter=GaussianNB(), random_state=0), storable=False),
+    Subject(committee.BoostingTreeClassifier(8, random_state=0), tolerance=1e-6),
+    Subject(committee.BoostingTreeClassifier(8, softness=0.0, method="likely_path", random_state=0), tolerance=1e-6),
+    Subject(committee.BoostingTreeClassifier(8, choose="drop", method="majority", random_state=0), tolerance=1e-6),
+    Subject(committee.MatryoshkaClassifier(levels=3, random_state=0), tolerance=1e-6),
+    Subject(committee.MatryoshkaClassifier("greedy", max_voters=8, random_state=0), tolerance=1e-6),
+    Subject(committee.MatryoshkaClassifier([2, 4], collect="sign", random_state=0), tolerance=1e-6),
     Subject(boosted(), scale_free=True),
     Subject(boosted(max_depth=2), scale_free=True),
     Subject(boosted(max_depth=None, max_leaf_nodes=4, criterion="entropy", learning_rate=0.5), scale_free=True),
@@ -90,78 +74,96 @@ SUBJECTS = [
     Subject(boosted(vote="confidence", max_depth=2)),
     Subject(boosted(vote="abstaining")),
     Subject(boosted(voter=DecisionTreeClassifier(max_depth=1)), storable=False),
-    Subject(boosted(voter=TreeVoter(max_depth=2))),
+    Subject(boosted(voter=committee.TreeVoter(max_depth=2))),
     # weights move which rows are drawn or held out, so they repeat rows in the mean only
     Subject(boosted(early_stopping=True, validation_fraction=0.2), integer_weights=False),
     Subject(subagged(), integer_weights=False, scale_free=True),
     Subject(subagged(voting="soft", max_samples=0.2, oob_score=True), integer_weights=False, scale_free=True),
     Subject(subagged(bootstrap=True), integer_weights=False, scale_free=True),
     Subject(subagged(boosted(4, vote="confidence")), integer_weights=False),
-    Subject(subagged(subagged(TreeVoter(max_depth=3))), integer_weights=False, scale_free=True),
+    Subject(subagged(subagged(committee.TreeVoter(max_depth=3))), integer_weights=False, scale_free=True),
     Subject(subagged(GaussianNB()), integer_weights=False, storable=False),
-    Subject(TreeVoter(random_state=0), scale_free=True),
-    Subject(TreeVoter(max_depth=4, criterion="entropy", max_bins=16, random_state=0), scale_free=True),
-    Subject(AbstainingStump(), scale_free=True),
-    Subject(ProbitModelTreeClassifier(10, min_samples_leaf=1, random_state=0)),
+    Subject(committee.TreeVoter(random_state=0), scale_free=True),
+    Subject(committee.TreeVoter(max_depth=4, criterion="entropy", max_bins=16, random_state=0), scale_free=True),
+    Subject(committee.AbstainingStump(), scale_free=True),
+    Subject(committee.ProbitModelTreeClassifier(10, min_samples_leaf=1, random_state=0)),
     Subject(
-        ProbitModelTreeClassifier(10, tree="per_class", min_samples_leaf=8, random_state=0),
+        committee.ProbitModelTreeClassifier(10, tree="per_class", min_samples_leaf=8, random_state=0),
         integer_weights=False,
     ),
     Subject(
-        ProbitModelTreeClassifier(8, link="logit", selection="likelihood", min_samples_leaf=1, random_state=0),
+        committee.ProbitModelTreeClassifier(
+            8, link="logit", selection="likelihood", min_samples_leaf=1, random_state=0
+        ),
         scale_free=True,
     ),
     Subject(
-        ProbitModelTreeClassifier(8, link="logit", tree="per_class", min_samples_leaf=1, random_state=0),
+        committee.ProbitModelTreeClassifier(8, link="logit", tree="per_class", min_samples_leaf=1, random_state=0),
         scale_free=True,
     ),
-    Subject(SBPMTClassifier(3, 2, 10, min_samples_leaf=1, max_features=None, random_state=0), integer_weights=False),
     Subject(
-        SBPMTClassifier(
+        committee.SBPMTClassifier(3, 2, 10, min_samples_leaf=1, max_features=None, random_state=0),
+        integer_weights=False,
+    ),
+    Subject(
+        committee.SBPMTClassifier(
             3, 2, 8, voting="hard", emphasis="half", link="logit", min_samples_leaf=8, max_features=None, random_state=0
         ),
         integer_weights=False,
         scale_free=True,
     ),
     Subject(
-        SBPMTClassifier(3, 2, 8, tree="per_class", max_features=0.6, min_samples_leaf=8, random_state=0),
+        committee.SBPMTClassifier(3, 2, 8, tree="per_class", max_features=0.6, min_samples_leaf=8, random_state=0),
         integer_weights=False,
         draws_columns=True,
     ),
     Subject(
-        SBPMTClassifier(5, 2, 8, tree="per_class", max_features=None, max_samples=0.2, oob_score=True, random_state=0),
+        committee.SBPMTClassifier(
+            5, 2, 8, tree="per_class", max_features=None, max_samples=0.2, oob_score=True, random_state=0
+        ),
         integer_weights=False,
     ),
-    Subject(ProbitBoostClassifier(20, random_state=0)),
-    Subject(ProbitBoostClassifier(8, learner="stump", random_state=0)),
-    Subject(LogitBoostClassifier(10, selection="likelihood", random_state=0)),
-    Subject(LogitBoostClassifier(8, learner="stump", max_bins=16, random_state=0)),
+    Subject(committee.ProbitBoostClassifier(20, random_state=0)),
+    Subject(committee.ProbitBoostClassifier(8, learner="stump", random_state=0)),
+    Subject(committee.LogitBoostClassifier(10, selection="likelihood", random_state=0)),
+    Subject(committee.LogitBoostClassifier(8, learner="stump", max_bins=16, random_state=0)),
     # of equally good row weights a program gives some, and which ones depends on the voters' order; trained voters
     # follow them. The dictionaries that are listed have one best vote here
-    Subject(LPBoostClassifier(0.8, tol=0.01, random_state=0)),
-    Subject(LPBoostClassifier(0.8, dictionary="all_stumps", max_bins=16, tol=0.01, random_state=0)),
-    Subject(LPBoostClassifier(0.7, dictionary="trees", tol=0.05, random_state=0), draws_columns=True),
+    Subject(committee.LPBoostClassifier(0.8, tol=0.01, random_state=0)),
+    Subject(committee.LPBoostClassifier(0.8, dictionary="all_stumps", max_bins=16, tol=0.01, random_state=0)),
+    Subject(committee.LPBoostClassifier(0.7, dictionary="trees", tol=0.05, random_state=0), draws_columns=True),
     Subject(
-        LPBoostClassifier(0.7, dictionary=TreeVoter(max_depth=2), tol=0.05, random_state=0),
+        committee.LPBoostClassifier(0.7, dictionary=committee.TreeVoter(max_depth=2), tol=0.05, random_state=0),
         draws_columns=True,
     ),
     Subject(
-        LPBoostClassifier(0.9, dictionary=GaussianNB(), tol=0.05, random_state=0), draws_columns=True, storable=False
+        committee.LPBoostClassifier(0.9, dictionary=GaussianNB(), tol=0.05, random_state=0),
+        draws_columns=True,
+        storable=False,
     ),
-    Subject(ArcGVClassifier(10, random_state=0)),
-    Subject(ArcGVClassifier(6, max_depth=2, max_bins=16, random_state=0)),
-    Subject(ArcGVClassifier(4, voter=TreeVoter(max_depth=2), random_state=0)),
-    Subject(ArcGVClassifier(4, voter=GaussianNB(), random_state=0), storable=False),
-    Subject(ArcGVClassifier(8, early_stopping=True, validation_fraction=0.2, random_state=0), integer_weights=False),
-    Subject(MDBoostClassifier(2.0, n_estimators=1000, random_state=0)),
-    Subject(MDBoostClassifier(5.0, n_estimators=1000, max_depth=2, tol=0.01, random_state=0)),
-    Subject(MDBoostClassifier(2.0, voter=GaussianNB(), tol=0.05, random_state=0), storable=False),
-    Subject(DOOMBoostClassifier(n_estimators=10, n_start=5, random_state=0), scale_free=True),
-    Subject(DOOMBoostClassifier(5.0, n_estimators=6, n_start=3, max_depth=2, random_state=0), scale_free=True),
-    Subject(DOOMBoostClassifier(n_estimators=4, n_start=3, voter=GaussianNB(), random_state=0), storable=False),
-    Subject(TreeRegressor(random_state=0), scale_free=True),
-    Subject(TreeRegressor(max_leaf_nodes=6, max_bins=16, random_state=0), scale_free=True),
-    Subject(TreeRegressor(max_depth=3, max_features=0.5, random_state=0), draws_columns=True, scale_free=True),
+    Subject(committee.ArcGVClassifier(10, random_state=0)),
+    Subject(committee.ArcGVClassifier(6, max_depth=2, max_bins=16, random_state=0)),
+    Subject(committee.ArcGVClassifier(4, voter=committee.TreeVoter(max_depth=2), random_state=0)),
+    Subject(committee.ArcGVClassifier(4, voter=GaussianNB(), random_state=0), storable=False),
+    Subject(
+        committee.ArcGVClassifier(8, early_stopping=True, validation_fraction=0.2, random_state=0),
+        integer_weights=False,
+    ),
+    Subject(committee.MDBoostClassifier(2.0, n_estimators=1000, random_state=0)),
+    Subject(committee.MDBoostClassifier(5.0, n_estimators=1000, max_depth=2, tol=0.01, random_state=0)),
+    Subject(committee.MDBoostClassifier(2.0, voter=GaussianNB(), tol=0.05, random_state=0), storable=False),
+    Subject(committee.DOOMBoostClassifier(n_estimators=10, n_start=5, random_state=0), scale_free=True),
+    Subject(
+        committee.DOOMBoostClassifier(5.0, n_estimators=6, n_start=3, max_depth=2, random_state=0), scale_free=True
+    ),
+    Subject(
+        committee.DOOMBoostClassifier(n_estimators=4, n_start=3, voter=GaussianNB(), random_state=0), storable=False
+    ),
+    Subject(committee.TreeRegressor(random_state=0), scale_free=True),
+    Subject(committee.TreeRegressor(max_leaf_nodes=6, max_bins=16, random_state=0), scale_free=True),
+    Subject(
+        committee.TreeRegressor(max_depth=3, max_features=0.5, random_state=0), draws_columns=True, scale_free=True
+    ),
     Subject(gradient()),
     Subject(gradient(loss="exponential", max_depth=2, growth="depth", leaf_l0=0.1, leaf_l1=0.1)),
     Subject(gradient(tree="shared", line_search=True)),
@@ -173,20 +175,26 @@ SUBJECTS = [
     Subject(gradient_of_numbers(loss="absolute_error")),
     Subject(gradient_of_numbers(line_search=True, leaf_l1=0.1)),
     Subject(gradient_of_numbers(loss="huber", max_bins=16, max_depth=2)),
-    Subject(RandomForestClassifier(8, random_state=0), integer_weights=False, draws_columns=True, scale_free=True),
     Subject(
-        RandomForestClassifier(8, criterion="entropy", bootstrap=False, max_samples=0.5, max_depth=4, random_state=0),
+        committee.RandomForestClassifier(8, random_state=0), integer_weights=False, draws_columns=True, scale_free=True
+    ),
+    Subject(
+        committee.RandomForestClassifier(
+            8, criterion="entropy", bootstrap=False, max_samples=0.5, max_depth=4, random_state=0
+        ),
         integer_weights=False,
         draws_columns=True,
         scale_free=True,
     ),
     Subject(
-        RandomForestClassifier(8, reserve=0.2, random_state=0),
+        committee.RandomForestClassifier(8, reserve=0.2, random_state=0),
         integer_weights=False,
         draws_columns=True,
         scale_free=True,
     ),
-    Subject(RandomForestRegressor(8, random_state=0), integer_weights=False, draws_columns=True, scale_free=True),
+    Subject(
+        committee.RandomForestRegressor(8, random_state=0), integer_weights=False, draws_columns=True, scale_free=True
+    ),
 ]
 
 

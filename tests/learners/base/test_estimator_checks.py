@@ -9,101 +9,78 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import committee
-from committee import (
-    AbstainingStump,
-    AdaBoostClassifier,
-    ArcGVClassifier,
-    BoostingTreeClassifier,
-    DOOMBoostClassifier,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    LogitBoostClassifier,
-    LPBoostClassifier,
-    MatryoshkaClassifier,
-    MDBoostClassifier,
-    ProbabilisticAdaBoostClassifier,
-    ProbitBoostClassifier,
-    ProbitModelTreeClassifier,
-    QuadBoostClassifier,
-    QuadBoostClassifierCV,
-    QuadBoostRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-    SBPMTClassifier,
-    SubaggingClassifier,
-    TreeRegressor,
-    TreeVoter,
-)
 
 # few voters: the checks are of manners; but enough for those of three blobs, which must be told apart
 LEARNERS = [
-    AdaBoostClassifier(3),
-    AdaBoostClassifier(3, max_depth=2),
-    AdaBoostClassifier(3, max_depth=None, max_leaf_nodes=4, learning_rate=0.5, criterion="entropy"),
-    AdaBoostClassifier(3, vote="confidence"),
-    AdaBoostClassifier(10, vote="abstaining"),
-    AdaBoostClassifier(3, voter=DecisionTreeClassifier(max_depth=1)),
-    AdaBoostClassifier(3, voter=LogisticRegression()),
-    AdaBoostClassifier(3, early_stopping=True, validation_fraction=0.3, n_iter_no_change=2),
-    SubaggingClassifier(n_estimators=3),
-    SubaggingClassifier(AdaBoostClassifier(5), n_estimators=3),
-    SubaggingClassifier(n_estimators=3, voting="soft"),
-    SubaggingClassifier(n_estimators=3, bootstrap=True),
-    SubaggingClassifier(LogisticRegression(), n_estimators=3),
-    TreeVoter(),
-    TreeVoter(max_depth=3, criterion="entropy", max_bins=8),
-    AbstainingStump(),
-    ProbitModelTreeClassifier(10),
-    ProbitModelTreeClassifier(5, tree="per_class", min_samples_leaf=1),
-    ProbitModelTreeClassifier(5, link="logit", selection="likelihood"),
-    SBPMTClassifier(3, 2, 10),
-    SBPMTClassifier(3, 2, 10, voting="soft", emphasis="samme", min_samples_leaf=5),
-    SBPMTClassifier(3, 2, 10, tree="per_class", link="logit", min_samples_leaf=5),
-    ProbitBoostClassifier(10),
-    ProbitBoostClassifier(5, learner="stump"),
-    LogitBoostClassifier(10, selection="likelihood"),
-    LogitBoostClassifier(5, learner="stump"),
-    LPBoostClassifier(0.2),
-    LPBoostClassifier(0.2, dictionary="all_stumps"),
-    LPBoostClassifier(0.2, dictionary="trees"),
-    LPBoostClassifier(dictionary=LogisticRegression()),
-    ArcGVClassifier(10),
-    ArcGVClassifier(5, max_depth=2),
-    ArcGVClassifier(5, early_stopping=True, validation_fraction=0.3, n_iter_no_change=2),
-    MDBoostClassifier(),
-    MDBoostClassifier(5.0, max_depth=None, max_leaf_nodes=4),
-    MDBoostClassifier(voter=LogisticRegression()),
-    DOOMBoostClassifier(n_estimators=20, n_start=10),
-    DOOMBoostClassifier(n_estimators=6, n_start=3, voter=LogisticRegression()),
-    QuadBoostClassifier(n_estimators=20),
-    QuadBoostClassifier("l2", n_estimators=20, dictionary="all_stumps", reweight="every_k", fit_intercept=False),
-    QuadBoostClassifier("linf", n_estimators=20, dictionary="trees"),
-    QuadBoostClassifier(None, n_estimators=3, dictionary=LogisticRegression()),
-    QuadBoostClassifier(n_estimators=20, early_stopping=True, validation_fraction=0.3, n_iter_no_change=5),
-    QuadBoostClassifierCV(n_alphas=5, cv=2),
-    QuadBoostClassifierCV("linf", n_alphas=3, n_estimators=[5, 20], cv=2),
-    QuadBoostRegressor(n_estimators=50),
-    QuadBoostRegressor("l2", alpha=0.1, n_estimators=20, dictionary="trees", reweight="fully_corrective"),
-    ProbabilisticAdaBoostClassifier(10),
-    ProbabilisticAdaBoostClassifier(3, voter=GaussianNB(), method="likely_path"),
-    ProbabilisticAdaBoostClassifier(14, method="majority", n_paths=20),
-    BoostingTreeClassifier(12),
-    BoostingTreeClassifier(12, choose="drop", method="majority"),
-    BoostingTreeClassifier(12, softness=0.0, method="sampled"),
-    MatryoshkaClassifier(),
-    MatryoshkaClassifier("greedy", max_voters=12),
-    MatryoshkaClassifier([3, 2], collect="sign", n_draws=5),
-    TreeRegressor(),
-    TreeRegressor(max_depth=3, max_bins=8),
-    GradientBoostingClassifier(n_estimators=5, min_samples_leaf=1),
-    GradientBoostingClassifier("probit", 5, min_samples_leaf=1, growth="depth", max_depth=3, leaf_l0=0.01),
-    GradientBoostingClassifier(n_estimators=5, min_samples_leaf=1, tree="shared", line_search=True),
-    GradientBoostingRegressor(n_estimators=5, learning_rate=0.5, min_samples_leaf=1),
-    GradientBoostingRegressor("absolute_error", 10, learning_rate=0.5, min_samples_leaf=1, subsample=0.7),
-    RandomForestClassifier(5),
-    RandomForestClassifier(5, bootstrap=False, max_samples=0.6),
-    RandomForestClassifier(5, reserve=0.1),
-    RandomForestRegressor(5),
+    committee.AdaBoostClassifier(3),
+    committee.AdaBoostClassifier(3, max_depth=2),
+    committee.AdaBoostClassifier(3, max_depth=None, max_leaf_nodes=4, learning_rate=0.5, criterion="entropy"),
+    committee.AdaBoostClassifier(3, vote="confidence"),
+    committee.AdaBoostClassifier(10, vote="abstaining"),
+    committee.AdaBoostClassifier(3, voter=DecisionTreeClassifier(max_depth=1)),
+    committee.AdaBoostClassifier(3, voter=LogisticRegression()),
+    committee.AdaBoostClassifier(3, early_stopping=True, validation_fraction=0.3, n_iter_no_change=2),
+    committee.SubaggingClassifier(n_estimators=3),
+    committee.SubaggingClassifier(committee.AdaBoostClassifier(5), n_estimators=3),
+    committee.SubaggingClassifier(n_estimators=3, voting="soft"),
+    committee.SubaggingClassifier(n_estimators=3, bootstrap=True),
+    committee.SubaggingClassifier(LogisticRegression(), n_estimators=3),
+    committee.TreeVoter(),
+    committee.TreeVoter(max_depth=3, criterion="entropy", max_bins=8),
+    committee.AbstainingStump(),
+    committee.ProbitModelTreeClassifier(10),
+    committee.ProbitModelTreeClassifier(5, tree="per_class", min_samples_leaf=1),
+    committee.ProbitModelTreeClassifier(5, link="logit", selection="likelihood"),
+    committee.SBPMTClassifier(3, 2, 10),
+    committee.SBPMTClassifier(3, 2, 10, voting="soft", emphasis="samme", min_samples_leaf=5),
+    committee.SBPMTClassifier(3, 2, 10, tree="per_class", link="logit", min_samples_leaf=5),
+    committee.ProbitBoostClassifier(10),
+    committee.ProbitBoostClassifier(5, learner="stump"),
+    committee.LogitBoostClassifier(10, selection="likelihood"),
+    committee.LogitBoostClassifier(5, learner="stump"),
+    committee.LPBoostClassifier(0.2),
+    committee.LPBoostClassifier(0.2, dictionary="all_stumps"),
+    committee.LPBoostClassifier(0.2, dictionary="trees"),
+    committee.LPBoostClassifier(dictionary=LogisticRegression()),
+    committee.ArcGVClassifier(10),
+    committee.ArcGVClassifier(5, max_depth=2),
+    committee.ArcGVClassifier(5, early_stopping=True, validation_fraction=0.3, n_iter_no_change=2),
+    committee.MDBoostClassifier(),
+    committee.MDBoostClassifier(5.0, max_depth=None, max_leaf_nodes=4),
+    committee.MDBoostClassifier(voter=LogisticRegression()),
+    committee.DOOMBoostClassifier(n_estimators=20, n_start=10),
+    committee.DOOMBoostClassifier(n_estimators=6, n_start=3, voter=LogisticRegression()),
+    committee.QuadBoostClassifier(n_estimators=20),
+    committee.QuadBoostClassifier(
+        "l2", n_estimators=20, dictionary="all_stumps", reweight="every_k", fit_intercept=False
+    ),
+    committee.QuadBoostClassifier("linf", n_estimators=20, dictionary="trees"),
+    committee.QuadBoostClassifier(None, n_estimators=3, dictionary=LogisticRegression()),
+    committee.QuadBoostClassifier(n_estimators=20, early_stopping=True, validation_fraction=0.3, n_iter_no_change=5),
+    committee.QuadBoostClassifierCV(n_alphas=5, cv=2),
+    committee.QuadBoostClassifierCV("linf", n_alphas=3, n_estimators=[5, 20], cv=2),
+    committee.QuadBoostRegressor(n_estimators=50),
+    committee.QuadBoostRegressor("l2", alpha=0.1, n_estimators=20, dictionary="trees", reweight="fully_corrective"),
+    committee.ProbabilisticAdaBoostClassifier(10),
+    committee.ProbabilisticAdaBoostClassifier(3, voter=GaussianNB(), method="likely_path"),
+    committee.ProbabilisticAdaBoostClassifier(14, method="majority", n_paths=20),
+    committee.BoostingTreeClassifier(12),
+    committee.BoostingTreeClassifier(12, choose="drop", method="majority"),
+    committee.BoostingTreeClassifier(12, softness=0.0, method="sampled"),
+    committee.MatryoshkaClassifier(),
+    committee.MatryoshkaClassifier("greedy", max_voters=12),
+    committee.MatryoshkaClassifier([3, 2], collect="sign", n_draws=5),
+    committee.TreeRegressor(),
+    committee.TreeRegressor(max_depth=3, max_bins=8),
+    committee.GradientBoostingClassifier(n_estimators=5, min_samples_leaf=1),
+    committee.GradientBoostingClassifier("probit", 5, min_samples_leaf=1, growth="depth", max_depth=3, leaf_l0=0.01),
+    committee.GradientBoostingClassifier(n_estimators=5, min_samples_leaf=1, tree="shared", line_search=True),
+    committee.GradientBoostingRegressor(n_estimators=5, learning_rate=0.5, min_samples_leaf=1),
+    committee.GradientBoostingRegressor("absolute_error", 10, learning_rate=0.5, min_samples_leaf=1, subsample=0.7),
+    committee.RandomForestClassifier(5),
+    committee.RandomForestClassifier(5, bootstrap=False, max_samples=0.6),
+    committee.RandomForestClassifier(5, reserve=0.1),
+    committee.RandomForestRegressor(5),
 ]
 
 WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
@@ -120,17 +97,22 @@ WITH_A_CLASS_OF_ONE_ROW = (
 
 def expected_failures(learner: Any) -> dict[str, str]:
     """The checks that a learner fails because of what it is, and why."""
-    if isinstance(learner, SubaggingClassifier | SBPMTClassifier):
+    if isinstance(learner, committee.SubaggingClassifier | committee.SBPMTClassifier):
         # scikit-learn expects the same of its own BaggingClassifier
         return {
             WEIGHTS: "a row is drawn or not as a whole: weights repeat rows in the mean over draws only (2026-11-20)"
         }
-    if isinstance(learner, RandomForestClassifier | RandomForestRegressor) or getattr(learner, "subsample", 1.0) < 1.0:
+    if (
+        isinstance(learner, committee.RandomForestClassifier | committee.RandomForestRegressor)
+        or getattr(learner, "subsample", 1.0) < 1.0
+    ):
         # and of its own forests
         return {WEIGHTS: "rows are drawn as a whole, however much they weigh (2026-11-21)"}
     if getattr(learner, "n_draws", None) is not None:
         return {WEIGHTS: "answers are drawn for rows, and a row of weight k is asked once (2026-11-21)"}
-    if not isinstance(learner, AdaBoostClassifier | ArcGVClassifier | QuadBoostClassifier):
+    if not isinstance(
+        learner, committee.AdaBoostClassifier | committee.ArcGVClassifier | committee.QuadBoostClassifier
+    ):
         return {}
     if isinstance(getattr(learner, "voter", None), DecisionTreeClassifier):
         # and of its own AdaBoostClassifier; test_capabilities.py has this check on a table without ties
