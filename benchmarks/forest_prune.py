@@ -18,11 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import RidgeCV
 
-from benchmarks.cut_trees import CutTrees
+from benchmarks.cut_trees import F64, CutTrees, Index
 from committee.learners.trained.tree_nodes import TreeNodes
-
-F64 = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 SWEEPS = 30
 HALVINGS = 12

@@ -18,11 +18,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
-from benchmarks.cut_trees import CutTrees
+from benchmarks.cut_trees import F64, CutTrees, Index
 from committee.learners.trained.tree_nodes import TreeNodes
-
-F64 = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 STRENGTHS = (1.0, 10.0, 100.0)
 """C to choose from, at columns scaled to rows of length 1."""

@@ -52,6 +52,15 @@ class Edge:
         return 0.5 + (q - 0.5) * self.edge / has
 
 
+def weights_and_signs(n: int, seed: int, least: float = 0.05, positive: float = 0.5) -> tuple[Floats, Floats]:
+    """Row weights and signs, of which both occur."""
+    rng = np.random.default_rng(seed)
+    D = rng.exponential(size=n) + least
+    y = np.where(rng.random(n) < positive, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    return D / D.sum(), y
+
+
 def growth_of(
     rule: Callable[[Floats], Floats], D: Floats, y: Floats, eps: float, precision: type = np.float64
 ) -> Growth:

@@ -55,22 +55,29 @@ class Case:
         return oracle.Limits(**limits)
 
     def grower(self, limits: oracle.Limits, max_features: int = 0, n_threads: int = 1) -> _core.Grower:
-        return _core.Grower(
-            self.codes,
-            self.n_bins,
-            self.categorical,
-            self.criterion,  # type: ignore[arg-type]
-            self.n_classes,
-            max_depth=limits.max_depth,
-            max_leaf_nodes=limits.max_leaf_nodes,
-            min_samples_leaf=limits.min_samples_leaf,
-            min_weight_leaf=limits.min_weight_leaf,
-            min_gain=limits.min_gain,
-            max_features=max_features,
-            n_threads=n_threads,
-        )
+        settings = self._settings(limits, max_features, n_threads)
+        return _core.Grower(**settings, max_leaf_nodes=limits.max_leaf_nodes)
 
-    def grow_with(self, grower: _core.Grower, seed: int = 0) -> _core.GrownTree:
+    def deep_grower(self, limits: oracle.Limits, max_features: int = 0, n_threads: int = 1) -> _core.DeepGrower:
+        return _core.DeepGrower(**self._settings(limits, max_features, n_threads))
+
+    def _settings(self, limits: oracle.Limits, max_features: int, n_threads: int) -> dict[str, Any]:
+        """The arguments that both growers have."""
+        return {
+            "codes": self.codes,
+            "n_bins": self.n_bins,
+            "categorical": self.categorical,
+            "criterion": self.criterion,
+            "n_classes": self.n_classes,
+            "max_depth": limits.max_depth,
+            "min_samples_leaf": limits.min_samples_leaf,
+            "min_weight_leaf": limits.min_weight_leaf,
+            "min_gain": limits.min_gain,
+            "max_features": max_features,
+            "n_threads": n_threads,
+        }
+
+    def grow_with(self, grower: _core.Grower | _core.DeepGrower, seed: int = 0) -> _core.GrownTree:
         if self.kind == "squared_error":
             return grower.grow_targets(self.targets, self.weights, self.rows, seed)
         return grower.grow_classes(self.labels, self.weights, self.rows, seed)
@@ -134,6 +141,18 @@ def one_column(codes: list[int], labels: list[int], n_bins: int, categorical: bo
         n_bins=np.array([n_bins], dtype=np.int32),
         categorical=np.array([categorical], dtype=np.uint8),
         labels=np.array(labels, dtype=np.uint16),
+    )
+
+
+def alternating_labels(n: int) -> Case:
+    """Rows in the order of one column, of which no two neighbours are of one class."""
+    return replace(
+        random_case(np.random.default_rng(0), "gini", n, 1),
+        codes=np.arange(n, dtype=np.uint16)[:, None],
+        n_bins=np.array([n], dtype=np.int32),
+        categorical=np.zeros(1, np.uint8),
+        labels=(np.arange(n) % 2).astype(np.uint16),
+        weights=np.ones(n),
     )
 
 

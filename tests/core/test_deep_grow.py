@@ -10,35 +10,13 @@ import pytest
 from hypothesis import given
 
 from committee import _core
-from tests.core.cases import Case, cases, limits_for, random_case
+from tests.core.cases import Case, alternating_labels, cases, limits_for, random_case
 from tests.core.checked_tree import CheckedTree, assert_same_tree
 from tests.oracles import deep_grow as walks
 from tests.oracles import grow as oracle
 
 KINDS = ("gini", "entropy", "squared_error")
 seeds = st.integers(0, 2**32 - 1)
-
-
-def deep(case: Case, limits: oracle.Limits, max_features: int = 0, n_threads: int = 1) -> _core.DeepGrower:
-    return _core.DeepGrower(
-        case.codes,
-        case.n_bins,
-        case.categorical,
-        case.criterion,  # type: ignore[arg-type]
-        case.n_classes,
-        max_depth=limits.max_depth,
-        min_samples_leaf=limits.min_samples_leaf,
-        min_weight_leaf=limits.min_weight_leaf,
-        min_gain=limits.min_gain,
-        max_features=max_features,
-        n_threads=n_threads,
-    )
-
-
-def grow(case: Case, grower: _core.DeepGrower, seed: int = 0) -> _core.GrownTree:
-    if case.kind == "squared_error":
-        return grower.grow_targets(case.targets, case.weights, case.rows, seed)
-    return grower.grow_classes(case.labels, case.weights, case.rows, seed)
 
 
 @st.composite
@@ -60,7 +38,7 @@ def test_small_tables_grow_the_other_growers_trees(
     table: tuple[Case, oracle.Limits], max_features: int, seed: int
 ) -> None:
     case, limits = table
-    tree = grow(case, deep(case, limits, max_features), seed)
+    tree = case.grow_with(case.deep_grower(limits, max_features), seed)
     assert_same_tree(tree, case.grow(limits, max_features, seed=seed))
 
 
@@ -89,7 +67,7 @@ def test_larger_tables_do_too(
         wide=max_bins > 255,
     )
     for limits in (oracle.Limits(), oracle.Limits(max_depth=5, min_samples_leaf=3, min_gain=0.0012345)):
-        tree = grow(case, deep(case, limits, max_features), seed)
+        tree = case.grow_with(case.deep_grower(limits, max_features), seed)
         assert_same_tree(tree, case.grow(limits, max_features, seed=seed))
 
 
@@ -100,33 +78,26 @@ def test_nodes_beyond_one_block_of_codes(kind: str, max_features: int) -> None:
     case = random_case(np.random.default_rng(0), kind, 30_000, 28, n_classes=3, max_bins=255, missing=0.02)
     case = replace(case, rows=np.flatnonzero(np.random.default_rng(1).random(30_000) < 0.6).astype(np.int32))
     limits = oracle.Limits(min_samples_leaf=4)
-    assert_same_tree(grow(case, deep(case, limits, max_features), 3), case.grow(limits, max_features, seed=3))
+    assert_same_tree(case.grow_with(case.deep_grower(limits, max_features), 3), case.grow(limits, max_features, seed=3))
 
 
 @pytest.mark.parametrize("max_features", [2, 40])
 def test_wide_tables(max_features: int) -> None:
     case = random_case(np.random.default_rng(0), "gini", 400, 300, max_bins=40)
-    tree = grow(case, deep(case, oracle.Limits(), max_features), 1)
+    tree = case.grow_with(case.deep_grower(oracle.Limits(), max_features), 1)
     assert_same_tree(tree, case.grow(oracle.Limits(), max_features, seed=1))
 
 
 @given(drawn(max_rows=40))
 def test_every_split_is_the_best_one(table: tuple[Case, oracle.Limits]) -> None:
     case, limits = table
-    CheckedTree(grow(case, deep(case, limits)), case.table, limits).assert_right()
+    CheckedTree(case.grow_with(case.deep_grower(limits)), case.table, limits).assert_right()
 
 
 def test_alternating_labels_grow_a_leaf_for_every_row() -> None:
     n = 1000
-    case = replace(
-        random_case(np.random.default_rng(0), "gini", n, 1),
-        codes=np.arange(n, dtype=np.uint16)[:, None],
-        n_bins=np.array([n], dtype=np.int32),
-        categorical=np.zeros(1, np.uint8),
-        labels=(np.arange(n) % 2).astype(np.uint16),
-        weights=np.ones(n),
-    )
-    tree = grow(case, deep(case, oracle.Limits()))
+    case = alternating_labels(n)
+    tree = case.grow_with(case.deep_grower(oracle.Limits()))
     assert len(tree.feature) == 2 * n - 1
     np.testing.assert_array_equal(np.sort(tree.leaf_of_row), np.flatnonzero(tree.feature < 0))
 
@@ -137,10 +108,10 @@ def test_alternating_labels_grow_a_leaf_for_every_row() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_trees_grown_at_the_same_time(kind: str) -> None:
     case = random_case(np.random.default_rng(0), kind, 3000, 6, n_classes=3, max_bins=60)
-    grower = deep(case, oracle.Limits(), 2, n_threads=2)
-    alone = [grow(case, deep(case, oracle.Limits(), 2), seed) for seed in range(40)]
+    grower = case.deep_grower(oracle.Limits(), 2, n_threads=2)
+    alone = [case.grow_with(case.deep_grower(oracle.Limits(), 2), seed) for seed in range(40)]
     with ThreadPoolExecutor(8) as pool:
-        together = list(pool.map(lambda seed: grow(case, grower, seed), range(40)))
+        together = list(pool.map(lambda seed: case.grow_with(grower, seed), range(40)))
     for ours, theirs in zip(together, alone, strict=True):
         assert_same_tree(ours, theirs)
 
@@ -149,12 +120,12 @@ def test_trees_grown_at_the_same_time(kind: str) -> None:
 def test_a_used_grower_grows_the_same_trees(table: tuple[Case, oracle.Limits], seed: int) -> None:
     case, limits = table
     rng = np.random.default_rng(seed)
-    grower = deep(case, limits, 2)
+    grower = case.deep_grower(limits, 2)
     for _ in range(3):
         rows = np.flatnonzero(rng.random(len(case.codes)) < 0.5).astype(np.int32)
         other = replace(case, rows=rows if len(rows) else None, weights=case.weights + rng.random())
-        assert_same_tree(grow(other, grower, seed), grow(other, deep(other, limits, 2), seed))
-    assert_same_tree(grow(case, grower, seed), grow(case, deep(case, limits, 2), seed))
+        assert_same_tree(other.grow_with(grower, seed), other.grow_with(other.deep_grower(limits, 2), seed))
+    assert_same_tree(case.grow_with(grower, seed), case.grow_with(case.deep_grower(limits, 2), seed))
 
 
 # --- walking ------------------------------------------------------------------------------------------------
@@ -163,7 +134,7 @@ def test_a_used_grower_grows_the_same_trees(table: tuple[Case, oracle.Limits], s
 @given(drawn(), seeds)
 def test_rows_are_walked_as_the_naive_walk_does(table: tuple[Case, oracle.Limits], seed: int) -> None:
     case, limits = table
-    tree = grow(case, deep(case, limits, 2), seed)
+    tree = case.grow_with(case.deep_grower(limits, 2), seed)
     rows = np.random.default_rng(seed).integers(0, len(case.codes), 50).astype(np.int32)
     leaves = _core.walk_codes(case.codes, case.n_bins, tree, rows)
     np.testing.assert_array_equal(leaves, walks.walk_codes(case.codes, case.n_bins, tree, rows))
@@ -173,126 +144,21 @@ def test_rows_are_walked_as_the_naive_walk_does(table: tuple[Case, oracle.Limits
 
 def test_no_rows_reach_no_leaves() -> None:
     case = random_case(np.random.default_rng(0), "gini", 20, 2)
-    tree = grow(case, deep(case, oracle.Limits()))
+    tree = case.grow_with(case.deep_grower(oracle.Limits()))
     assert len(_core.walk_codes(case.codes, case.n_bins, tree, np.zeros(0, np.int32))) == 0
 
 
 @pytest.mark.parametrize("row", [-1, 20])
 def test_rows_outside_the_table_are_not_walked(row: int) -> None:
     case = random_case(np.random.default_rng(0), "gini", 20, 2)
-    tree = grow(case, deep(case, oracle.Limits()))
+    tree = case.grow_with(case.deep_grower(oracle.Limits()))
     with pytest.raises(ValueError, match="outside the table"):
         _core.walk_codes(case.codes, case.n_bins, tree, np.array([row], np.int32))
 
 
 def test_a_tree_of_more_columns_is_not_walked() -> None:
     case = random_case(np.random.default_rng(0), "gini", 200, 3, missing=0.0)
-    tree = grow(case, deep(case, oracle.Limits()))
+    tree = case.grow_with(case.deep_grower(oracle.Limits()))
     assert tree.feature.max() > 0
     with pytest.raises(ValueError, match="columns"):
         _core.walk_codes(np.ascontiguousarray(case.codes[:, :1]), case.n_bins[:1], tree, np.zeros(1, np.int32))
-
-
-# --- refusals -----------------------------------------------------------------------------------------------
-
-TABLE: dict[str, Any] = {
-    "codes": np.array([[0, 1], [3, 0], [1, 2], [2, 2]], dtype=np.uint8),
-    "n_bins": np.array([3, 2], dtype=np.int32),
-    "categorical": np.array([0, 1], dtype=np.uint8),
-    "criterion": "gini",
-    "n_classes": 2,
-    "max_depth": 0,
-    "min_samples_leaf": 1,
-    "min_weight_leaf": 0.0,
-    "min_gain": 0.0,
-    "max_features": 0,
-    "n_threads": 1,
-}
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"codes": np.array([[0, 3], [3, 0], [1, 2], [2, 2]], dtype=np.uint8)},
-        {"codes": np.zeros((0, 2), dtype=np.uint8)},
-        {"codes": np.zeros((4, 0), dtype=np.uint8)},
-        {"n_bins": np.array([3], dtype=np.int32)},
-        {"n_bins": np.array([3, 0], dtype=np.int32)},
-        {"categorical": np.zeros(1, dtype=np.uint8)},
-        {"criterion": "confidence"},
-        {"criterion": "abstaining"},
-        {"criterion": "mae"},
-        {"n_classes": 0},
-        {"max_depth": -1},
-        {"min_samples_leaf": 0},
-        {"min_weight_leaf": -0.1},
-        {"min_gain": np.nan},
-        {"max_features": -1},
-    ],
-    ids="-".join,
-)
-def test_tables_and_limits_that_are_refused(wrong: dict[str, Any]) -> None:
-    _core.DeepGrower(**TABLE)
-    with pytest.raises(ValueError):
-        _core.DeepGrower(**TABLE | wrong)
-
-
-LABELS: dict[str, Any] = {
-    "labels": np.array([0, 1, 1, 0], dtype=np.uint16),
-    "weights": np.ones(4),
-    "rows": None,
-    "seed": 0,
-}
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"labels": np.array([0, 2, 1, 0], dtype=np.uint16)},
-        {"labels": np.array([0, 1, 1], dtype=np.uint16)},
-        {"weights": np.ones(3)},
-        {"weights": np.array([1.0, -1.0, 1.0, 1.0])},
-        {"weights": np.array([1.0, np.nan, 1.0, 1.0])},
-        {"weights": np.zeros(4)},
-        {"weights": np.full(4, 1e308)},
-        {"weights": np.full(4, 5e-324)},
-        {"rows": np.array([0, 4], dtype=np.int32)},
-        {"rows": np.array([0, -1], dtype=np.int32)},
-        {"rows": np.array([0, 1, 0], dtype=np.int32)},
-        {"rows": np.array([], dtype=np.int32)},
-    ],
-    ids="-".join,
-)
-def test_labels_weights_and_rows_that_are_refused(wrong: dict[str, Any]) -> None:
-    grower = _core.DeepGrower(**TABLE)
-    before = grower.grow_classes(**LABELS)
-    with pytest.raises(ValueError):
-        grower.grow_classes(**LABELS | wrong)
-    assert_same_tree(grower.grow_classes(**LABELS), before)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"targets": np.ones(3)},
-        {"targets": np.array([1.0, np.nan, 1.0, 1.0])},
-        {"targets": np.array([1e300, 1.0, 1.0, 1.0]), "weights": np.full(4, 1e300)},
-        {"weights": np.zeros(4)},
-        {"rows": np.array([1, 1], dtype=np.int32)},
-    ],
-    ids="-".join,
-)
-def test_targets_that_are_refused(wrong: dict[str, Any]) -> None:
-    targets: dict[str, Any] = {"targets": np.arange(4.0), "weights": np.ones(4), "rows": None, "seed": 0}
-    grower = _core.DeepGrower(**TABLE | {"criterion": "squared_error"})
-    before = grower.grow_targets(**targets)
-    with pytest.raises(ValueError):
-        grower.grow_targets(**targets | wrong)
-    assert_same_tree(grower.grow_targets(**targets), before)
-
-
-def test_the_criterion_decides_what_can_be_grown() -> None:
-    with pytest.raises(ValueError):
-        _core.DeepGrower(**TABLE | {"criterion": "squared_error"}).grow_classes(**LABELS)
-    with pytest.raises(ValueError):
-        _core.DeepGrower(**TABLE).grow_targets(np.ones(4), np.ones(4), None, 0)

@@ -1,18 +1,16 @@
-"""The grower: its limits, its draws of features, its buffers, and what it refuses."""
+"""The grower: its limits, its draws of features and its buffers."""
 
 import gc
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given
 
-from committee import _core
-from tests.core.cases import CRITERIA, Case, cases, cases_with_limits, random_case
+from tests.core.cases import CRITERIA, Case, alternating_labels, cases, cases_with_limits, random_case
 from tests.core.checked_tree import CheckedTree, assert_same_tree
 from tests.oracles import grow as oracle
 
@@ -97,14 +95,7 @@ def test_neighbouring_seeds_draw_independently() -> None:
 
 def test_alternating_labels_grow_a_leaf_for_every_row() -> None:
     n = 1000
-    case = replace(
-        random_case(np.random.default_rng(0), "gini", n, 1),
-        codes=np.arange(n, dtype=np.uint16)[:, None],
-        n_bins=np.array([n], dtype=np.int32),
-        categorical=np.zeros(1, np.uint8),
-        labels=(np.arange(n) % 2).astype(np.uint16),
-        weights=np.ones(n),
-    )
+    case = alternating_labels(n)
     tree = case.grow(NO_LIMITS)
     assert len(tree.feature) == 2 * n - 1
     np.testing.assert_array_equal(np.sort(tree.leaf_of_row), np.flatnonzero(tree.feature < 0))
@@ -172,161 +163,6 @@ def test_buffers_do_not_grow_from_tree_to_tree() -> None:
 
     before = pages_after(20)
     assert pages_after(150) - before < 30 * 2**20 // 4096
-
-
-# --- refusals -----------------------------------------------------------------------------------------------
-
-TABLE: dict[str, Any] = {
-    "codes": np.array([[0, 1], [3, 0], [1, 2], [2, 2]], dtype=np.uint8),
-    "n_bins": np.array([3, 2], dtype=np.int32),
-    "categorical": np.array([0, 1], dtype=np.uint8),
-    "criterion": "gini",
-    "n_classes": 2,
-    "max_depth": 2,
-    "max_leaf_nodes": 0,
-    "min_samples_leaf": 1,
-    "min_weight_leaf": 0.0,
-    "min_gain": 0.0,
-    "max_features": 0,
-    "n_threads": 1,
-}
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"codes": np.array([[0, 3], [3, 0], [1, 2], [2, 2]], dtype=np.uint8)},
-        {"codes": np.array([[4, 0], [3, 0], [1, 2], [2, 2]], dtype=np.uint16)},
-        {"codes": np.empty((0, 2), dtype=np.uint8)},
-        {
-            "codes": np.empty((4, 0), dtype=np.uint8),
-            "n_bins": np.empty(0, np.int32),
-            "categorical": np.empty(0, np.uint8),
-        },
-        {"n_bins": np.array([3], dtype=np.int32)},
-        {"n_bins": np.array([3, 2, 1], dtype=np.int32)},
-        {"n_bins": np.array([3, -2], dtype=np.int32)},
-        {"categorical": np.array([1], dtype=np.uint8)},
-        {"categorical": np.array([1, 0, 0], dtype=np.uint8)},
-        {"criterion": "poisson"},
-        {"criterion": ""},
-        {"criterion": "abstaining"},
-        {"criterion": "abstaining", "max_depth": 0},
-        {"n_classes": 0},
-        {"n_classes": -1},
-        {"n_classes": 65_537},
-        {"max_depth": -1},
-        {"max_leaf_nodes": -1},
-        {"min_samples_leaf": 0},
-        {"min_samples_leaf": -1},
-        {"min_weight_leaf": -0.1},
-        {"min_weight_leaf": np.nan},
-        {"min_gain": -0.1},
-        {"min_gain": np.nan},
-        {"max_features": -1},
-    ],
-    ids="-".join,
-)
-def test_grower_refuses(wrong: dict[str, Any]) -> None:
-    _core.Grower(**TABLE)
-    with pytest.raises(ValueError):
-        _core.Grower(**TABLE | wrong)
-
-
-LABELS: dict[str, Any] = {
-    "labels": np.array([0, 1, 1, 0], dtype=np.uint16),
-    "weights": np.ones(4),
-    "rows": np.array([2, 0, 1], dtype=np.int32),
-    "seed": 0,
-}
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"labels": np.array([0, 2, 1, 0], dtype=np.uint16)},
-        {"labels": np.array([0, 65_535, 1, 0], dtype=np.uint16)},
-        {"labels": np.array([0, 1, 1], dtype=np.uint16)},
-        {"weights": np.ones(3)},
-        {"weights": np.ones((4, 2))},  # not with Gini
-        {"weights": np.ones((4, 1, 1))},
-        {"weights": np.array([1.0, -1.0, 1.0, 1.0])},
-        {"weights": np.array([1.0, np.nan, 1.0, 1.0])},
-        {"weights": np.array([1.0, np.inf, 1.0, 1.0])},
-        {"weights": np.array([0.0, 0.0, 0.0, 1.0])},
-        {"weights": np.full(4, 1e308)},
-        {"weights": np.full(4, 5e-324)},
-        {"rows": np.array([0, 4], dtype=np.int32)},
-        {"rows": np.array([0, -1], dtype=np.int32)},
-        {"rows": np.array([0, 1, 0], dtype=np.int32)},
-        {"rows": np.array([0, 1, 2, 3, 0], dtype=np.int32)},
-        {"rows": np.array([], dtype=np.int32)},
-    ],
-    ids="-".join,
-)
-def test_grow_classes_refuses(wrong: dict[str, Any]) -> None:
-    grower = _core.Grower(**TABLE)
-    before = grower.grow_classes(**LABELS)
-    with pytest.raises(ValueError):
-        grower.grow_classes(**LABELS | wrong)
-    assert_same_tree(grower.grow_classes(**LABELS), before)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"targets": np.ones(3)},
-        {"targets": np.array([1.0, np.nan, 1.0, 1.0])},
-        {"targets": np.array([1.0, np.inf, 1.0, 1.0])},
-        {"targets": np.array([1e300, 1.0, 1.0, 1.0]), "weights": np.full(4, 1e300)},
-        {"weights": np.ones(5)},
-        {"weights": np.zeros(4)},
-        {"weights": np.array([1.0, -1.0, 1.0, 1.0])},
-        {"rows": np.array([0, 4], dtype=np.int32)},
-        {"rows": np.array([1, 1], dtype=np.int32)},
-    ],
-    ids="-".join,
-)
-def test_grow_targets_refuses(wrong: dict[str, Any]) -> None:
-    targets: dict[str, Any] = {
-        "targets": np.array([1.0, 2.0, 3.0, 4.0]),
-        "weights": np.ones(4),
-        "rows": None,
-        "seed": 0,
-    }
-    grower = _core.Grower(**TABLE | {"criterion": "squared_error"})
-    grower.grow_targets(**targets)
-    with pytest.raises(ValueError):
-        grower.grow_targets(**targets | wrong)
-
-
-def test_the_criterion_decides_what_can_be_grown() -> None:
-    with pytest.raises(ValueError):
-        _core.Grower(**TABLE | {"criterion": "squared_error"}).grow_classes(**LABELS)
-    with pytest.raises(ValueError):
-        _core.Grower(**TABLE).grow_targets(np.ones(4), np.ones(4), None, 0)
-    three = TABLE | {"criterion": "confidence", "n_classes": 3}
-    with pytest.raises(ValueError):
-        _core.Grower(**three).grow_classes(**LABELS)
-    with pytest.raises(ValueError):
-        _core.Grower(**three).grow_classes(**LABELS | {"weights": np.ones((4, 2))})
-    _core.Grower(**three).grow_classes(**LABELS | {"weights": np.ones((4, 3))})
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"labels": LABELS["labels"].astype(np.int64)},
-        {"weights": np.ones(4, dtype=np.float32)},
-        {"rows": np.array([0, 1], dtype=np.int64)},
-        {"seed": -1},
-    ],
-    ids="-".join,
-)
-def test_other_types_are_refused(wrong: dict[str, Any]) -> None:
-    grower = _core.Grower(**TABLE)
-    with pytest.raises(TypeError):
-        grower.grow_classes(**LABELS | wrong)
 
 
 def test_weights_beyond_any_product_are_refused() -> None:

@@ -3,16 +3,16 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.oracles.grow import Tree
+from committee._core import GrownTree
 
 
 def walk_codes(
-    codes: NDArray[np.integer], n_bins: NDArray[np.int32], tree: Tree, rows: NDArray[np.int32]
+    codes: NDArray[np.integer], n_bins: NDArray[np.int32], tree: GrownTree, rows: NDArray[np.int32]
 ) -> NDArray[np.int32]:
     return np.array([_leaf(codes[row], n_bins, tree) for row in rows], dtype=np.int32)
 
 
-def _leaf(codes: NDArray[np.integer], n_bins: NDArray[np.int32], tree: Tree) -> int:
+def _leaf(codes: NDArray[np.integer], n_bins: NDArray[np.int32], tree: GrownTree) -> int:
     i = 0
     while tree.feature[i] >= 0:
         j = int(tree.feature[i])

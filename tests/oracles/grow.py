@@ -6,11 +6,11 @@ A cell is a bin of one feature; the last cell of a feature holds its missing val
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from committee._core import GrownTree
 from tests.oracles import criterion as criteria
 
 Floats = NDArray[np.float64]
@@ -59,17 +59,6 @@ class Limits:
     min_samples_leaf: int = 1
     min_weight_leaf: float = 0.0
     min_gain: float = 0.0
-
-
-class Tree(Protocol):
-    """The arrays of a grown tree that decide where a row goes."""
-
-    feature: NDArray[np.int32]
-    bin: NDArray[np.int32]
-    left: NDArray[np.int32]
-    missing_left: NDArray[np.uint8]
-    category_offset: NDArray[np.int64]
-    category_bits: NDArray[np.uint32]
 
 
 @dataclass
@@ -276,7 +265,7 @@ def grow(table: Table, limits: Limits) -> list[Node]:
 # --- reading a grown tree -----------------------------------------------------------------------------------
 
 
-def goes_left(tree: Tree, i: int, n_bins: int, categorical: bool) -> Mask:
+def goes_left(tree: GrownTree, i: int, n_bins: int, categorical: bool) -> Mask:
     """Node i's split as a mask over the cells of its feature."""
     mask = np.zeros(n_bins + 1, dtype=bool)
     if categorical:
@@ -289,7 +278,7 @@ def goes_left(tree: Tree, i: int, n_bins: int, categorical: bool) -> Mask:
     return mask
 
 
-def walk(tree: Tree, table: Table) -> tuple[list[Integers], Integers]:
+def walk(tree: GrownTree, table: Table) -> tuple[list[Integers], Integers]:
     """The rows that reach every node, and every node's depth."""
     rows = [np.empty(0, dtype=np.int64)] * len(tree.feature)
     depth = np.zeros(len(tree.feature), dtype=np.int64)

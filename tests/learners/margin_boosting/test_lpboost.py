@@ -12,7 +12,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.dummy import DummyClassifier
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -20,6 +19,7 @@ from sklearn.neighbors import KNeighborsClassifier
 import committee
 from committee import LPBoostClassifier
 from committee.voters.forest import Forest
+from tests.margin_cases import Watcher, assert_short_runs_bound_what_is_left
 from tests.oracles.soft_margin import all_signed_stumps, primal_program, value_of
 from tests.subjects import assert_same_bits, everything, numbers, weights
 
@@ -213,20 +213,11 @@ def test_a_classifier_of_several_classes_is_saved_and_read(tmp_path):
 # --- rounds -------------------------------------------------------------------------------------------------
 
 
-class Diary:
+class Diary(Watcher):
     """Writes down the soft margin after each round; may stop the run."""
 
     def __init__(self, stop_after: int = 99) -> None:
         self.stop_after, self.margins = stop_after, []
-
-    def setup(self, estimator: Any, context: Any) -> None:
-        pass
-
-    def teardown(self, estimator: Any, context: Any) -> None:
-        pass
-
-    def on_fit_task_begin(self, estimator: Any, context: Any, *, X: Any = None, y: Any = None) -> None:
-        pass
 
     def on_fit_task_end(self, estimator: Any, context: Any, *, X: Any = None, fitted_estimator: Any = None) -> bool:
         self.margins.append((context.task_name, fitted_estimator.soft_margin_[0], fitted_estimator.predict(X)))
@@ -250,14 +241,7 @@ def test_callbacks_see_the_margin_rise_and_may_stop_the_run(dictionary):
 
 
 def test_a_run_that_is_cut_short_says_what_is_left():
-    X, y = numbers(2, 300)
-    whole = LPBoostClassifier(0.3).fit(X, y)
-    for most in (1, 7, 25):
-        with pytest.warns(ConvergenceWarning, match=f"n_estimators={most} ended the run.*Raise n_estimators"):
-            model = LPBoostClassifier(0.3, n_estimators=most).fit(X, y)
-        assert model.committee_.n_voters <= most
-        left = whole.soft_margin_[0] - model.soft_margin_[0]
-        assert 0 < left <= model.duality_gap_[0] + 1e-6
+    assert_short_runs_bound_what_is_left(LPBoostClassifier(0.3), "soft_margin_", (1, 7, 25))
 
 
 def test_a_margin_that_cannot_be_above_zero_is_told():

@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.naive_bayes import GaussianNB
 
 from committee import MDBoostClassifier
 from committee.objectives.programs.simplex_active_set import simplex_minimum
-from tests.margin_cases import Diary, signed_votes, small, without_noise
+from tests.margin_cases import Diary, assert_short_runs_bound_what_is_left, signed_votes, small, without_noise
 from tests.oracles.margin_boosting import all_signed_stumps, md_matrix, md_objective, md_row_weights
 from tests.subjects import numbers
 
@@ -89,14 +88,7 @@ def test_a_row_of_weight_k_is_k_rows():
 
 
 def test_a_run_that_is_cut_short_says_what_is_left():
-    X, y = numbers(2, 300)
-    whole = MDBoostClassifier(30.0).fit(X, y)
-    for most in (1, 7, 30):
-        with pytest.warns(ConvergenceWarning, match=f"n_estimators={most} ended the run.*Raise n_estimators"):
-            model = MDBoostClassifier(30.0, n_estimators=most).fit(X, y)
-        assert model.committee_.n_voters <= most
-        left = whole.objective_[0] - model.objective_[0]
-        assert 0 < left <= model.duality_gap_[0] + 1e-6
+    assert_short_runs_bound_what_is_left(MDBoostClassifier(30.0), "objective_", (1, 7, 30))
 
 
 def test_a_perfect_voter_is_the_whole_committee():

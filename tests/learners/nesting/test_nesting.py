@@ -20,19 +20,10 @@ from committee import (
 from committee.learners.nesting.growth import Growth
 from committee.learners.nesting.nested_fit import NestedClassifier
 from tests.oracles import nesting as oracle
-from tests.probabilistic_voters import Edge, NoisyStump, graph_of, grown, growth_of
+from tests.probabilistic_voters import Edge, NoisyStump, graph_of, grown, growth_of, weights_and_signs
 
 Floats = NDArray[np.float64]
 SHAPES = [[1], [2], [3], [5], [2, 2], [3, 2], [2, 3], [2, 2, 2], [1, 3], [3, 1]]
-
-
-def case(n: int, seed: int) -> tuple[Floats, Floats]:
-    """Row weights and signs, of which both occur."""
-    rng = np.random.default_rng(seed)
-    D = rng.exponential(size=n) + 0.05
-    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
-    y[:2] = 1.0, -1.0
-    return D / D.sum(), y
 
 
 def assert_same_ways(ways: list[oracle.Way], others: list[oracle.Way], tolerance: float = 1e-9) -> None:
@@ -52,7 +43,7 @@ def assert_same(growth: Growth, made: oracle.Ensemble) -> None:
 
 @given(st.integers(6, 14), st.integers(0, 2**20), st.sampled_from([0.1, 0.2, 0.3]), st.integers(1, 7))
 def test_adaboost_is_that_of_all_its_ways(n: int, seed: int, edge: float, T: int) -> None:
-    D, y = case(n, seed)
+    D, y = weights_and_signs(n, seed)
     growth = grown(ProbabilisticAdaBoostClassifier(T), growth_of(Edge(y, edge, 0.3, seed), D, y, 0.05 / n), T)
     made = oracle.adaboost(Edge(y, edge, 0.3, seed), D, y, T, 0.05 / n)
     assert len(made.ways) == 2**T
@@ -61,7 +52,7 @@ def test_adaboost_is_that_of_all_its_ways(n: int, seed: int, edge: float, T: int
 
 @given(st.integers(8, 14), st.integers(0, 2**20), st.sampled_from(SHAPES), st.sampled_from(["confidence", "sign"]))
 def test_trees_and_matryoshki_are_those_of_all_their_ways(n: int, seed: int, sizes: list[int], collect: Any) -> None:
-    D, y = case(n, seed)
+    D, y = weights_and_signs(n, seed)
     model = MatryoshkaClassifier(sizes, collect=collect)
     growth = growth_of(Edge(y, 0.2, 0.3, seed), D, y, 0.02 / n)
     for _ in model._grow(growth):  # beyond the last voter, to the collection of the last leaves
@@ -78,7 +69,7 @@ def test_trees_and_matryoshki_are_those_of_all_their_ways(n: int, seed: int, siz
 
 @given(st.integers(8, 14), st.integers(0, 2**20), st.integers(1, 6))
 def test_a_boosting_tree_is_a_matryoshka_of_one_size(n: int, seed: int, T: int) -> None:
-    D, y = case(n, seed)
+    D, y = weights_and_signs(n, seed)
     growth = grown(BoostingTreeClassifier(T), growth_of(Edge(y, 0.2, 0.3, seed), D, y, 0.02 / n), T)
     made = oracle.matryoshka(Edge(y, 0.2, 0.3, seed), D, y, [T], 0.02 / n)
     assert_same(growth, made)

@@ -23,7 +23,7 @@ from committee.learners.nesting.growth import Growth, Leaf, alphas
 from committee.learners.nesting.nests import Collector, nested
 from committee.voters.oracles import Estimate, estimated
 from tests.oracles import nesting as oracle
-from tests.probabilistic_voters import Edge, graph_of, grown, growth_of, leaf_shares
+from tests.probabilistic_voters import Edge, graph_of, grown, growth_of, leaf_shares, weights_and_signs
 
 Floats = NDArray[np.float64]
 unit = st.floats(0.0, 1.0)
@@ -46,11 +46,7 @@ def normaliser(a: Floats, b: Floats, q: Floats) -> float:
 
 
 def table(n: int, seed: int) -> tuple[Floats, Floats]:
-    rng = np.random.default_rng(seed)
-    D = rng.exponential(size=n) + 0.01
-    y = np.where(rng.random(n) < 0.4, 1.0, -1.0)
-    y[:2] = 1.0, -1.0
-    return D / D.sum(), y
+    return weights_and_signs(n, seed, least=0.01, positive=0.4)
 
 
 # --- one voter ------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 from committee.cli.main import app
 from committee.papers.margins.cells import ENSEMBLES, MAXIMISE, OBJECTIVES
 from committee.papers.margins.rebuild import rebuild
+from tests.papers.rebuilding import assert_other_rows_are_refused, assert_refused_before_the_run, broken_off_and_resumed
 
 
 def run(*arguments):
@@ -35,15 +36,7 @@ def test_the_command(folder, tmp_path):
 def test_an_interrupted_run_goes_on(folder, tmp_path):
     options = {"tables": ["sonar"], "repeats": 2}
     whole = rebuild(folder, tmp_path / "whole", **options)
-
-    def breaks(done, *_):
-        if done == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        rebuild(folder, tmp_path / "broken", **options, progress=breaks)
-    seen = []
-    resumed = rebuild(folder, tmp_path / "broken", **options, progress=lambda *step: seen.append(step))
+    resumed, seen = broken_off_and_resumed(rebuild, 3, folder, tmp_path / "broken", **options)
     assert seen == [(done, 6, "sonar") for done in (4, 5, 6)]
     assert [*resumed[:21], *resumed[22:]] == [*whole[:21], *whole[22:]], "all but the times"
     one = rebuild(folder, tmp_path / "whole", tables=["sonar"], repeats=1, progress=lambda *_: pytest.fail("run again"))
@@ -54,14 +47,7 @@ def test_cells_of_other_seeds_or_rows_are_refused(folder, tmp_path):
     rebuild(folder, tmp_path / "out", tables=["ionosphere"], repeats=1)
     with pytest.raises(ValueError, match="seed=0 instead of 1"):
         rebuild(folder, tmp_path / "out", tables=["ionosphere"], repeats=1, seed=1)
-    other = tmp_path / "other"
-    other.mkdir()
-    for path in folder.iterdir():
-        (other / path.name).write_text(path.read_text())
-    lines = (other / "ionosphere.csv").read_text().splitlines()
-    (other / "ionosphere.csv").write_text("\n".join([lines[0], *reversed(lines[1:])]) + "\n")
-    with pytest.raises(ValueError, match="holds cells of another table 'ionosphere' than the one read now"):
-        rebuild(other, tmp_path / "out", tables=["ionosphere"], repeats=1)
+    assert_other_rows_are_refused(rebuild, folder, tmp_path, "ionosphere")
 
 
 @pytest.mark.parametrize(
@@ -77,9 +63,7 @@ def test_cells_of_other_seeds_or_rows_are_refused(folder, tmp_path):
     ],
 )
 def test_wrong_options_are_refused_before_anything_is_run(folder, tmp_path, options, message):
-    with pytest.raises(ValueError, match=message):
-        rebuild(folder, tmp_path / "out", **options)
-    assert not (tmp_path / "out").exists()
+    assert_refused_before_the_run(rebuild, folder, tmp_path, options, message)
 
 
 def test_the_command_refuses_in_one_line(folder, tmp_path):

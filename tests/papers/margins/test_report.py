@@ -4,19 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr, ttest_rel
 
-from committee.papers.margins import report
-from committee.papers.margins.cells import (
-    ADABOOST,
-    DEEP_FOREST,
-    ENSEMBLES,
-    FOREST,
-    MAXIMISE,
-    OBJECTIVES,
-    SM1,
-    SM2,
-    SOLVED,
-    UWS,
-)
+from committee.papers.margins import cells, report
 from committee.papers.margins.results import (
     ERROR,
     LEAST,
@@ -37,11 +25,11 @@ def made_up(name, ensemble, repeat, wrong, **changes):
     """A cell in which all objectives do the same."""
     own = {"wrong": 10, "mean": 0.5, "minimum": -0.2, "variance": 0.1, "range": 1.0}
     new = {figure: own[figure] + changes.get(figure, 0.0) for figure in own if figure != "wrong"}
-    found = {"state": SOLVED, "xi": None, "wrong": wrong, **new, "least": changes.get("least", 0.0), "trees": 9}
+    found = {"state": cells.SOLVED, "xi": None, "wrong": wrong, **new, "least": changes.get("least", 0.0), "trees": 9}
     return {
         "table": name, "digest": "", "repeat": repeat, "ensemble": ensemble, "training_rows": 70, "test_rows": 30,
         "voters": 200, "four_leaves": 1.0, "fit_seconds": 0.1, **own,
-        "objectives": {objective: {**found, "seconds": 0.01} for objective in OBJECTIVES},
+        "objectives": {objective: {**found, "seconds": 0.01} for objective in cells.OBJECTIVES},
     }  # fmt: skip
 
 
@@ -54,51 +42,52 @@ def results():
         "pima": {"mean": -0.1, "minimum": -0.1, "least": -0.2, "variance": 0.02, "range": -0.1},
         "colon": {"mean": 0.00004, "variance": -0.00004},
     }
-    cells = {
+    made = {
         (name, repeat, ensemble): made_up(name, ensemble, repeat, count, **changes[name])
         for name, counts in wrong.items()
-        for ensemble in ENSEMBLES
+        for ensemble in cells.ENSEMBLES
         for repeat, count in enumerate(counts)
     }
-    return MarginResults(cells, ("sonar", "pima", "colon"), 4)
+    return MarginResults(made, ("sonar", "pima", "colon"), 4)
 
 
 def test_directions_are_counted(results):
-    found = directions(results, FOREST, UWS)
+    found = directions(results, cells.FOREST, cells.UWS)
     assert found.tables == 3 and found.raised == {MEAN: 1, LEAST: 1, MINIMUM: 1}
     assert found.lowered == {VARIANCE: 1, RANGE: 1}, "what four digits do not show is no change"
     assert found.marks == HELPS + HURTS + NEITHER and found.tests == (1, 1, 1)
     # by hand: -2, -1, -2, -3 rows; t = 4.90 on 3 degrees of freedom, p = 0.016; the correction makes it 2.97 and 0.059
     assert ttest_rel([8, 9, 8, 7], [10] * 4).pvalue == pytest.approx(0.016, abs=1e-3)
-    assert directions(results, FOREST, UWS, corrected=True).tests == (0, 0, 3)
-    assert results.change("sonar", FOREST, UWS, ERROR) == pytest.approx(-2 / 30)
+    assert directions(results, cells.FOREST, cells.UWS, corrected=True).tests == (0, 0, 3)
+    assert results.change("sonar", cells.FOREST, cells.UWS, ERROR) == pytest.approx(-2 / 30)
     single = MarginResults(results.cells, results.names, 1)
-    assert single.mark("sonar", FOREST, UWS) == NEITHER, "one split says nothing"
+    assert single.mark("sonar", cells.FOREST, cells.UWS) == NEITHER, "one split says nothing"
 
 
 def test_associations_are_rank_correlations(results):
-    for objective in MAXIMISE[1:]:
+    for objective in cells.MAXIMISE[1:]:
         for repeat in range(4):
-            results.cells["sonar", repeat, FOREST]["objectives"][objective]["mean"] = 0.55
-            results.cells["sonar", repeat, FOREST]["objectives"][objective]["wrong"] = 9
+            results.cells["sonar", repeat, cells.FOREST]["objectives"][objective]["mean"] = 0.55
+            results.cells["sonar", repeat, cells.FOREST]["objectives"][objective]["wrong"] = 9
     x, y = (
-        np.array([[results.change(n, FOREST, o, f) for o in MAXIMISE] for n in results.names]) for f in (MEAN, ERROR)
+        np.array([[results.change(n, cells.FOREST, o, f) for o in cells.MAXIMISE] for n in results.names])
+        for f in (MEAN, ERROR)
     )
-    found = association(results, FOREST, MAXIMISE, MEAN)
+    found = association(results, cells.FOREST, cells.MAXIMISE, MEAN)
     assert found.points == 15 and found.rho == pytest.approx(
         spearmanr(x.round(9).ravel(), y.round(9).ravel()).statistic
     )
     assert (found.within, found.negative, found.positive) == (-1.0, 1, 0), "nothing varies on the other two tables"
-    rows = [table_of(ADABOOST, name).rows.values() for name in (SM1, SM2)]
+    rows = [table_of(cells.ADABOOST, name).rows.values() for name in (cells.SM1, cells.SM2)]
     less, error = np.array([(r.changes[0], r.errors[1] - r.errors[0]) for some in rows for r in some]).T
-    theirs = document_association(ADABOOST, VARIANCE)
+    theirs = document_association(cells.ADABOOST, VARIANCE)
     assert theirs.points == 30 and theirs.rho == pytest.approx(spearmanr((-less).round(9), error.round(9)).statistic)
-    assert document_association(ADABOOST, MINIMUM) is None
+    assert document_association(cells.ADABOOST, MINIMUM) is None
 
 
 def test_tables_add_up(results):
     grids = report.grids(results)
-    kinds = {k: (FOREST, DEEP_FOREST) if k % 2 == 0 else (ADABOOST,) for k in range(2, 12)}
+    kinds = {k: (cells.FOREST, cells.DEEP_FOREST) if k % 2 == 0 else (cells.ADABOOST,) for k in range(2, 12)}
     assert [g.title.split(":")[0] for g in grids[:15]] == [f"Table {k}, {kind}" for k in kinds for kind in kinds[k]]
     colon, diabetes, pima, sonar = grids[0].rows
     assert sonar == ("Sonar", "0.3333 (0.0773)", "0.2667+ (0.0847-)", "0.1000 (0.0802)", "0.0100 (0.0065)")

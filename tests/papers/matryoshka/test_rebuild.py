@@ -10,6 +10,7 @@ from committee.cli.main import app
 from committee.papers.matryoshka.plan import METHODS, Setting
 from committee.papers.matryoshka.rebuild import rebuild
 from committee.papers.shared.cells import key_of
+from tests.papers.rebuilding import assert_other_rows_are_refused, assert_refused_before_the_run
 
 
 def test_a_quick_run_writes_everything_and_is_not_run_again(folder, tmp_path):
@@ -36,14 +37,7 @@ def test_other_runs_and_tables_are_refused(folder, tmp_path):
     rebuild(folder, tmp_path / "out", **options)
     with pytest.raises(ValueError, match="seed=0 instead of 1"):
         rebuild(folder, tmp_path / "out", **options, seed=1)
-    other = tmp_path / "other"
-    other.mkdir()
-    for path in folder.iterdir():
-        (other / path.name).write_text(path.read_text())
-    lines = (other / "sonar.csv").read_text().splitlines()
-    (other / "sonar.csv").write_text("\n".join([lines[0], *reversed(lines[1:])]) + "\n")
-    with pytest.raises(ValueError, match="holds cells of another table 'sonar' than the one read now"):
-        rebuild(other, tmp_path / "out", **options)
+    assert_other_rows_are_refused(rebuild, folder, tmp_path, "sonar", quick=True)
 
 
 @pytest.mark.parametrize(
@@ -55,9 +49,7 @@ def test_other_runs_and_tables_are_refused(folder, tmp_path):
     ],
 )
 def test_wrong_options_are_refused_before_anything_is_run(folder, tmp_path, options, message):
-    with pytest.raises(ValueError, match=message):
-        rebuild(folder, tmp_path / "out", **options)
-    assert not (tmp_path / "out").exists()
+    assert_refused_before_the_run(rebuild, folder, tmp_path, options, message)
 
 
 def test_the_command(folder, tmp_path):

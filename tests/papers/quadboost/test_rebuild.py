@@ -9,23 +9,12 @@ import pytest
 from typer.testing import CliRunner
 
 from committee.cli.main import app
+from committee.papers.quadboost import tables
 from committee.papers.quadboost.methods import LEARNERS
 from committee.papers.quadboost.rebuild import rebuild
-from committee.papers.quadboost.tables import (
-    ADABOOST,
-    L1,
-    L2,
-    LINF,
-    LPBOOST,
-    METHODS,
-    VANILLA,
-    draw_split,
-    prepared,
-    published,
-    read_binary,
-)
+from tests.papers.rebuilding import assert_other_rows_are_refused, assert_refused_before_the_run, broken_off_and_resumed
 
-BY_TITLE = {row.title: row for row in published()}
+BY_TITLE = {row.title: row for row in tables.published()}
 
 
 @dataclass(frozen=True)
@@ -51,7 +40,7 @@ class Threshold:
 
 @pytest.fixture
 def stand_ins(monkeypatch):
-    for k, method in enumerate(METHODS):
+    for k, method in enumerate(tables.METHODS):
         monkeypatch.setitem(LEARNERS, method, Threshold(k, quadratic=k < 4))
 
 
@@ -62,16 +51,16 @@ def test_cells_hold_what_was_predicted(stand_ins, folder, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {
         "cells.jsonl", "quadboost.png", "table1.csv", "table2.csv", "tables.md",
     }  # fmt: skip
-    table = read_binary(BY_TITLE["wine"], folder)
-    train, test = draw_split(BY_TITLE["wine"], 0, 1)
-    X = prepared(table, train)
+    table = tables.read_binary(BY_TITLE["wine"], folder)
+    train, test = tables.draw_split(BY_TITLE["wine"], 0, 1)
+    X = tables.prepared(table, train)
     model = Threshold(2).fit(X[train], table.y[train], {})
     with (tmp_path / "table1.csv").open() as file:
         lines = list(csv.DictReader(file))
-    own = next(line for line in lines if (line["name"], line["method"], line["repeat"]) == ("wine", LINF, "1"))
+    own = next(line for line in lines if (line["name"], line["method"], line["repeat"]) == ("wine", tables.LINF, "1"))
     assert float(own["error"]) == pytest.approx((model.predict(X[test]) != table.y[test]).mean(), abs=1e-6)
     assert float(own["risk"]) == pytest.approx(4 * float(own["error"]), abs=1e-5)
-    assert len(lines) == 2 * 6 * 2 and [line["risk"] for line in lines if line["method"] == LPBOOST] == [""] * 4
+    assert len(lines) == 2 * 6 * 2 and [line["risk"] for line in lines if line["method"] == tables.LPBOOST] == [""] * 4
     page = (tmp_path / "tables.md").read_text()
     assert page.count("|---|") == 6 and "| zoo | 51 | 50 |" in page
 
@@ -79,15 +68,7 @@ def test_cells_hold_what_was_predicted(stand_ins, folder, tmp_path):
 def test_an_interrupted_run_goes_on(stand_ins, folder, tmp_path):
     options = {"tables": ["wine", "zoo"], "repeats": 2}
     whole = rebuild(folder, tmp_path / "whole", **options)
-
-    def breaks(done, *_):
-        if done == 8:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        rebuild(folder, tmp_path / "broken", **options, progress=breaks)
-    seen = []
-    resumed = rebuild(folder, tmp_path / "broken", **options, progress=lambda *step: seen.append(step))
+    resumed, seen = broken_off_and_resumed(rebuild, 8, folder, tmp_path / "broken", **options)
     assert len(seen) == 16 and resumed[:5] == whole[:5], "all but the times"
     one = rebuild(folder, tmp_path / "whole", tables=["wine"], progress=lambda *_: pytest.fail("run again"), repeats=1)
     assert "mean of 1 split(s)" in one[0].title
@@ -101,14 +82,7 @@ def test_cells_of_other_seeds_grids_or_rows_are_refused(stand_ins, folder, tmp_p
     ):
         with pytest.raises(ValueError, match=message):
             rebuild(folder, tmp_path / "out", tables=["wine"], repeats=1, **options)
-    other = tmp_path / "other"
-    other.mkdir()
-    for path in folder.iterdir():
-        (other / path.name).write_text(path.read_text())
-    lines = (other / "wine.csv").read_text().splitlines()
-    (other / "wine.csv").write_text("\n".join([lines[0], *reversed(lines[1:])]) + "\n")
-    with pytest.raises(ValueError, match="holds cells of another table 'wine' than the one read now"):
-        rebuild(other, tmp_path / "out", tables=["wine"], repeats=1)
+    assert_other_rows_are_refused(rebuild, folder, tmp_path, "wine")
 
 
 @pytest.mark.parametrize(
@@ -120,9 +94,7 @@ def test_cells_of_other_seeds_grids_or_rows_are_refused(stand_ins, folder, tmp_p
     ],
 )
 def test_wrong_options_are_refused_before_anything_is_run(folder, tmp_path, options, message):
-    with pytest.raises(ValueError, match=message):
-        rebuild(folder, tmp_path / "out", **options)
-    assert not (tmp_path / "out").exists()
+    assert_refused_before_the_run(rebuild, folder, tmp_path, options, message)
 
 
 def run(*arguments):
@@ -152,6 +124,6 @@ def test_the_learners_themselves(folder, tmp_path):
         lines = list(csv.DictReader(file))
     assert len(lines) == 12 and all(float(line["error"]) < 0.45 for line in lines)
     by_method = {line["method"]: line for line in lines if line["name"] == "wine"}
-    assert by_method[L1]["alpha"] and not by_method[L1]["rounds"]
-    assert by_method[L2]["alpha"] and by_method[L2]["rounds"] and by_method[VANILLA]["rounds"]
-    assert by_method[LPBOOST]["C"] and by_method[LPBOOST]["nu"] and by_method[ADABOOST]["rounds"]
+    assert by_method[tables.L1]["alpha"] and not by_method[tables.L1]["rounds"]
+    assert by_method[tables.L2]["alpha"] and by_method[tables.L2]["rounds"] and by_method[tables.VANILLA]["rounds"]
+    assert by_method[tables.LPBOOST]["C"] and by_method[tables.LPBOOST]["nu"] and by_method[tables.ADABOOST]["rounds"]

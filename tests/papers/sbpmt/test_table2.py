@@ -12,6 +12,7 @@ from committee.papers.shared.cells import finished_cells
 from committee.papers.shared.figures import save
 from committee.papers.shared.tables import SOURCE_TABLES, load_source_table
 from committee.report.crossvalidation import stratified_folds
+from tests.papers.rebuilding import reverse_rows
 
 
 def test_the_papers_tables_are_whole():
@@ -121,8 +122,7 @@ def test_cells_of_other_rows_settings_or_seeds_are_refused(quick, folder, tmp_pa
     with pytest.raises(ValueError, match="with max_depth=6 instead of 3"):
         run(folder, tmp_path, "iris")
     monkeypatch.setitem(table2.SETTINGS, "default", {**table2.SETTINGS["default"], "max_depth": 6})
-    lines = (folder / "iris.csv").read_text().splitlines()
-    (folder / "iris.csv").write_text("\n".join([lines[0], *reversed(lines[1:])]) + "\n")
+    reverse_rows(folder, "iris")
     with pytest.raises(ValueError, match="holds cells of another table 'iris' than the one read now"):
         run(folder, tmp_path, "iris")
 

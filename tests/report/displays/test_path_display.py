@@ -3,13 +3,13 @@
 import numpy as np
 import polars as pl
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
 from committee import QuadBoostClassifierCV, quadboost_path
 from committee.report import QuadBoostPathDisplay
+from tests.report.displays.drawn import legend_of, whole
 
 LONG = "a_rather_long_name_of_a_column_that_goes_on_and_on"
 
@@ -35,25 +35,6 @@ def model():
 def grid():
     X, y = cancer()
     return QuadBoostClassifierCV("l2", alphas=[0.3, 1.0, 3.0, 10.0], n_estimators=[3, 30, 300]).fit(X[::2], y[::2])
-
-
-def legend_of(ax):
-    return [text.get_text() for text in ax.get_legend().get_texts()]
-
-
-def whole(display):
-    """Draws it, and checks that no text is cut off by the edge of the figure."""
-    canvas = FigureCanvasAgg(display.figure_)
-    canvas.draw()
-    renderer, page = canvas.get_renderer(), display.figure_.bbox
-    for ax in display.figure_.axes:
-        legend = ax.get_legend()
-        for text in [*ax.texts, ax.title, ax.xaxis.label, ax.yaxis.label, *(legend.get_texts() if legend else [])]:
-            if text.get_text() and text.get_visible():
-                box = text.get_window_extent(renderer)
-                inside = box.x0 >= -1 and box.y0 >= -1 and box.x1 <= page.x1 + 1 and box.y1 <= page.y1 + 1
-                assert inside, f"{text.get_text()!r} is cut off"
-    return display
 
 
 def curves(ax):
