@@ -34,6 +34,12 @@ OURS = "committee"
 
 def contenders(rounds: int, threads: int) -> dict[str, Any]:
     """All programs, told the same: L2 penalty 0, 20 rows and a hessian of 0.001 in a leaf, leaf-wise growth."""
+    alike: dict[str, Any] = {
+        "max_leaf_nodes": LEAVES,
+        "learning_rate": STEP,
+        "max_bins": BINS,
+        "min_samples_leaf": FEWEST,
+    }
     light = partial(
         lightgbm.LGBMClassifier,
         n_estimators=rounds,
@@ -45,15 +51,7 @@ def contenders(rounds: int, threads: int) -> dict[str, Any]:
         verbose=-1,
     )
     return {
-        OURS: GradientBoostingClassifier(
-            n_estimators=rounds,
-            max_leaf_nodes=LEAVES,
-            learning_rate=STEP,
-            max_bins=BINS,
-            min_samples_leaf=FEWEST,
-            leaf_l2=0.0,
-            n_jobs=threads,
-        ),
+        OURS: GradientBoostingClassifier(n_estimators=rounds, leaf_l2=0.0, n_jobs=threads, **alike),
         "LightGBM": light(),
         "LightGBM, quantised": light(use_quantized_grad=True),
         "XGBoost hist": xgboost.XGBClassifier(
@@ -68,14 +66,7 @@ def contenders(rounds: int, threads: int) -> dict[str, Any]:
             tree_method="hist",
             n_jobs=threads,
         ),
-        "scikit-learn hist": HistGradientBoostingClassifier(
-            max_iter=rounds,
-            max_leaf_nodes=LEAVES,
-            learning_rate=STEP,
-            max_bins=BINS,
-            min_samples_leaf=FEWEST,
-            early_stopping=False,
-        ),
+        "scikit-learn hist": HistGradientBoostingClassifier(max_iter=rounds, early_stopping=False, **alike),
     }
 
 

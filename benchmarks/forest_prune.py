@@ -45,7 +45,7 @@ def forest_prune(
     y : bool array (n,)
         Second class or not.
     limits : sequence of int
-        Falling.
+        Decreasing.
     """
     depth = _depths(nodes)
     at_depth = _at_each_depth(nodes, votes, leaf, depth)

@@ -35,14 +35,8 @@ def global_refinement(
 
     Parameters
     ----------
-    nodes : TreeNodes
-        Of T trees.
-    leaf : intp array (n, T)
-        Leaves of the training rows.
-    y : bool array (n,)
-        Second class or not.
-    limits : sequence of int
-        Falling.
+    nodes, leaf, y, limits
+        As in `forest_prune`.
     C : float
         How much the rows count beside the penalty of the votes.
     """

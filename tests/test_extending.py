@@ -30,7 +30,7 @@ from committee.learners.base.estimator import CommitteeClassifier, FitTasks
 from committee.learners.base.parameters import POSITIVE, parameter, with_parameters
 from committee.learners.trained.certificates import CERTIFICATES
 from committee.learners.trained.reweighter import LEVELS
-from committee.objectives.losses import REGRESSION_LOSSES, Loss
+from committee.objectives.losses import REGRESSION_LOSSES
 from committee.objectives.margins.named_objectives import OBJECTIVES
 from committee.objectives.margins.objective import Objective, Reweighting
 from committee.objectives.programs.lines import Lines
@@ -40,9 +40,10 @@ from committee.report.metrics import METRICS, Metric
 from committee.report.models import PEERS, Peer
 from committee.report.tables import quality_grid
 from committee.vote.adapters.scikit_learn import ADAPTERS, Members
-from committee.vote.links.mean import MEAN_LINKS, Identity, MeanLink
+from committee.vote.links.mean import MEAN_LINKS, MeanLink
 from committee.vote.links.probability import LINKS, Link, Share
 from committee.voters.growing import GrowthLimits, forest_of, grower, leaf_labels
+from tests.objectives.losses.cases import LogCosh
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "extending.md"
 
@@ -122,25 +123,6 @@ def test_a_link_is_a_class_and_a_line(patients, forest, tmp_path, monkeypatch):
     monkeypatch.setitem(LINKS, "cauchit", Cauchit)
     linked.save(tmp_path / "linked")
     assert_array_equal(committee.load(tmp_path / "linked").predict_proba(X), linked.predict_proba(X))
-
-
-@dataclass(frozen=True)
-class LogCosh(Loss):
-    """L = ln cosh(F - y)."""
-
-    name: ClassVar[str] = "log_cosh"
-
-    @property
-    def link(self) -> Identity:
-        return Identity()
-
-    def value(self, y, F):
-        return np.logaddexp(F - y, y - F) - np.log(2.0)
-
-    def gradient_hessian(self, y, F, w=None):
-        w = np.ones(len(F)) if w is None else w
-        slope = np.tanh(F - y)
-        return w * slope, w * np.maximum(1.0 - slope**2, 1e-16)
 
 
 def test_a_loss_is_a_class_and_a_line(tmp_path, monkeypatch):

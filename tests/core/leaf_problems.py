@@ -1,7 +1,7 @@
 """Tables in leaves for the boosting kernel, what it returns for them, and how it is called."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import hypothesis.strategies as st
 import numpy as np
@@ -11,28 +11,28 @@ from committee import _core
 from tests.oracles import linear_boost as oracle
 from tests.oracles.linear_boost import Settings
 
+Floats = NDArray[np.float64]
 LINKS = ("probit", "logit")
 seeds = st.integers(0, 2**32 - 1)
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(NamedTuple):
     """What the kernel returns, for L leaves and O outputs."""
 
-    intercept: NDArray[np.float64]
-    coefficient: NDArray[np.float64]
-    scores: NDArray[np.float64]
+    intercept: Floats
+    coefficient: Floats
+    scores: Floats
     path: NDArray[np.int32]
-    risk: NDArray[np.float64]
+    risk: Floats
 
 
 @dataclass(frozen=True)
 class Problem:
     """A table in leaves."""
 
-    D: NDArray[np.float64]
+    D: Floats
     labels: NDArray[np.uint16]
-    weights: NDArray[np.float64]
+    weights: Floats
     rows: NDArray[np.int32]
     start: NDArray[np.int64]
     n_outputs: int
@@ -100,7 +100,7 @@ def problems(draw: st.DrawFn) -> Problem:
     )
 
 
-def in_user_units(problem: Problem, result: Result) -> NDArray[np.float64]:
+def in_user_units(problem: Problem, result: Result) -> Floats:
     """The scores of `rows` by intercept and coefficient."""
     F = np.empty_like(result.scores)
     for leaf, (a, b) in enumerate(zip(problem.start[:-1], problem.start[1:], strict=True)):
@@ -108,7 +108,7 @@ def in_user_units(problem: Problem, result: Result) -> NDArray[np.float64]:
     return F
 
 
-def random_table(n: int, q: int, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.uint16]]:
+def random_table(n: int, q: int, seed: int = 0) -> tuple[Floats, NDArray[np.uint16]]:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, q))
     return X, (X[:, 0] + rng.normal(size=n) > 0.3).astype(np.uint16)

@@ -1,6 +1,6 @@
 """Newton boosting of linear scores: the kernel against NumPy, against likelihood fits, and what changes no score."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import hypothesis.strategies as st
@@ -37,7 +37,7 @@ def mean_risks(problem: Problem, settings: Settings, F: NDArray[np.float64]) -> 
 
 
 def assert_same_result(one: Result, other: Result) -> None:
-    for name, values in asdict(one).items():
+    for name, values in one._asdict().items():
         assert_array_equal(values, getattr(other, name), name)
 
 

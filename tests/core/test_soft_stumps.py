@@ -240,18 +240,6 @@ def test_any_number_of_threads_gives_the_same_bits() -> None:
 # --- probabilities -----------------------------------------------------------------------------------------
 
 
-def one_stump(c: float, s: float, ascending: bool, missing: float = 0.5) -> oracle.Stumps:
-    return oracle.Stumps(
-        np.zeros(1, np.int32),
-        np.array([c]),
-        np.array([s]),
-        np.array([ascending], np.uint8),
-        np.array([missing]),
-        np.zeros(2, np.int64),
-        np.empty(0, np.uint32),
-    )
-
-
 def of_values(stumps: oracle.Stumps, x: Any) -> F64:
     q = _core.stump_probabilities(np.asarray(x, dtype=np.float64).reshape(-1, 1).copy(), *stumps.arrays, 1)
     return np.asarray(q[:, 0])
@@ -261,7 +249,7 @@ def of_values(stumps: oracle.Stumps, x: Any) -> F64:
 def test_both_tails_have_thirteen_decimals(ascending: bool) -> None:
     z = np.concatenate([np.linspace(-37.0, 37.0, 1500), np.geomspace(1e-18, 1.0, 50), -np.geomspace(1e-18, 1.0, 50)])
     with mp.workdps(40):
-        for q, x in zip(of_values(one_stump(0.0, 1.0, ascending), z).tolist(), z.tolist(), strict=True):
+        for q, x in zip(of_values(oracle.one_stump(0.0, 1.0, ascending), z).tolist(), z.tolist(), strict=True):
             exact = mp.erfc((-x if ascending else x) / mp.sqrt(2)) / 2
             assert abs(q / exact - 1) <= 1e-13, x
             assert 0.0 <= q <= 1.0
@@ -285,15 +273,15 @@ def test_probabilities_are_those_of_the_naive_twin(seed: int, n: int, n_stumps: 
 def test_far_and_sharp_and_flat_stay_probabilities() -> None:
     x = [-np.inf, -1.7e308, -1e-300, -0.0, 0.0, 5e-324, 1.7e308, np.inf, np.nan]
     hard = [0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.25]
-    assert of_values(one_stump(0.0, 0.0, True, 0.25), x).tolist() == hard
-    assert of_values(one_stump(0.0, 0.0, False, 0.25), x).tolist() == [*(1.0 - np.array(hard[:-1])), 0.25]
+    assert of_values(oracle.one_stump(0.0, 0.0, True, 0.25), x).tolist() == hard
+    assert of_values(oracle.one_stump(0.0, 0.0, False, 0.25), x).tolist() == [*(1.0 - np.array(hard[:-1])), 0.25]
     sharp = [0.0, 0.0, 0.0, 0.5, 0.5, normal := oracle.normal_cdf(1.0), 1.0, 1.0, 0.25]
-    np.testing.assert_allclose(of_values(one_stump(0.0, 5e-324, True, 0.25), x), sharp, rtol=1e-13)
+    np.testing.assert_allclose(of_values(oracle.one_stump(0.0, 5e-324, True, 0.25), x), sharp, rtol=1e-13)
     assert normal > 0.5
-    flat = of_values(one_stump(0.0, 1.7e308, False, 0.25), x)
+    flat = of_values(oracle.one_stump(0.0, 1.7e308, False, 0.25), x)
     np.testing.assert_allclose(flat[[0, 3, 7]], [1.0, 0.5, 0.0])
-    assert of_values(one_stump(np.inf, 1.0, True), [1.0, np.inf]).tolist() == [0.0, 0.5]
-    assert of_values(one_stump(-1.7e308, 1.0, True), [1.7e308]).tolist() == [1.0]
+    assert of_values(oracle.one_stump(np.inf, 1.0, True), [1.0, np.inf]).tolist() == [0.0, 0.5]
+    assert of_values(oracle.one_stump(-1.7e308, 1.0, True), [1.7e308]).tolist() == [1.0]
 
 
 # --- sums and weights of branches --------------------------------------------------------------------------

@@ -110,15 +110,7 @@ def test_ties_of_stumps_are_answered_with_minus_unless_hard_and_descending() -> 
         for softness in (0.0, 1e-320):
             for ascending in (0, 1):
                 for missing in (0.0, 0.5, 0.75, 1.0):
-                    stumps = stump_oracle.Stumps(
-                        np.zeros(1, np.int32),
-                        np.array([c]),
-                        np.array([softness]),
-                        np.array([ascending], np.uint8),
-                        np.array([missing]),
-                        np.zeros(2, np.int64),
-                        np.empty(0, np.uint32),
-                    )
+                    stumps = stump_oracle.one_stump(c, softness, bool(ascending), missing)
                     expected = np.where(stump_oracle.probabilities(stumps, X) > 0.5, 1.0, -1.0)
                     if softness > 0 and c == 0.0:  # the sides of the threshold, where q is 1/2 but for rounding
                         expected[2:4, 0] = [1.0, -1.0] if ascending else [-1.0, 1.0]

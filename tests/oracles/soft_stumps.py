@@ -38,6 +38,19 @@ class Stumps:
         return len(self.feature)
 
 
+def one_stump(c: float, s: float, ascending: bool, missing: float = 0.5) -> Stumps:
+    """A stump on the first column, which holds numbers."""
+    return Stumps(
+        np.zeros(1, np.int32),
+        np.array([c]),
+        np.array([s]),
+        np.array([ascending], np.uint8),
+        np.array([missing]),
+        np.zeros(2, np.int64),
+        np.empty(0, np.uint32),
+    )
+
+
 def normal_cdf(z: float) -> float:
     return 0.5 * math.erfc(-z / math.sqrt(2.0))
 

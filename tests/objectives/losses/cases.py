@@ -1,12 +1,14 @@
 """Every loss with targets and scores of its kind."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from hypothesis import strategies as st
 
 from committee.objectives import losses
+from committee.vote.links.mean import Identity
 
 Array = np.ndarray
 
@@ -64,3 +66,22 @@ OF_CLASSES = [
 CASES = OF_NUMBERS + OF_CLASSES
 seeds = st.integers(0, 2**32 - 1)
 of_all = pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.loss}-{case.n_classes or 'numbers'}")
+
+
+@dataclass(frozen=True)
+class LogCosh(losses.Loss):
+    """L = ln cosh(F - y): a loss that the library has not."""
+
+    name: ClassVar[str] = "log_cosh"
+
+    @property
+    def link(self) -> Identity:
+        return Identity()
+
+    def value(self, y, F):
+        return np.logaddexp(F - y, y - F) - np.log(2.0)
+
+    def gradient_hessian(self, y, F, w=None):
+        w = np.ones(len(F)) if w is None else w
+        slope = np.tanh(F - y)
+        return w * slope, w * np.maximum(1.0 - slope**2, 1e-16)

@@ -1,8 +1,5 @@
 """What every loss has: derivatives of its values on any scores, best constants, links that fit; a loss of one's own."""
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,9 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from committee.objectives import losses
 from committee.objectives.losses.base import SMALLEST_HESSIAN
-from committee.vote.links.mean import Identity, MeanLink
 from committee.vote.links.probability import Link
-from tests.objectives.losses.cases import CASES, Array, Case, of_all, seeds
+from tests.objectives.losses.cases import CASES, Array, Case, LogCosh, of_all, seeds
 from tests.oracles import losses as oracle
 
 
@@ -312,22 +308,6 @@ def test_number_of_scores():
     assert [losses.Logistic().n_scores(K) for K in (1, 2, 3, 9)] == [1, 1, 3, 9]
     assert losses.Squared().n_scores() == 1
     assert losses.Quantiles((0.2, 0.8)).n_scores() == 2
-
-
-@dataclass(frozen=True)
-class LogCosh(losses.Loss):
-    name: ClassVar[str] = "log_cosh"
-
-    @property
-    def link(self) -> MeanLink:
-        return Identity()
-
-    def value(self, y, F):
-        return np.logaddexp(y - F, F - y) - np.log(2.0)
-
-    def gradient_hessian(self, y, F, w=None):
-        t = np.tanh(F - y)
-        return (t, 1 - t * t) if w is None else (w * t, w * (1 - t * t))
 
 
 def test_a_loss_of_ones_own_inherits_the_rest():
