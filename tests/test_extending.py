@@ -28,6 +28,7 @@ from committee.data.rows import Rows
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier, FitTasks
 from committee.learners.base.parameters import POSITIVE, parameter, with_parameters
+from committee.learners.pools.dictionaries import DICTIONARIES, ListedStumps, listed_stumps
 from committee.learners.trained.certificates import CERTIFICATES
 from committee.learners.trained.reweighter import LEVELS
 from committee.objectives.losses import REGRESSION_LOSSES
@@ -98,6 +99,25 @@ def test_a_learner_by_its_short_name_is_compared(patients, monkeypatch):
     monkeypatch.setitem(MODELS, "flattened", ("FlattenedStump", {"power": 0.25}))
     assert committee.model("flattened").power == 0.25
     assert compare(*patients, ["flattened"], folds=2)["flattened"].mean("accuracy") > 0.8
+
+
+class MedianStumps(ListedStumps):
+    """One stump a column, at its median."""
+
+    def __init__(self, rows: Any, table: Any, learner: Any, n_threads: int) -> None:
+        self.n_threads = n_threads
+        self.binned, self.stumps = listed_stumps(rows, table, 1, "quantile", n_threads)
+
+
+def test_a_dictionary_is_a_class_and_a_line(patients, monkeypatch):
+    X, y = patients
+    model = committee.QuadBoostClassifier(dictionary="medians")
+    with pytest.raises(ValueError, match="'dictionary' parameter"):
+        model.fit(X, y)
+    monkeypatch.setitem(DICTIONARIES, "medians", MedianStumps)
+    listed = clone(model).set_params(dictionary="stumps", n_thresholds=1)
+    assert_array_equal(model.fit(X, y).predict_proba(X), listed.fit(X, y).predict_proba(X))
+    assert committee.LPBoostClassifier(0.8, dictionary="medians").fit(X, y).score(X, y) > 0.85
 
 
 # -- links and losses -------------------------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ def test_a_candidate_votes_as_it_does_in_a_committee(pool: Pool) -> None:
     residual = S.copy()
     pool.subtract(residual, one, 0.25)
     assert_allclose(residual, S - 0.25 * votes)
-    assert pool.complete or pool.largest(-S, -S, -np.inf, 1, set())[1][0].key != one.key
+    assert pool.exhaustive or pool.largest(-S, -S, -np.inf, 1, set())[1][0].key != one.key
 
 
 @pytest.mark.parametrize("pool", pools()[1:], ids=lambda pool: type(pool).__name__)

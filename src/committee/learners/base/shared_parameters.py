@@ -160,17 +160,6 @@ def oob_score(more: str = "") -> bool:
 # --- listed stumps ----------------------------------------------------------------------------------------------------
 
 
-def dictionary(text: str) -> Any:
-    """Voters to choose from."""
-    return parameter(
-        "stumps",
-        text,
-        StrOptions({"stumps", "all_stumps", "trees"}),
-        HasMethods(["fit", "predict"]),
-        type_words='{"stumps", "all_stumps", "trees"} or classifier',
-    )
-
-
 def n_thresholds(more: str = "") -> int:
     """Listed stumps of a column."""
     text = f"Most thresholds of a column, and categories told from the rest. {more}"

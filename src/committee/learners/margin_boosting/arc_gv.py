@@ -90,7 +90,7 @@ class ArcGVClassifier(MarginBoosting):
 
     def _figures(self, runs: Sequence[ArcGVRun], n_rounds: int) -> dict[str, Any]:
         margins = by_round([run.minimum_margins for run in runs], n_rounds)
-        bound = np.array([run.bound if run.pool.complete else np.nan for run in runs])
+        bound = np.array([run.bound if run.pool.exhaustive else np.nan for run in runs])
         return {
             "edges_": by_round([run.edges for run in runs], n_rounds, np.nan),
             "minimum_margins_": margins,

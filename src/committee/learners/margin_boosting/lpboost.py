@@ -23,15 +23,12 @@ from committee.learners.base.estimator import CommitteeClassifier, FitTasks
 from committee.learners.base.parameters import SHARE, parameter, with_parameters
 from committee.learners.base.user_voter import voter_to_clone
 from committee.learners.margin_boosting.one_against_rest import ClassRuns, VotingRun
-from committee.learners.pools.dictionaries import stumps_binned, trees_binned
+from committee.learners.pools.dictionaries import DICTIONARIES, dictionary_parameter
 from committee.learners.pools.distinct_rows import DistinctPool, DistinctRows, classifiers_on
 from committee.learners.pools.pool import Candidate, Pool
-from committee.learners.pools.stump_pool import StumpPool
-from committee.learners.pools.tree_pool import TreePool
 from committee.objectives.programs.soft_margin import VOTERS_AT_ONCE, SoftMarginLP, SoftMarginSolution
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Truncated
-from committee.voters.growing import GrowthLimits
 
 
 @with_parameters
@@ -87,7 +84,7 @@ class LPBoostClassifier(CommitteeClassifier):
         SHARE,
     )
     _: KW_ONLY
-    dictionary: Any = shared.dictionary(
+    dictionary: Any = dictionary_parameter(
         """"stumps": `n_thresholds` stumps a column, and their complements. "all_stumps": a stump between any two bins,
         any subset of categories, and their complements. "trees": native trees grown on the rows as they are weighted. A
         scikit-learn classifier whose ``fit`` takes ``sample_weight`` is trained on the rows as they are weighted. Only
@@ -125,19 +122,11 @@ class LPBoostClassifier(CommitteeClassifier):
 
     def _pool(self, rows: Rows, seed: int) -> DistinctPool:
         """Return the pool of voters that the parameters ask for."""
-        threads = n_threads(self.n_jobs)
         if not isinstance(self.dictionary, str):
             return classifiers_on(rows, voter_to_clone("dictionary", self.dictionary, self.table_), seed)
-        if self.dictionary == "trees":
-            binned = trees_binned(rows, self.table_, self.max_bins, threads)
-            distinct, table = DistinctRows.in_bins(binned, rows)
-            return TreePool(table, GrowthLimits.of(self), threads), distinct
-        which: Literal["stumps", "all_stumps"] = "stumps" if self.dictionary == "stumps" else "all_stumps"
-        binned, stumps = stumps_binned(
-            rows, self.table_, which, self.n_thresholds, self.thresholds, self.max_bins, threads
-        )
-        distinct, table = DistinctRows.in_bins(binned, rows)
-        return StumpPool(table, stumps, threads), distinct
+        voters = DICTIONARIES[self.dictionary](rows, self.table_, self, n_threads(self.n_jobs))
+        distinct, binned = DistinctRows.in_bins(voters.binned, rows)
+        return voters.pool(binned), distinct
 
     def _fitted(self, run: ClassRuns[LPRun], sample_weight: ArrayLike | None) -> dict[str, Any]:
         """Return the fitted attributes as of now."""
@@ -218,7 +207,7 @@ class LPRun(VotingRun):
         centre = self._sum / self._n_weights
         largest, found = self.pool.largest(self._u * self.y, centre * self.y, least, most, self._known)
         # a voter that no list holds may come later, and beat an earlier round's largest edge
-        self._bound = min(self._bound, largest) if self.pool.complete else largest
+        self._bound = min(self._bound, largest) if self.pool.exhaustive else largest
         self._known.update(one.key for one in found)
         return found
 

@@ -58,7 +58,7 @@ class ClassifierPool(TrainedPool):
         Type of the labels that the classifier is given.
     """
 
-    turns = False
+    has_complements = False
     needs_both = True
 
     def __init__(

@@ -51,10 +51,10 @@ class Pool(ABC):
     ``sum_i s_i h(x_i)`` is largest, or lowers a penalised risk most.
     """
 
-    complete: ClassVar[bool]
-    """Whether no voter of the pool is missed; else candidates are trained, and a better one may be found later."""
-    turns: ClassVar[bool] = True
-    """Whether complements of voters can be voters."""
+    exhaustive: ClassVar[bool]
+    """Whether every voter is looked at; else candidates are trained, and a better one may be found later."""
+    has_complements: ClassVar[bool] = True
+    """Whether the complement of a voter, which votes -h, can be a voter too."""
 
     @abstractmethod
     def best(self, s: F64, penalty: Penalty, alpha: Mapping[Hashable, float]) -> Candidate | None:
@@ -139,7 +139,7 @@ class TrainedPool(Pool):
         Votes are centred by their means under these weights, which sum to one; None: they are not.
     """
 
-    complete = False
+    exhaustive = False
     needs_both: ClassVar[bool] = False
     """Whether rows of a single class train nothing."""
 

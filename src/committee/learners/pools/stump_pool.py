@@ -36,7 +36,7 @@ class StumpPool(Pool):
         Votes are centred by their weighted means, as the dictionary has them.
     """
 
-    complete = True
+    exhaustive = True
 
     def __init__(self, binned: Binned, dictionary: StumpDictionary, n_threads: int, *, centred: bool = False) -> None:
         self.codes, self.bins, self.dictionary, self.centred = binned.codes, binned.bins, dictionary, centred

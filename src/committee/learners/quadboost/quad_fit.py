@@ -21,10 +21,9 @@ from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, fitted, parameter, with_parameters
 from committee.learners.base.user_voter import voter_to_clone
 from committee.learners.pools.classifier_pool import ClassifierPool
-from committee.learners.pools.dictionaries import stumps_binned, trees_binned
+from committee.learners.pools.dictionaries import DICTIONARIES, dictionary_parameter
 from committee.learners.pools.pool import Pool
 from committee.learners.pools.stump_pool import StumpPool
-from committee.learners.pools.tree_pool import TreePool
 from committee.learners.quadboost.quad_run import HeldOutRisk, QuadRun
 from committee.learners.quadboost.quad_voters import QuadVoters, ScoreTargets, products_pay
 from committee.learners.quadboost.score_runs import Schedule
@@ -32,7 +31,6 @@ from committee.objectives.complexity import rademacher_of_stumps, theory_alpha
 from committee.objectives.programs.penalties import PENALTIES, Penalty, penalty_class
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
-from committee.voters.growing import GrowthLimits
 
 
 @with_parameters
@@ -68,7 +66,7 @@ class QuadBoost(Boosting):
     n_estimators: int = parameter(
         1000, "Most rounds. A voter may be chosen again, so there may be fewer voters.", COUNT
     )
-    dictionary: Any = shared.dictionary(
+    dictionary: Any = dictionary_parameter(
         """Voters to choose from, all voting -1 or +1 (stumps also 0, on missing values). "stumps": `n_thresholds` of a
         column, and each of its categories against the others. "all_stumps": every threshold between bins, every subset
         of categories. "trees": grown on the signs of the residuals weighted with their sizes. Any classifier whose
@@ -164,28 +162,22 @@ class QuadBoost(Boosting):
         K, count = target.n_outputs, rows.count
         centre = target.weights if self.fit_intercept else None
         pools: Sequence[Pool]
-        if self.dictionary in ("stumps", "all_stumps"):
-            binned, stumps = stumps_binned(
-                rows, self.table_, self.dictionary, self.n_thresholds, self.thresholds, self.max_bins, threads
-            )
-            pool = StumpPool(binned, stumps, threads, centred=self.fit_intercept)
-            penalty = self._penalty(lambda: self._complexity(pool, rows.weights, seed))
-            if products_pay(len(rows), stumps, self.n_estimators * K):
-                return QuadVoters.on_products(pool, target, penalty, schedule, threads)
-            pools = [pool] * K
+        if isinstance(self.dictionary, str):
+            known = DICTIONARIES[self.dictionary](rows, self.table_, self, threads)
+            first = known.pool(known.binned, centre)
+            pools = [first] * K  # one that trains voters counts those of its own score
+            if not first.exhaustive:
+                pools = [first, *(known.pool(known.binned, centre) for _ in range(1, K))]
         else:
-            penalty = self._penalty(self._no_complexity)
-            if self.dictionary == "trees":
-                binned = trees_binned(rows, self.table_, self.max_bins, threads)
-                limits = GrowthLimits.of(self)
-                pools = [TreePool(binned, limits, threads, centre) for _ in range(K)]
-            else:
-                voter = voter_to_clone("dictionary", self.dictionary, self.table_)
+            voter = voter_to_clone("dictionary", self.dictionary, self.table_)
 
-                def scaled(weights: F64) -> F64:
-                    return np.asarray(count * weights / weights.sum())
+            def scaled(weights: F64) -> F64:
+                return np.asarray(count * weights / weights.sum())
 
-                pools = [ClassifierPool(voter, rows.X, seed + k, scaled, centre) for k in range(K)]
+            pools = [ClassifierPool(voter, rows.X, seed + k, scaled, centre) for k in range(K)]
+        penalty = self._penalty(lambda: self._complexity(pools[0], rows.weights, seed))
+        if isinstance(pools[0], StumpPool) and products_pay(len(rows), pools[0].dictionary, self.n_estimators * K):
+            return QuadVoters.on_products(pools[0], target, penalty, schedule, threads)
         return QuadVoters.on_residuals(pools, target, penalty, schedule)
 
     def _penalty(self, complexity: Callable[[], float]) -> Penalty:
@@ -198,8 +190,13 @@ class QuadBoost(Boosting):
         self.strength_ = penalty.strength
         return penalty
 
-    def _complexity(self, pool: StumpPool, weights: F64, seed: int) -> float:
+    def _complexity(self, pool: Pool, weights: F64, seed: int) -> float:
         """Rademacher complexity of the stumps on the training rows."""
+        if not isinstance(pool, StumpPool):
+            raise ValueError(
+                f"alpha='theory' needs the complexity of the voters, which is known for stumps; dictionary="
+                f"{self.dictionary!r} has none. Set alpha to a number, or dictionary to 'stumps' or 'all_stumps'."
+            )
         found = rademacher_of_stumps(
             pool.dictionary,
             pool.cells,
@@ -209,9 +206,3 @@ class QuadBoost(Boosting):
             random_state=seed,
         )
         return found.estimate
-
-    def _no_complexity(self) -> float:
-        raise ValueError(
-            f"alpha='theory' needs the complexity of the voters, which is known for stumps; dictionary="
-            f"{self.dictionary!r} has none. Set alpha to a number, or dictionary to 'stumps' or 'all_stumps'."
-        )

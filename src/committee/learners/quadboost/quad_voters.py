@@ -135,7 +135,7 @@ class QuadVoters:
         pool, weight, of_score = self.pools[0], np.concatenate(weights), np.concatenate(output)
         if not candidates:
             candidates, weight, of_score = [pool.stand_in(self.target.weights)], np.zeros(1), np.zeros(1, dtype=np.intp)
-        if pool.turns:
+        if pool.has_complements:
             candidates = [
                 replace(one, sign=-1) if alpha < 0.0 else one
                 for one, alpha in zip(candidates, weight.tolist(), strict=True)

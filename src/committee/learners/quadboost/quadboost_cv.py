@@ -20,7 +20,7 @@ from committee.data.rows import Rows, have_weight
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier, FitTasks
 from committee.learners.base.parameters import COUNT, FRACTION, parameter, with_parameters
-from committee.learners.pools.dictionaries import stumps_binned
+from committee.learners.pools.dictionaries import listed_stumps
 from committee.learners.quadboost.quad_voters import Products
 from committee.learners.quadboost.quadboost import classes_committee, signs_of
 from committee.learners.quadboost.quadboost_path import follow, refuse_large, strengths
@@ -136,8 +136,8 @@ class QuadBoostClassifierCV(CommitteeClassifier):
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
         """Choose on the folds, then fit on all rows."""
         folds, rounds = self._folds(rows, tasks.sample_weight), self._rounds()
-        binned, dictionary = stumps_binned(
-            rows, self.table_, "stumps", self.n_thresholds, self.thresholds, 255, n_threads(self.n_jobs)
+        binned, dictionary = listed_stumps(
+            rows, self.table_, self.n_thresholds, self.thresholds, n_threads(self.n_jobs)
         )
         refuse_large(dictionary, self.n_thresholds)
         sums = _FoldSums(binned, dictionary, rows, signs_of(rows.labels, len(self.classes_)), self.fit_intercept, folds)

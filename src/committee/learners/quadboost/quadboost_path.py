@@ -15,7 +15,7 @@ from committee import _core
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
-from committee.learners.pools.dictionaries import stumps_binned
+from committee.learners.pools.dictionaries import listed_stumps
 from committee.learners.quadboost.quad_voters import Products, products_of
 from committee.learners.quadboost.quadboost import QuadBoostClassifier, QuadBoostRegressor
 from committee.objectives.programs.penalties import PENALTIES, Penalty, penalty_class
@@ -213,9 +213,7 @@ def quadboost_path(
         )
     rows = learner.training_rows(X, y, sample_weight)
     threads = n_threads(n_jobs)
-    binned, dictionary = stumps_binned(
-        rows, learner.table_, "stumps", n_thresholds, thresholds, max_bins=255, n_threads=threads
-    )
+    binned, dictionary = listed_stumps(rows, learner.table_, n_thresholds, thresholds, threads)
     refuse_large(dictionary, n_thresholds)
     target = learner.target_of(rows)
     cells = _core.Cells(binned.codes, binned.bins.n_bins, threads)
