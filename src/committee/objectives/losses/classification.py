@@ -82,11 +82,7 @@ class Logistic(NativeLoss, _ClassLoss):
     """
 
     name: ClassVar[str] = "log_loss"
-
-    @property
-    def link(self) -> Link:
-        """The softmax, which for one score is sigma(F)."""
-        return Softmax()
+    link: ClassVar[Link] = Softmax()  # the softmax, which for one score is sigma(F)
 
     def kernel(self, F: Numbers) -> KernelName:
         """One score, or one for each class."""
@@ -148,11 +144,7 @@ class Exponential(MarginLoss):
     """
 
     name: ClassVar[str] = "exponential"
-
-    @property
-    def link(self) -> Link:
-        """sigma(2 F)."""
-        return LogisticLink(scale=2.0)
+    link: ClassVar[Link] = LogisticLink(scale=2.0)  # sigma(2 F)
 
     def _margin_value(self, x: Numbers) -> Numbers:
         return exp_with_tangent(-x)[0]
@@ -184,11 +176,7 @@ class Probit(MarginLoss):
     """
 
     name: ClassVar[str] = "probit"
-
-    @property
-    def link(self) -> Link:
-        """Phi(F)."""
-        return ProbitLink()
+    link: ClassVar[Link] = ProbitLink()  # Phi(F)
 
     def _margin_value(self, x: Numbers) -> Numbers:
         return np.asarray(-log_ndtr(x))
@@ -222,13 +210,9 @@ class SquaredHinge(MarginLoss):
     """
 
     name: ClassVar[str] = "squared_hinge"
+    link: ClassVar[Link] = Truncated()  # (1 + F) / 2, within [0, 1]
     hessian_is_true: ClassVar[bool] = False
     mean_interval: ClassVar[Interval] = Interval(0.0, 1.0, closed="both")
-
-    @property
-    def link(self) -> Link:
-        """(1 + F) / 2, within [0, 1]."""
-        return Truncated()
 
     def _margin_value(self, x: Numbers) -> Numbers:
         return np.square(np.maximum(1.0 - x, 0.0))

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -35,12 +35,8 @@ class Squared(NativeLoss):
     """
 
     name: ClassVar[str] = "squared_error"
+    link: ClassVar[MeanLink] = Identity()
     constant_hessian: ClassVar[bool] = True
-
-    @property
-    def link(self) -> MeanLink:
-        """The score is the mean."""
-        return Identity()
 
     def kernel(self, F: Numbers) -> KernelName:
         """One score a row."""
@@ -55,8 +51,57 @@ class Squared(NativeLoss):
         return np.array([np.average(np.asarray(y, dtype=np.float64), weights=w)])
 
 
+class _UnitHessian(Loss):
+    """Losses without a curvature of their own: the hessian is 1, a step of gradient descent or an upper bound."""
+
+    hessian_is_true: ClassVar[bool] = False
+    constant_hessian: ClassVar[bool] = True
+
+    def gradient_hessian(self, y: Targets, F: Numbers, w: Numbers | None = None) -> tuple[Numbers, Numbers]:
+        """The slope, and 1."""
+        return weighted(self._slope(y, F), np.ones_like(F), w)
+
+    @abstractmethod
+    def _slope(self, y: Targets, F: Numbers) -> Numbers:
+        """The derivative by the score; where there are two, one between them."""
+
+
+class _Pinball(_UnitHessian):
+    """Losses of quantiles, a score for each: sums of (q - [y < F]) (y - F), with the slope [y < F] - q."""
+
+    link: ClassVar[MeanLink] = Identity()
+
+    @property
+    @abstractmethod
+    def levels(self) -> tuple[float, ...]:
+        """The quantiles q."""
+
+    def value(self, y: Targets, F: Numbers) -> Numbers:
+        """The residual times q, or times q - 1 where it is negative, summed over the quantiles."""
+        residual, q = np.asarray(y - F), self._shares()
+        losses = np.maximum(q * residual, (q - 1.0) * residual)
+        return losses if losses.ndim == 1 else np.asarray(losses.sum(axis=0))
+
+    def _slope(self, y: Targets, F: Numbers) -> Numbers:
+        residual, q = np.asarray(y - F), self._shares()
+        return np.where(residual > 0.0, -q, np.where(residual < 0.0, 1.0 - q, 0.0))
+
+    def best_constant(self, y: Targets, w: Numbers | None = None, n_scores: int | None = None) -> Numbers:
+        """The weighted quantiles."""
+        target = np.asarray(y, dtype=np.float64)
+        return np.array([weighted_quantile(target, w, q) for q in self.levels])
+
+    def leaf_constant(self, residual: Numbers, w: Numbers | None, output: int = 0) -> float | None:
+        """The weighted quantile of the residuals of one of the scores."""
+        return weighted_quantile(residual, w, self.levels[output])
+
+    def _shares(self) -> Any:
+        """The quantiles in the shape of the scores: one alone, or a line for each."""
+        return self.levels[0] if len(self.levels) == 1 else np.array(self.levels)[:, None]
+
+
 @dataclass(frozen=True)
-class Quantile(Loss):
+class Quantile(_Pinball):
     """L = (q - [y < F]) (y - F), the pinball loss, whose best constant is the q-quantile [1]_.
 
     It is made of two lines, so it has no curvature; the hessian is 1, a step of gradient descent, and the leaves
@@ -85,37 +130,19 @@ class Quantile(Loss):
     """
 
     name: ClassVar[str] = "quantile"
-    hessian_is_true: ClassVar[bool] = False
-    constant_hessian: ClassVar[bool] = True
     quantile: float = 0.5
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "quantile", checked_number("quantile", self.quantile, Interval(0.0, 1.0)))
 
     @property
-    def link(self) -> MeanLink:
-        """The score is the quantile."""
-        return Identity()
-
-    def value(self, y: Targets, F: Numbers) -> Numbers:
-        """The residual times q, or times q - 1 where it is negative."""
-        return _pinball(np.asarray(y - F), self.quantile)
-
-    def gradient_hessian(self, y: Targets, F: Numbers, w: Numbers | None = None) -> tuple[Numbers, Numbers]:
-        """[y < F] - q, and 1; where y = F the gradient is 0, one of the slopes there."""
-        return weighted(_pinball_slope(np.asarray(y - F), self.quantile), np.ones_like(F), w)
-
-    def best_constant(self, y: Targets, w: Numbers | None = None, n_scores: int | None = None) -> Numbers:
-        """The weighted quantile."""
-        return np.array([weighted_quantile(np.asarray(y, dtype=np.float64), w, self.quantile)])
-
-    def leaf_constant(self, residual: Numbers, w: Numbers | None, output: int = 0) -> float | None:
-        """The weighted quantile of the residuals."""
-        return weighted_quantile(residual, w, self.quantile)
+    def levels(self) -> tuple[float, ...]:
+        """The one quantile."""
+        return (self.quantile,)
 
 
 @dataclass(frozen=True)
-class Absolute(Loss):
+class Absolute(_Pinball):
     """L = |y - F|, whose best constant is the median: twice the loss of the quantile 1/2, and treated as that.
 
     Examples
@@ -127,33 +154,18 @@ class Absolute(Loss):
     """
 
     name: ClassVar[str] = "absolute_error"
-    hessian_is_true: ClassVar[bool] = False
-    constant_hessian: ClassVar[bool] = True
-
-    @property
-    def link(self) -> MeanLink:
-        """The score is the median."""
-        return Identity()
+    levels: ClassVar[tuple[float, ...]] = (0.5,)
 
     def value(self, y: Targets, F: Numbers) -> Numbers:
         """The size of the residual."""
         return np.asarray(np.abs(y - F))
 
-    def gradient_hessian(self, y: Targets, F: Numbers, w: Numbers | None = None) -> tuple[Numbers, Numbers]:
-        """The sign of F - y, and 1."""
-        return weighted(np.sign(F - y), np.ones_like(F), w)
-
-    def best_constant(self, y: Targets, w: Numbers | None = None, n_scores: int | None = None) -> Numbers:
-        """The weighted median."""
-        return np.array([weighted_quantile(np.asarray(y, dtype=np.float64), w, 0.5)])
-
-    def leaf_constant(self, residual: Numbers, w: Numbers | None, output: int = 0) -> float | None:
-        """The weighted median of the residuals."""
-        return weighted_quantile(residual, w, 0.5)
+    def _slope(self, y: Targets, F: Numbers) -> Numbers:
+        return np.asarray(np.sign(F - y))
 
 
 @dataclass(frozen=True)
-class Quantiles(Loss):
+class Quantiles(_Pinball):
     """Several quantiles at once, a score for each: the sum of their pinball losses.
 
     The link puts the scores of a row in order, so that the quantiles predicted do not cross.
@@ -177,8 +189,7 @@ class Quantiles(Loss):
     """
 
     name: ClassVar[str] = "quantiles"
-    hessian_is_true: ClassVar[bool] = False
-    constant_hessian: ClassVar[bool] = True
+    link: ClassVar[MeanLink] = Ordered()
     quantiles: tuple[float, ...] = (0.1, 0.5, 0.9)
 
     def __post_init__(self) -> None:
@@ -189,38 +200,18 @@ class Quantiles(Loss):
             raise ValueError(f"quantiles is {levels}; it must hold two or more numbers, increasing.")
         object.__setattr__(self, "quantiles", levels)
 
-    @property
-    def link(self) -> MeanLink:
-        """The scores are the quantiles, once in order."""
-        return Ordered()
-
     def n_scores(self, n_classes: int | None = None) -> int:
         """One for each quantile."""
         return len(self.quantiles)
 
-    def value(self, y: Targets, F: Numbers) -> Numbers:
-        """The sum over the quantiles."""
-        return np.asarray(_pinball(np.asarray(y - F), self._levels()).sum(axis=0))
-
-    def gradient_hessian(self, y: Targets, F: Numbers, w: Numbers | None = None) -> tuple[Numbers, Numbers]:
-        """[y < F_k] - q_k, and 1."""
-        return weighted(_pinball_slope(np.asarray(y - F), self._levels()), np.ones_like(F), w)
-
-    def best_constant(self, y: Targets, w: Numbers | None = None, n_scores: int | None = None) -> Numbers:
-        """The weighted quantiles."""
-        target = np.asarray(y, dtype=np.float64)
-        return np.array([weighted_quantile(target, w, q) for q in self.quantiles])
-
-    def leaf_constant(self, residual: Numbers, w: Numbers | None, output: int = 0) -> float | None:
-        """The weighted quantile of the residuals of one of the scores."""
-        return weighted_quantile(residual, w, self.quantiles[output])
-
-    def _levels(self) -> Numbers:
-        return np.array(self.quantiles)[:, None]
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """All of them."""
+        return self.quantiles
 
 
 @dataclass(frozen=True)
-class Huber(Loss):
+class Huber(_UnitHessian):
     """L = r^2/2 for residuals r = y - F up to delta, and delta (|r| - delta/2) beyond: far targets pull no harder [1]_.
 
     The hessian is 1 everywhere, also where the loss is a line: an upper bound, with which a step never overshoots.
@@ -248,26 +239,19 @@ class Huber(Loss):
     """
 
     name: ClassVar[str] = "huber"
-    hessian_is_true: ClassVar[bool] = False
-    constant_hessian: ClassVar[bool] = True
+    link: ClassVar[MeanLink] = Identity()
     delta: float = 1.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "delta", checked_number("delta", self.delta, Interval(0.0, inf)))
-
-    @property
-    def link(self) -> MeanLink:
-        """The score is the location."""
-        return Identity()
 
     def value(self, y: Targets, F: Numbers) -> Numbers:
         """A parabola between two lines."""
         size = np.abs(y - F)
         return np.where(size <= self.delta, 0.5 * size * size, self.delta * (size - 0.5 * self.delta))
 
-    def gradient_hessian(self, y: Targets, F: Numbers, w: Numbers | None = None) -> tuple[Numbers, Numbers]:
-        """F - y within +-delta, and 1."""
-        return weighted(np.clip(F - y, -self.delta, self.delta), np.ones_like(F), w)
+    def _slope(self, y: Targets, F: Numbers) -> Numbers:
+        return np.clip(F - y, -self.delta, self.delta)
 
     def best_constant(self, y: Targets, w: Numbers | None = None, n_scores: int | None = None) -> Numbers:
         """Huber's location; where a whole interval is best, its middle."""
@@ -278,13 +262,9 @@ class Huber(Loss):
 class _LogLinked(Loss):
     """Losses of a mean exp(F) > 0, whose best constant is the logarithm of the mean target."""
 
+    link: ClassVar[MeanLink] = Log()
     target_interval: ClassVar[Interval] = Interval(0.0, inf, closed="low")
     mean_interval: ClassVar[Interval] = Interval(0.0, inf)
-
-    @property
-    def link(self) -> MeanLink:
-        """The score is the logarithm of the mean."""
-        return Log()
 
     def best_constant(self, y: Targets, w: Numbers | None = None, n_scores: int | None = None) -> Numbers:
         """The logarithm of the weighted mean; -36 where that is zero, a mean of 2e-16."""
@@ -477,12 +457,3 @@ def huber_location(y: Numbers, w: Numbers, delta: float) -> float:
         return float(middle)
     far = w * np.where(within, 0.0, np.sign(y - middle))
     return float((w[within] @ y[within] + delta * far.sum()) / w[within].sum())
-
-
-def _pinball(residual: Numbers, quantile: float | Numbers) -> Numbers:
-    return np.maximum(quantile * residual, (quantile - 1.0) * residual)
-
-
-def _pinball_slope(residual: Numbers, quantile: float | Numbers) -> Numbers:
-    """The derivative by the score."""
-    return np.where(residual > 0.0, -quantile, np.where(residual < 0.0, 1.0 - quantile, 0.0))
