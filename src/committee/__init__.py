@@ -57,8 +57,7 @@ def learner(name: str) -> type[Any]:
     KeyError
         If there is none.
     """
-    found: type[Any] = getattr(import_module(LEARNERS[name]), name)
-    return found
+    return getattr(import_module(LEARNERS[name]), name)
 
 
 def model(name: str) -> Any:

@@ -10,8 +10,7 @@ Scores: TypeAlias = NDArray[np.float64]
 
 def signed(F: NDArray[Any]) -> Scores:
     """Scores of two classes as one, positive for the second; the last axis is a single signed score or one for each."""
-    score: Scores = F[..., 0] if F.shape[-1] == 1 else F[..., 1] - F[..., 0]
-    return score
+    return F[..., 0] if F.shape[-1] == 1 else F[..., 1] - F[..., 0]
 
 
 def elected(F: Scores) -> NDArray[np.intp]:

@@ -94,8 +94,7 @@ class BoostedCommittees:
 
     def tree_shares(self, weights: F64) -> F64:
         """Weight of each tree in the mean over all, ``(T,)``: the committee's, times alpha within it; sums to 1."""
-        share: F64 = self.tree_weights(weights / weights.sum())
-        return share
+        return self.tree_weights(weights / weights.sum())
 
     def weight_for(self, X: F64, n_threads: int = 1) -> F64:
         """Weight of each committee's members that goes to each class, ``(n, M, K)``; soft members divide theirs."""
@@ -112,8 +111,7 @@ class BoostedCommittees:
 
     def shares(self, X: F64, n_threads: int = 1) -> F64:
         """Share of each committee's weight that goes to each class, ``(n, M, K)``."""
-        shares: F64 = self.weight_for(X, n_threads) / np.add.reduceat(self.alpha, self.start[:-1])[:, None]
-        return shares
+        return self.weight_for(X, n_threads) / np.add.reduceat(self.alpha, self.start[:-1])[:, None]
 
     def votes(self, X: F64, n_threads: int = 1) -> NDArray[np.int16] | F64:
         """Class index of each committee ``(n, M)``, or its shares ``(n, M, K)`` when soft."""

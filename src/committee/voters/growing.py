@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from committee._core import Grower, GrownTree
 from committee.data.binning import Binned, Bins
-from committee.data.number_types import F64
 from committee.voters.flat_trees import extents
 from committee.voters.forest import Forest
 
@@ -158,5 +157,4 @@ def leaf_means(
     first = np.zeros(n_nodes)
     first[leaf[::-1]] = z[::-1]
     weight, rest = (np.bincount(leaf, terms, n_nodes) for terms in (w, w * (z - first[leaf])))
-    means: F64 = first + np.divide(rest, weight, out=np.zeros(n_nodes), where=weight > 0)
-    return means
+    return first + np.divide(rest, weight, out=np.zeros(n_nodes), where=weight > 0)

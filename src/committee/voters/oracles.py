@@ -192,8 +192,7 @@ class OracleVoters:
     @property
     def n_features(self) -> int | None:
         """Width of the encoded matrix."""
-        width: int | None = getattr(self.voters[0], "n_features_in_", None) if self.voters else None
-        return width
+        return getattr(self.voters[0], "n_features_in_", None) if self.voters else None
 
     @property
     def nbytes(self) -> int:

@@ -94,8 +94,7 @@ class PathMajority:
 
     def tally(self, X: F64, weights: F64 | None = None, n_threads: int = 1) -> F64:
         """2 P - 1, ``(n, D)``, times the weight."""
-        tally: F64 = (2.0 * self.probability(X, n_threads)[0] - 1.0) * (1.0 if weights is None else float(weights[0]))
-        return tally
+        return (2.0 * self.probability(X, n_threads)[0] - 1.0) * (1.0 if weights is None else float(weights[0]))
 
     def votes(self, X: F64, n_threads: int = 1) -> F64:
         """The one vote, ``(n, 1, D)``."""

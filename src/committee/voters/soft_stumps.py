@@ -136,8 +136,7 @@ class SoftStumps:
 
     def probabilities(self, X: F64, n_threads: int = 1) -> F64:
         """q of every stump on every row, ``(n, T)``."""
-        q: F64 = _core.stump_probabilities(X, *self.arrays, n_threads)
-        return q
+        return _core.stump_probabilities(X, *self.arrays, n_threads)
 
     # -- the file ---------------------------------------------------------------------------------------------
 

@@ -197,8 +197,7 @@ class StumpDictionary:
     @property
     def groups(self) -> NDArray[np.int64]:
         """Column j has the stumps ``groups[j]:groups[j + 1]``, ``(p + 1,)``."""
-        found: NDArray[np.int64] = np.searchsorted(self.stumps.feature, np.arange(len(self.offset))).astype(np.int64)
-        return found
+        return np.searchsorted(self.stumps.feature, np.arange(len(self.offset))).astype(np.int64)
 
     # -- from rows to voters ----------------------------------------------------------------------------------
 

@@ -30,8 +30,7 @@ class LeafRows:
 
     def sums(self, values: F64) -> F64:
         """Sum in each leaf of an array ``(m, ...)``."""
-        total: F64 = np.add.reduceat(values, self.start[:-1], axis=0)
-        return total
+        return np.add.reduceat(values, self.start[:-1], axis=0)
 
     def spread_out(self, of_leaf: F64) -> F64:
         """Value of each leaf, at each of its rows."""
@@ -43,8 +42,7 @@ class LeafRows:
         first = self.D[self.start[:-1]]
         apart = self.D - self.spread_out(first)
         apart *= w[:, None]
-        centre: F64 = first + self.sums(apart) / self.sums(w)[:, None]
-        return centre
+        return first + self.sums(apart) / self.sums(w)[:, None]
 
 
 @dataclass(frozen=True, eq=False)

@@ -91,8 +91,7 @@ class OutOfBagTargets(OutOfBag):
         self.target = target
 
     def _loss(self, rows: NDArray[np.int32], mean: F64) -> F64:
-        squares: F64 = (self.target[rows] - mean[:, 0]) ** 2
-        return squares
+        return (self.target[rows] - mean[:, 0]) ** 2
 
     def afresh(self) -> Self:
         """The same before any tree."""

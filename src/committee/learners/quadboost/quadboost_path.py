@@ -78,8 +78,7 @@ class QuadBoostPath:
     @property
     def table(self) -> TableSchema:
         """The columns of the training table."""
-        table: TableSchema = self.learner.table_
-        return table
+        return self.learner.table_
 
     @property
     def classes(self) -> NDArray[Any] | None:

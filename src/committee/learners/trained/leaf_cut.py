@@ -90,8 +90,7 @@ class LeafCut:
         """Rows that at least one of the trees has not seen, ``(n,)``."""
         if rows.unseen is None:
             return np.ones(len(rows), dtype=bool)
-        some: Mask = np.asarray(rows.unseen[:, self.trees].any(axis=1))
-        return some
+        return np.asarray(rows.unseen[:, self.trees].any(axis=1))
 
     def refit(self, rows: LeafRows, C: float, tol: float = TOLERANCE) -> F64:
         """New votes of the nodes ``(N, D)``; rows that all of the trees have seen have no part in them."""

@@ -141,8 +141,7 @@ class LineRun(NewtonRun):
         if t == 1:
             self._steps = _line_steps(self.boost, self.rows, self.D, self.all)
         column, intercept, slope = next(self._steps)
-        votes: F64 = intercept + slope * np.where(column < 0, 0.0, self._held_out[:, column])
-        return votes
+        return intercept + slope * np.where(column < 0, 0.0, self._held_out[:, column])
 
     def boosted(self, n_rounds: int) -> Boosted:
         """Return the scores after the first steps."""

@@ -122,8 +122,7 @@ class ModelTree:
     def predicted(self) -> NDArray[np.int64]:
         """Class number that the tree gives each training row."""
         one = self.scores.shape[1] == 1
-        elected: NDArray[np.int64] = (self.scores[:, 0] > 0.0 if one else self.scores.argmax(axis=1)).astype(np.int64)
-        return elected
+        return (self.scores[:, 0] > 0.0 if one else self.scores.argmax(axis=1)).astype(np.int64)
 
 
 @with_parameters

@@ -146,8 +146,7 @@ class Rank(MarginMaximum):
     def emphasis(self, margins: F64, row_weight: F64) -> F64:
         """Power of the reversed rank."""
         rank = np.searchsorted(np.sort(margins), margins - 1e-12)  # 0 for the lowest
-        power: F64 = (1.0 - rank / len(margins)) ** self.k
-        return power
+        return (1.0 - rank / len(margins)) ** self.k
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,8 +43,7 @@ class Side:
 
     def missing(self, lines: F64, z: float) -> F64:
         """By how much every line misses its bound; negative where it does not."""
-        short: F64 = self.sign * (self.bound - lines) - self.level * z
-        return short
+        return self.sign * (self.bound - lines) - self.level * z
 
 
 @dataclass(frozen=True, eq=False)

@@ -370,8 +370,7 @@ def scaled(S: NDArray[Any], scale: F64 | None) -> NDArray[Any]:
 def edges_of(S: NDArray[Any], u: F64, scale: F64 | None) -> F64:
     """``u @ S`` of scaled votes, of so many voters at a time that bytes are never float64 all at once."""
     step = max(1, BLOCK // len(S))
-    edges: F64 = np.concatenate([u @ scaled(S[:, at : at + step], scale) for at in range(0, S.shape[1], step)])
-    return edges
+    return np.concatenate([u @ scaled(S[:, at : at + step], scale) for at in range(0, S.shape[1], step)])
 
 
 def commonest(S: NDArray[Any]) -> NDArray[Any]:

@@ -127,8 +127,7 @@ def check_rows(name: str, found: int, rows: int) -> None:
 
 def labels_of(table: Table) -> NDArray[Any]:
     """Label of each row."""
-    labels: NDArray[Any] = table.labels.classes[table.labels.codes]
-    return labels
+    return table.labels.classes[table.labels.codes]
 
 
 @cache

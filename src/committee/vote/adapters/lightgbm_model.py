@@ -142,15 +142,13 @@ class _Columns:
 def _numbers(info: str) -> NDArray[np.int64]:
     """The codes of a column's training rows, without that for missing."""
     codes = np.unique(np.array(info.split(":"), dtype=np.int64))
-    known: NDArray[np.int64] = codes[codes >= 0]
-    return known
+    return codes[codes >= 0]
 
 
 def _declared_categories(rest: str) -> list[list[Category]]:
     """Categories of the columns that a frame declared categorical, in the order of these columns."""
     line = next((line for line in rest.splitlines() if line.startswith("pandas_categorical:")), ":null")
-    declared: list[list[Category]] = json.loads(line.partition(":")[2]) or []
-    return declared
+    return json.loads(line.partition(":")[2]) or []
 
 
 def _declared_columns(rest: str, n_declared: int, seen: dict[int, Any]) -> list[int]:

@@ -56,8 +56,7 @@ def split_decreases(tree: GrownTree, n_features: int, n_outputs: int) -> F64:
     left = tree.left[split]
     # rounding may leave a split that gains nothing below zero
     decrease = np.maximum(h[split] - h[left] - h[left + 1], 0.0)
-    by_feature: F64 = np.bincount(tree.feature[split], weights=decrease, minlength=n_features).astype(np.float64)
-    return by_feature
+    return np.bincount(tree.feature[split], weights=decrease, minlength=n_features).astype(np.float64)
 
 
 def leaf_decreases(leaves: LeafRows, w: F64, scores: F64, coefficient: F64, decrease: F64) -> F64:

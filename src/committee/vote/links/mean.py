@@ -97,13 +97,11 @@ class Log(MeanLink):
     name: ClassVar[str] = "log"
 
     def _mean(self, F: Numbers, total: float | None) -> Numbers:
-        means: Numbers = np.exp(np.clip(F, -LARGEST_LOG, LARGEST_LOG))
-        return means
+        return np.exp(np.clip(F, -LARGEST_LOG, LARGEST_LOG))
 
     def score(self, mean: ArrayLike) -> Numbers:
         """The logarithm."""
-        scores: Numbers = np.log(np.clip(np.asarray(mean, dtype=np.float64), exp(-LARGEST_LOG), exp(LARGEST_LOG)))
-        return scores
+        return np.log(np.clip(np.asarray(mean, dtype=np.float64), exp(-LARGEST_LOG), exp(LARGEST_LOG)))
 
 
 @dataclass(frozen=True)
