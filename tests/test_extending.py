@@ -36,7 +36,7 @@ from committee.objectives.margins.named_objectives import OBJECTIVES
 from committee.objectives.margins.objective import Objective, Reweighting
 from committee.objectives.programs.lines import Lines
 from committee.report.comparison import compare
-from committee.report.displays.style import Display
+from committee.report.displays.base import Display
 from committee.report.metrics import METRICS, Metric
 from committee.report.models import PEERS, Peer
 from committee.report.tables import quality_grid

@@ -12,8 +12,6 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-__all__ = ["app", "main"]
-
 COMMANDS = {
     "compare": "committee.cli.compare:compare",
     "fit": "committee.cli.fit:fit",

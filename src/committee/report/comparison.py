@@ -18,14 +18,6 @@ from committee.report.metrics import METRICS
 from committee.report.models import ComparedModel, compared_models
 from committee.report.statistics import average_ranks, corrected_paired_t_test, holm
 
-__all__ = [
-    "AgainstBest",
-    "Comparison",
-    "ModelResult",
-    "TableSummary",
-    "compare",
-]
-
 RankBy: TypeAlias = Literal["accuracy", "log_loss"]
 Progress: TypeAlias = Callable[[int, int, str], None]
 

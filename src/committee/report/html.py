@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from committee.report.comparison import Comparison
 
-__all__ = ["Picture", "data_uri", "page", "render_report"]
-
 
 @dataclass(frozen=True)
 class Picture:

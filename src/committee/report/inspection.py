@@ -14,8 +14,6 @@ from committee.report.tables import Grid
 from committee.vote.explain.contributions import node_means
 from committee.vote.explain.leaf_models import leaf_models, model_trees
 
-__all__ = ["describe_margins", "inspection", "score_in_words"]
-
 MOST_FEATURES = 10
 MOST_VOTERS = 5
 MOST_LEAVES = 8

@@ -13,8 +13,6 @@ from committee.report.displays.risk import RiskPathDisplay
 from committee.report.html import Picture, data_uri, page
 from committee.report.inspection import has_model_trees, inspection
 
-__all__ = ["render_model"]
-
 
 def render_model(
     model: Any,

@@ -18,17 +18,6 @@ from scipy import special, stats
 
 from committee.data.number_types import F64
 
-__all__ = [
-    "PairedTest",
-    "SignTest",
-    "average_ranks",
-    "chance_of_being_better",
-    "corrected_paired_t_test",
-    "holm",
-    "poisson_binomial_test",
-    "sign_test",
-]
-
 About: TypeAlias = Literal["these tables", "tables like these"]
 
 

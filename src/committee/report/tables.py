@@ -12,17 +12,6 @@ from committee.report.metrics import METRICS
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
-__all__ = [
-    "Grid",
-    "cost_grid",
-    "grids",
-    "measures",
-    "quality_grid",
-    "rich_table",
-    "table_sentence",
-    "verdict",
-]
-
 BLANK = "-"
 """Stands where a model has no such figure."""
 

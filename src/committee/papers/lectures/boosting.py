@@ -20,7 +20,7 @@ from committee.papers.shared.journal import Cell
 from committee.papers.shared.mease_wyner import NOISE
 from committee.papers.shared.pages import grid_of, write_grid
 from committee.papers.shared.paired import standard_error
-from committee.report.displays.style import INK, new_figure
+from committee.report.displays.base import INK, new_figure
 from committee.report.tables import Grid
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from committee.papers.lectures.margin_curves import ALL, LEVELS, REFUSING, STUMPS, TREES, MarginCurves
 from committee.papers.shared.figures import BLUE, ORANGE, SKY, plain
-from committee.report.displays.style import INK, new_figure
+from committee.report.displays.base import INK, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -30,7 +30,7 @@ from committee.papers.margins.results import ERROR, MEAN, VARIANCE, MarginResult
 from committee.papers.shared.figures import BLUE, GREEN, GREY, ORANGE, PINK, plain, save
 from committee.papers.shared.folds import Fold, NamedTable
 from committee.papers.shared.pages import grid_of
-from committee.report.displays.style import new_figure
+from committee.report.displays.base import new_figure
 from committee.report.tables import Grid
 from committee.vote.signed_votes import SignedVotes
 

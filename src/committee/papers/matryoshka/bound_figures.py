@@ -20,7 +20,7 @@ from committee.papers.matryoshka.curves import (
     by_voters,
 )
 from committee.papers.shared.figures import AMBER, BLUE, GREEN, GREY, ORANGE, plain, save
-from committee.report.displays.style import INK, new_figure
+from committee.report.displays.base import INK, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

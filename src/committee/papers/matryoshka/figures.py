@@ -14,7 +14,7 @@ from committee.papers.matryoshka.cells import EXPECTED, LIKELY
 from committee.papers.matryoshka.plan import ADABOOST, BINARY, GREEDY, METHODS, PROBABILISTIC, REFERENCE, TREE, Setting
 from committee.papers.matryoshka.results import Measure, NestingResults, log_loss, measure, setting_of, wrong
 from committee.papers.shared.figures import BLUE, GREEN, GREY, ORANGE, PINK, legend_below, plain, save
-from committee.report.displays.style import new_figure
+from committee.report.displays.base import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

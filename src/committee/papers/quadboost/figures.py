@@ -11,7 +11,7 @@ from committee.papers.quadboost.results import TableResult, document_errors, mea
 from committee.papers.quadboost.tables import L2, LINF, METHODS, VANILLA
 from committee.papers.shared.figures import BLUE, ORANGE, legend_below, plain
 from committee.papers.shared.paired import standard_error
-from committee.report.displays.style import INK, new_figure
+from committee.report.displays.base import INK, new_figure
 from committee.report.statistics import average_ranks
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from committee.papers.sbpmt.figure2 import PAPER, Simulation
 from committee.papers.sbpmt.table2 import FOREST, OURS, XGBOOST, RebuiltRow
 from committee.papers.shared.figures import BLUE, GREEN, GREY, ORANGE, plain
 from committee.papers.shared.mease_wyner import NOISE
-from committee.report.displays.style import INK, new_figure
+from committee.report.displays.base import INK, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

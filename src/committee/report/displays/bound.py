@@ -11,13 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.bounds.nested_trees import normaliser_of_edge, tree_factor, two_matryoshka
 from committee.data.number_types import F64
+from committee.report.displays.base import GREY, Display, color, grid, legend_above, line_style, shortened
 from committee.report.displays.nested_score import nested_score
-from committee.report.displays.style import GREY, Display, color, grid, legend_above, line_style, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["BoundDisplay"]
 
 _LITTLE = 0.99
 

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from committee.report.displays.style import GREY, INK, Display, shortened
+from committee.report.displays.base import GREY, INK, Display, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["CoefficientMapDisplay"]
 
 
 class CoefficientMapDisplay(Display):

@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from committee.report.displays.style import INK, Display, color, grid, legend_beside, marker, plain_log_ticks
+from committee.report.displays.base import INK, Display, color, grid, legend_beside, marker, plain_log_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from committee.report.comparison import Comparison
-
-__all__ = ["ComparisonDisplay", "SizeDisplay"]
 
 
 class _OfComparison(Display):

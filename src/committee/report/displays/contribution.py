@@ -9,12 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from committee.data.number_types import F64
-from committee.report.displays.style import AGAINST, FOR, INK, PALE, Display, shortened
+from committee.report.displays.base import AGAINST, FOR, INK, PALE, Display, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["ContributionDisplay"]
 
 
 class ContributionDisplay(Display):

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from committee.report.displays.style import PALE, Display, color, legend_above, line_style, shortened
+from committee.report.displays.base import PALE, Display, color, legend_above, line_style, shortened
 from committee.vote.committee import Committee
 from committee.vote.margin_distribution import MarginDistribution
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["MarginDisplay"]
 
 _MOST_STAGES, _FEWEST_VOTERS = 4, 10
 """Curves of one vote, and voters of the first, unless it is said which: fewer voters have few margins to vote with."""

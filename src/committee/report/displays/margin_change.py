@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from committee.report.displays.base import COLORS, GRID, PALE, legend_above, new_figure, open_axes, shortened
 from committee.report.displays.margin import MarginDisplay, margins_under
-from committee.report.displays.style import COLORS, GRID, PALE, legend_above, new_figure, open_axes, shortened
 from committee.vote.margin_distribution import MarginDistribution
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["MarginChangeDisplay"]
 
 _SAME = 1e-9
 """Margins that differ by no more are the same."""

@@ -11,14 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from committee.data.number_types import F64
+from committee.report.displays.base import AGAINST, FOR, GREY, INK, PALE, Display
 from committee.report.displays.nested_score import nested_score
-from committee.report.displays.style import AGAINST, FOR, GREY, INK, PALE, Display
 from committee.report.displays.voter_words import voter_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["NestDisplay"]
 
 # lengths are in inches, of a picture with a figure of its own
 _LINE, _INDENT, _GAP, _BAR, _VOTE = 0.25, 0.24, 0.3, 0.55, 0.5

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from committee.data.number_types import F64
 from committee.objectives.programs.penalties import penalty_class
-from committee.report.displays.style import (
+from committee.report.displays.base import (
     COLORS,
     INK,
     PALE,

@@ -9,16 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.data.number_types import F64
+from committee.report.displays.base import new_figure, open_axes
 from committee.report.displays.quadboost_panels import MOST_NAMED, ErrorPanel, StrengthAxis, WeightPanel
-from committee.report.displays.style import new_figure, open_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from committee.learners.quadboost.quadboost_cv import QuadBoostClassifierCV
     from committee.learners.quadboost.quadboost_path import QuadBoostPath
-
-__all__ = ["QuadBoostPathDisplay"]
 
 
 class QuadBoostPathDisplay:

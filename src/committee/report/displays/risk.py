@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from committee.report.displays.style import Display, color, grid, legend_above, line_style, shortened
+from committee.report.displays.base import Display, color, grid, legend_above, line_style, shortened
 from committee.vote.explain.leaf_models import model_trees
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["RiskPathDisplay"]
 
 _MOST_CURVES = 7
 """More curves than this are drawn thin and grey, with their mean."""

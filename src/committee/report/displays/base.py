@@ -1,4 +1,4 @@
-"""Style of all pictures: colours, markers, axes, legends, and the base class of those on one pair of axes.
+"""Base of displays, and what all pictures look like: colours, markers, axes, legends.
 
 Pictures are drawn on matplotlib's `Figure` directly and touch no global state, so they work without a screen and in
 threads. For a window, draw on axes of pyplot: ``display.plot(plt.subplots()[1])``.
