@@ -46,12 +46,7 @@ def ln_tree_class(n_splits: int, n_leaves: int, n_outputs: int) -> float:
 def splits_of_bins(bins: Bins, missing: NDArray[np.bool_]) -> int:
     """Splits of a binned table, as if its edges had been fixed before the rows were seen.
 
-    Parameters
-    ----------
-    bins : Bins
-        The edges of its columns.
-    missing : bool array (p,)
-        Columns with missing values, which may go either way, or have a side of their own.
+    Missing values, of columns that have such ``(p,)``, may go either way, or have a side of their own.
 
     Examples
     --------
@@ -69,16 +64,10 @@ def splits_of_bins(bins: Bins, missing: NDArray[np.bool_]) -> int:
 
 
 def splits_of_rows(n_rows: int, n_categories: NDArray[np.int32]) -> int:
-    """Descriptions of a split by the two training rows that its threshold lies between.
+    """Descriptions of a split by the two of n training rows that its threshold lies between.
 
-    Missing values may go either way in each, or have a side of their own. Categories need no rows.
-
-    Parameters
-    ----------
-    n_rows : int
-        Training rows n.
-    n_categories : int32 array (p,)
-        Number of categories of each column; 0 marks a numeric one.
+    Missing values may go either way in each, or have a side of their own. Categories need no rows; a numeric column
+    has 0 of them.
 
     Examples
     --------

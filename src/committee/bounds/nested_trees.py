@@ -17,10 +17,7 @@ from committee.data.number_types import F64
 def normaliser_of_edge(edge: float) -> float:
     """rho = sqrt(1 - 4 edge^2): what a voter whose weighted error is at most 1/2 - edge multiplies the loss by.
 
-    Parameters
-    ----------
-    edge : float
-        In [0, 1/2].
+    The edge is in [0, 1/2].
 
     Examples
     --------

@@ -12,15 +12,7 @@ from numpy.typing import NDArray
 def is_matrix(X: Any) -> bool:
     """Say whether `X` is already what `numeric_matrix` would make of it, so that nothing is left to look at.
 
-    Parameters
-    ----------
-    X : object
-        Anything.
-
-    Returns
-    -------
-    bool
-        True for a two-dimensional C-contiguous float64 array of NumPy's own type, not of a subclass.
+    That is a two-dimensional C-contiguous float64 array of NumPy's own type, not of a subclass.
 
     Examples
     --------

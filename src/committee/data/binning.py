@@ -85,14 +85,8 @@ class Bins:
     def even(cls, X: NDArray[np.float64], n_categories: NDArray[np.int32], n_edges: int) -> Bins:
         """Edges that share out the range of each column evenly, whatever its values are.
 
-        Parameters
-        ----------
-        X : float64 array (n, p)
-            The encoded matrix.
-        n_categories : int32 array (p,)
-            Number of categories, 0 for numeric columns.
-        n_edges : int
-            Edges of a numeric column, none of them at its least or largest value.
+        A numeric column of the encoded matrix ``(n, p)`` gets `n_edges` of them, none at its least or largest value;
+        one with categories, of which `n_categories` ``(p,)`` has the numbers, gets none.
 
         Examples
         --------
@@ -175,20 +169,7 @@ class Binned:
 
 
 def refuse_more_categories(table: TableSchema, max_bins: int) -> None:
-    """Raise if a column of a table has more categories than bins.
-
-    Parameters
-    ----------
-    table : TableSchema
-        The columns.
-    max_bins : int
-        Most bins of a column.
-
-    Raises
-    ------
-    ValueError
-        Naming the first such column.
-    """
+    """Raise if a column of a table has more categories than bins, naming the first such column."""
     for j in np.flatnonzero(table.n_categories > max_bins).tolist():
         raise ValueError(
             f"column {table.column(j)!r} has {table.n_categories[j]} categories, more than max_bins={max_bins}; "

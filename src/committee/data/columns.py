@@ -60,17 +60,6 @@ class Column:
     def read(cls, series: nw.Series[Any], name: str) -> Column:
         """Find out what a column holds.
 
-        Parameters
-        ----------
-        series : narwhals.Series
-            The column.
-        name : str
-            What errors call it.
-
-        Returns
-        -------
-        Column
-
         Raises
         ------
         ValueError
@@ -183,25 +172,10 @@ class Column:
 
 
 def distinct_numbers(values: NDArray[Any], name: str) -> tuple[int | float, ...]:
-    """Return the sorted distinct values of a column of numbers, without NaN.
+    """Return the sorted distinct values of a column ``(n,)`` of numbers or booleans, without NaN.
 
-    Two integers beyond 2**53 that are the same float64 count as one, as they do in the encoded matrix.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-        Numbers or booleans; NaN is missing.
-    name : str
-        What errors call the column.
-
-    Returns
-    -------
-    tuple of int or float
-
-    Raises
-    ------
-    ValueError
-        If a value is infinite.
+    Two integers beyond 2**53 that are the same float64 count as one, as they do in the encoded matrix. An infinite
+    value is refused; `name` is what errors call the column.
 
     Examples
     --------
@@ -217,25 +191,9 @@ def distinct_numbers(values: NDArray[Any], name: str) -> tuple[int | float, ...]
 
 
 def number_codes(values: NDArray[Any], categories: Sequence[Category], name: str) -> NDArray[np.float64]:
-    """Return the place of each number in ``categories`` as float64, NaN where missing or not among them.
+    """Return the place of each number in ``categories`` as float64 ``(n,)``, NaN where missing or not among them.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-        Numbers or booleans; NaN is missing.
-    categories : sequence of int, float or bool
-        Distinct, in any order.
-    name : str
-        What errors call the column.
-
-    Returns
-    -------
-    ndarray of shape (n,), float64
-
-    Raises
-    ------
-    ValueError
-        If a value is infinite or the categories are text.
+    Categories are distinct, in any order; text among them is refused, and so is an infinite value.
 
     Examples
     --------
@@ -259,19 +217,7 @@ def number_codes(values: NDArray[Any], categories: Sequence[Category], name: str
 
 
 def refuse_infinity(values: NDArray[np.float64], name: str) -> None:
-    """Raise if a column holds an infinity.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-        The column.
-    name : str
-        What the error calls it.
-
-    Raises
-    ------
-    ValueError
-        Naming the column and the first such row.
+    """Raise if a column holds an infinity, naming the column and the first such row.
 
     Examples
     --------

@@ -40,16 +40,7 @@ class Design:
 
     @classmethod
     def learn(cls, X: F64, weights: F64, n_categories: NDArray[np.int32]) -> Design:
-        """Columns and fill values from training rows.
-
-        Parameters
-        ----------
-        X : float64 array (n, p)
-            Encoded matrix.
-        weights : float64 array (n,)
-            Row weights, for the means.
-        n_categories : int32 array (p,)
-            Categories of each column; 0 for a number.
+        """Columns and fill values from training rows ``(n, p)``, encoded; their weights ``(n,)`` count in the means.
 
         Examples
         --------
@@ -104,12 +95,7 @@ class Design:
         return words
 
     def check(self, table: TableSchema) -> None:
-        """Look at every value, trusting none.
-
-        Parameters
-        ----------
-        table : TableSchema
-            The columns that the design's are made of.
+        """Look at every value beside the table that the design is for, trusting none.
 
         Raises
         ------

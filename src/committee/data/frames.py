@@ -95,19 +95,10 @@ class TableSchema:
         return self.n_categories > 0
 
     def unsuited(self, feature: NDArray[np.integer], n_words: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Splits that no table of this schema can have grown, ``(N,)``.
+        """Splits that no table of this schema can have grown, ``(N,)``, by their columns and words of category bits.
 
-        Parameters
-        ----------
-        feature : int array (N,)
-            Column of each split.
-        n_words : int array (N,)
-            Words of category bits that it has; 0 for a threshold.
-
-        Returns
-        -------
-        bool array (N,)
-            A threshold on categories, categories of numbers, or more categories than the column has.
+        These are a threshold, which has 0 words, on categories, categories of numbers, and more categories than the
+        column has.
         """
         most = -(-self.n_categories.astype(np.int64) // 32)
         bad: NDArray[np.bool_] = ((n_words > 0) != self.categorical[feature]) | (n_words > most[feature])
@@ -305,15 +296,7 @@ class TableSchema:
 def is_frame(X: Any) -> bool:
     """Say whether ``X`` is a data frame (lazy ones too), in the cheapest way that is sure.
 
-    Parameters
-    ----------
-    X : object
-        Anything.
-
-    Returns
-    -------
-    bool
-        Arrays, sequences and sparse matrices are none; narwhals is not imported to say so.
+    Arrays, sequences and sparse matrices are none; narwhals is not imported to say so.
 
     Examples
     --------
@@ -330,12 +313,7 @@ def is_frame(X: Any) -> bool:
 
 
 def check_frame(X: Any) -> None:
-    """Raise for a frame that cannot be read.
-
-    Parameters
-    ----------
-    X : frame
-        What `is_frame` calls a frame.
+    """Raise for a frame, as `is_frame` knows it, that cannot be read.
 
     Raises
     ------

@@ -11,20 +11,10 @@ from typing import Any
 
 
 def names_of_stub(file: str) -> dict[str, str]:
-    """Return the names that a package's stub imports, each with the module that defines it.
+    """Return the names that a package's stub imports, each with the module that defines it, for `lazy_names`.
 
     A line of the stub, ``from committee.bounds.result import Bound as Bound``, is all that a name needs: type checkers
-    and editors read it there, and the package reads it here.
-
-    Parameters
-    ----------
-    file : str
-        ``__file__`` of the package; the stub ``__init__.pyi`` lies beside.
-
-    Returns
-    -------
-    dict of str to str
-        For `lazy_names`.
+    and editors read it there, and the package, whose ``__file__`` is given, reads it here.
     """
     imports = ast.walk(ast.parse(Path(file).with_suffix(".pyi").read_bytes()))
     own = [node for node in imports if isinstance(node, ast.ImportFrom) and str(node.module).startswith("committee.")]
@@ -34,18 +24,8 @@ def names_of_stub(file: str) -> dict[str, str]:
 def lazy_names(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the ``__getattr__`` and ``__dir__`` of a package (PEP 562) that imports a name when it is first used.
 
-    No public name of the package may be that of one of its modules: once a module is imported it would hide the name.
-
-    Parameters
-    ----------
-    package : str
-        ``__name__`` of the package.
-    modules : mapping of str to str
-        Public name -> module that defines it.
-
-    Returns
-    -------
-    tuple of callables
+    `modules` has for each public name the module that defines it. No such name may be that of one of the package's
+    modules: once a module is imported it would hide the name.
 
     Examples
     --------

@@ -32,21 +32,9 @@ def float_of(name: str, value: object) -> float:
 
 
 def read_named(stored: object, table: Mapping[str, type[T]], kind: str) -> T:
-    """The object that `Named.to_json` wrote.
+    """The object that `Named.to_json` wrote, ``{"name": ..., ...}``; a number left out has its default.
 
-    Parameters
-    ----------
-    stored : dict
-        ``{"name": ..., ...}``; a number left out has its default.
-    table : mapping
-        Every class that may be named.
-    kind : str
-        What errors call it.
-
-    Returns
-    -------
-    Named
-        Equal to the one that was stored.
+    The table has every class that may be named; `kind` is what errors call it.
 
     Raises
     ------

@@ -9,18 +9,7 @@ from difflib import get_close_matches
 def known_names(wanted: Iterable[str], known: Sequence[str], where: str) -> tuple[str, ...]:
     """Return ``wanted`` as a tuple, every name of which is in ``known``.
 
-    Parameters
-    ----------
-    wanted : iterable of str
-        The names asked for.
-    known : sequence of str
-        The names there are.
-    where : str
-        What the names belong to, as the error says it: ``"categorical"``, ``"target"``.
-
-    Returns
-    -------
-    tuple of str
+    Errors say `where` the names belong: ``"categorical"``, ``"target"``.
 
     Raises
     ------
@@ -47,19 +36,7 @@ def known_names(wanted: Iterable[str], known: Sequence[str], where: str) -> tupl
 
 
 def hint_of_names(name: str, known: Sequence[str]) -> str:
-    """Say which known names a mistyped ``name`` may have meant.
-
-    Parameters
-    ----------
-    name : str
-        The name that was not found.
-    known : sequence of str
-        The names there are.
-
-    Returns
-    -------
-    str
-        ``did you mean 'a' or 'b'?``, or the first names there are when none is close.
+    """Say which known names a mistyped ``name`` may have meant, or the first names there are when none is close.
 
     Examples
     --------
@@ -76,18 +53,9 @@ def hint_of_names(name: str, known: Sequence[str]) -> str:
 
 
 def listing(values: Iterable[object], limit: int = 20) -> str:
-    """Write values one after the other for an error message, at most ``limit`` of them.
+    """Write values one after the other for an error message.
 
-    Parameters
-    ----------
-    values : iterable
-        What to list.
-    limit : int, default=20
-        How many to show before "and 12 more"; a message with hundreds of names is read by nobody.
-
-    Returns
-    -------
-    str
+    After ``limit`` of them comes "and 12 more": a message with hundreds of names is read by nobody.
 
     Examples
     --------

@@ -39,14 +39,7 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 
 @contextmanager
 def in_parallel(jobs: Iterable[Any], n_jobs: int | None) -> Iterator[Iterator[Any]]:
-    """Results of jobs on so many threads, in order; leaving the context ends jobs that are left over.
-
-    Parameters
-    ----------
-    jobs : iterable of joblib's delayed calls
-    n_jobs : int or None
-        As in scikit-learn.
-    """
+    """Results of joblib's delayed calls on `n_jobs` threads, in order; leaving the context ends jobs that are left."""
     results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(jobs)
     try:
         yield results

@@ -176,18 +176,8 @@ def id_like_columns(frame: pl.DataFrame, target: str | None = None) -> list[IdLi
 def nearly_numeric_columns(frame: pl.DataFrame, target: str | None = None) -> list[NearlyNumeric]:
     """Find text columns at least nine tenths of whose present cells are numbers, though not all.
 
-    Each would be learned as a category per number. Most often one spelling of "missing" is to blame.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        The table.
-    target : str or None, default=None
-        The label column, which is not looked at.
-
-    Returns
-    -------
-    list of NearlyNumeric
+    Each would be learned as a category per number. Most often one spelling of "missing" is to blame. Parameters are
+    those of `id_like_columns`.
 
     Examples
     --------

@@ -129,20 +129,9 @@ def label_vector(y: ArrayLike | None) -> NDArray[Any]:
 
 
 def class_numbers(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Sorted classes and each row's class number.
+    """Sorted classes, and each row's class number, ``(n,)``, of labels as `label_vector` gives them.
 
     Small whole numbers are counted instead of sorted.
-
-    Parameters
-    ----------
-    y : array (n,)
-        Labels as `label_vector` gives them.
-
-    Returns
-    -------
-    classes : array (n_classes,)
-    number : array (n,)
-        Place of each label in `classes`.
 
     Examples
     --------

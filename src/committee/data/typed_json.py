@@ -65,22 +65,7 @@ def encode(value: object, name: str) -> Any:
 
 
 def decode(document: object) -> Any:
-    """Undo `encode`.
-
-    Parameters
-    ----------
-    document : object
-        As read from JSON.
-
-    Returns
-    -------
-    object
-        The value, of the type it had.
-
-    Raises
-    ------
-    ValueError
-        For anything that `encode` does not write.
+    """Undo `encode`; `ValueError` for anything that it does not write.
 
     Examples
     --------
@@ -114,19 +99,7 @@ def _pair(item: object) -> tuple[Any, Any]:
 
 
 def encode_array(array: NDArray[Any], name: str) -> dict[str, Any]:
-    """Turn a vector of booleans, numbers or text into JSON, values and type.
-
-    Parameters
-    ----------
-    array : array (n,)
-        Of booleans, integers, floats, text, or Python objects of these types.
-    name : str
-        What an error calls the array.
-
-    Returns
-    -------
-    dict
-        ``{"dtype": ..., "values": [...]}``
+    """Turn a vector of booleans, numbers or text into JSON, values and type; `name` is what errors call it.
 
     Raises
     ------
@@ -164,17 +137,7 @@ def _scalar(item: object, name: str) -> Any:
 
 
 def decode_array(document: dict[str, Any]) -> NDArray[Any]:
-    """Undo `encode_array`.
-
-    Parameters
-    ----------
-    document : dict
-        As read from JSON.
-
-    Returns
-    -------
-    array (n,)
-        Text as wide as its longest element.
+    """Undo `encode_array`: a vector, text as wide as its longest element.
 
     Raises
     ------
@@ -211,21 +174,7 @@ def decode_array(document: dict[str, Any]) -> NDArray[Any]:
 
 
 def field(document: dict[str, Any], name: str, *types: type | None) -> Any:
-    """Look up a member of a JSON object that must be there and of one of the types.
-
-    Parameters
-    ----------
-    document : dict
-        A JSON object.
-    name : str
-        Its member.
-    *types : type or None
-        Exactly these, so that True is no int.
-
-    Returns
-    -------
-    object
-        The member.
+    """Look up a member of a JSON object that must be there, and of just one of the types, so that True is no int.
 
     Raises
     ------

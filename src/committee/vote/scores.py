@@ -39,18 +39,9 @@ def elected(F: Scores) -> NDArray[np.intp]:
 
 
 def lead(F: Scores, truth: NDArray[np.intp]) -> Scores:
-    """Lead of the right class over the best other one.
+    """Lead of the right class over the best other one, ``(n,)``.
 
-    Parameters
-    ----------
-    F : float64 array (n, K)
-        Scores, of two classes at least.
-    truth : intp array (n,)
-        Class numbers.
-
-    Returns
-    -------
-    float64 array (n,)
+    Scores are ``(n, K)``, of two classes at least; the truth is class numbers ``(n,)``.
 
     Examples
     --------

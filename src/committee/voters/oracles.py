@@ -59,19 +59,9 @@ class ProbabilisticVoters(Protocol):
 
 
 def prob_positive(voter: Any, X: F64) -> F64:
-    """The probability of +1 that a voter gives, checked.
+    """The probability of +1, in [0, 1], that a voter gives for each row ``(n,)``, checked.
 
-    Parameters
-    ----------
-    voter : object
-        With ``prob_positive``, or ``predict_proba`` and ``classes_``; q is 0 if 1 is none of these.
-    X : float64 array (n, p)
-        Rows.
-
-    Returns
-    -------
-    float64 array (n,)
-        In [0, 1].
+    The voter has ``prob_positive``, or ``predict_proba`` and ``classes_``; q is 0 if 1 is none of these.
 
     Raises
     ------
@@ -101,16 +91,8 @@ def prob_positive(voter: Any, X: F64) -> F64:
 def drawn(voter: Any, X: F64, rng: np.random.Generator) -> NDArray[np.bool_]:
     """One answer of a voter on each row: True for +1.
 
-    An oracle answers itself; for a voter with probabilities, answers are drawn by them.
-
-    Parameters
-    ----------
-    voter : object
-        With ``draw``, or as `prob_positive` takes it.
-    X : float64 array (n, p)
-        Rows.
-    rng : numpy Generator
-        What chance there is.
+    An oracle, which has ``draw``, answers itself; for a voter with probabilities, as `prob_positive` takes it, answers
+    are drawn by them.
 
     Raises
     ------

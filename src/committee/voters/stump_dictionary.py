@@ -202,17 +202,7 @@ class StumpDictionary:
     # -- from rows to voters ----------------------------------------------------------------------------------
 
     def correlations(self, sums: F64) -> F64:
-        """sum_i v_i h_j(x_i) of all stumps.
-
-        Parameters
-        ----------
-        sums : float64 array (..., C)
-            Sums of the row values v over each cell.
-
-        Returns
-        -------
-        float64 array (..., N)
-        """
+        """sum_i v_i h_j(x_i) of all stumps, ``(..., N)``, by the sums of the row values v over cells, ``(..., C)``."""
         first, missing, low, high = self._ends
         # sums over the cells of a side are differences of running sums
         running = np.zeros((*sums.shape[:-1], sums.shape[-1] + 1))

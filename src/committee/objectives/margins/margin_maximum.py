@@ -176,15 +176,7 @@ class Percentile(MarginMaximum):
 
 
 def quantile(margins: F64, row_weight: F64, xi: float) -> float:
-    """The least margin up to which rows have a share `xi` of the weight.
-
-    Parameters
-    ----------
-    margins : float64 array (n,)
-    row_weight : float64 array (n,)
-        Sums to one.
-    xi : float
-        In (0, 1].
+    """The least margin up to which rows have a share `xi`, in (0, 1], of the weight, which sums to one.
 
     Examples
     --------

@@ -14,17 +14,9 @@ from committee.voters.node_order import breadth_first
 
 
 def are_trees(members: Sequence[Any]) -> bool:
-    """Whether all members are scikit-learn trees with one output, hence `forest_of_trees` takes them.
+    """Whether all members, fitted, are scikit-learn trees with one output, hence `forest_of_trees` takes them.
 
-    Parameters
-    ----------
-    members : sequence
-        Fitted estimators.
-
-    Returns
-    -------
-    bool
-        False for subclasses from elsewhere, which may vote in another way.
+    Subclasses from elsewhere are none, as they may vote in another way.
 
     Examples
     --------

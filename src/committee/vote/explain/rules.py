@@ -40,14 +40,7 @@ class Condition:
     missing: bool = True
 
     def words(self, table: TableSchema, say_missing: bool = True) -> str:
-        """The condition as text.
-
-        Parameters
-        ----------
-        table : TableSchema
-            Names and categories.
-        say_missing : bool, default=True
-            Say that missing values pass. Where none were seen in training, it is noise.
+        """The condition as text; where no missing values were seen, to say that they pass is noise.
 
         Examples
         --------
@@ -87,21 +80,9 @@ class Condition:
 
 
 def leaf_conditions(forest: Forest, tree: int, table: TableSchema) -> dict[int, list[Condition]]:
-    """Conditions of every leaf of a tree, columns in the order of their first split.
+    """Conditions of every leaf of a tree by node number, ascending; columns in the order of their first split.
 
-    Parameters
-    ----------
-    forest : Forest
-        Trees grown on the encoded matrix of `table`.
-    tree : int
-        Which of them.
-    table : TableSchema
-        Columns and categories.
-
-    Returns
-    -------
-    dict of int to list of Condition
-        By node number within the tree, ascending.
+    The forest's trees were grown on the encoded matrix of `table`; `tree` is which of them.
     """
     first = int(forest.offset[tree])
     ways: dict[int, dict[int, Condition]] = {0: {}}
