@@ -237,8 +237,8 @@ void bin_codes(const RawTable& table, const double* edges, const std::int64_t* o
   Vector<EdgeSearch> search;
   for (std::int64_t j = 0; j < p; ++j) search.emplace_back(std::span(edges + offset[j], edges + offset[j + 1]));
   constexpr std::int64_t kBlock = 256;  // rows of X that stay in cache while every column is coded
-  team.each(n_blocks(n, kBlock), 4 * n * p, [&](std::int64_t b) {
-    const std::int64_t begin = b * kBlock, end = std::min(n, begin + kBlock);
+  // captured by value: a byte that is written might be any other in memory
+  team.blocks_of(kBlock, n, 4 * n * p, [=, &search](std::int64_t begin, std::int64_t end) {
     for (std::int64_t j = 0; j < p; ++j) {
       if (n_categories[j] > 0) {
         const double k = n_categories[j];

@@ -142,21 +142,20 @@ template <class Weight>
   throw std::invalid_argument("the rows changed while they were read");
 }
 
-// body(begin, end, block) says whether all rows of the block can be.
+// body(begin, end) says whether all rows of the block can be.
 template <class Weight, class Body>
 void by_blocks(const NodeRows<Weight>& rows, ThreadTeam& team, const Body& body) {
-  const std::int64_t blocks = n_blocks(rows.n);
-  Vector<std::uint8_t> fine(blocks, 0);
-  team.each(blocks, rows.n,
-            [&](std::int64_t b) { fine[b] = body(b * kRowBlock, std::min(rows.n, (b + 1) * kRowBlock), b); });
+  Vector<std::uint8_t> fine(n_blocks(rows.n), 0);
+  team.blocks(rows.n, rows.n,
+              [&](std::int64_t begin, std::int64_t end) { fine[begin / kRowBlock] = body(begin, end); });
   if (std::find(fine.begin(), fine.end(), 0) != fine.end()) refuse_row(rows);
 }
 
 template <class Weight>
 BranchSums branch_sums(const NodeRows<Weight>& rows, ThreadTeam& team) {
   Vector<BranchSums> partial(n_blocks(rows.n));
-  by_blocks(rows, team, [&](std::int64_t begin, std::int64_t end, std::int64_t b) {
-    return sum_block(rows, begin, end, partial[b]);
+  by_blocks(rows, team, [&](std::int64_t begin, std::int64_t end) {
+    return sum_block(rows, begin, end, partial[begin / kRowBlock]);
   });
   BranchSums total;
   for (const BranchSums& sums : partial)
@@ -167,9 +166,8 @@ BranchSums branch_sums(const NodeRows<Weight>& rows, ThreadTeam& team) {
 template <class Weight>
 void branch_weights(const NodeRows<Weight>& rows, const BranchFactors& factor, Weight* plus, Weight* minus,
                     ThreadTeam& team) {
-  by_blocks(rows, team, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
-    return scale_block(rows, begin, end, factor, plus, minus);
-  });
+  by_blocks(rows, team,
+            [&](std::int64_t begin, std::int64_t end) { return scale_block(rows, begin, end, factor, plus, minus); });
 }
 
 }  // namespace committee

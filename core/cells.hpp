@@ -1,4 +1,4 @@
-// What one-feature voters ask of a binned table: sums of row values per cell, of row weights per pair of cells, and
+// A binned table as one-feature voters see it: sums of row values per cell, of row weights per pair of cells, and
 // back from numbers per cell to scores of rows. A voter that looks at one column alone votes the same on a whole cell,
 // so every correlation with such a voter is a sum of these.
 #pragma once
@@ -29,14 +29,11 @@ void cell_sums(const BinnedTable<Code>& table, const double* values, double* sum
                ThreadTeam& team) {
   const std::int64_t n = table.n_rows, n_cells = table.n_cells();
   const double total = block_sum(team, n, [&](std::int64_t i) { return std::abs(values[i]); });
-  int exponent = 0;
-  std::frexp(total, &exponent);  // total < 2^exponent
-  const double unit = std::ldexp(1.0, std::min(62 - exponent, 1000)), inverse = 1.0 / unit;
+  const double unit = exact_unit(total), inverse = 1.0 / unit;
   // the rounded values, the histogram, and what build_histogram needs for its threads
   Vector<std::uint64_t> rounded(n), histogram(n_cells, 0);
-  team.each(n_blocks(n), 2 * n, [&](std::int64_t b) {
-    for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i)
-      rounded[i] = word_of(static_cast<std::int64_t>(values[i] * unit));
+  team.blocks(n, 2 * n, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) rounded[i] = word_of(static_cast<std::int64_t>(values[i] * unit));
   });
   build_histogram(table, nullptr, n, SignedValues{rounded.data()}, histogram.data(), 1, scratch, team);
   for (std::int64_t c = 0; c < n_cells; ++c) sums[c] = static_cast<double>(signed_of(histogram[c])) * inverse;
@@ -59,8 +56,8 @@ template <class Sum, class Code>
 void add_pairs(const BinnedTable<Code>& table, const double* weights, double unit, double* pairs, ThreadTeam& team) {
   const std::int64_t n = table.n_rows, p = table.n_features, n_cells = table.n_cells();
   Vector<std::uint32_t> cells(n * p);
-  team.each(n_blocks(n), n * p, [&](std::int64_t b) {
-    for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i)
+  team.blocks(n, n * p, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i)
       for (std::int64_t g = 0; g < p; ++g)
         cells[i * p + g] = static_cast<std::uint32_t>(table.cell[g] + table.codes[i * p + g]);
   });
@@ -144,8 +141,8 @@ template <class Code>
 void cell_scores(const BinnedTable<Code>& table, const double* by_cell, std::int64_t k, double* scores,
                  ThreadTeam& team) {
   const std::int64_t n = table.n_rows, p = table.n_features;
-  team.each(n_blocks(n), n * p * k, [&](std::int64_t b) {
-    for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i) {
+  team.blocks(n, n * p * k, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
       const Code* const code = table.codes + i * p;
       double* __restrict const score = scores + i * k;
       std::fill(score, score + k, 0.0);
@@ -162,9 +159,8 @@ template <class Code>
 void shift(const BinnedTable<Code>& table, std::int64_t feature, const double* by_bin, double* values,
            ThreadTeam& team) {
   const std::int64_t n = table.n_rows, p = table.n_features;
-  team.each(n_blocks(n), n, [&](std::int64_t b) {
-    for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i)
-      values[i] += by_bin[table.codes[i * p + feature]];
+  team.blocks(n, n, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) values[i] += by_bin[table.codes[i * p + feature]];
   });
 }
 

@@ -15,11 +15,11 @@ Vector<Code> by_column(const BinnedTable<Code>& table, ThreadTeam& team) {
   constexpr std::int64_t kTile = 64;  // rows of which one column fills a cache line
   const std::int64_t p = table.n_features, n = table.n_rows;
   Vector<Code> columns(n * p);
-  team.each(n_blocks(n), n * p / 4, [&](std::int64_t b) {
-    const std::int64_t end = std::min(n, (b + 1) * kRowBlock);
-    for (std::int64_t first = b * kRowBlock; first < end; first += kTile)
+  // captured by value: a byte that is written might be any other in memory
+  team.blocks(n, n * p / 4, [=, from = table.codes, to = columns.data()](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t first = begin; first < end; first += kTile)
       for (std::int64_t j = 0; j < p; ++j)
-        for (std::int64_t i = first; i < std::min(end, first + kTile); ++i) columns[j * n + i] = table.codes[i * p + j];
+        for (std::int64_t i = first; i < std::min(end, first + kTile); ++i) to[j * n + i] = from[i * p + j];
   });
   return columns;
 }

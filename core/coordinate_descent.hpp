@@ -167,7 +167,7 @@ inline double lasso_gap(const LassoProblem& on, double lambda) {
 }
 
 // The LASSO group by group. A group's weights are settled among themselves first, which looks at its own products only;
-// then the others hear of it, once for each voter that moved.
+// then the other groups' correlations follow, once for each voter that moved.
 class GroupedLasso {
  public:
   explicit GroupedLasso(const LassoProblem& on) : on_(on) {

@@ -71,7 +71,7 @@ struct Confidence {
   }
 };
 
-// (sum w z)^2 / sum w: the fall of the weighted squared error, up to a constant of the parent.
+// (sum w z)^2 / sum w: the decrease of the weighted squared error, up to a constant of the parent.
 struct SquaredError {
   static int orderings(int) { return 1; }
   static double share(const double* m, int, int) { return m[1] / m[0]; }
@@ -90,7 +90,7 @@ struct Abstaining : ByClassShare {
     for (int k = 0; k < planes; ++k) sum += w[k];
     return -sum;
   }
-  static double fall(double right, double wrong, int planes) {  // voting weight - its Z
+  static double decrease(double right, double wrong, int planes) {  // voting weight - its Z
     const double others = planes - 1;
     if (others * right <= wrong) return 0.0;
     if (planes == 2) return std::pow(std::sqrt(right) - std::sqrt(wrong), 2);
@@ -100,8 +100,8 @@ struct Abstaining : ByClassShare {
     const double l = -node(left, planes), r = -node(right, planes);
     const double l_right = *std::max_element(left, left + planes);
     const double r_right = *std::max_element(right, right + planes);
-    const double both = fall(l_right + r_right, l - l_right + r - r_right, planes);
-    return std::max({both, fall(l_right, l - l_right, planes), fall(r_right, r - r_right, planes)}) - l - r;
+    const double both = decrease(l_right + r_right, l - l_right + r - r_right, planes);
+    return std::max({both, decrease(l_right, l - l_right, planes), decrease(r_right, r - r_right, planes)}) - l - r;
   }
 };
 

@@ -43,8 +43,7 @@ COMMITTEE_CLONES inline void key_block(const double* X, std::int64_t p, std::uin
 
 inline void row_keys(const double* X, std::int64_t n, std::int64_t p, std::uint64_t seed, std::uint64_t* keys,
                      ThreadTeam& team) {
-  team.each(n_blocks(n), 4 * n * p,
-            [&](std::int64_t b) { key_block(X, p, seed, b * kRowBlock, std::min(n, (b + 1) * kRowBlock), keys); });
+  team.blocks(n, 4 * n * p, [&](std::int64_t begin, std::int64_t end) { key_block(X, p, seed, begin, end, keys); });
 }
 
 }  // namespace committee

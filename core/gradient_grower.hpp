@@ -74,8 +74,8 @@ class TableGradientGrower final : public GradientGrower {
       some.categorical.push_back(table_.categorical[j]);
       if (!growth_.monotone.empty()) growth.monotone.push_back(growth_.monotone[j]);
     }
-    team.each(n_blocks(n), n * q, [&](std::int64_t b) {
-      for (std::int64_t row = b * kRowBlock; row < std::min(n, (b + 1) * kRowBlock); ++row)
+    team.blocks(n, n * q, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = begin; row < end; ++row)
         for (std::int64_t i = 0; i < q; ++i) some_codes_[row * q + i] = table_.codes[row * p + round.features[i]];
     });
     GradientTree tree = grow_on(some, columns_of(round.features, q), growth, layout, round, team);
@@ -119,15 +119,10 @@ class TableGradientGrower final : public GradientGrower {
   // All rows are packed, those of the tree or not: it is one sweep.
   WordLayout pack(const GradientRound& round, ThreadTeam& team) {
     const std::int64_t n = table_.n_rows;
-    Vector<GradientRange> ranges(n_blocks(n * n_outputs_));
-    const auto of_block = [&](std::int64_t b, auto&& run) {
-      const std::int64_t begin = b * kRowBlock;
-      run(begin, std::min(n * n_outputs_, begin + kRowBlock) - begin);
-    };
-    team.each(ranges.size(), n * n_outputs_, [&](std::int64_t b) {
-      of_block(b, [&](std::int64_t begin, std::int64_t m) {
-        ranges[b] = range_of(round.gradient + begin, round.hessian + begin, m);
-      });
+    const std::int64_t n_gradients = n * n_outputs_;
+    Vector<GradientRange> ranges(n_blocks(n_gradients));
+    team.blocks(n_gradients, n_gradients, [&](std::int64_t begin, std::int64_t end) {
+      ranges[begin / kRowBlock] = range_of(round.gradient + begin, round.hessian + begin, end - begin);
     });
     GradientRange range;
     for (const GradientRange& other : ranges) range.add(other);
@@ -135,13 +130,11 @@ class TableGradientGrower final : public GradientGrower {
       throw std::invalid_argument("gradients must be finite, and hessians finite and not negative");
     if (range.largest_gradient > 1e150 || range.largest_hessian > 1e150)
       throw std::invalid_argument("a gradient or hessian is larger than 1e150; rescale the target or the weights");
-    const WordLayout layout = word_layout(range, n, static_cast<double>(n * n_outputs_));
-    words_.resize((layout.packed ? 1 : 2) * n * n_outputs_);
+    const WordLayout layout = word_layout(range, n, static_cast<double>(n_gradients));
+    words_.resize((layout.packed ? 1 : 2) * n_gradients);
     if (layout.packed)
-      team.each(ranges.size(), n * n_outputs_, [&](std::int64_t b) {
-        of_block(b, [&](std::int64_t begin, std::int64_t m) {
-          pack_words(round.gradient + begin, round.hessian + begin, m, layout, words_.data() + begin);
-        });
+      team.blocks(n_gradients, n_gradients, [&](std::int64_t begin, std::int64_t end) {
+        pack_words(round.gradient + begin, round.hessian + begin, end - begin, layout, words_.data() + begin);
       });
     else
       for (std::int64_t d = 0; d < n_outputs_; ++d)
@@ -202,8 +195,8 @@ class TableGradientGrower final : public GradientGrower {
   void walk_others(const GradientTree& tree, const BinnedTable<Code>& table, const Vector<const Code*>& columns,
                    ThreadTeam& team) {
     const std::int64_t n = table.n_rows;
-    team.each(n_blocks(n), 8 * n, [&](std::int64_t b) {
-      for (std::int64_t row = b * kRowBlock; row < std::min(n, (b + 1) * kRowBlock); ++row) {
+    team.blocks(n, 8 * n, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = begin; row < end; ++row) {
         std::int32_t& at = leaf_of_row_[row];
         if (at >= 0) continue;
         at = 0;

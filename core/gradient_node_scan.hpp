@@ -203,11 +203,11 @@ class GradientScan {
   double weight(const GradientSums& sums) const {  // one output, within the bounds
     return limits_.penalty.weight_within(sums.gradient(0), sums.hessian(0), bounds_.lower, bounds_.upper);
   }
-  double fall(const GradientSums& sums) const {
-    return limits_.penalty.fall(sums.gradient(0), sums.hessian(0), weight(sums));
+  double decrease(const GradientSums& sums) const {
+    return limits_.penalty.decrease(sums.gradient(0), sums.hessian(0), weight(sums));
   }
   double worth_of(const GradientSums& sums) const {
-    if (bounded_) return fall(sums);
+    if (bounded_) return decrease(sums);
     double total = 0.0;
     for (std::int64_t d = 0; d < n_outputs_; ++d) total += limits_.penalty.worth(sums.gradient(d), sums.hessian(d));
     return total;
@@ -223,7 +223,7 @@ class GradientScan {
       if (!allowed(side)) return;
       const GradientSums other = right_of(side);
       if (direction != 0 && direction * (weight(other) - weight(side)) < 0.0) return;
-      const double worth = fall(side) + fall(other);
+      const double worth = decrease(side) + decrease(other);
       if (!(worth > split.gain)) return;
       split.gain = worth;
       split.bin = static_cast<std::int32_t>(bin);

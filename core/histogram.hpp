@@ -33,14 +33,14 @@ template <class Code>
 void require_codes_in_range(const BinnedTable<Code>& table, ThreadTeam& team) {
   const std::int64_t p = table.n_features, n = table.n_rows;
   Vector<Vector<Code>> largest(n_blocks(n));
-  team.each(n_blocks(n), n * p / 4, [&](std::int64_t b) {
+  team.blocks(n, n * p / 4, [&](std::int64_t begin, std::int64_t end) {
     Vector<Code> most(p, 0);
     Code* __restrict const of_block = most.data();  // of their own, or a byte might be any other
-    for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i) {
+    for (std::int64_t i = begin; i < end; ++i) {
       const Code* __restrict const row = table.codes + i * p;
       for (std::int64_t j = 0; j < p; ++j) of_block[j] = std::max(of_block[j], row[j]);
     }
-    largest[b] = std::move(most);
+    largest[begin / kRowBlock] = std::move(most);
   });
   for (const Vector<Code>& most : largest)
     for (std::int64_t j = 0; j < p; ++j)
@@ -68,6 +68,14 @@ struct FixedPoint {
   double weight(std::uint64_t packed) const { return static_cast<double>(signed_of(packed >> count_bits)) * inverse; }
   std::int64_t count(std::uint64_t packed) const { return signed_of(packed & ((std::uint64_t{1} << count_bits) - 1)); }
 };
+
+// Whole numbers per unit for signed values whose magnitudes sum to `total`: a power of two by which they stay below
+// 2^62.
+inline double exact_unit(double total) {
+  int exponent = 0;
+  std::frexp(total, &exponent);  // total < 2^exponent
+  return std::ldexp(1.0, std::min(62 - exponent, 1000));
+}
 
 // Which plane a row adds to, and what. One per kind of statistic.
 struct ClassPlanes {  // Gini, entropy, two-class Z: plane = label

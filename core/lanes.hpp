@@ -21,6 +21,9 @@ inline constexpr std::int64_t kLanes = 8;
 using Lanes = double __attribute__((vector_size(64)));
 using LaneBits = std::int64_t __attribute__((vector_size(64)));
 
+// n rounded up to whole lanes.
+constexpr std::int64_t whole_lanes(std::int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
+
 COMMITTEE_INLINE Lanes load(const double* x) {
   Lanes v;
   std::memcpy(&v, x, sizeof v);
@@ -54,6 +57,14 @@ COMMITTEE_INLINE Lanes lanes_of(const LaneBits& b) {
 }
 COMMITTEE_INLINE Lanes absolute(const Lanes& v) { return lanes_of(bits_of(v) & INT64_MAX); }
 
+// Of the coefficients from the highest power down.
+template <class... Others>
+COMMITTEE_INLINE Lanes polynomial(const Lanes& x, double highest, Others... others) {
+  Lanes sum = Lanes{} + highest;
+  ((sum = sum * x + others), ...);
+  return sum;
+}
+
 // exp(x) for x <= 0, to 1e-14 of its value; 0 below -708.
 COMMITTEE_INLINE Lanes exp_negative(const Lanes& x) {
   const Lanes floor_at = Lanes{} - 745.0;
@@ -63,15 +74,8 @@ COMMITTEE_INLINE Lanes exp_negative(const Lanes& x) {
   const Lanes whole = shifted - magic;
   const Lanes r = (clamped - whole * 0x1.62e42fefa3800p-1) - whole * 0x1.ef35793c76730p-45;
   const Lanes r2 = r * r;  // odd and even powers side by side
-  Lanes even = r2 * (1.0 / 3628800.0) + 1.0 / 40320.0, odd = r2 * (1.0 / 39916800.0) + 1.0 / 362880.0;
-  even = even * r2 + 1.0 / 720.0;
-  odd = odd * r2 + 1.0 / 5040.0;
-  even = even * r2 + 1.0 / 24.0;
-  odd = odd * r2 + 1.0 / 120.0;
-  even = even * r2 + 0.5;
-  odd = odd * r2 + 1.0 / 6.0;
-  even = even * r2 + 1.0;
-  odd = odd * r2 + 1.0;
+  const Lanes even = polynomial(r2, 1.0 / 3628800.0, 1.0 / 40320.0, 1.0 / 720.0, 1.0 / 24.0, 0.5, 1.0);
+  const Lanes odd = polynomial(r2, 1.0 / 39916800.0, 1.0 / 362880.0, 1.0 / 5040.0, 1.0 / 120.0, 1.0 / 6.0, 1.0);
   const Lanes p = even + r * odd;
   const LaneBits scaled = bits_of(p) + ((bits_of(shifted) - bits_of(magic)) << 52);
   const Lanes tiny = Lanes{} - 708.0;
@@ -86,13 +90,8 @@ COMMITTEE_INLINE Lanes log_positive(const Lanes& x) {
   const Lanes m = lanes_of(b - (exponent << 52));
   const Lanes s = (m - 1.0) / (m + 1.0), t = s * s;
   const Lanes t2 = t * t;
-  Lanes even = t2 * (2.0 / 17.0) + 2.0 / 13.0, odd = t2 * (2.0 / 19.0) + 2.0 / 15.0;
-  even = even * t2 + 2.0 / 9.0;
-  odd = odd * t2 + 2.0 / 11.0;
-  even = even * t2 + 2.0 / 5.0;
-  odd = odd * t2 + 2.0 / 7.0;
-  even = even * t2 + 2.0;
-  odd = odd * t2 + 2.0 / 3.0;
+  const Lanes even = polynomial(t2, 2.0 / 17.0, 2.0 / 13.0, 2.0 / 9.0, 2.0 / 5.0, 2.0);
+  const Lanes odd = polynomial(t2, 2.0 / 19.0, 2.0 / 15.0, 2.0 / 11.0, 2.0 / 7.0, 2.0 / 3.0);
   const Lanes p = even + t * odd;
   const Lanes e = __builtin_convertvector(exponent, Lanes);
   return e * 0x1.62e42fefa3800p-1 + (s * p + e * 0x1.ef35793c76730p-45);

@@ -116,7 +116,7 @@ class LeafModelTrees {
         model_(model, model + arrays.n_nodes),
         n_outputs_(n_outputs),
         n_features_(n_features),
-        stride_((n_features + kLanes - 1) / kLanes * kLanes),
+        stride_(whole_lanes(n_features)),
         intercept_(intercept, intercept + n_models * n_outputs),
         coefficient_(n_models * n_outputs * stride_, 0.0) {
     for (std::int64_t i = 0; i < arrays.n_nodes; ++i)
@@ -130,15 +130,15 @@ class LeafModelTrees {
   std::int64_t n_features() const { return n_features_; }
   std::int64_t n_outputs() const { return n_outputs_; }
 
-  static constexpr std::int64_t kBlock = 64;  // rows whose features stay in cache while every tree is asked
+  static constexpr std::int64_t kBlock = 64;  // rows whose features stay in cache while every tree is walked
 
   // taker() gives, for a block of rows, what is called with (first row, rows, tree, scores: rows x outputs) for every
   // tree in order.
   template <class Taker>
   void walk(const ModelRows& rows, ThreadTeam& team, const Taker& taker) const {
     const std::int64_t n = rows.n, n_trees = trees_.n_trees();
-    team.each(n_blocks(n, kBlock), n * n_trees * (8 + n_outputs_ * stride_ / 4), [&](std::int64_t b) {
-      const std::int64_t begin = b * kBlock, size = std::min(n - begin, kBlock);
+    team.blocks_of(kBlock, n, n * n_trees * (8 + n_outputs_ * stride_ / 4), [&](std::int64_t begin, std::int64_t end) {
+      const std::int64_t size = end - begin;
       Vector<double> padded(size * stride_, 0.0);
       for (std::int64_t i = 0; i < size; ++i)
         std::copy_n(rows.D + (begin + i) * n_features_, n_features_, padded.begin() + i * stride_);
@@ -199,9 +199,9 @@ inline void tally_committees(const std::int16_t* votes, std::int64_t n, const Co
   const std::int64_t n_trees = of.n_trees, n_classes = of.n_classes;
   const double* const weights = of.weights;
   const std::int64_t* const start = of.start;
-  team.each(n_blocks(n), n * n_trees, [&](std::int64_t b) {
+  team.blocks(n, n * n_trees, [&](std::int64_t begin, std::int64_t end) {
     Vector<double> inner(n_classes);
-    for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i) {
+    for (std::int64_t i = begin; i < end; ++i) {
       const std::int16_t* const vote = votes + i * n_trees;
       double* const out = tally + i * n_classes;
       for (std::int64_t c = 0; c < of.n_committees; ++c) {

@@ -1,6 +1,6 @@
 // The weight of a leaf under L0, L1 and L2 penalties, and what it gains. A leaf with summed gradient G and hessian H
 // that weighs w lowers the second-order objective by
-//     fall(w) = -(G w + (H + l2) w^2 / 2 + l1 |w| + l0 [w != 0]);
+//     decrease(w) = -(G w + (H + l2) w^2 / 2 + l1 |w| + l0 [w != 0]);
 // soft-thresholding gives the best weight, and l0 asks whether it is worth having one at all.
 #pragma once
 
@@ -34,9 +34,9 @@ struct LeafPenalty {
   double weight_within(double G, double H, double lower, double upper) const {
     const double best = std::clamp(gross(G, H) > 0.0 ? std::copysign(excess(G) / (H + l2), -G) : 0.0, lower, upper);
     const bool may_abstain = !l0_per_leaf && lower <= 0.0 && 0.0 <= upper;
-    return may_abstain && fall(G, H, best) <= 0.0 ? 0.0 : best;
+    return may_abstain && decrease(G, H, best) <= 0.0 ? 0.0 : best;
   }
-  double fall(double G, double H, double w) const {
+  double decrease(double G, double H, double w) const {
     return -(G * w + 0.5 * (H + l2) * w * w + l1 * std::abs(w) + (w != 0.0 || l0_per_leaf ? l0 : 0.0));
   }
 };

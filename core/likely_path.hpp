@@ -40,13 +40,13 @@ class LikelySteps {
   // stumps: those of sets, null for a matrix.
   void walk(const SoftStumps* stumps, const double* X, std::int64_t width, std::int64_t n, double* scores,
             std::int32_t* steps, ThreadTeam& team) const {
-    team.each(n_blocks(n, kGraphBlock), 8 * n * n_graphs() * bits_for(steps_.size()), [&](std::int64_t b) {
-      const std::int64_t begin = b * kGraphBlock, end = std::min(n, begin + kGraphBlock);
-      if (has_sets_)
-        walk_block<true>(stumps, X, width, begin, end, scores, steps);
-      else
-        walk_block<false>(stumps, X, width, begin, end, scores, steps);
-    });
+    team.blocks_of(kGraphBlock, n, 8 * n * n_graphs() * bits_for(steps_.size()),
+                   [&](std::int64_t begin, std::int64_t end) {
+                     if (has_sets_)
+                       walk_block<true>(stumps, X, width, begin, end, scores, steps);
+                     else
+                       walk_block<false>(stumps, X, width, begin, end, scores, steps);
+                   });
   }
 
  private:

@@ -97,7 +97,7 @@ COMMITTEE_CLONES inline double add_line(const double* from, const double* x, dou
 struct BoostSettings {
   LossName loss = LossName::probit;
   int n_steps = 100;
-  double tol = 0.0;  // stop when the risk per unit of weight falls by less
+  double tol = 0.0;  // stop when the risk per unit of weight decreases by less
   double cap;        // no training score may pass it: separable rows would send the line to infinity
   bool by_likelihood = false;
 };
@@ -106,12 +106,7 @@ struct BoostSettings {
 class Leaf {
  public:
   Leaf(const double* D, std::int64_t n_features, const std::int32_t* rows, std::int64_t n)
-      : n_rows_(n),
-        stride_((n + kLanes - 1) / kLanes * kLanes),
-        p_(n_features),
-        columns_(p_ * stride_, 0.0),
-        mean_(p_),
-        scale_(p_, 1.0) {
+      : n_rows_(n), stride_(whole_lanes(n)), p_(n_features), columns_(p_ * stride_, 0.0), mean_(p_), scale_(p_, 1.0) {
     for (std::int64_t j = 0; j < p_; ++j) {
       double* const x = columns_.data() + j * stride_;
       // divided before they are summed, and squared as shares of the largest: no column is too large or too small
@@ -203,7 +198,7 @@ class LeafBoost {
     for (; step < settings.n_steps && now_.weight > 0.0; ++step) {
       Line line = settings.by_likelihood ? most_likely(settings.loss) : least_squares();
       double after = risk_after(settings.loss, line);
-      // a full Newton step may overshoot where weights have all but vanished: halve it until the risk falls
+      // a full Newton step may overshoot where weights have all but vanished: halve it until the risk decreases
       for (int halving = 0; halving < 30 && !(after <= now_.risk * (1.0 + kRounding)); ++halving) {
         line.intercept *= 0.5;
         line.slope *= 0.5;
@@ -235,9 +230,9 @@ class LeafBoost {
     std::int64_t chosen = -1;
     for (std::int64_t j = 0; j < leaf_.n_features(); ++j) {
       if (!has_line(j)) continue;
-      const double fall = shared(j) * shared(j) / spread(j);
-      if (fall > best * (1.0 + 1e-10)) {
-        best = fall;
+      const double decrease = shared(j) * shared(j) / spread(j);
+      if (decrease > best * (1.0 + 1e-10)) {
+        best = decrease;
         chosen = j;
       }
     }

@@ -14,8 +14,7 @@ inline constexpr std::int64_t kFetch = 32;  // rows fetched ahead of use
 
 // to[i] = i, for all rows of a table.
 inline void count_up(std::int32_t* to, std::int64_t n, ThreadTeam& team) {
-  team.each(n_blocks(n), n / 4, [&](std::int64_t b) {
-    const std::int64_t begin = b * kRowBlock, end = std::min(n, begin + kRowBlock);
+  team.blocks(n, n / 4, [&](std::int64_t begin, std::int64_t end) {
     std::iota(to + begin, to + end, static_cast<std::int32_t>(begin));
   });
 }
@@ -45,9 +44,8 @@ std::int64_t partition_rows(std::int32_t* rows, std::int32_t* scratch, std::int6
     return n_left;
   }
   Vector<std::int64_t> lefts(n_blocks(n) + 1, 0);
-  team.each(n_blocks(n), 2 * n, [&](std::int64_t b) {
-    const std::int64_t begin = b * kRowBlock, end = std::min(n, begin + kRowBlock);
-    lefts[b + 1] = share(begin, end, rows + begin, scratch + begin);
+  team.blocks(n, 2 * n, [&](std::int64_t begin, std::int64_t end) {
+    lefts[begin / kRowBlock + 1] = share(begin, end, rows + begin, scratch + begin);
   });
   std::partial_sum(lefts.begin(), lefts.end(), lefts.begin());
   const std::int64_t n_left = lefts.back();
@@ -56,8 +54,8 @@ std::int64_t partition_rows(std::int32_t* rows, std::int32_t* scratch, std::int6
     const std::int64_t before = lefts[b];
     std::copy_n(rows + b * kRowBlock, lefts[b + 1] - before, rows + before);
   }
-  team.each(n_blocks(n), n, [&](std::int64_t b) {
-    const std::int64_t begin = b * kRowBlock, end = std::min(n, begin + kRowBlock);
+  team.blocks(n, n, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t b = begin / kRowBlock;
     const std::int64_t before = lefts[b];
     const std::int64_t here = end - begin - (lefts[b + 1] - before);
     std::copy_n(scratch + begin, here, rows + n_left + begin - before);

@@ -67,8 +67,8 @@ COMMITTEE_CLONES inline WeightSum weight_sum(const float* w, std::int64_t n) { r
 template <class Weight>
 double checked_sum(const Weight* w, std::int64_t n, ThreadTeam& team) {
   Vector<WeightSum> partial(n_blocks(n));
-  team.each(n_blocks(n), n, [&](std::int64_t b) {
-    partial[b] = weight_sum(w + b * kRowBlock, std::min(kRowBlock, n - b * kRowBlock));
+  team.blocks(n, n, [&](std::int64_t begin, std::int64_t end) {
+    partial[begin / kRowBlock] = weight_sum(w + begin, end - begin);
   });
   double total = 0.0;
   for (const WeightSum& of_block : partial)

@@ -154,8 +154,8 @@ COMMITTEE_CLONES inline void stump_block(const SoftStumps& stumps, const double*
 inline void stump_probabilities(const SoftStumps& stumps, const double* X, std::int64_t n, double* q,
                                 ThreadTeam& team) {
   constexpr std::int64_t kBlock = 1024;
-  team.each(n_blocks(n, kBlock), 8 * n * stumps.size(),
-            [&](std::int64_t b) { stump_block(stumps, X, b * kBlock, std::min(n, (b + 1) * kBlock), q); });
+  team.blocks_of(kBlock, n, 8 * n * stumps.size(),
+                 [&](std::int64_t begin, std::int64_t end) { stump_block(stumps, X, begin, end, q); });
 }
 
 }  // namespace committee

@@ -164,9 +164,7 @@ class StumpSearch {
   template <class Weight>
   StumpChoice best(const Weight* weights, double total, ThreadTeam& team) const {
     const std::int64_t n = table_.n_rows, n_cells = table_.n_cells();
-    int exponent = 0;
-    std::frexp(total, &exponent);  // total < 2^exponent
-    const double unit = std::ldexp(1.0, std::min(62 - exponent, 1000)), inverse = 1.0 / unit;
+    const double unit = exact_unit(total), inverse = 1.0 / unit;
     Vector<std::uint64_t> histogram(2 * n_cells, 0), scratch;
     build_histogram(table_, nullptr, n, LabelPlanes<Weight>{weights, labels_.data(), unit}, histogram.data(), 2,
                     scratch, team);

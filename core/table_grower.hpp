@@ -35,10 +35,9 @@ class TableGrower final : public Grower {
     const std::scoped_lock one_at_a_time(growing_);
     ThreadTeam team(n_threads_);
     const RowList rows = use_rows(weighted, team);
-    team.each(n_blocks(rows.size()), rows.size(), [&](std::int64_t b) {
+    team.blocks(rows.size(), rows.size(), [&](std::int64_t begin, std::int64_t end) {
       bool fine = true;
-      for (std::int64_t i = b * kRowBlock; i < std::min(rows.size(), (b + 1) * kRowBlock); ++i)
-        fine &= labels[rows[i]] < n_classes_;
+      for (std::int64_t i = begin; i < end; ++i) fine &= labels[rows[i]] < n_classes_;
       if (!fine) throw std::invalid_argument("a label is not below the number of classes");
     });
     const int planes = paired ? 2 * n_classes_ : n_classes_;
@@ -106,9 +105,8 @@ class TableGrower final : public Grower {
     const std::int64_t n_outputs = weighted.n_outputs;
     const FixedPoint fixed = weight_unit(rows, weighted.weights, n_outputs, team);
     buffers_.packed.resize(table_.n_rows * n_outputs);
-    team.each(n_blocks(rows.size()), 2 * rows.size() * n_outputs, [&](std::int64_t b) {
-      const std::int64_t end = std::min(rows.size(), (b + 1) * kRowBlock);
-      for (std::int64_t i = b * kRowBlock; i < end; ++i) {
+    team.blocks(rows.size(), 2 * rows.size() * n_outputs, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
         const std::int64_t row = rows[i];
         for (std::int64_t l = 0; l < n_outputs; ++l)
           buffers_.packed[l * table_.n_rows + row] = fixed.pack(weighted.weights[row * n_outputs + l], l == 0);

@@ -19,6 +19,11 @@ namespace committee {
 inline constexpr std::int64_t kWorthAThread = 600'000;
 inline constexpr std::int64_t kWorthAWake = 100'000;
 
+// Rows are cut into blocks of this many wherever a sum over rows must not depend on the number of threads.
+inline constexpr std::int64_t kRowBlock = 8192;
+
+inline std::int64_t n_blocks(std::int64_t n, std::int64_t block = kRowBlock) { return (n + block - 1) / block; }
+
 class ThreadTeam {
  public:
   explicit ThreadTeam(int n_threads) : n_threads_(std::max(1, n_threads)) {}
@@ -38,6 +43,16 @@ class ThreadTeam {
   int wanted(std::int64_t work) const {
     const std::int64_t worth = others_.empty() ? kWorthAThread : kWorthAWake;
     return static_cast<int>(std::clamp<std::int64_t>(work / worth, 1, n_threads_));
+  }
+
+  // Calls body(begin, end) for every block of n rows, as `each` does for parts.
+  template <class Body>
+  void blocks(std::int64_t n, std::int64_t work, Body&& body) {
+    blocks_of(kRowBlock, n, work, body);
+  }
+  template <class Body>
+  void blocks_of(std::int64_t block, std::int64_t n, std::int64_t work, Body&& body) {
+    each(n_blocks(n, block), work, [&](std::int64_t b) { body(b * block, std::min(n, (b + 1) * block)); });
   }
 
   // Calls body(part) for every part in [0, n_parts), in any order, on any thread; returns when all are done. The
@@ -91,20 +106,14 @@ class ThreadTeam {
   Vector<std::jthread> others_;
 };
 
-// Rows are cut into blocks of this many wherever a sum over rows must not depend on the number of threads.
-inline constexpr std::int64_t kRowBlock = 8192;
-
-inline std::int64_t n_blocks(std::int64_t n, std::int64_t block = kRowBlock) { return (n + block - 1) / block; }
-
 // sum of value(i) over [0, n): within blocks, then over blocks in order.
 template <class Value>
 double block_sum(ThreadTeam& team, std::int64_t n, Value&& value) {
   Vector<double> partial(n_blocks(n));
-  team.each(n_blocks(n), 2 * n, [&](std::int64_t b) {
-    const std::int64_t end = std::min(n, (b + 1) * kRowBlock);
+  team.blocks(n, 2 * n, [&](std::int64_t begin, std::int64_t end) {
     double sum = 0.0;
-    for (std::int64_t i = b * kRowBlock; i < end; ++i) sum += value(i);
-    partial[b] = sum;
+    for (std::int64_t i = begin; i < end; ++i) sum += value(i);
+    partial[begin / kRowBlock] = sum;
   });
   double total = 0.0;
   for (double s : partial) total += s;

@@ -52,8 +52,7 @@ class Trees {
   void walk(const double* X, std::int64_t n, ThreadTeam& team, const Visitor& visitor) const {
     constexpr std::int64_t kBlock = kBitRows;  // rows that stay in cache while every tree is walked
     const bool by_bits = bits_.worthwhile(n_features_);
-    team.each(n_blocks(n, kBlock), 8 * n * n_trees_, [&](std::int64_t b) {
-      const std::int64_t begin = b * kBlock, end = std::min(n, begin + kBlock);
+    team.blocks_of(kBlock, n, 8 * n * n_trees_, [&](std::int64_t begin, std::int64_t end) {
       const double* const x = X + begin * n_features_;
       const bool in_columns = by_bits && end - begin == kBitRows;
       const BitColumns columns = in_columns ? bits_.columns_of(x, n_features_) : BitColumns{};

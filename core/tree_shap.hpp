@@ -204,8 +204,7 @@ class TreeShap {
       largest = std::max(largest, tree.size);
       terms += tree.size * tree.n_points * scores_.D;
     }
-    team.each(n_blocks(n, kBlock), n * terms, [&](std::int64_t b) {
-      const std::int64_t begin = b * kBlock, end = std::min(n, begin + kBlock);
+    team.blocks_of(kBlock, n, n * terms, [&](std::int64_t begin, std::int64_t end) {
       ShapLanes lanes{Vector<LaneOfRows>(largest), Vector<LaneOfRows>(largest), Vector<LaneOfRows>(largest)};
       Vector<LaneOfRows> phi(places * n_blocks(end - begin, kLanes), LaneOfRows{});
       for (std::int64_t k = 0; k < batch.size(); ++k) {

@@ -104,7 +104,7 @@ struct StumpSource {
   }
 };
 
-struct Expectations {  // null: not asked for
+struct Expectations {  // null: not wanted
   double* scores;      // n x n_graphs
   double* cost;        // n: how many voters a row meets
   double* reach;       // n x n_nodes
@@ -126,7 +126,7 @@ COMMITTEE_INLINE void expect_block_of(const VoteGraph& graph, const Source& sour
       store(reach + graph.start(d) * kLanes, Lanes{} + 1.0);
       for (std::int64_t t = graph.start(d); t < graph.start(d + 1); ++t) {
         const Lanes here = load(reach + t * kLanes);
-        if (fold(here) == 0.0) continue;  // no voter is asked whom no row meets
+        if (fold(here) == 0.0) continue;  // no row meets this voter
         const VoteGraph::Node& node = graph[t];
         const Lanes q = source.answers(t, row), plus = here * q, minus = here * (1.0 - q);
         score += plus * node.vote[0] + minus * node.vote[1];
@@ -156,9 +156,9 @@ inline constexpr std::int64_t kGraphBlock = 256;  // rows that a thread takes at
 
 template <class Source>
 void expect(const VoteGraph& graph, const Source& source, std::int64_t n, const Expectations& out, ThreadTeam& team) {
-  team.each(n_blocks(n, kGraphBlock), 8 * n * graph.size(), [&](std::int64_t b) {
+  team.blocks_of(kGraphBlock, n, 8 * n * graph.size(), [&](std::int64_t begin, std::int64_t end) {
     Vector<double> reach((graph.size() + 1) * kLanes);
-    expect_block(graph, source, b * kGraphBlock, std::min(n, (b + 1) * kGraphBlock), reach.data(), out);
+    expect_block(graph, source, begin, end, reach.data(), out);
   });
 }
 
@@ -225,9 +225,8 @@ COMMITTEE_CLONES inline void draw_block(const VoteGraph& graph, const StumpSourc
 
 template <class Source>
 void draw_paths(const VoteGraph& graph, const Source& source, std::int64_t n, const Draws& draws, ThreadTeam& team) {
-  team.each(n_blocks(n, kGraphBlock), 20 * n * draws.n_paths * graph.n_graphs(), [&](std::int64_t b) {
-    draw_block(graph, source, b * kGraphBlock, std::min(n, (b + 1) * kGraphBlock), draws);
-  });
+  team.blocks_of(kGraphBlock, n, 20 * n * draws.n_paths * graph.n_graphs(),
+                 [&](std::int64_t begin, std::int64_t end) { draw_block(graph, source, begin, end, draws); });
 }
 
 }  // namespace committee

@@ -32,6 +32,14 @@ template <class T>
 using In = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
 using Codes = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
+// run(team) without the interpreter lock.
+template <class Run>
+void unlocked(int n_threads, Run&& run) {
+  nb::gil_scoped_release release;
+  ThreadTeam team(n_threads);
+  run(team);
+}
+
 inline void require(bool holds, const char* what) {
   if (!holds) throw std::invalid_argument(what);
 }

@@ -16,16 +16,14 @@ nb::tuple py_bin_edges(In2<double> X, std::optional<In1<double>> weights, In1<st
   require(max_sample >= 1, "max_sample must be positive");
   Vector<double> edges;
   Vector<std::int64_t> offset{0};
-  {
-    nb::gil_scoped_release release;
-    ThreadTeam team(n_threads);
+  unlocked(n_threads, [&](ThreadTeam& team) {
     const auto learn = weights ? bin_edges<Weighed> : bin_edges<std::uint64_t>;
     const RawTable table{X.data(), extent(X, 0), extent(X, 1), n_categories.data()};
     for (const auto& column : learn(table, data_or_null(weights), max_bins, max_sample, team)) {
       edges.insert(edges.end(), column.begin(), column.end());
       offset.push_back(edges.size());
     }
-  }
+  });
   return nb::make_tuple(array_of(std::move(edges)), array_of(std::move(offset)));
 }
 
@@ -45,11 +43,9 @@ nb::object py_bin_codes(In2<double> X, In1<double> edges, In1<std::int64_t> offs
   }
   const auto make = [&]<class Code>(Code) {
     Vector<Code> codes(n * p);
-    {
-      nb::gil_scoped_release release;
-      ThreadTeam team(n_threads);
+    unlocked(n_threads, [&](ThreadTeam& team) {
       bin_codes({X.data(), n, p, n_categories.data()}, edges.data(), offset.data(), codes.data(), team);
-    }
+    });
     return array_of(std::move(codes), {n, p});
   };
   return wide ? make(std::uint16_t{}) : make(std::uint8_t{});

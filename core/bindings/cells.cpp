@@ -107,12 +107,10 @@ nb::object py_stump_gram(In2<double> pairs, In1<std::int64_t> first, In1<std::in
   for (std::int64_t j = 1; j < n; ++j) require(first(j - 1) <= first(j), "stumps must come column by column");
   require(!mean || length(*mean) == n, "mean needs one number per stump");
   Vector<double> gram(n * n);
-  {
-    nb::gil_scoped_release release;
-    ThreadTeam team(n_threads);
+  unlocked(n_threads, [&](ThreadTeam& team) {
     const StumpCells stumps{first.data(), missing.data(), low.data(), high.data(), vote.data(), n};
     stump_gram(pairs.data(), n_cells, stumps, data_or_null(mean), gram.data(), team);
-  }
+  });
   return array_of(std::move(gram), {n, n});
 }
 

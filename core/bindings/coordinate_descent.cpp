@@ -27,17 +27,17 @@ auto with_penalty(const std::string& name, double strength, Run&& run) {
 }
 
 nb::tuple py_greedy_rounds(In2<double> gram, Out1 c, Out1 alpha, const std::string& penalty, double strength,
-                           bool as_new, std::int64_t n_rounds, double least_fall) {
+                           bool as_new, std::int64_t n_rounds, double least_decrease) {
   const Problem on = problem(gram, c, alpha);
-  require(n_rounds >= 0 && least_fall >= 0.0, "n_rounds and least_fall must not be negative");
+  require(n_rounds >= 0 && least_decrease >= 0.0, "n_rounds and least_decrease must not be negative");
   Vector<std::int32_t> voter(n_rounds);
   Vector<double> weight(voter.size()), decrease(voter.size());
   with_penalty(penalty, strength, [&](const auto& rule) {
     nb::gil_scoped_release release;
     Vector<double> eta(on.n);
     for (std::int64_t j = 0; j < on.n; ++j) eta[j] = on.gram[j * on.n + j];
-    const std::int64_t n = greedy_rounds(on, rule, eta.data(),
-                                         {n_rounds, as_new, least_fall, voter.data(), weight.data(), decrease.data()});
+    const std::int64_t n = greedy_rounds(
+        on, rule, eta.data(), {n_rounds, as_new, least_decrease, voter.data(), weight.data(), decrease.data()});
     voter.resize(n);
     weight.resize(voter.size());
     decrease.resize(voter.size());
@@ -81,7 +81,7 @@ nb::tuple py_lasso_path(In2<double> gram, In1<double> b, double square, In1<std:
 
 void register_coordinate_descent(nb::module_& m) {
   m.def("greedy_rounds", &py_greedy_rounds, "gram"_a.noconvert(), "c"_a.noconvert(), "alpha"_a.noconvert(), "penalty"_a,
-        "strength"_a, "as_new"_a, "n_rounds"_a, "least_fall"_a);
+        "strength"_a, "as_new"_a, "n_rounds"_a, "least_decrease"_a);
   m.def("cyclic_sweeps", &py_cyclic_sweeps, "gram"_a.noconvert(), "c"_a.noconvert(), "alpha"_a.noconvert(), "penalty"_a,
         "strength"_a, "tol"_a, "max_sweeps"_a);
   m.def("lasso_path", &py_lasso_path, "gram"_a.noconvert(), "b"_a.noconvert(), "square"_a, "start"_a.noconvert(),

@@ -15,9 +15,9 @@ double py_scale_rows(nb::ndarray<double, nb::c_contig, nb::device::cpu> weights,
   ThreadTeam team(n_threads);
   const std::int64_t n_labels = weights.ndim() == 2 ? n_outputs : extent(factor, 1);
   const std::int32_t n_leaves = static_cast<std::int32_t>(extent(factor, 0));
-  team.each(n_blocks(n), n, [&](std::int64_t b) {
+  team.blocks(n, n, [&](std::int64_t begin, std::int64_t end) {
     bool leaves = true, known = true;
-    for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i) {
+    for (std::int64_t i = begin; i < end; ++i) {
       leaves &= leaf_of_row.data()[i] >= -1 && leaf_of_row.data()[i] < n_leaves;
       known &= labels.data()[i] < n_labels;
     }

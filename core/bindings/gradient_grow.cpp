@@ -104,11 +104,11 @@ void py_add_leaf_values(nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::devic
   const auto n_values = static_cast<std::uint32_t>(length(value));
   nb::gil_scoped_release release;
   ThreadTeam team(n_threads);
-  team.each(n_blocks(n), n, [&](std::int64_t b) {
+  team.blocks(n, n, [&](std::int64_t begin, std::int64_t end) {
     double* const score = scores.data();
     const std::int32_t* const leaf = leaf_of_row.data();
     const double* const of_leaf = value.data();
-    for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i) {
+    for (std::int64_t i = begin; i < end; ++i) {
       const auto at = static_cast<std::uint32_t>(leaf[i]);  // no leaf, -1, is beyond all of them
       if (at < n_values)
         score[i] += of_leaf[at];

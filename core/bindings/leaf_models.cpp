@@ -21,16 +21,14 @@ class PyLeafModelTrees {
     const std::int64_t n = rows_of(X, D), T = trees_.trees().n_trees();
     const std::int64_t K = trees_.n_outputs();
     Vector<double> out(n * T * K);
-    {
-      nb::gil_scoped_release release;
-      ThreadTeam team(n_threads);
+    unlocked(n_threads, [&](ThreadTeam& team) {
       trees_.walk({X.data(), D.data(), n}, team, [&] {
         return [&](std::int64_t begin, std::int64_t size, std::int64_t t, const double* scores) {
           for (std::int64_t i = 0; i < size; ++i)
             std::copy_n(scores + i * K, K, out.data() + ((begin + i) * T + t) * K);
         };
       });
-    }
+    });
     return array_of(std::move(out), {n, T, K});
   }
 
@@ -45,11 +43,9 @@ class PyLeafModelTrees {
     require(length(weights) == trees_.trees().n_trees(), "weights needs one number per tree");
     const LossName loss = loss_named(link);
     Vector<double> tally(n * K, 0.0);
-    {
-      nb::gil_scoped_release release;
-      ThreadTeam team(n_threads);
+    unlocked(n_threads, [&](ThreadTeam& team) {
       committee::tally_probabilities(trees_, {X.data(), D.data(), n}, weights.data(), loss, tally.data(), team);
-    }
+    });
     return array_of(std::move(tally), {n, K});
   }
 
@@ -67,12 +63,10 @@ class PyLeafModelTrees {
       require(weights(t) > 0.0 && std::isfinite(weights(t)), "weights must be positive and finite");
     Vector<double> tally(n * n_classes, 0.0);
     const Vector<std::int16_t> votes = elections(X, D, n, n_threads);
-    {
-      nb::gil_scoped_release release;
-      ThreadTeam team(n_threads);
+    unlocked(n_threads, [&](ThreadTeam& team) {
       committee::tally_committees(
           votes.data(), n, {weights.data(), start.data(), T, length(start) - 1, n_classes, hard}, tally.data(), team);
-    }
+    });
     return array_of(std::move(tally), {n, n_classes});
   }
 

@@ -9,7 +9,7 @@ namespace {
 
 nb::tuple py_newton_terms(const std::string& link, In1<double> x) {
   const LossName loss = loss_named(link);
-  const std::int64_t n = length(x), padded = (n + kLanes - 1) / kLanes * kLanes;
+  const std::int64_t n = length(x), padded = whole_lanes(n);
   Vector<double> in(padded, 0.0), gradient(padded), curvature(padded), value(padded);
   {
     nb::gil_scoped_release release;
@@ -47,11 +47,7 @@ nb::tuple py_linear_boost(In2<double> D, In1<std::int32_t> rows, In1<std::int64_
   require(tol >= 0.0 && cap > 0.0 && std::isfinite(cap), "tol must not be negative, cap must be positive and finite");
   const BoostSettings settings{loss_named(link), n_steps, tol, cap, by_likelihood};
   LeafModels out;
-  {
-    nb::gil_scoped_release release;
-    ThreadTeam team(n_threads);
-    out = linear_boost(data, settings, record, team);
-  }
+  unlocked(n_threads, [&](ThreadTeam& team) { out = linear_boost(data, settings, record, team); });
   const std::int64_t L = data.n_leaves, K = n_outputs, B = n_steps, recorded = record ? L : 0;
   return nb::make_tuple(
       array_of(std::move(out.intercept), {L, K}), array_of(std::move(out.coefficient), {L, K, data.n_features}),

@@ -32,15 +32,15 @@ void py_loss_gradients(const std::string& name, nb::ndarray<nb::ro, nb::ndim<1>,
   const double* const w = data_or_null(weights);
   nb::gil_scoped_release release;
   ThreadTeam team(n_threads);
-  team.each(n_blocks(n), (squared ? kSquaredWork : kExponentialWork * n_outputs) * n, [&](std::int64_t b) {
-    const RowSpan rows{
-        F.data(), w, gradient.data(), hessian.data(), n, b * kRowBlock, std::min(n, (b + 1) * kRowBlock)};
-    const auto* const label = static_cast<const std::uint16_t*>(y.data());
-    if (squared) return squared_rows(rows, static_cast<const double*>(y.data()));
-    Vector<double> spare(softmax ? 3 * n_outputs * kLanes : 0);
-    require(softmax ? softmax_rows(rows, label, n_outputs, spare.data()) : logistic_rows(rows, label),
-            "a label has no score");
-  });
+  team.blocks(n, (squared ? kSquaredWork : kExponentialWork * n_outputs) * n,
+              [&](std::int64_t begin, std::int64_t end) {
+                const RowSpan rows{F.data(), w, gradient.data(), hessian.data(), n, begin, end};
+                const auto* const label = static_cast<const std::uint16_t*>(y.data());
+                if (squared) return squared_rows(rows, static_cast<const double*>(y.data()));
+                Vector<double> spare(softmax ? 3 * n_outputs * kLanes : 0);
+                require(softmax ? softmax_rows(rows, label, n_outputs, spare.data()) : logistic_rows(rows, label),
+                        "a label has no score");
+              });
 }
 
 }  // namespace

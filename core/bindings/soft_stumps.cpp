@@ -35,16 +35,14 @@ class PyStumpSearch {
   nb::tuple best(In1<Weight> weights) const {
     require(length(weights) == extent(codes_, 0), "weights needs one number per row");
     StumpChoice choice;
-    {
-      nb::gil_scoped_release release;
-      ThreadTeam team(n_threads_);
+    unlocked(n_threads_, [&](ThreadTeam& team) {
       const double total = checked_sum(weights.data(), length(weights), team);
       require(std::isfinite(total), "weights must be finite and not negative, and so must their sum");
       if (const auto* narrow = std::get_if<StumpSearch<std::uint8_t>>(&search_))
         choice = narrow->best(weights.data(), total, team);
       else
         choice = std::get<StumpSearch<std::uint16_t>>(search_).best(weights.data(), total, team);
-    }
+    });
     nb::object categories = nb::none();
     if (!choice.categories.empty()) categories = array_of(std::move(choice.categories));
     return nb::make_tuple(choice.feature, choice.edge, choice.ascending, choice.missing, choice.z, categories);
@@ -86,12 +84,10 @@ nb::object py_stump_probabilities(In2<double> X, In1<std::int32_t> feature, In1<
   const SoftStumps stumps(
       stump_arrays(extent(X, 1), feature, threshold, softness, ascending, missing, category_offset, category_bits));
   Vector<double> q;
-  {
-    nb::gil_scoped_release release;
+  unlocked(n_threads, [&](ThreadTeam& team) {
     q.resize(n * T);
-    ThreadTeam team(n_threads);
     stump_probabilities(stumps, X.data(), n, q.data(), team);
-  }
+  });
   return array_of(std::move(q), {n, T});
 }
 
@@ -113,12 +109,10 @@ template <class Weight>
 nb::object py_branch_sums(In1<Weight> weights, In1<double> q, In1<std::uint8_t> labels, int n_threads) {
   const NodeRows<Weight> rows = node_rows(weights, q, labels);
   Vector<double> sums;
-  {
-    nb::gil_scoped_release release;
-    ThreadTeam team(n_threads);
+  unlocked(n_threads, [&](ThreadTeam& team) {
     const BranchSums found = branch_sums(rows, team);
     sums.assign(std::begin(found.of), std::end(found.of));
-  }
+  });
   return array_of(std::move(sums), {2, 2});
 }
 
@@ -128,13 +122,11 @@ nb::tuple py_branch_weights(In1<Weight> weights, In1<double> q, In1<std::uint8_t
   const NodeRows<Weight> rows = node_rows(weights, q, labels);
   const BranchFactors factor = branch_factors(factors);
   Vector<Weight> plus, minus;
-  {
-    nb::gil_scoped_release release;
+  unlocked(n_threads, [&](ThreadTeam& team) {
     plus.resize(length(weights));
     minus.resize(length(weights));
-    ThreadTeam team(n_threads);
     branch_weights(rows, factor, plus.data(), minus.data(), team);
-  }
+  });
   return nb::make_tuple(array_of(std::move(plus)), array_of(std::move(minus)));
 }
 
@@ -144,12 +136,10 @@ nb::object py_joined_weights(In1<Weight> weights, In1<double> q, In1<std::uint8_
   const NodeRows<Weight> rows = node_rows(weights, q, labels);
   const BranchFactors factor = branch_factors(factors);
   Vector<Weight> joined;
-  {
-    nb::gil_scoped_release release;
+  unlocked(n_threads, [&](ThreadTeam& team) {
     joined.resize(length(weights));
-    ThreadTeam team(n_threads);
     branch_weights<Weight>(rows, factor, joined.data(), nullptr, team);
-  }
+  });
   return array_of(std::move(joined));
 }
 

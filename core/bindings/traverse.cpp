@@ -19,13 +19,11 @@ class PyTrees {
   nb::object apply(In2<double> X, int n_threads) const {
     const std::int64_t n = rows_of(X), T = trees_.n_trees();
     Vector<std::int32_t> leaves(n * T);
-    {
-      nb::gil_scoped_release release;
-      ThreadTeam team(n_threads);
+    unlocked(n_threads, [&](ThreadTeam& team) {
       trees_.walk(X.data(), n, team, [&](std::int64_t t) {
         return [&leaves, T, t](std::int64_t i, std::int32_t at) { leaves[i * T + t] = at; };
       });
-    }
+    });
     return array_of(std::move(leaves), {n, T});
   }
 
@@ -38,16 +36,14 @@ class PyTrees {
     for (std::int64_t i = 0; i < length(label); ++i)
       require(label(i) >= -1 && label(i) < n_classes, "a label is out of range");
     Vector<double> F(n * n_classes, 0.0);
-    {
-      nb::gil_scoped_release release;
-      ThreadTeam team(n_threads);
+    unlocked(n_threads, [&](ThreadTeam& team) {
       trees_.walk(X.data(), n, team, [&](std::int64_t t) {
         return [label_of = label.data() + trees_.offset(t), w = weights.data()[t], F = F.data(), n_classes](
                    std::int64_t i, std::int32_t at) {
           if (label_of[at] >= 0) F[i * n_classes + label_of[at]] += w;
         };
       });
-    }
+    });
     return array_of(std::move(F), {n, n_classes});
   }
 
@@ -56,9 +52,7 @@ class PyTrees {
     require(extent(value, 0) == trees_.n_nodes(), "value needs one row per node");
     require(length(weights) == trees_.n_trees(), "weights needs one number per tree");
     Vector<double> F(n * D, 0.0);
-    {
-      nb::gil_scoped_release release;
-      ThreadTeam team(n_threads);
+    unlocked(n_threads, [&](ThreadTeam& team) {
       if (D == 1)
         trees_.walk(X.data(), n, team, [&](std::int64_t t) {
           return adds(value.data() + trees_.offset(t), weights.data()[t], F.data(), 1);
@@ -70,7 +64,7 @@ class PyTrees {
             for (std::int64_t d = 0; d < D; ++d) F[i * D + d] += w * v[at * D + d];
           };
         });
-    }
+    });
     return array_of(std::move(F), {n, D});
   }
 
@@ -82,14 +76,12 @@ class PyTrees {
     require(trees_.n_trees() % n_outputs == 0, "there must be one tree per output and round");
     require(length(weights) == trees_.n_trees() / n_outputs, "weights needs one number per round");
     Vector<double> F(n * n_outputs, 0.0);
-    {
-      nb::gil_scoped_release release;
-      ThreadTeam team(n_threads);
+    unlocked(n_threads, [&](ThreadTeam& team) {
       trees_.walk(X.data(), n, team, [&](std::int64_t t) {
         return adds(value.data() + trees_.offset(t), weights.data()[t / n_outputs], F.data() + t % n_outputs,
                     n_outputs);
       });
-    }
+    });
     return array_of(std::move(F), {n, n_outputs});
   }
 

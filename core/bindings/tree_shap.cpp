@@ -24,12 +24,10 @@ nb::object tree_contributions(In2<double> X, std::int64_t n_features, In1<std::i
     require(cover(i) >= 0.0 && std::isfinite(cover(i)), "cover must be finite and not negative");
   const std::int64_t n = extent(X, 0), places = n_features + 1;
   Vector<double> out(n * places * n_outputs);
-  {
-    nb::gil_scoped_release release;
-    ThreadTeam team(n_threads);
+  unlocked(n_threads, [&](ThreadTeam& team) {
     TreeShap(trees, cover.data(), {value.data(), D, n_outputs, weights.data()})
         .contributions(X.data(), n, out.data(), team);
-  }
+  });
   return array_of(std::move(out), {n, places, n_outputs});
 }
 

@@ -14,20 +14,18 @@ VoteGraph graph_of(const In2<std::int32_t>& next, const In2<double>& vote, const
   return VoteGraph({extent(next, 0), length(start) - 1, next.data(), vote.data(), start.data()});
 }
 
-// What is asked of a graph, for either source of probabilities.
-class AskedGraph {
+// The answers of a graph, for either source of probabilities.
+class GraphAnswers {
  public:
   template <class Source>
   static nb::tuple expected(const VoteGraph& graph, const Source& source, std::int64_t n, int n_threads) {
     const auto D = graph.n_graphs();
     Vector<double> scores, cost;
-    {
-      nb::gil_scoped_release release;
+    unlocked(n_threads, [&](ThreadTeam& team) {
       scores.resize(n * D);
       cost.resize(n);
-      ThreadTeam team(n_threads);
       expect(graph, source, n, {scores.data(), cost.data(), nullptr}, team);
-    }
+    });
     return nb::make_tuple(array_of(std::move(scores), {n, D}), array_of(std::move(cost)));
   }
 
@@ -35,12 +33,10 @@ class AskedGraph {
   static nb::object reach(const VoteGraph& graph, const Source& source, std::int64_t n, int n_threads) {
     const auto T = graph.size();
     Vector<double> found;
-    {
-      nb::gil_scoped_release release;
+    unlocked(n_threads, [&](ThreadTeam& team) {
       found.resize(n * T);
-      ThreadTeam team(n_threads);
       expect(graph, source, n, {nullptr, nullptr, found.data()}, team);
-    }
+    });
     return array_of(std::move(found), {n, T});
   }
 
@@ -50,13 +46,11 @@ class AskedGraph {
     const auto D = graph.n_graphs();
     Vector<double> scores;
     Vector<std::int32_t> steps;
-    {
-      nb::gil_scoped_release release;
+    unlocked(n_threads, [&](ThreadTeam& team) {
       scores.resize(n * D);
       steps.resize(n);
-      ThreadTeam team(n_threads);
       path.walk(stumps, rows.data(), extent(rows, 1), n, scores.data(), steps.data(), team);
-    }
+    });
     return nb::make_tuple(array_of(std::move(scores), {n, D}), array_of(std::move(steps)));
   }
 
@@ -68,14 +62,12 @@ class AskedGraph {
     const auto D = graph.n_graphs();
     Vector<double> scores, steps;
     Vector<std::int64_t> positive;
-    {
-      nb::gil_scoped_release release;
+    unlocked(n_threads, [&](ThreadTeam& team) {
       scores.resize(n * D);
       positive.resize(n * D);
       steps.resize(n);
-      ThreadTeam team(n_threads);
       draw_paths(graph, source, n, {keys.data(), n_paths, scores.data(), positive.data(), steps.data()}, team);
-    }
+    });
     return nb::make_tuple(array_of(std::move(scores), {n, D}), array_of(std::move(positive), {n, D}),
                           array_of(std::move(steps)));
   }
@@ -92,17 +84,17 @@ class PyStumpGraph {
         likely_(LikelySteps::of_stumps(graph_, same_size(stumps_, graph_))) {}
 
   nb::tuple expected(In2<double> X, int n_threads) const {
-    return AskedGraph::expected(graph_, source(X), extent(X, 0), n_threads);
+    return GraphAnswers::expected(graph_, source(X), extent(X, 0), n_threads);
   }
   nb::object reach(In2<double> X, int n_threads) const {
-    return AskedGraph::reach(graph_, source(X), extent(X, 0), n_threads);
+    return GraphAnswers::reach(graph_, source(X), extent(X, 0), n_threads);
   }
   nb::tuple likely(In2<double> X, int n_threads) const {
     source(X);
-    return AskedGraph::likely(graph_, likely_, &stumps_, X, n_threads);
+    return GraphAnswers::likely(graph_, likely_, &stumps_, X, n_threads);
   }
   nb::tuple sampled(In2<double> X, In1<std::uint64_t> keys, std::int64_t n_paths, int n_threads) const {
-    return AskedGraph::sampled(graph_, source(X), extent(X, 0), keys, n_paths, n_threads);
+    return GraphAnswers::sampled(graph_, source(X), extent(X, 0), keys, n_paths, n_threads);
   }
 
  private:
@@ -126,17 +118,17 @@ class PyMatrixGraph {
       : graph_(graph_of(next, vote, start)), likely_(LikelySteps::of_columns(graph_)) {}
 
   nb::tuple expected(In2<double> q, int n_threads) const {
-    return AskedGraph::expected(graph_, source(q, n_threads), extent(q, 0), n_threads);
+    return GraphAnswers::expected(graph_, source(q, n_threads), extent(q, 0), n_threads);
   }
   nb::object reach(In2<double> q, int n_threads) const {
-    return AskedGraph::reach(graph_, source(q, n_threads), extent(q, 0), n_threads);
+    return GraphAnswers::reach(graph_, source(q, n_threads), extent(q, 0), n_threads);
   }
   nb::tuple likely(In2<double> q, int n_threads) const {
     source(q, n_threads);
-    return AskedGraph::likely(graph_, likely_, nullptr, q, n_threads);
+    return GraphAnswers::likely(graph_, likely_, nullptr, q, n_threads);
   }
   nb::tuple sampled(In2<double> q, In1<std::uint64_t> keys, std::int64_t n_paths, int n_threads) const {
-    return AskedGraph::sampled(graph_, source(q, n_threads), extent(q, 0), keys, n_paths, n_threads);
+    return GraphAnswers::sampled(graph_, source(q, n_threads), extent(q, 0), keys, n_paths, n_threads);
   }
 
  private:
@@ -145,10 +137,9 @@ class PyMatrixGraph {
     const auto n = length(q);
     nb::gil_scoped_release release;
     ThreadTeam team(n_threads);
-    team.each(n_blocks(n), n, [&](std::int64_t b) {
+    team.blocks(n, n, [&](std::int64_t begin, std::int64_t end) {
       bool fine = true;
-      for (std::int64_t i = b * kRowBlock; i < std::min(n, (b + 1) * kRowBlock); ++i)
-        fine &= (q.data()[i] >= 0.0) & (q.data()[i] <= 1.0);
+      for (std::int64_t i = begin; i < end; ++i) fine &= (q.data()[i] >= 0.0) & (q.data()[i] <= 1.0);
       require(fine, "q must lie in [0, 1]");
     });
     return {q.data(), graph_.size()};
@@ -160,12 +151,10 @@ class PyMatrixGraph {
 
 nb::object py_row_keys(In2<double> X, std::uint64_t seed, int n_threads) {
   Vector<std::uint64_t> keys;
-  {
-    nb::gil_scoped_release release;
+  unlocked(n_threads, [&](ThreadTeam& team) {
     keys.resize(extent(X, 0));
-    ThreadTeam team(n_threads);
     row_keys(X.data(), extent(X, 0), extent(X, 1), seed, keys.data(), team);
-  }
+  });
   return array_of(std::move(keys));
 }
 

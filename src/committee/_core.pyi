@@ -299,10 +299,10 @@ def linear_boost(
     """Component-wise Newton boosting of a linear score in every leaf; leaf l has ``rows[start[l]:start[l + 1]]``.
 
     ``n_outputs`` 1: two classes, positive for label 1; otherwise output k is "class k or not". Weights must be
-    positive. No training score passes ``cap``; a step is halved until the risk falls, and boosting stops when
-    it falls by less than ``tol`` per unit of weight. Returns intercepts ``(L, O)``, coefficients ``(L, O, q)``, the
-    scores of ``rows`` ``(m, O)``, and if ``record`` the feature of every step ``(L, O, B)`` (-1: the intercept alone,
-    -2: not taken) and the mean risk before and after every step ``(L, O, B + 1)``.
+    positive. No training score passes ``cap``; a step is halved until the risk decreases, and boosting stops when
+    it decreases by less than ``tol`` per unit of weight. Returns intercepts ``(L, O)``, coefficients ``(L, O, q)``,
+    the scores of ``rows`` ``(m, O)``, and if ``record`` the feature of every step ``(L, O, B)`` (-1: the intercept
+    alone, -2: not taken) and the mean risk before and after every step ``(L, O, B + 1)``.
     """
 
 # --- leaf_models.hpp ---------------------------------------------------------------------------------------
@@ -386,13 +386,13 @@ def stump_gram(
 Penalty: TypeAlias = Literal["none", "l1", "l2", "linf"]
 
 def greedy_rounds(
-    gram: F64, c: F64, alpha: F64, penalty: Penalty, strength: float, as_new: bool, n_rounds: int, least_fall: float
+    gram: F64, c: F64, alpha: F64, penalty: Penalty, strength: float, as_new: bool, n_rounds: int, least_decrease: float
 ) -> tuple[I32, F64, F64]:
     """Rounds on the voter that lowers the penalised risk most; ``c`` and ``alpha`` are updated in place.
 
     With ``as_new`` a voter that is chosen again counts as one more voter, and the weights add up; else its weight is
-    set anew. Returns each round's voter, its weight, and how much the risk fell, the penalty not counted; fewer rounds
-    than asked when no voter lowers the penalised risk by more than ``least_fall``.
+    set anew. Returns each round's voter, its weight, and the decrease of the risk, the penalty not counted; fewer
+    rounds than asked when no voter lowers the penalised risk by more than ``least_decrease``.
     """
 
 def cyclic_sweeps(
