@@ -19,7 +19,7 @@ from benchmarks.tables import collisions
 from committee.objectives.margins.margin_maximum import Uniform
 from committee.objectives.margins.named_objectives import OBJECTIVES
 from committee.objectives.margins.objective import Objective, Reweighting
-from committee.objectives.programs.lines import Lines
+from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.vote.committee import Committee
 from committee.vote.signed_votes import SignedVotes
 
@@ -61,7 +61,7 @@ def dense_program(S: NDArray[np.int8], slack: float) -> float:
     return -float(found.fun)
 
 
-def quietly(objective: Objective, lines: Lines) -> Reweighting:
+def quietly(objective: Objective, lines: MarginMatrix) -> Reweighting:
     """Solved, whether or not there is anything to gain."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -70,7 +70,7 @@ def quietly(objective: Objective, lines: Lines) -> Reweighting:
 
 def race(findings: Findings, name: str, S: NDArray[np.int8], slack: float, target: float | None) -> None:
     """Both on the same votes; then how far their values are apart, relative to the value."""
-    lines = Lines.of_matrix(S)
+    lines = MarginMatrix.of_matrix(S)
     reached: dict[str, Any] = {}
     trial = collect(
         {
@@ -114,7 +114,7 @@ def large(findings: Findings, n: int, n_voters: int) -> None:
     votes = SignedVotes(S, np.arange(n), np.zeros(n, dtype=np.intp), n, np.full(n_voters, 1.0 / n_voters))
     size = f"{n:,} rows x {n_voters} voters"
     alone(findings, f"margins, {size}", 2.0, lambda: votes.lines(votes.weights), lambda _: "int8 votes")
-    lines = Lines.of(votes)
+    lines = MarginMatrix.of(votes)
     for slack in (0.0, SLACK):
         alone(
             findings,
@@ -134,7 +134,7 @@ def large(findings: Findings, n: int, n_voters: int) -> None:
 
 def every_objective(findings: Findings, n: int, n_voters: int) -> None:
     """Seconds of each objective with its defaults."""
-    lines = Lines.of_matrix(correlated_votes(n, n_voters, seed=2))
+    lines = MarginMatrix.of_matrix(correlated_votes(n, n_voters, seed=2))
     for name, kind in OBJECTIVES.items():
         objective = kind() if name != "range" else kind(1.0 / n)  # type: ignore[call-arg]
         alone(

@@ -325,7 +325,7 @@ def check_saved_file(subject: Subject) -> None:
         twin = committee.load(Path(folder) / "model")
     assert_same_bits(twin, model, X)
     assert twin.table_ == model.table_
-    for name in model._stored_attributes:
+    for name in model.stored_attributes:
         read, written = getattr(twin, name, None), getattr(model, name, None)
         if isinstance(written, list):  # of lists that need not be of one length
             assert read == written, name

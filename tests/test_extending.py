@@ -34,7 +34,7 @@ from committee.learners.trained.reweighter import LEVELS
 from committee.objectives.losses import REGRESSION_LOSSES
 from committee.objectives.margins.named_objectives import OBJECTIVES
 from committee.objectives.margins.objective import Objective, Reweighting
-from committee.objectives.programs.lines import Lines
+from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.report.comparison import compare
 from committee.report.displays.base import Display
 from committee.report.metrics import METRICS, Metric
@@ -191,10 +191,10 @@ class BestVoter(Objective):
 
     name: ClassVar[str] = "best_voter"
 
-    def value(self, lines: Lines, weights: np.ndarray) -> float:
+    def value(self, lines: MarginMatrix, weights: np.ndarray) -> float:
         return float(lines.mean_votes() @ weights)
 
-    def solve(self, lines: Lines) -> Reweighting:
+    def solve(self, lines: MarginMatrix) -> Reweighting:
         weights = np.eye(lines.n_voters)[np.argmax(lines.mean_votes())]
         before = self.value(lines, lines.own)
         return Reweighting(weights, self.value(lines, weights), before, "Optimal", len(lines.matrix), gap=0.0)

@@ -160,7 +160,7 @@ class MarginDistribution:
         ValueError
             If `y`, `sample_weight` or `asked` do not fit the rows, or `y` holds a class that the vote does not know.
         """
-        from committee.vote.votes_in_turn import VotesInTurn
+        from committee.vote.voter_margins import VoterMargins
 
         committee = model if isinstance(model, Committee) else Committee.from_estimator(model)
         # learners of this library check names, and take lists
@@ -176,13 +176,13 @@ class MarginDistribution:
                 )
             if not (mask.any(axis=1) & (weight > 0.0)).any():
                 raise ValueError("asked holds no True in a row that has weight: no voter is asked about any row.")
-            vote = VotesInTurn.of(committee, named, truth, mask, n_threads)
+            vote = VoterMargins.of(committee, named, truth, mask, n_threads)
             margins, wrong = vote.margins, vote.elected != truth
             return cls(margins, weight * mask.any(axis=1), vote.voter_margins, wrong)
         margins = committee.margins(named, y, n_threads=n_threads)
         alone = margins
         if committee.n_classes > 2:
-            alone = VotesInTurn.of(committee, named, truth, None, n_threads).voter_margins
+            alone = VoterMargins.of(committee, named, truth, None, n_threads).voter_margins
         wrong = margins < 0.0
         if (margins == 0.0).any():  # the vote knows whom a tie elects
             wrong = committee.class_indices(committee.predict(named, n_threads=n_threads)) != truth

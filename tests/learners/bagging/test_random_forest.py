@@ -216,7 +216,7 @@ def test_same_bits_for_any_number_of_jobs(kind, params):
     models = [kind(**{"n_estimators": 20, **params}, random_state=0, n_jobs=jobs).fit(X, y) for jobs in (1, 2, 5)]
     for other in models[1:]:
         assert_same_bits(models[0], other, X)
-        for name in models[0]._stored_attributes:
+        for name in models[0].stored_attributes:
             if hasattr(models[0], name):
                 assert_array_equal(getattr(other, name), getattr(models[0], name))
 

@@ -130,7 +130,7 @@ def test_without_a_reserve_nothing_changes_and_nothing_is_remembered():
     X, y = table()
     model = RandomForestClassifier(10, reserve=0.3, random_state=0).fit(X, y)
     model.set_params(reserve=0.0).fit(X, y)
-    assert not [name for name in model._stored_attributes if hasattr(model, name)]
+    assert not [name for name in model.stored_attributes if hasattr(model, name)]
 
 
 def test_more_trees_begin_with_fewer_and_have_the_same_reserve():

@@ -103,7 +103,7 @@ class ResidualRun:
 class ResidualBoosting(Boosting, CommitteeRegressor):
     """All that a new booster has to say."""
 
-    _stored_attributes: ClassVar[tuple[str, ...]] = ("losses_",)
+    stored_attributes: ClassVar[tuple[str, ...]] = ("losses_",)
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
     def __init__(

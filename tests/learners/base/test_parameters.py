@@ -93,7 +93,7 @@ def test_attributes_are_documented_once(learner):
     heads = re.findall(r"^(\w[\w, ]*?)(?: : .*)?$", described, re.MULTILINE)
     names = [name for head in heads for name in head.split(", ")]
     assert len(names) == len(set(names))
-    assert {"committee_", "table_", *learner._stored_attributes} <= set(names)
+    assert {"committee_", "table_", *learner.stored_attributes} <= set(names)
     assert ("classes_" in names) == issubclass(learner, CommitteeClassifier)
 
 

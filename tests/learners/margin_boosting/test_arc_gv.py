@@ -133,7 +133,7 @@ def test_gaps_and_categories_are_learned_from(learner, params, tmp_path):
     model.save(tmp_path / "model.committee")
     back = committee.load(tmp_path / "model.committee")
     assert_same_bits(back, model, frame)
-    for name in model._stored_attributes:
+    for name in model.stored_attributes:
         assert_array_equal(getattr(back, name), getattr(model, name))
 
 

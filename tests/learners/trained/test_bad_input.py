@@ -24,9 +24,9 @@ from committee.learners.trained.reweighter import MarginReweighter
 from committee.objectives.margins.margin_range import Range
 from committee.objectives.margins.margins_of_rows import sum_of_margins
 from committee.objectives.margins.named_objectives import OBJECTIVES
-from committee.objectives.programs.lines import Lines
+from committee.objectives.programs.constraint_generation import InfeasibleError
+from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.objectives.programs.rivals_program import RivalsProgram
-from committee.objectives.programs.rows_as_needed import InfeasibleError
 from committee.vote.committee import Committee
 from committee.vote.signed_votes import SignedVotes
 
@@ -34,10 +34,10 @@ X, y = make_classification(300, 6, n_informative=4, flip_y=0.1, random_state=0)
 IRIS = load_iris(return_X_y=True)
 
 
-def three_classes() -> Lines:
+def three_classes() -> MarginMatrix:
     """Two rows of three classes, two voters who are wrong on one each."""
     S = np.array([[1, 0], [1, -1], [-1, 1], [0, 1]], dtype=np.int8)
-    return Lines.of(SignedVotes(S, np.repeat([0, 1], 2), np.tile([1, 2], 2), 2, np.array([0.7, 0.3])))
+    return MarginMatrix.of(SignedVotes(S, np.repeat([0, 1], 2), np.tile([1, 2], 2), 2, np.array([0.7, 0.3])))
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +177,7 @@ def test_what_is_no_number_is_refused_by_name(name, option):
 
 def test_a_range_that_no_weights_reach_names_the_largest_share_with_three_classes_too():
     U, v = IRIS
-    lines = Lines.of(
+    lines = MarginMatrix.of(
         SignedVotes.of(
             Committee.from_estimator(RandomForestClassifier(20, max_depth=2, random_state=0).fit(U, v)), U, v
         )

@@ -18,7 +18,7 @@ from committee import MarginReweighter, load
 from committee.cli.main import app
 from committee.objectives.margins.margin_maximum import Rank
 from committee.objectives.margins.objective import Objective, Reweighting
-from committee.objectives.programs.lines import Lines
+from committee.objectives.programs.margin_matrix import MarginMatrix
 from tests.crafted_files import Change, craft, refused
 from tests.stored_models import table
 
@@ -133,10 +133,10 @@ class Own(Objective):
 
     name = "own"
 
-    def value(self, lines: Lines, weights: Any) -> float:
+    def value(self, lines: MarginMatrix, weights: Any) -> float:
         return 0.0
 
-    def solve(self, lines: Lines) -> Reweighting:
+    def solve(self, lines: MarginMatrix) -> Reweighting:
         return Reweighting(lines.own.copy(), 0.0, 0.0, "Optimal", len(lines))
 
 

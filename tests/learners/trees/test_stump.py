@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize_scalar
 
 from committee import AbstainingStump
-from committee.learners.trees.stump import refusal_z
+from committee.learners.trees.stump import abstention_z
 from tests.oracles import adaboost as oracle
 
 seeds = st.integers(0, 2**32 - 1)
@@ -44,7 +44,7 @@ def test_many_classes_have_the_least_z_of_all(seed, n_classes):
     stump = AbstainingStump().fit(X, y, w)
     vote = stump.vote(X)
     P, N = w[vote == y].sum(), w[(vote >= 0) & (vote != y)].sum()
-    ours = refusal_z(P, N, n_classes)
+    ours = abstention_z(P, N, n_classes)
     shares = []
     for _, _, left in oracle.stumps(X):
         W = [oracle.class_weights(side, y, w, n_classes) for side in (left, ~left)]
@@ -53,7 +53,7 @@ def test_many_classes_have_the_least_z_of_all(seed, n_classes):
                 voted = [(side, k) for side, k in zip(W, (a, b), strict=True) if k >= 0]
                 right = sum(side[k] for side, k in voted)
                 shares.append((right, sum(side.sum() for side, _ in voted) - right))
-    assert ours <= min(refusal_z(p, n, n_classes) for p, n in shares) + 1e-9
+    assert ours <= min(abstention_z(p, n, n_classes) for p, n in shares) + 1e-9
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 7])
@@ -66,10 +66,10 @@ def test_z_is_the_least_over_alpha(n_classes):
             return refused + right * np.exp(-alpha) + wrong * np.exp(alpha / (n_classes - 1))
 
         least = minimize_scalar(loss, bounds=(0, 50), method="bounded", options={"xatol": 1e-10}).fun
-        assert refusal_z(right, wrong, n_classes) == pytest.approx(least, abs=1e-7)
+        assert abstention_z(right, wrong, n_classes) == pytest.approx(least, abs=1e-7)
     if n_classes == 2:
-        assert refusal_z(0.5, 0.2, 2) == pytest.approx(1 - (np.sqrt(0.5) - np.sqrt(0.2)) ** 2)
-    assert refusal_z(0.0, 0.5, n_classes) == 1.0
+        assert abstention_z(0.5, 0.2, 2) == pytest.approx(1 - (np.sqrt(0.5) - np.sqrt(0.2)) ** 2)
+    assert abstention_z(0.0, 0.5, n_classes) == 1.0
 
 
 def test_silent_where_it_knows_nothing():

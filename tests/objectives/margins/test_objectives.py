@@ -17,7 +17,7 @@ from committee.objectives.margins.margin_variance import Variance
 from committee.objectives.margins.named_objectives import OBJECTIVES
 from committee.objectives.margins.second_moment import MinCq
 from committee.objectives.margins.sigmoid_cost import Doom, project
-from committee.objectives.programs.lines import Lines
+from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.vote.signed_votes import SignedVotes
 from tests.oracles import margins as oracle
 from tests.oracles.soft_margin import primal_program, value_of
@@ -27,7 +27,7 @@ shares = st.one_of(st.sampled_from([0.05, 0.2, 0.5, 1.0]), st.floats(0.02, 1.0))
 quick = settings(max_examples=60, deadline=None)
 
 
-def lines_of(seed: int, *, most_rows: int = 40, most_voters: int = 15) -> Lines:
+def lines_of(seed: int, *, most_rows: int = 40, most_voters: int = 15) -> MarginMatrix:
     """Two to four classes; votes of labels, with some who abstain, or numbers; own weights and row weights or none."""
     rng = np.random.default_rng(seed)
     n, T, rivals = rng.integers(2, most_rows), rng.integers(2, most_voters), rng.integers(1, 4)
@@ -45,10 +45,10 @@ def lines_of(seed: int, *, most_rows: int = 40, most_voters: int = 15) -> Lines:
     if asked is not None:
         asked[0, 0] = True
     row = np.repeat(np.arange(n), rivals)
-    return Lines.of(SignedVotes(S, row, np.ones_like(row), int(n), own), weight, asked)
+    return MarginMatrix.of(SignedVotes(S, row, np.ones_like(row), int(n), own), weight, asked)
 
 
-def dense(lines: Lines) -> np.ndarray:
+def dense(lines: MarginMatrix) -> np.ndarray:
     S = lines.taken(np.arange(len(lines)))
     assert_allclose(lines.values(lines.own), S @ lines.own, rtol=0, atol=1e-12)
     return S
@@ -95,7 +95,7 @@ def test_margin_maxima_are_those_of_one_dense_program_and_no_margin_falls(seed, 
 def test_rows_taken_as_needed_are_all_rows(seed, slack):
     rng = np.random.default_rng(seed)
     S = np.where(rng.random((500, 8)) < rng.uniform(0.55, 0.9, 500)[:, None], 1, -1).astype(np.int8)
-    lines = Lines.of_matrix(S)
+    lines = MarginMatrix.of_matrix(S)
     found = solved(Uniform(slack=slack), lines)
     _, value, _ = oracle.dense_program(S.mean(axis=0), S.astype(float), S.mean(axis=1) - slack)
     assert_allclose(found.value, value, rtol=0, atol=2e-8)
@@ -107,7 +107,7 @@ def test_rows_taken_as_needed_are_all_rows(seed, slack):
 def test_most_rows_are_never_looked_at_by_the_solver():
     rng = np.random.default_rng(0)
     S = np.where(rng.random((20_000, 30)) < rng.uniform(0.5, 0.9, 20_000)[:, None], 1, -1).astype(np.int8)
-    found = Uniform(slack=0.1).solve(Lines.of_matrix(S))
+    found = Uniform(slack=0.1).solve(MarginMatrix.of_matrix(S))
     assert found.value > found.before and found.n_rows_used < 2_000 and found.rounds > 1
 
 
@@ -120,7 +120,7 @@ def test_uniform_raises_the_sum_and_no_other_weights_raise_it_more():
 def test_where_the_own_weights_are_the_only_ones_it_says_so_and_keeps_them():
     rng = np.random.default_rng(0)
     S = np.where(rng.random((2_000, 10)) < 0.7, 1, -1).astype(np.int8)
-    lines = Lines.of_matrix(S)
+    lines = MarginMatrix.of_matrix(S)
     with pytest.warns(ConvergenceWarning, match="keeps its own weights; raise slack"):
         found = Uniform().solve(lines)
     assert_array_equal(found.weights, lines.own)
@@ -262,7 +262,7 @@ def test_the_second_moment_of_lines_is_that_of_the_right_share_and_the_spread_of
     H, truth, w = rng.integers(0, K, (n, T)), rng.integers(0, K, n), rng.dirichlet(np.ones(T))
     rival = np.array([[k for k in range(K) if k != own] for own in truth])
     S = (truth[:, None] == H)[:, None].astype(np.int8) - (H[:, None] == rival[:, :, None])
-    lines = Lines.of(SignedVotes(S.reshape(-1, T), np.repeat(np.arange(n), K - 1), rival.ravel(), n, w))
+    lines = MarginMatrix.of(SignedVotes(S.reshape(-1, T), np.repeat(np.arange(n), K - 1), rival.ravel(), n, w))
     share = np.array([[w[H[i] == k].sum() for k in range(K)] for i in range(n)])
     right = share[np.arange(n), truth]
     wrong = np.take_along_axis(share, rival, axis=1)
@@ -347,8 +347,8 @@ def test_a_row_of_weight_two_is_two_rows_for_every_objective():
     rng = np.random.default_rng(8)
     S = np.where(rng.random((30, 6)) < 0.75, 1, -1).astype(np.int8)
     times = rng.integers(0, 3, 30)
-    weighted = Lines.of_matrix(S, row_weight=times.astype(float))
-    repeated = Lines.of_matrix(np.repeat(S, times, axis=0))
+    weighted = MarginMatrix.of_matrix(S, row_weight=times.astype(float))
+    repeated = MarginMatrix.of_matrix(np.repeat(S, times, axis=0))
     for name, kind in OBJECTIVES.items():
         if name in ("rank", "tandem"):  # ranks, and bounds on new rows, count rows and not weights
             continue
@@ -358,8 +358,8 @@ def test_a_row_of_weight_two_is_two_rows_for_every_objective():
 
 def test_numbers_that_are_whole_are_kept_as_bytes():
     S = np.array([[1.0, -1.0], [0.0, 1.0]])
-    assert Lines.of_matrix(S).matrix.dtype == np.int8
-    assert Lines.of_matrix(S * 0.5).matrix.dtype == np.float64
+    assert MarginMatrix.of_matrix(S).matrix.dtype == np.int8
+    assert MarginMatrix.of_matrix(S * 0.5).matrix.dtype == np.float64
 
 
 # --- bad input ------------------------------------------------------------------------------------------------
@@ -388,13 +388,13 @@ def test_parameters_out_of_range_are_refused_by_name(make, message):
 
 
 def test_a_mean_that_no_weights_have_is_refused():
-    lines = Lines.of_matrix(np.array([[1, 1], [1, -1]], dtype=np.int8))
+    lines = MarginMatrix.of_matrix(np.array([[1, 1], [1, -1]], dtype=np.int8))
     with pytest.raises(ValueError, match=r"mu=-0\.5 is the mean margin of no weights: .* between 0 and 1"):
         MinCq(-0.5).solve(lines)
 
 
 def test_free_weights_that_cannot_be_divided_are_refused():
-    lines = Lines.of_matrix(np.array([[1.0, 0.0], [0.0, -1.0]]), np.array([0.5, 0.5]))
+    lines = MarginMatrix.of_matrix(np.array([[1.0, 0.0], [0.0, -1.0]]), np.array([0.5, 0.5]))
     with pytest.raises(ValueError, match="form='free' gives weights whose sum"):
         Variance("free").solve(lines)
 
@@ -402,4 +402,4 @@ def test_free_weights_that_cannot_be_divided_are_refused():
 def test_no_row_left_is_refused():
     votes = SignedVotes(np.ones((2, 2), dtype=np.int8), np.arange(2), np.ones(2, dtype=int), 2, np.full(2, 0.5))
     with pytest.raises(ValueError, match="No row is left"):
-        Lines.of(votes, unseen=np.zeros((2, 2), dtype=bool))
+        MarginMatrix.of(votes, unseen=np.zeros((2, 2), dtype=bool))

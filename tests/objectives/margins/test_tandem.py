@@ -13,7 +13,7 @@ from committee.bounds import VoterLosses, tandem, tandem_weights
 from committee.learners.trained import voter_losses
 from committee.objectives.margins.pair_losses import PairLosses
 from committee.objectives.margins.tandem_bound import Tandem, tandem_bound
-from committee.objectives.programs.lines import Lines
+from committee.objectives.programs.margin_matrix import MarginMatrix
 
 CANCER, WINE = load_breast_cancer(return_X_y=True), load_wine(return_X_y=True)
 seeds = st.integers(0, 2**32 - 1)
@@ -22,7 +22,7 @@ seeds = st.integers(0, 2**32 - 1)
 def random_lines(seed, n=200, T=8):
     rng = np.random.default_rng(seed)
     wrong = (rng.random((n, 1)) < 0.1) | (rng.random((n, T)) < rng.uniform(0.05, 0.45, T))
-    return Lines.of_matrix(np.where(wrong, -1, 1).astype(np.int8), own=rng.dirichlet(np.ones(T)))
+    return MarginMatrix.of_matrix(np.where(wrong, -1, 1).astype(np.int8), own=rng.dirichlet(np.ones(T)))
 
 
 @given(seeds)

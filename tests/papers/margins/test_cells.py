@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from committee.objectives.margins.margin_range import Range
-from committee.objectives.programs.lines import Lines
+from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.papers.margins import figures
 from committee.papers.margins.cells import (
     ADABOOST,
@@ -86,7 +86,7 @@ def test_a_cell_says_what_a_naive_program_says(fold_of, ensemble):
 @given(st.integers(0, 10_000), st.integers(5, 40), st.integers(2, 12))
 def test_sm1_gets_as_far_as_it_can(seed, n, T):
     S = np.where(np.random.default_rng(seed).random((n, T)) < 0.7, 1, -1).astype(np.int8)
-    lines = Lines.of_matrix(S)
+    lines = MarginMatrix.of_matrix(S)
     most, own = largest_xi(lines), lines.margins(lines.own)
     mean = float(lines.row_weight @ own)  # to the last bit as the objective has it: a margin may equal it
     weights, state, objective = solved(Range(xi=0.5), lines)
@@ -105,7 +105,7 @@ def test_sm1_gets_as_far_as_it_can(seed, n, T):
 
 
 def test_a_single_tree_keeps_its_weight():
-    lines = Lines.of_matrix(np.array([[1], [1], [-1]], dtype=np.int8))
+    lines = MarginMatrix.of_matrix(np.array([[1], [1], [-1]], dtype=np.int8))
     for objective in OBJECTIVES.values():
         weights, state, _ = solved(objective, lines)
         assert weights.tolist() == [1.0] and state == NO_ROOM

@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 
 from committee import MarginReweighter
 from committee.objectives.margins.named_objectives import OBJECTIVES
-from committee.objectives.programs.lines import Lines
+from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.vote.committee import Committee
 from committee.vote.explain.tree_contributions import tree_contributions
 from committee.vote.links.probability import Logistic, Softmax
@@ -305,7 +305,7 @@ def test_new_weights_count_beside_the_intercept(library, n_classes, objective):
     np.testing.assert_allclose(S.margins(S.weights), original.margins(X, y), atol=1e-12)
     options = {"form": "free"} if "free" in objective else {}
     found = MarginReweighter(model, objective.split()[-1], on="validation", **options).fit(X, y)
-    ahead = Lines.of(S).margins(found.weights_)  # their signs are the ensemble's own, which has none
+    ahead = MarginMatrix.of(S).margins(found.weights_)  # their signs are the ensemble's own, which has none
     own = found.margins(X, y)
     if "free" in objective:  # they are over the sum of absolute weights, and lines over their sum
         ahead = ahead * (own @ own) / (own @ ahead)

@@ -67,7 +67,7 @@ class AdaBoostClassifier(Boosting, CommitteeClassifier):
     True
     """
 
-    _stored_attributes: ClassVar[tuple[str, ...]] = ("estimator_errors_", "normalisers_", "validation_errors_")
+    stored_attributes: ClassVar[tuple[str, ...]] = ("estimator_errors_", "normalisers_", "validation_errors_")
 
     n_estimators: int = shared.n_estimators(50, "a voter is perfect, none beats chance, or early stopping says so")
     _: KW_ONLY

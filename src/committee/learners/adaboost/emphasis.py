@@ -126,7 +126,7 @@ class Confidence:
 
 
 class Abstaining:
-    """Votes with refusals: each side of a stump votes for a class or abstains (h = 0).
+    """Votes with abstentions: each side of a stump votes for a class or abstains (h = 0).
 
     With P the weight voted right and N the weight voted wrong,
     alpha = learning_rate ln((J - 1) (P + eps) / (N + eps)), eps = 1 / (2 n): for two classes twice the
@@ -153,7 +153,7 @@ class Abstaining:
         alpha = 1.0 if useless else float(self.learning_rate * np.log((J - 1) * (P + self.eps) / (N + self.eps)))
         right, wrong = samme_factors(alpha, J)
         factor, Z = normalised(np.select([is_right, is_wrong], [right, wrong], 1.0), W)
-        error = N if P + N > 1.0 - 1e-12 else max(N, self.eps)  # who refuses rows is not perfect
+        error = N if P + N > 1.0 - 1e-12 else max(N, self.eps)  # who abstains is not perfect
         return Round(alpha, factor, error, Z, label=label, useless=useless)
 
 

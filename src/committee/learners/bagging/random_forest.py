@@ -92,7 +92,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CommitteeClassifier):
     True
     """
 
-    _stored_attributes: ClassVar[tuple[str, ...]] = (
+    stored_attributes: ClassVar[tuple[str, ...]] = (
         "oob_score_",
         "oob_curve_",
         "oob_decision_function_",
@@ -173,7 +173,7 @@ class RandomForestRegressor(ForestEstimator[TargetRows], CommitteeRegressor):
     True
     """
 
-    _stored_attributes: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_curve_", "oob_prediction_")
+    stored_attributes: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_curve_", "oob_prediction_")
 
     _: KW_ONLY
     criterion: Literal["squared_error"] = parameter("squared_error", "Error that a split lowers.")

@@ -152,7 +152,7 @@ class SBPMTClassifier(CommitteeClassifier):
     True
     """
 
-    _stored_attributes: ClassVar[tuple[str, ...]] = (
+    stored_attributes: ClassVar[tuple[str, ...]] = (
         "oob_score_",
         "oob_margins_",
         "oob_decision_function_",

@@ -72,7 +72,7 @@ class SubaggingClassifier(CommitteeClassifier):
     """
 
     _voter_parameter = "estimator"
-    _stored_attributes: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_margins_", "oob_decision_function_")
+    stored_attributes: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_margins_", "oob_decision_function_")
 
     estimator: Any = parameter(
         None,

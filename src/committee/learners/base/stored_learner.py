@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class StoredLearner(Storable, BaseEstimator):
     """Writing and reading of the library's learners."""
 
-    _stored_attributes: ClassVar[tuple[str, ...]] = ()
+    stored_attributes: ClassVar[tuple[str, ...]] = ()
     """Fitted attributes beyond the committee that a saved file carries."""
     trained_parameters: ClassVar[tuple[str, ...]] = ()
     """Parameters that are trained models; the file of a fitted learner does not hold them."""
@@ -88,7 +88,7 @@ class StoredLearner(Storable, BaseEstimator):
         model.committee_ = committee.votes_from_document(document, tensors, header)
         own = tensors.part("attributes")
         for name, value in field(document, "attributes", dict).items():
-            if name not in model._stored_attributes:
+            if name not in model.stored_attributes:
                 raise ValueError(f"{type(model).__name__} stores no attribute {name!r}")
             setattr(model, name, own.take(name) if value == {"tensor": True} else decode(value))
         model._from_file()
@@ -98,7 +98,7 @@ class StoredLearner(Storable, BaseEstimator):
     def stored_values(self) -> dict[str, Any]:
         """Fitted attributes beyond the committee that a file carries, those that there are; by name."""
         # absent is such as an out-of-bag score that was not asked for
-        return {name: getattr(self, name) for name in self._stored_attributes if hasattr(self, name)}
+        return {name: getattr(self, name) for name in self.stored_attributes if hasattr(self, name)}
 
     def _for_file(self) -> Self:
         """The learner that attributes and parameters are taken from: a copy, if a file holds them in another form."""

@@ -35,7 +35,7 @@ from committee.voters.rounds import Rounds
 class GradientBoosting(Boosting):
     """Base of the two learners: rounds on a loss, and going on from an earlier fit."""
 
-    _stored_attributes: ClassVar[tuple[str, ...]] = ("validation_losses_", "training_objectives_")
+    stored_attributes: ClassVar[tuple[str, ...]] = ("validation_losses_", "training_objectives_")
 
     validation_losses_: F64 | None = fitted(
         "Mean held-out loss after each round, when early stopping is on.", "float64 array or None"

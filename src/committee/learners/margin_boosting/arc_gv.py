@@ -71,7 +71,7 @@ class ArcGVClassifier(MarginBoosting):
     (True, True)
     """
 
-    _stored_attributes: ClassVar[tuple[str, ...]] = (
+    stored_attributes: ClassVar[tuple[str, ...]] = (
         "edges_",
         "minimum_margins_",
         "estimator_weights_",

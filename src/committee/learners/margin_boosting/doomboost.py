@@ -74,7 +74,7 @@ class DOOMBoostClassifier(MarginBoosting):
     (True, True)
     """
 
-    _stored_attributes: ClassVar[tuple[str, ...]] = ("costs_", "validation_errors_")
+    stored_attributes: ClassVar[tuple[str, ...]] = ("costs_", "validation_errors_")
 
     steepness: float = parameter(
         10.0,

@@ -74,7 +74,7 @@ class LPBoostClassifier(CommitteeClassifier):
     """
 
     _voter_parameter = "dictionary"
-    _stored_attributes: ClassVar[tuple[str, ...]] = ("rho_", "soft_margin_", "duality_gap_", "row_weights_")
+    stored_attributes: ClassVar[tuple[str, ...]] = ("rho_", "soft_margin_", "duality_gap_", "row_weights_")
 
     nu: float = parameter(
         0.5,

@@ -78,7 +78,7 @@ class MDBoostClassifier(MarginBoosting):
     """
 
     _one_blas_thread = True
-    _stored_attributes: ClassVar[tuple[str, ...]] = (
+    stored_attributes: ClassVar[tuple[str, ...]] = (
         "objective_",
         "mean_margin_",
         "margin_variance_",

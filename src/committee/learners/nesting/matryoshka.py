@@ -63,7 +63,7 @@ class MatryoshkaClassifier(NestedClassifier):
     True
     """
 
-    _stored_attributes: ClassVar[tuple[str, ...]] = (*NestedClassifier._stored_attributes, "dolls_")
+    stored_attributes: ClassVar[tuple[str, ...]] = (*NestedClassifier.stored_attributes, "dolls_")
 
     shape: Literal["binary", "greedy"] | Sequence[int] = parameter(
         "binary",

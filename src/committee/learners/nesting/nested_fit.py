@@ -67,7 +67,7 @@ class NestedClassifier(CommitteeClassifier):
     """Base of the classifiers whose voters answer at random and are met one after the other."""
 
     _voter_parameter = "voter"
-    _stored_attributes: ClassVar[tuple[str, ...]] = (
+    stored_attributes: ClassVar[tuple[str, ...]] = (
         "bounds_",
         "normalisers_",
         "edges_",

@@ -69,7 +69,7 @@ class QuadBoostClassifierCV(CommitteeClassifier):
     True
     """
 
-    _stored_attributes: ClassVar[tuple[str, ...]] = ("alpha_", "alphas_", "n_estimators_", "rounds_", "cv_errors_")
+    stored_attributes: ClassVar[tuple[str, ...]] = ("alpha_", "alphas_", "n_estimators_", "rounds_", "cv_errors_")
 
     penalty: Literal["l1", "l2", "linf"] | None = parameter(
         "l1",

@@ -108,7 +108,7 @@ class LeafReweighter(TrainedEnsembleClassifier):
     True
     """
 
-    _stored_attributes: ClassVar[tuple[str, ...]] = (
+    stored_attributes: ClassVar[tuple[str, ...]] = (
         "voters_",
         "C_",
         "growth_",

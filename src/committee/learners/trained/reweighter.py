@@ -30,7 +30,7 @@ from committee.learners.trained.voter_path import PruningPath, pruning_path
 from committee.objectives.margins.margin_variance import Form
 from committee.objectives.margins.named_objectives import OBJECTIVES, objective_of
 from committee.objectives.margins.objective import Objective
-from committee.objectives.programs.lines import Lines
+from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Share, Softmax
 from committee.vote.signed_votes import SignedVotes
@@ -110,7 +110,7 @@ class MarginReweighter(TrainedEnsembleClassifier):
     True
     """
 
-    _stored_attributes: ClassVar[tuple[str, ...]] = tuple(_STORED)
+    stored_attributes: ClassVar[tuple[str, ...]] = tuple(_STORED)
     _not_pickled: ClassVar[tuple[str, ...]] = ("_lines",)
 
     voters_: NDArray[np.intp] = fitted()
@@ -190,7 +190,7 @@ class MarginReweighter(TrainedEnsembleClassifier):
         votes = SignedVotes.of(committee, X, y, n_threads=n_threads(self.n_jobs))
         weight = None if sample_weight is None else row_weights(sample_weight, votes.n_rows)
         unseen = unseen_in_fit(ensemble, committee, X, y, sample_weight, votes) if self.on == "oob" else None
-        lines = Lines.of(votes, weight, unseen)
+        lines = MarginMatrix.of(votes, weight, unseen)
         solved = objective.solve(lines)
         new = solved.weights * lines.sign
         voters = np.flatnonzero(new)
@@ -294,13 +294,13 @@ class MarginReweighter(TrainedEnsembleClassifier):
         pruned._lines = lines.select(step.voters, np.abs(step.weights) / np.abs(step.weights).sum())
         return pruned
 
-    def _lines_for_pruning(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Lines:
+    def _lines_for_pruning(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> MarginMatrix:
         if (X is None) != (y is None):
             raise ValueError("X and y go together; one of them is missing.")
         if X is not None and y is not None:
             votes = SignedVotes.of(self._all, X, y, n_threads=n_threads(self.n_jobs))
-            return Lines.of(votes, None if sample_weight is None else row_weights(sample_weight, votes.n_rows))
-        lines: Lines | None = getattr(self, "_lines", None)
+            return MarginMatrix.of(votes, None if sample_weight is None else row_weights(sample_weight, votes.n_rows))
+        lines: MarginMatrix | None = getattr(self, "_lines", None)
         if lines is None:
             raise ValueError("The votes of fit are not kept in a file; give X and y to prune, or fit again.")
         return lines

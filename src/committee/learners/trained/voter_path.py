@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from committee.data.number_types import F64
 from committee.objectives.margins.objective import Objective
-from committee.objectives.programs.lines import Lines
+from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.vote.committee import Committee
 
 if TYPE_CHECKING:
@@ -109,7 +109,12 @@ class PruningPath:
 
 
 def pruning_path(
-    committee: Committee, lines: Lines, weights: F64, *, objective: Objective | None = None, shrink: float = SHRINK
+    committee: Committee,
+    lines: MarginMatrix,
+    weights: F64,
+    *,
+    objective: Objective | None = None,
+    shrink: float = SHRINK,
 ) -> PruningPath:
     """Drop voters, least weight first, until one is left; each step keeps a share `shrink` of them.
 
@@ -117,7 +122,7 @@ def pruning_path(
     ----------
     committee : Committee
         The ensemble.
-    lines : Lines
+    lines : MarginMatrix
         Its lines on the rows that judge.
     weights : float64 array (T,)
         Where the path starts, on the lines' own scale; voters of weight 0 are not on it.
@@ -140,7 +145,7 @@ def pruning_path(
     return PruningPath(tuple(steps), _judged(committee, lines, everyone, lines.own))
 
 
-def _solved(objective: Objective, lines: Lines, weights: F64) -> F64:
+def _solved(objective: Objective, lines: MarginMatrix, weights: F64) -> F64:
     """The objective's weights; the present ones where it has no room, or requires what these voters cannot do."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -150,7 +155,7 @@ def _solved(objective: Objective, lines: Lines, weights: F64) -> F64:
             return weights
 
 
-def _judged(committee: Committee, lines: Lines, voters: NDArray[np.intp], weights: F64) -> PrunedVote:
+def _judged(committee: Committee, lines: MarginMatrix, voters: NDArray[np.intp], weights: F64) -> PrunedVote:
     every = np.zeros(lines.n_voters)
     every[voters] = weights
     margins, row_weight = lines.judged(every)

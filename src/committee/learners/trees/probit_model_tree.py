@@ -186,7 +186,7 @@ class ProbitModelTreeClassifier(CommitteeClassifier):
     random_state: Any = shared.random_state("the features of `max_features`")
     n_jobs: int | None = shared.n_jobs()
 
-    _stored_attributes: ClassVar[tuple[str, ...]] = ("risk_path_",)
+    stored_attributes: ClassVar[tuple[str, ...]] = ("risk_path_",)
 
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
         prepared = ModelTreeTable(rows, self.table_, len(self.classes_), self.max_bins, n_threads(self.n_jobs))

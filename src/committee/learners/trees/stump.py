@@ -1,4 +1,4 @@
-"""A stump that may refuse: each side votes for a class or abstains."""
+"""A stump that may abstain: each side votes for a class or for none."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-def refusal_z(right: float, wrong: float, n_classes: int) -> float:
+def abstention_z(right: float, wrong: float, n_classes: int) -> float:
     """Z of voting with shares P right and N wrong, the rest abstaining.
 
     Z = 1 - P - N + K P^(1/K) (N / (K - 1))^((K - 1)/K) when (K - 1) P > N, else 1; with K = 2 it is
     1 - (sqrt P - sqrt N)^2. It is the least over alpha of 1 - P - N + P exp(-alpha) + N exp(alpha / (K - 1)).
 
-    Equation: refusals (docs/theory.md).
+    Equation: abstentions (docs/theory.md).
     """
     K = n_classes
     if (K - 1) * right <= wrong:
@@ -44,7 +44,7 @@ def best_abstention(tree: GrownTree) -> NDArray[np.int32]:
     wrong = W.sum(axis=1) - right
     every = np.ones(len(leaves), dtype=bool)
     choices = [every, *np.eye(len(leaves), dtype=bool)] if len(leaves) > 1 else [every]
-    Z = [refusal_z(right[v].sum(), wrong[v].sum(), W.shape[1]) for v in choices]
+    Z = [abstention_z(right[v].sum(), wrong[v].sum(), W.shape[1]) for v in choices]
     voting = next(v for v, z in zip(choices, Z, strict=True) if z <= min(Z) + 1e-12)  # the first, but for rounding
     label = np.full(len(tree.feature), -1, dtype=np.int32)
     label[leaves[voting]] = heaviest[voting]
@@ -59,9 +59,9 @@ class AbstainingStump(CommitteeClassifier):
 
         Z = A + K P^(1/K) (N / (K - 1))^((K - 1)/K),
 
-    with P, N, A the shares of weight voted right, voted wrong and refused; for two classes
+    with P, N, A the shares of weight voted right, voted wrong and not voted; for two classes
     Z = 1 - (sqrt P - sqrt N)^2. As a voter it is strongest where it is silent about what it does not know.
-    `vote` tells refusals apart; `predict` gives a refused row the first class, and `predict_proba` gives it
+    `vote` tells abstentions apart; `predict` gives such a row the first class, and `predict_proba` gives it
     the same probability for every class.
 
     Attributes
@@ -101,7 +101,7 @@ class AbstainingStump(CommitteeClassifier):
         return {"committee_": Committee(voters, np.ones(1), self.classes_, Share(), self.table_)}
 
     def vote(self, X: Any) -> NDArray[Any]:
-        """h(x), ``(n,)``: two classes -1, 0 (refused) or +1; more classes the class number, -1 refused."""
+        """h(x), ``(n,)``: two classes -1, 0 (abstains) or +1; more classes the class number, or -1."""
         return self.committee_.votes(self.validate_rows(X), n_threads=n_threads(self.n_jobs))[:, 0]
 
     def __sklearn_tags__(self) -> Tags:

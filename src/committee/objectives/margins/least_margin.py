@@ -10,9 +10,9 @@ import numpy as np
 from committee.data.number_types import F64
 from committee.objectives.margins.margins_of_rows import soft_margin_of_rows
 from committee.objectives.margins.objective import Objective, Reweighting, check_share
+from committee.objectives.programs.constraint_generation import Constraints, constraint_generation
 from committee.objectives.programs.highs import on_the_simplex
-from committee.objectives.programs.lines import Lines
-from committee.objectives.programs.rows_as_needed import Side, rows_as_needed
+from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.objectives.programs.soft_margin import lowest_mean, soft_margin
 
 
@@ -37,9 +37,9 @@ class MinMargin(Objective):
     --------
     >>> import numpy as np
     >>> from committee.objectives.margins.least_margin import MinMargin
-    >>> from committee.objectives.programs.lines import Lines
+    >>> from committee.objectives.programs.margin_matrix import MarginMatrix
     >>> S = np.array([[1, 1, -1], [1, -1, 1], [-1, 1, 1]], dtype=np.int8)
-    >>> lines = Lines.of_matrix(S, np.array([0.8, 0.1, 0.1]))
+    >>> lines = MarginMatrix.of_matrix(S, np.array([0.8, 0.1, 0.1]))
     >>> solved = MinMargin().solve(lines)
     >>> round(solved.before, 6), round(solved.value, 6)
     (-0.6, 0.333333)
@@ -52,14 +52,14 @@ class MinMargin(Objective):
         if not self.tol > 0.0:
             raise ValueError(f"tol={self.tol!r} must be positive; HiGHS itself is exact to 1e-9.")
 
-    def value(self, lines: Lines, weights: F64) -> float:
+    def value(self, lines: MarginMatrix, weights: F64) -> float:
         """The least margin."""
         return float(lines.values(weights).min())
 
-    def solve(self, lines: Lines) -> Reweighting:
+    def solve(self, lines: MarginMatrix) -> Reweighting:
         """The best weights."""
-        side = Side(np.zeros(len(lines)), level=-1)
-        solved = rows_as_needed(lines, np.zeros(lines.n_voters), [side], cost_of_z=1.0, tol=self.tol)
+        constraint = Constraints(np.zeros(len(lines)), level=-1)
+        solved = constraint_generation(lines, np.zeros(lines.n_voters), [constraint], cost_of_z=1.0, tol=self.tol)
         value = self.value(lines, solved.weights)
         before = self.value(lines, lines.own)
         gap = max(0.0, solved.bound - value)
@@ -82,8 +82,8 @@ class SoftMargin(Objective):
     --------
     >>> import numpy as np
     >>> from committee.objectives.margins.least_margin import SoftMargin
-    >>> from committee.objectives.programs.lines import Lines
-    >>> lines = Lines.of_matrix(np.array([[1, 1], [1, -1], [-1, 1]], dtype=np.int8))
+    >>> from committee.objectives.programs.margin_matrix import MarginMatrix
+    >>> lines = MarginMatrix.of_matrix(np.array([[1, 1], [1, -1], [-1, 1]], dtype=np.int8))
     >>> round(SoftMargin(0.5).solve(lines).value, 6)
     0.0
     """
@@ -94,11 +94,11 @@ class SoftMargin(Objective):
     def __post_init__(self) -> None:
         check_share("nu", self.nu)
 
-    def value(self, lines: Lines, weights: F64) -> float:
+    def value(self, lines: MarginMatrix, weights: F64) -> float:
         """The mean of the lowest margins."""
         return lowest_mean(lines.margins(weights), lines.row_weight / self.nu)[1]
 
-    def solve(self, lines: Lines) -> Reweighting:
+    def solve(self, lines: MarginMatrix) -> Reweighting:
         """The best weights."""
         if lines.lines_of_row > 1:
             of_rows = soft_margin_of_rows(lines, self.nu)

@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from committee.data.number_types import F64
 from committee.objectives.margins.margins_of_rows import sum_of_margins
 from committee.objectives.margins.objective import Objective, Reweighting, check_share, is_number
-from committee.objectives.programs.lines import Lines
-from committee.objectives.programs.rows_as_needed import Side, rows_as_needed
+from committee.objectives.programs.constraint_generation import Constraints, constraint_generation
+from committee.objectives.programs.margin_matrix import MarginMatrix
 
 NO_ROOM = 1e-9
 """A gain below this is none."""
@@ -54,14 +54,14 @@ class MarginMaximum(Objective):
     def emphasis(self, margins: F64, row_weight: F64) -> F64:
         """Factor of each row in the sum, ``(n,)``, before its own weight; the largest is 1."""
 
-    def value(self, lines: Lines, weights: F64) -> float:
+    def value(self, lines: MarginMatrix, weights: F64) -> float:
         """Weighted mean of the margins."""
         emphasis = self._emphasis(lines, lines.margins(lines.own))
         if lines.lines_of_row > 1:
             return float(emphasis @ lines.margins(weights))
         return float(lines.dots(emphasis) @ weights)
 
-    def solve(self, lines: Lines) -> Reweighting:
+    def solve(self, lines: MarginMatrix) -> Reweighting:
         """The best weights; the ensemble's own, with a warning, where there is nothing to gain.
 
         Warns
@@ -78,7 +78,7 @@ class MarginMaximum(Objective):
         else:
             cost = lines.dots(emphasis)
             before = float(cost @ lines.own)
-            solved = rows_as_needed(lines, cost, [Side(bound)], tol=self.tol, enough=before + NO_ROOM)
+            solved = constraint_generation(lines, cost, [Constraints(bound)], tol=self.tol, enough=before + NO_ROOM)
         numbers = solved.status, solved.n_rows_used, solved.rounds
         if min(solved.bound, solved.value) > before + NO_ROOM:
             return Reweighting(solved.weights, solved.value, before, *numbers, max(0.0, solved.bound - solved.value))
@@ -91,7 +91,7 @@ class MarginMaximum(Objective):
         )
         return Reweighting(lines.own.copy(), before, before, *numbers, max(0.0, solved.bound - before))
 
-    def _emphasis(self, lines: Lines, margins: F64) -> F64:
+    def _emphasis(self, lines: MarginMatrix, margins: F64) -> F64:
         r: F64 = self.emphasis(margins, lines.row_weight) * lines.row_weight
         return r / float(r.sum())
 
@@ -105,10 +105,10 @@ class Uniform(MarginMaximum):
     Examples
     --------
     >>> import numpy as np
-    >>> from committee.objectives.programs.lines import Lines
+    >>> from committee.objectives.programs.margin_matrix import MarginMatrix
     >>> from committee.objectives.margins.margin_maximum import Uniform
     >>> S = np.array([[1, 1, 1, -1], [1, 1, -1, 1], [1, -1, 1, 1], [-1, 1, 1, -1]], dtype=np.int8)
-    >>> lines = Lines.of_matrix(S)
+    >>> lines = MarginMatrix.of_matrix(S)
     >>> solved = Uniform().solve(lines)
     >>> lines.margins(lines.own).tolist(), lines.margins(solved.weights).round(6).tolist()
     ([0.5, 0.5, 0.5, 0.0], [1.0, 0.5, 0.5, 0.0])

@@ -12,8 +12,8 @@ from committee.data.number_types import F64
 from committee.objectives.margins.margin_maximum import quantile
 from committee.objectives.margins.margins_of_rows import sum_of_margins
 from committee.objectives.margins.objective import Objective, Reweighting, check_share
-from committee.objectives.programs.lines import Lines
-from committee.objectives.programs.rows_as_needed import InfeasibleError, Side, rows_as_needed
+from committee.objectives.programs.constraint_generation import Constraints, InfeasibleError, constraint_generation
+from committee.objectives.programs.margin_matrix import MarginMatrix
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class Range(Objective):
     Examples
     --------
     >>> import numpy as np
-    >>> from committee.objectives.programs.lines import Lines
+    >>> from committee.objectives.programs.margin_matrix import MarginMatrix
     >>> from committee.objectives.margins.margin_range import Range
     >>> S = np.where(np.random.default_rng(0).random((40, 30)) < 0.7, 1, -1).astype(np.int8)
-    >>> lines = Lines.of_matrix(S)
+    >>> lines = MarginMatrix.of_matrix(S)
     >>> solved = Range(0.2).solve(lines)
     >>> lines.margins(lines.own).min().round(3), lines.margins(solved.weights).min().round(3)
     (np.float64(-0.067), np.float64(0.2))
@@ -58,13 +58,13 @@ class Range(Objective):
         if not self.tol > 0.0:
             raise ValueError(f"tol={self.tol!r} must be positive; HiGHS itself is exact to 1e-9.")
 
-    def value(self, lines: Lines, weights: F64) -> float:
+    def value(self, lines: MarginMatrix, weights: F64) -> float:
         """Weighted mean of the margins."""
         if lines.lines_of_row > 1:
             return float(lines.row_weight @ lines.margins(weights))
         return float(lines.mean_votes() @ weights)
 
-    def solve(self, lines: Lines) -> Reweighting:
+    def solve(self, lines: MarginMatrix) -> Reweighting:
         """The best weights.
 
         Raises
@@ -81,7 +81,7 @@ class Range(Objective):
             if lines.lines_of_row > 1:
                 solved = sum_of_margins(lines, lines.row_weight, bound, self.tol)
             else:
-                solved = rows_as_needed(lines, lines.mean_votes(), [Side(bound)], tol=self.tol)
+                solved = constraint_generation(lines, lines.mean_votes(), [Constraints(bound)], tol=self.tol)
         except InfeasibleError as error:
             largest = self._largest(lines, margins, mean, low)
             raise ValueError(
@@ -92,18 +92,18 @@ class Range(Objective):
         before = self.value(lines, lines.own)
         return Reweighting(solved.weights, solved.value, before, solved.status, solved.n_rows_used, solved.rounds, gap)
 
-    def _largest(self, lines: Lines, margins: F64, mean: float, low: NDArray[np.bool_]) -> float:
+    def _largest(self, lines: MarginMatrix, margins: F64, mean: float, low: NDArray[np.bool_]) -> float:
         """The largest feasible xi: the share of rows up to the highest level that the low margins can be raised to.
 
         One more program finds that level, max z s.t. (S w)_i >= z where m_i <= mean; a quantile is within reach if and
         only if it is no higher. Rounded down to four digits, so that what a message says is feasible.
         """
         low_lines = lines.of_rows(low)
-        sides = [
-            Side(np.where(low_lines, 0.0, -np.inf), level=-1),
-            Side(np.where(low_lines, -np.inf, mean)),
+        constraints = [
+            Constraints(np.where(low_lines, 0.0, -np.inf), level=-1),
+            Constraints(np.where(low_lines, -np.inf, mean)),
         ]
-        level = rows_as_needed(lines, np.zeros(lines.n_voters), sides, cost_of_z=1.0, tol=self.tol).z
+        level = constraint_generation(lines, np.zeros(lines.n_voters), constraints, cost_of_z=1.0, tol=self.tol).z
         share = float(lines.row_weight[margins <= level + 1e-10].sum())  # the same margins, but for rounding
         digits = 10.0 ** (3 - np.floor(np.log10(share))) if share > 0.0 else 1.0
         return float(np.floor(share * digits + 1e-6) / digits)

@@ -9,9 +9,9 @@ import numpy as np
 
 from committee.data.number_types import F64
 from committee.objectives.margins.objective import Objective, Reweighting
+from committee.objectives.programs.constraint_generation import Constraints, constraint_generation
 from committee.objectives.programs.highs import on_the_simplex, simplex_solver
-from committee.objectives.programs.lines import Lines
-from committee.objectives.programs.rows_as_needed import Side, rows_as_needed
+from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.objectives.programs.simplex_quadratic import simplex_quadratic
 from committee.vote.signed_votes import BLOCK
 
@@ -46,10 +46,10 @@ class Variance(Objective):
     Examples
     --------
     >>> import numpy as np
-    >>> from committee.objectives.programs.lines import Lines
+    >>> from committee.objectives.programs.margin_matrix import MarginMatrix
     >>> from committee.objectives.margins.margin_variance import Variance
     >>> S = np.where(np.random.default_rng(0).random((50, 9)) < 0.7, 1, -1).astype(np.int8)
-    >>> lines = Lines.of_matrix(S)
+    >>> lines = MarginMatrix.of_matrix(S)
     >>> solved = Variance().solve(lines)
     >>> bool(lines.margins(solved.weights).var() < lines.margins(lines.own).var())
     True
@@ -63,14 +63,14 @@ class Variance(Objective):
         if self.form not in get_args(Form):
             raise ValueError(f"form={self.form!r} is unknown; choose from {', '.join(get_args(Form))}.")
 
-    def value(self, lines: Lines, weights: F64) -> float:
+    def value(self, lines: MarginMatrix, weights: F64) -> float:
         """Mean square, mean or largest distance from mean(m); the free form's with the weights after division."""
         away = self._away(lines, weights)
         if self.form == "chebyshev":
             return float(away.max())
         return float(lines.line_weight @ (away if self.form == "lad" else away**2))
 
-    def solve(self, lines: Lines) -> Reweighting:
+    def solve(self, lines: MarginMatrix) -> Reweighting:
         """The best weights.
 
         Raises
@@ -83,17 +83,17 @@ class Variance(Objective):
         weights, gap, status, used, rounds = solve(lines, centre)
         return Reweighting(weights, self.value(lines, weights), self.value(lines, lines.own), status, used, rounds, gap)
 
-    def _centre(self, lines: Lines) -> float:
+    def _centre(self, lines: MarginMatrix) -> float:
         return float(lines.mean_votes() @ lines.own)
 
-    def _away(self, lines: Lines, weights: F64) -> F64:
+    def _away(self, lines: MarginMatrix, weights: F64) -> F64:
         return np.abs(self._centre(lines) - lines.values(weights))
 
 
 Answer = tuple[F64, float, str, int, int]
 
 
-def _free(lines: Lines, centre: float) -> Answer:
+def _free(lines: MarginMatrix, centre: float) -> Answer:
     """Least squares by one triangle for all rows, built block by block: as exact as on all rows at once."""
     T = lines.n_voters
     root = np.sqrt(lines.line_weight)
@@ -112,7 +112,7 @@ def _free(lines: Lines, centre: float) -> Answer:
     return w / total, float("nan"), "Optimal", len(lines), 1
 
 
-def _simplex(lines: Lines, centre: float) -> Answer:
+def _simplex(lines: MarginMatrix, centre: float) -> Answer:
     # as the weights sum to one, the centre may be taken from every voter's votes
     mean_votes = lines.mean_votes()
     centred = lines.gram() - centre * (mean_votes[:, None] + mean_votes) + centre**2
@@ -120,15 +120,15 @@ def _simplex(lines: Lines, centre: float) -> Answer:
     return weights, gap, "Optimal", len(lines), 1
 
 
-def _chebyshev(lines: Lines, centre: float) -> Answer:
+def _chebyshev(lines: MarginMatrix, centre: float) -> Answer:
     bound = np.full(len(lines), centre)
-    sides = [Side(bound, 1, level=1), Side(bound, -1, level=1)]
-    solved = rows_as_needed(lines, np.zeros(lines.n_voters), sides, cost_of_z=-1.0)
+    constraints = [Constraints(bound, 1, level=1), Constraints(bound, -1, level=1)]
+    solved = constraint_generation(lines, np.zeros(lines.n_voters), constraints, cost_of_z=-1.0)
     gap = max(0.0, solved.bound - solved.value)
     return solved.weights, gap, solved.status, solved.n_rows_used, solved.rounds
 
 
-def _least_absolute(lines: Lines, centre: float) -> Answer:
+def _least_absolute(lines: MarginMatrix, centre: float) -> Answer:
     """The dual program: a line for each voter, and a bounded number u for each line of S.
 
     min over the simplex of sum_l c_l |centre - (S w)_l| is the largest beta - centre * sum u with S'u >= beta and

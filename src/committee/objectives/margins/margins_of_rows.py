@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.number_types import F64
-from committee.objectives.programs.lines import Lines
+from committee.objectives.programs.constraint_generation import LinearSolution
+from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.objectives.programs.rivals_program import RivalsProgram
-from committee.objectives.programs.rows_as_needed import LinearSolution
 from committee.objectives.programs.soft_margin import VOTERS_AT_ONCE, lowest_mean
 
 Places = NDArray[np.intp]
@@ -17,7 +17,7 @@ Places = NDArray[np.intp]
 class _Held:
     """The lines that a program has, at first the least of every row at the own weights."""
 
-    def __init__(self, lines: Lines) -> None:
+    def __init__(self, lines: MarginMatrix) -> None:
         self.lines = lines
         self._shape = (lines.n_rows, lines.lines_of_row)
         self.places: Places = lines.first + lines.values(lines.own).reshape(self._shape).argmin(axis=1)
@@ -46,7 +46,7 @@ class _Held:
         return self.lines.dots(every)
 
 
-def soft_margin_of_rows(lines: Lines, nu: float, tol: float = 1e-9) -> LinearSolution:
+def soft_margin_of_rows(lines: MarginMatrix, nu: float, tol: float = 1e-9) -> LinearSolution:
     """Weights for which the lowest margins, a share nu of the rows' weight, have the largest mean.
 
     With row weights r and c_i = r_i / nu, one slack for each row and one constraint for each of its lines l,
@@ -59,7 +59,7 @@ def soft_margin_of_rows(lines: Lines, nu: float, tol: float = 1e-9) -> LinearSol
 
     Parameters
     ----------
-    lines : Lines
+    lines : MarginMatrix
         S and r.
     nu : float
         In (0, 1].
@@ -81,12 +81,12 @@ def soft_margin_of_rows(lines: Lines, nu: float, tol: float = 1e-9) -> LinearSol
     Two rows of three classes, two voters who are wrong on one each:
 
     >>> import numpy as np
-    >>> from committee.objectives.programs.lines import Lines
+    >>> from committee.objectives.programs.margin_matrix import MarginMatrix
     >>> from committee.objectives.margins.margins_of_rows import soft_margin_of_rows
     >>> from committee.vote.signed_votes import SignedVotes
     >>> S = np.array([[1, 0], [1, -1], [-1, 1], [0, 1]], dtype=np.int8)  # two lines for each row
     >>> votes = SignedVotes(S, np.repeat([0, 1], 2), np.tile([1, 2], 2), 2, np.array([0.7, 0.3]))
-    >>> solved = soft_margin_of_rows(Lines.of(votes), 0.5)
+    >>> solved = soft_margin_of_rows(MarginMatrix.of(votes), 0.5)
     >>> solved.weights.round(6).tolist(), round(solved.value, 6)
     ([0.5, 0.5], 0.0)
     """
@@ -114,7 +114,7 @@ def soft_margin_of_rows(lines: Lines, nu: float, tol: float = 1e-9) -> LinearSol
 
 
 def sum_of_margins(
-    lines: Lines, emphasis: F64, bound: F64, tol: float = 1e-8, enough: float = -np.inf
+    lines: MarginMatrix, emphasis: F64, bound: F64, tol: float = 1e-8, enough: float = -np.inf
 ) -> LinearSolution:
     """Weights for which the rows' margins have the largest sum, none below its bound.
 
@@ -126,7 +126,7 @@ def sum_of_margins(
 
     Parameters
     ----------
-    lines : Lines
+    lines : MarginMatrix
         S.
     emphasis, bound : float64 array (n,)
         r, not negative, and b, which the least line of a row, its margin, may not be below.
@@ -152,12 +152,12 @@ def sum_of_margins(
     Two rows of three classes; the first voter is right on both, the second on one:
 
     >>> import numpy as np
-    >>> from committee.objectives.programs.lines import Lines
+    >>> from committee.objectives.programs.margin_matrix import MarginMatrix
     >>> from committee.objectives.margins.margins_of_rows import sum_of_margins
     >>> from committee.vote.signed_votes import SignedVotes
     >>> S = np.array([[1, 0], [1, -1], [1, 1], [1, 1]], dtype=np.int8)  # two lines for each row
     >>> votes = SignedVotes(S, np.repeat([0, 1], 2), np.tile([1, 2], 2), 2, np.array([0.5, 0.5]))
-    >>> solved = sum_of_margins(Lines.of(votes), np.array([0.5, 0.5]), np.zeros(2))
+    >>> solved = sum_of_margins(MarginMatrix.of(votes), np.array([0.5, 0.5]), np.zeros(2))
     >>> solved.weights.tolist(), solved.value
     ([1.0, 0.0], 1.0)
     """

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from committee.data.named import Named
 from committee.data.number_types import F64
-from committee.objectives.programs.lines import Lines
+from committee.objectives.programs.margin_matrix import MarginMatrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +57,11 @@ class Objective(Named, ABC):
     """It means nothing on rows that the voters were trained on."""
 
     @abstractmethod
-    def value(self, lines: Lines, weights: F64) -> float:
+    def value(self, lines: MarginMatrix, weights: F64) -> float:
         """The objective at any weights, ``(T,)``."""
 
     @abstractmethod
-    def solve(self, lines: Lines) -> Reweighting:
+    def solve(self, lines: MarginMatrix) -> Reweighting:
         """The best weights.
 
         Raises

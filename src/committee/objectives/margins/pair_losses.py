@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.number_types import F64, Mask
-from committee.objectives.programs.lines import Lines
+from committee.objectives.programs.margin_matrix import MarginMatrix
 
 _BLOCK = 1 << 22
 """Losses held as float64 at a time."""
@@ -70,7 +70,7 @@ class PairLosses:
             return cls(np.diagonal(own) / np.diagonal(rows), both / rows, disagreement, rows)
 
     @classmethod
-    def of_lines(cls, lines: Lines) -> PairLosses:
+    def of_lines(cls, lines: MarginMatrix) -> PairLosses:
         """Of the lines of margins, by the voters that count on them; rows count once each."""
         S = lines.matrix
         least = S if lines.lines_of_row == 1 else S.reshape(lines.n_rows, -1, lines.n_voters).min(axis=1)

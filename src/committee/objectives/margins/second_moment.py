@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from committee.data.number_types import F64
 from committee.objectives.margins.objective import Objective, Reweighting, is_number
-from committee.objectives.programs.lines import Lines
+from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.objectives.programs.simplex_quadratic import simplex_quadratic
 
 
@@ -40,10 +40,10 @@ class MinCq(Objective):
     Examples
     --------
     >>> import numpy as np
-    >>> from committee.objectives.programs.lines import Lines
+    >>> from committee.objectives.programs.margin_matrix import MarginMatrix
     >>> from committee.objectives.margins.second_moment import MinCq
     >>> S = np.where(np.random.default_rng(0).random((50, 9)) < 0.7, 1, -1).astype(np.int8)
-    >>> lines = Lines.of_matrix(S)
+    >>> lines = MarginMatrix.of_matrix(S)
     >>> solved = MinCq().solve(lines)
     >>> solved.value < solved.before, bool(np.isclose(lines.margins(solved.weights).mean(), S.mean()))
     (True, True)
@@ -57,11 +57,11 @@ class MinCq(Objective):
         if self.mu is not None and not is_number(self.mu):
             raise ValueError(f"mu={self.mu!r} must be a finite number or None.")
 
-    def value(self, lines: Lines, weights: F64) -> float:
+    def value(self, lines: MarginMatrix, weights: F64) -> float:
         """The second moment."""
         return float(lines.line_weight @ lines.values(weights) ** 2)
 
-    def solve(self, lines: Lines) -> Reweighting:
+    def solve(self, lines: MarginMatrix) -> Reweighting:
         """The best weights.
 
         Raises

@@ -10,7 +10,7 @@ import numpy as np
 from committee.data.number_types import F64
 from committee.objectives.margins.objective import Objective, Reweighting, is_number
 from committee.objectives.programs.highs import on_the_simplex
-from committee.objectives.programs.lines import Lines
+from committee.objectives.programs.margin_matrix import MarginMatrix
 
 RIVALS = 2
 """Lines of each row that the descents from several starts look at."""
@@ -51,10 +51,10 @@ class Doom(Objective):
     Examples
     --------
     >>> import numpy as np
-    >>> from committee.objectives.programs.lines import Lines
+    >>> from committee.objectives.programs.margin_matrix import MarginMatrix
     >>> from committee.objectives.margins.sigmoid_cost import Doom
     >>> S = np.where(np.random.default_rng(0).random((50, 9)) < 0.6, 1, -1).astype(np.int8)
-    >>> solved = Doom().solve(Lines.of_matrix(S))
+    >>> solved = Doom().solve(MarginMatrix.of_matrix(S))
     >>> solved.value < solved.before
     True
     """
@@ -74,13 +74,13 @@ class Doom(Objective):
                 f"restarts={self.restarts!r} must not be negative, and max_iter={self.max_iter!r} at least 1."
             )
 
-    def value(self, lines: Lines, weights: F64) -> float:
+    def value(self, lines: MarginMatrix, weights: F64) -> float:
         """The mean cost."""
         if lines.lines_of_row > 1:
             return self._cost(lines, weights)[0]
         return float(lines.line_weight @ (1.0 - np.tanh(self.steepness * lines.values(weights))))
 
-    def solve(self, lines: Lines) -> Reweighting:
+    def solve(self, lines: MarginMatrix) -> Reweighting:
         """The best weights of the descents; nothing says that there are no better ones."""
         random = np.random.default_rng(self.random_state)
         starts = [lines.own]
@@ -99,7 +99,7 @@ class Doom(Objective):
             weights, value = lines.own.copy(), before
         return Reweighting(weights, value, before, status, len(lines), rounds)
 
-    def _descend(self, lines: Lines, start: F64) -> tuple[F64, float, bool, int]:
+    def _descend(self, lines: MarginMatrix, start: F64) -> tuple[F64, float, bool, int]:
         w, (cost, slope) = start, self._cost(lines, start)
         length = 1.0 / max(1e-12, float(np.abs(slope).max()))
         for step in range(self.max_iter):
@@ -119,14 +119,14 @@ class Doom(Objective):
             w, cost, slope = there, lower, next_slope
         return on_the_simplex(w), cost, False, self.max_iter
 
-    def _cost(self, lines: Lines, weights: F64) -> tuple[float, F64]:
+    def _cost(self, lines: MarginMatrix, weights: F64) -> tuple[float, F64]:
         if lines.lines_of_row > 1:
             return self._cost_of_rivals(lines, weights)
         bent = np.tanh(self.steepness * lines.values(weights))
         share = lines.line_weight
         return float(share @ (1.0 - bent)), lines.dots(-self.steepness * share * (1.0 - bent**2))
 
-    def _cost_of_rivals(self, lines: Lines, weights: F64) -> tuple[float, F64]:
+    def _cost_of_rivals(self, lines: MarginMatrix, weights: F64) -> tuple[float, F64]:
         sharp = SHARPNESS * self.steepness
         at = lines.values(weights).reshape(lines.n_rows, -1)
         least = at.min(axis=1)  # the largest exponential is made 1

@@ -12,7 +12,7 @@ from committee.data.number_types import F64
 from committee.objectives.margins.objective import Objective, Reweighting
 from committee.objectives.margins.pair_losses import PairLosses
 from committee.objectives.pac_bayes import PacBayesKl, mean_over
-from committee.objectives.programs.lines import Lines
+from committee.objectives.programs.margin_matrix import MarginMatrix
 
 MAX_ROUNDS = 50
 """Most tangents; a few are enough."""
@@ -41,11 +41,11 @@ class Tandem(Objective):
     Examples
     --------
     >>> import numpy as np
-    >>> from committee.objectives.programs.lines import Lines
+    >>> from committee.objectives.programs.margin_matrix import MarginMatrix
     >>> from committee.objectives.margins.tandem_bound import Tandem
     >>> error = np.linspace(0.05, 0.45, 20)
     >>> S = np.where(np.random.default_rng(0).random((1000, 20)) < error, -1, 1).astype(np.int8)
-    >>> solved = Tandem().solve(Lines.of_matrix(S))
+    >>> solved = Tandem().solve(MarginMatrix.of_matrix(S))
     >>> solved.value < 0.7 * solved.before, bool(solved.weights[0] > solved.weights[-1])
     (True, True)
     """
@@ -59,11 +59,11 @@ class Tandem(Objective):
         if not 0.0 < self.delta < 1.0:
             raise ValueError(f"delta={self.delta!r} is not in (0, 1); it is the probability that the bound fails.")
 
-    def value(self, lines: Lines, weights: F64) -> float:
+    def value(self, lines: MarginMatrix, weights: F64) -> float:
         """The bound at any weights of the simplex."""
         return tandem_bound(self._pairs(lines), weights, _ln_prior(lines), self.delta)
 
-    def solve(self, lines: Lines) -> Reweighting:
+    def solve(self, lines: MarginMatrix) -> Reweighting:
         """The best weights.
 
         Raises
@@ -77,7 +77,7 @@ class Tandem(Objective):
         status = "Stationary" if rounds < MAX_ROUNDS else "Iteration limit"
         return Reweighting(weights, value, before, status, len(lines), rounds)
 
-    def _pairs(self, lines: Lines) -> PairLosses:
+    def _pairs(self, lines: MarginMatrix) -> PairLosses:
         weight = lines.row_weight
         if weight.max() > weight.min() * (1.0 + 1e-9):
             raise ValueError(
@@ -177,7 +177,7 @@ def least_tandem_bound(
     return (own if tandem_bound(pairs, own, ln_prior, delta) < lowest else best), rounds
 
 
-def _ln_prior(lines: Lines) -> float:
+def _ln_prior(lines: MarginMatrix) -> float:
     """A prior of equal weights; of each voter and its opposite, if some are turned round."""
     return log(2 * lines.n_voters if (lines.sign < 0.0).any() else lines.n_voters)
 

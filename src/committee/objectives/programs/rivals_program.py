@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.number_types import F64
+from committee.objectives.programs.constraint_generation import InfeasibleError
 from committee.objectives.programs.highs import add_rows, on_the_simplex, run
-from committee.objectives.programs.rows_as_needed import InfeasibleError
 from committee.objectives.programs.soft_margin import commonest, started
 
 Places = NDArray[np.intp]

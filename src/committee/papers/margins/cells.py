@@ -15,8 +15,8 @@ from committee.objectives.margins.margin_maximum import Percentile, Rank, Unifor
 from committee.objectives.margins.margin_range import Range
 from committee.objectives.margins.margin_variance import Variance
 from committee.objectives.margins.objective import Objective
-from committee.objectives.programs.lines import Lines
-from committee.objectives.programs.rows_as_needed import Side, rows_as_needed
+from committee.objectives.programs.constraint_generation import Constraints, constraint_generation
+from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.papers.shared.cells import timed
 from committee.papers.shared.folds import Fold
 from committee.papers.shared.journal import Cell
@@ -98,7 +98,7 @@ def reweighting_cell(fold: Fold, ensemble: str) -> Cell:
     """
     committee, seconds = timed(lambda: trained(fold, ensemble))
     train, test = (SignedVotes.of(committee, X, y) for X, y in zip(fold.rows, fold.positive, strict=True))
-    lines = Lines.of(train)
+    lines = MarginMatrix.of(train)
     found = {name: reweighted(objective, lines, test, fold.positive[1]) for name, objective in OBJECTIVES.items()}
     return {
         "training_rows": train.n_rows,
@@ -132,7 +132,9 @@ def measured(margins: F64, weights: F64, test: SignedVotes, positive: NDArray[np
     }
 
 
-def reweighted(objective: Objective, lines: Lines, test: SignedVotes, positive: NDArray[np.bool_]) -> dict[str, Any]:
+def reweighted(
+    objective: Objective, lines: MarginMatrix, test: SignedVotes, positive: NDArray[np.bool_]
+) -> dict[str, Any]:
     """Solve an objective on the training rows' margins, and measure its weights.
 
     Margins are those of weights that sum to one, as the document has them; with negative weights they may leave
@@ -152,7 +154,7 @@ def reweighted(objective: Objective, lines: Lines, test: SignedVotes, positive: 
     }
 
 
-def solved(objective: Objective, lines: Lines) -> tuple[F64, str, Objective]:
+def solved(objective: Objective, lines: MarginMatrix) -> tuple[F64, str, Objective]:
     """An objective's weights, or the ensemble's own where it has none; the outcome; and what was solved."""
     try:
         with warnings.catch_warnings():
@@ -168,7 +170,7 @@ def solved(objective: Objective, lines: Lines) -> tuple[F64, str, Objective]:
     return weights, NO_ROOM if np.array_equal(weights, lines.own) else SOLVED, objective
 
 
-def largest_xi(lines: Lines) -> float:
+def largest_xi(lines: MarginMatrix) -> float:
     """The largest xi for which SM1 has a solution, of two classes.
 
     One program finds the highest level z that all margins up to the mean can be raised to, those above the mean staying
@@ -177,14 +179,14 @@ def largest_xi(lines: Lines) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from committee.objectives.programs.lines import Lines
+    >>> from committee.objectives.programs.margin_matrix import MarginMatrix
     >>> from committee.papers.margins.cells import largest_xi
-    >>> largest_xi(Lines.of_matrix(np.array([[1, 1], [1, -1], [1, 1], [-1, -1]], dtype=np.int8)))
+    >>> largest_xi(MarginMatrix.of_matrix(np.array([[1, 1], [1, -1], [1, 1], [-1, -1]], dtype=np.int8)))
     0.25
     """
     margins = lines.margins(lines.own)
     mean = float(lines.row_weight @ margins)
     low = margins <= mean
-    sides = [Side(np.where(low, 0.0, -np.inf), level=-1), Side(np.where(low, -np.inf, mean))]
-    level = rows_as_needed(lines, np.zeros(lines.n_voters), sides, cost_of_z=1.0).z
+    constraints = [Constraints(np.where(low, 0.0, -np.inf), level=-1), Constraints(np.where(low, -np.inf, mean))]
+    level = constraint_generation(lines, np.zeros(lines.n_voters), constraints, cost_of_z=1.0).z
     return float(lines.row_weight[margins <= max(level, float(margins.min())) + TIE].sum())

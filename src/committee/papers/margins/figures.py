@@ -13,7 +13,7 @@ from committee.objectives.margins.margin_maximum import Percentile, Rank, Unifor
 from committee.objectives.margins.margin_range import Range
 from committee.objectives.margins.margin_variance import Variance
 from committee.objectives.margins.objective import Objective
-from committee.objectives.programs.lines import Lines
+from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.papers.margins.cells import (
     ADABOOST,
     DEEP_FOREST,
@@ -138,7 +138,7 @@ def drawn(change: Change, fold: Fold) -> tuple[Figure, dict[str, float]]:
 
     committee = trained(fold, change.ensemble, TREES)
     train, test = (SignedVotes.of(committee, X, y) for X, y in zip(fold.rows, fold.positive, strict=True))
-    lines = Lines.of(train)
+    lines = MarginMatrix.of(train)
     weights, _, objective = solved(change.objective, lines)
     before, after = lines.margins(lines.own), lines.margins(weights)
     label, marked = change.label, change.marked

@@ -14,7 +14,7 @@ from committee.vote.scores import lead
 
 
 @dataclass(frozen=True)
-class VotesInTurn:
+class VoterMargins:
     """A vote and its voters on their own, voter by voter, perhaps not all of them on all rows.
 
     Parameters
@@ -34,7 +34,7 @@ class VotesInTurn:
     @classmethod
     def of(
         cls, committee: Committee, X: Any, truth: NDArray[np.intp], counted: NDArray[np.bool_] | None, n_threads: int
-    ) -> VotesInTurn:
+    ) -> VoterMargins:
         """Sum the weighted votes, and the leads of single votes, over the voters that vote on a row.
 
         Parameters
@@ -59,9 +59,9 @@ class VotesInTurn:
         --------
         >>> from sklearn.datasets import load_iris
         >>> from committee import AdaBoostClassifier
-        >>> from committee.vote.votes_in_turn import VotesInTurn
+        >>> from committee.vote.voter_margins import VoterMargins
         >>> X, y = load_iris(return_X_y=True)
-        >>> vote = VotesInTurn.of(AdaBoostClassifier(5).fit(X, y).committee_, X, y, None, 1)
+        >>> vote = VoterMargins.of(AdaBoostClassifier(5).fit(X, y).committee_, X, y, None, 1)
         >>> bool((vote.voter_margins <= vote.margins + 1e-12).all())
         True
         """

@@ -1,4 +1,4 @@
-"""Linear programs over the weights of voters: few columns, very many lines, of which few are ever tight."""
+"""Constraint generation: linear programs over voters' weights, with very many lines of which few are ever tight."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from committee.data.number_types import F64
 from committee.objectives.programs.highs import add_rows, on_the_simplex, run, simplex_solver
-from committee.objectives.programs.lines import Lines
+from committee.objectives.programs.margin_matrix import MarginMatrix
 
 FIRST, BATCH = 4, 2
 """Lines for each voter in the first program, and most that each round adds.
@@ -24,7 +24,7 @@ class InfeasibleError(ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class Constraints:
     """One constraint for each line: ``sign * (S w) + level * z >= sign * bound``; z is a number the program is free in.
 
     Parameters
@@ -48,7 +48,7 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class LinearSolution:
-    """An optimum of `rows_as_needed`; the names are those of `Reweighting`.
+    """An optimum of `constraint_generation`; the names are those of `Reweighting`.
 
     ``bound`` is what no weights exceed that satisfy all lines: it follows from the dual solution by arithmetic, and
     does not rely on the solver. ``missed`` is the most by which a line misses its bound.
@@ -64,16 +64,16 @@ class LinearSolution:
     rounds: int
 
 
-def rows_as_needed(
-    lines: Lines,
+def constraint_generation(
+    lines: MarginMatrix,
     cost: F64,
-    sides: list[Side],
+    constraints: list[Constraints],
     *,
     cost_of_z: float = 0.0,
     tol: float = 1e-8,
     enough: float | None = None,
 ) -> LinearSolution:
-    """Maximise ``cost @ w + cost_of_z * z`` over the simplex, all sides' lines satisfied.
+    """Maximise ``cost @ w + cost_of_z * z`` over the simplex, all constraints satisfied.
 
     The program starts with the lines that the ensemble's own weights leave shortest. It is solved, all lines are looked
     at, and those that are missed most are added to the living program, which goes on from its last basis; until none
@@ -82,12 +82,12 @@ def rows_as_needed(
 
     Parameters
     ----------
-    lines : Lines
+    lines : MarginMatrix
         S.
     cost : float64 array (T,)
         c.
-    sides : list of Side
-        Constraints, one for each line and side.
+    constraints : list of Constraints
+        Each has one for every line.
     cost_of_z : float, default=0.0
         Where it is 0 there is no z.
     tol : float, default=1e-8
@@ -111,35 +111,38 @@ def rows_as_needed(
     The largest mean margin for which no row is below 0, of two voters:
 
     >>> import numpy as np
-    >>> from committee.objectives.programs.lines import Lines
-    >>> from committee.objectives.programs.rows_as_needed import Side, rows_as_needed
-    >>> lines = Lines.of_matrix(np.array([[1, 1], [1, -1], [1, -1], [-1, 1]], dtype=np.int8))
-    >>> solved = rows_as_needed(lines, lines.mean_votes(), [Side(np.zeros(4))])
+    >>> from committee.objectives.programs.margin_matrix import MarginMatrix
+    >>> from committee.objectives.programs.constraint_generation import Constraints, constraint_generation
+    >>> lines = MarginMatrix.of_matrix(np.array([[1, 1], [1, -1], [1, -1], [-1, 1]], dtype=np.int8))
+    >>> solved = constraint_generation(lines, lines.mean_votes(), [Constraints(np.zeros(4))])
     >>> solved.weights.round(6).tolist(), round(solved.value, 6)
     ([0.5, 0.5], 0.25)
     """
-    T, n_sides = lines.n_voters, len(sides)
+    T, n_groups = lines.n_voters, len(constraints)
     program = _Program(cost, cost_of_z)
     own = lines.values(lines.own)
-    missed = np.stack([side.missing(own, 0.0) for side in sides])
+    missed = np.stack([group.missing(own, 0.0) for group in constraints])
     bounded = np.isfinite(missed)
     waiting = bounded.copy()
-    # of every side some, as without any line of a side z may have no bound
+    # of every group some, as without any line of a group z may have no bound
     new = np.concatenate(
-        [_worst(missed[s], side.sign * own, FIRST * T // n_sides) * n_sides + s for s, side in enumerate(sides)]
+        [
+            _worst(missed[s], group.sign * own, FIRST * T // n_groups) * n_groups + s
+            for s, group in enumerate(constraints)
+        ]
     )
     rounds = 0
     while True:
-        for s, side in enumerate(sides):
-            which = new[new % n_sides == s] // n_sides
+        for s, group in enumerate(constraints):
+            which = new[new % n_groups == s] // n_groups
             if len(which):
-                program.add(lines.taken(which), side, side.bound[which])
+                program.add(lines.taken(which), group, group.bound[which])
         waiting.T.flat[new] = False
         raw, z, status = program.solve()
         rounds += 1
         weights = on_the_simplex(raw)
         at = lines.values(weights)
-        missed = np.stack([side.missing(at, z) for side in sides])
+        missed = np.stack([group.missing(at, z) for group in constraints])
         bound = program.bound()
         done = enough is not None and bound <= enough
         worst = float(missed[bounded].max(initial=-np.inf))
@@ -181,13 +184,13 @@ class _Program:
     def __len__(self) -> int:
         return sum(map(len, self._bounds))
 
-    def add(self, rows: F64, side: Side, bound: F64) -> None:
+    def add(self, rows: F64, group: Constraints, bound: F64) -> None:
         k, T = rows.shape
-        signed = np.append(side.sign * rows, np.full((k, 1), float(side.level)), axis=1)
+        signed = np.append(group.sign * rows, np.full((k, 1), float(group.level)), axis=1)
         self._rows.append(signed[:, :T])
         self._levels.append(signed[:, T])
-        self._bounds.append(side.sign * bound)
-        add_rows(self._highs, side.sign * bound, np.full(k, np.inf), signed)
+        self._bounds.append(group.sign * bound)
+        add_rows(self._highs, group.sign * bound, np.full(k, np.inf), signed)
 
     def solve(self) -> tuple[F64, float, str]:
         import highspy

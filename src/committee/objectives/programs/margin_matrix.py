@@ -14,7 +14,7 @@ from committee.vote.signed_votes import BLOCK, SignedVotes
 
 
 @dataclass(frozen=True, eq=False)
-class Lines:
+class MarginMatrix:
     """A matrix S whose products ``S @ w`` are the lines of the margins of weights w on the simplex.
 
     Two classes have one line for each row, K classes have K - 1; a row's margin is its least line. A voter of negative
@@ -41,8 +41,8 @@ class Lines:
     Examples
     --------
     >>> import numpy as np
-    >>> from committee.objectives.programs.lines import Lines
-    >>> lines = Lines.of_matrix(np.array([[1, 1], [1, -1], [-1, 1]], dtype=np.int8))
+    >>> from committee.objectives.programs.margin_matrix import MarginMatrix
+    >>> lines = MarginMatrix.of_matrix(np.array([[1, 1], [1, -1], [-1, 1]], dtype=np.int8))
     >>> lines.margins(np.array([0.75, 0.25])).tolist()
     [1.0, 0.5, -0.5]
     >>> lines.mean_votes().round(3).tolist()  # the mean of each voter's signed votes
@@ -58,7 +58,9 @@ class Lines:
     scale: F64 | None = None
 
     @classmethod
-    def of(cls, votes: SignedVotes, row_weight: F64 | None = None, unseen: NDArray[np.bool_] | None = None) -> Lines:
+    def of(
+        cls, votes: SignedVotes, row_weight: F64 | None = None, unseen: NDArray[np.bool_] | None = None
+    ) -> MarginMatrix:
         """The lines of an ensemble's signed votes.
 
         Parameters
@@ -87,7 +89,7 @@ class Lines:
         first = np.arange(n, dtype=np.intp) * lines_of_row
         return cls(S, first, weight, np.abs(votes.weights), sign, unseen)._counted()
 
-    def _counted(self) -> Lines:
+    def _counted(self) -> MarginMatrix:
         """Without rows that have no weight or that all voters have seen; weights and scale follow from the rest."""
         counted = self.row_weight > 0.0
         if self.unseen is not None:
@@ -104,7 +106,7 @@ class Lines:
         return replace(self, matrix=S, first=first, row_weight=weight, unseen=unseen, scale=scale)
 
     @classmethod
-    def of_matrix(cls, S: Any, own: F64 | None = None, row_weight: F64 | None = None) -> Lines:
+    def of_matrix(cls, S: Any, own: F64 | None = None, row_weight: F64 | None = None) -> MarginMatrix:
         """Lines of a matrix of signed votes, one a row; own weights all the same unless given."""
         S = np.asarray(S)
         n, T = S.shape
@@ -214,7 +216,7 @@ class Lines:
             return margins, self.row_weight
         return (margins / np.where(total > 0.0, total, 1.0))[some], row_weight / row_weight.sum()
 
-    def select(self, voters: NDArray[np.intp], own: F64) -> Lines:
+    def select(self, voters: NDArray[np.intp], own: F64) -> MarginMatrix:
         """The lines of some voters, whose own weights are set; without rows that all of them have seen.
 
         Raises
@@ -227,13 +229,13 @@ class Lines:
             self, matrix=self.matrix[:, voters], own=own, sign=self.sign[voters], unseen=unseen, scale=None
         )._counted()
 
-    def as_numbers(self) -> Lines:
+    def as_numbers(self) -> MarginMatrix:
         """The same with float64 votes if they fit into one block, so that they need not be converted at every look."""
         if len(self) * self.n_voters > BLOCK:
             return self
         return replace(self, matrix=self.matrix.astype(np.float64, copy=False))
 
-    def lowest(self, most: int) -> Lines:
+    def lowest(self, most: int) -> MarginMatrix:
         """Only the `most` lowest lines of each row at the own weights; these lines themselves if there are no more."""
         n, k = self.n_rows, self.lines_of_row
         if k <= most:
