@@ -1,4 +1,4 @@
-"""The rooms of docs/architecture.md: a folder imports only from rooms below its own, and every module has a room.
+"""The layers of docs/architecture.md: a folder imports only from layers below its own, and every module has a layer.
 
 The page's two tables, top to bottom, are what is checked.
 """
@@ -53,13 +53,13 @@ def rows_of_table(heading: str) -> list[str]:
     return [row.split("|")[1] for row in rows[2:]]
 
 
-def rooms() -> dict[str, int]:
-    """Height of each room, 0 at the top: a whole folder, or a module that lies in none."""
-    named = [re.findall(r"`([^`]+)`", cell)[0] for cell in rows_of_table("Rooms")]
+def layers() -> dict[str, int]:
+    """Height of each layer, 0 at the top: a whole folder, or a module that lies in none."""
+    named = [re.findall(r"`([^`]+)`", cell)[0] for cell in rows_of_table("Layers")]
     return {name.removesuffix("/"): height for height, name in enumerate(named)}
 
 
-def room_of(module: str) -> str:
+def layer_of(module: str) -> str:
     return module.partition(".")[0]
 
 
@@ -105,14 +105,14 @@ def allowed_up(module: str, target: str) -> bool:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_a_module_imports_only_from_rooms_below(module):
-    heights = rooms()
+def test_a_module_imports_only_from_layers_below(module):
+    heights = layers()
     where = MODULES[module].relative_to(ROOT)
-    assert room_of(module) in heights, f"{where} has no room in docs/architecture.md"
+    assert layer_of(module) in heights, f"{where} has no layer in docs/architecture.md"
     for target, imported in own_imports(module):
-        if heights[room_of(target)] < heights[room_of(module)]:
+        if heights[layer_of(target)] < heights[layer_of(module)]:
             assert allowed_up(module, target), (
-                f"{where}:{imported.line} imports committee.{target}, which is in a room above"
+                f"{where}:{imported.line} imports committee.{target}, which is in a layer above"
             )
 
 
@@ -126,12 +126,12 @@ def part_of(module: str) -> str:
     return ".".join(module.split(".")[:2])
 
 
-@pytest.mark.parametrize("room", sorted({room_of(module) for module in MODULES}))
-def test_parts_of_a_room_import_each_other_in_no_circle(room):
+@pytest.mark.parametrize("layer", sorted({layer_of(module) for module in MODULES}))
+def test_parts_of_a_layer_import_each_other_in_no_circle(layer):
     needs: dict[str, set[str]] = {}
     for module in MODULES:
-        if room_of(module) == room:
-            inside = {part_of(target) for target, _ in own_imports(module) if room_of(target) == room}
+        if layer_of(module) == layer:
+            inside = {part_of(target) for target, _ in own_imports(module) if layer_of(target) == layer}
             needs.setdefault(part_of(module), set()).update(inside - {part_of(module)})
     refuse_circles(needs)
 
@@ -143,10 +143,10 @@ def refuse_circles(needs: dict[str, set[str]]) -> None:
         pytest.fail(f"these import each other: {' <- '.join(error.args[1])}")
 
 
-def test_every_room_is_there():
-    for name in rooms():
+def test_every_layer_is_there():
+    for name in layers():
         assert name == "_core" or (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file(), f"there is no {name}"
-    assert rooms()["_core"] == max(rooms().values())
+    assert layers()["_core"] == max(layers().values())
 
 
 def test_exceptions_are_still_needed():
@@ -156,7 +156,7 @@ def test_exceptions_are_still_needed():
 
 @pytest.mark.parametrize("module", MODULES)
 def test_costly_packages_are_imported_late(module):
-    late = LATE - {"typer"} if room_of(module) == "cli" else LATE
+    late = LATE - {"typer"} if layer_of(module) == "cli" else LATE
     early = {found.module.partition(".")[0] for found in imports_of(module) if found.kind == "top"} & late
     assert not early, f"{MODULES[module].relative_to(ROOT)} imports {sorted(early)} at its top; do it in a function"
 
@@ -188,7 +188,7 @@ def test_learners_load_nothing_costly_that_scikit_learn_does_not():
     assert not LATE & (ours - theirs)
 
 
-@pytest.mark.parametrize("module", [module for module in MODULES if room_of(module) == "bounds"])
+@pytest.mark.parametrize("module", [module for module in MODULES if layer_of(module) == "bounds"])
 def test_a_bound_loads_what_it_needs(module):
     assert len(parts_loaded_by(f"import committee.{module}")) <= 25
 
