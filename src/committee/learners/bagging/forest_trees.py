@@ -88,24 +88,8 @@ class DrawnTree:
 class ForestTrees(ABC, Generic[R]):
     """Makes the tree of a seed; from any number of threads at the same time.
 
-    Parameters
-    ----------
-    rows : Rows or TargetRows
-        The training rows.
-    binned : Binned
-        The same in bins.
-    draw : RowDraw
-        Which of them a tree sees; a row drawn k times has k times its weight.
-    criterion : {"gini", "entropy", "squared_error"}
-        Split criterion.
-    n_classes : int
-        Number of classes, 1 for numbers.
-    limits : GrowthLimits
-        When a tree stops growing.
-    judged : bool
-        Walk the rows that a tree did not see, too.
-    n_threads : int
-        For what is made ready once; a tree is grown by one thread.
+    A row that is drawn k times has k times its weight. `judged` trees also walk the rows that they did not see. What is
+    made ready once uses `n_threads`; a tree is grown by one.
     """
 
     def __init__(

@@ -21,15 +21,7 @@ JUDGED = 0.99
 
 
 class OutOfBag(ABC):
-    """Every row judged by the trees that did not see it, as these come in.
-
-    Parameters
-    ----------
-    weights : float64 array (n,)
-        Weights of the rows.
-    width : int
-        Numbers in a vote.
-    """
+    """Every row judged by the trees that did not see it, as these come in; a vote has `width` numbers."""
 
     def __init__(self, weights: F64, width: int) -> None:
         self.weights = weights
@@ -114,16 +106,10 @@ def mean_and_error(d: F64, weights: F64) -> tuple[float, float]:
 class EnoughTrees:
     """Early stopping of a forest by its out-of-bag error, and how many of its trees to keep.
 
-    The rules are those of ``n_estimators="oob"`` in `committee.RandomForestClassifier`.
+    The rules are those of ``n_estimators="oob"`` in `committee.RandomForestClassifier`. Whoever adds trees to the votes
+    `oob` calls `look` after each.
 
     Equation: oob-curve (docs/theory.md).
-
-    Parameters
-    ----------
-    oob : OutOfBag
-        Votes on the rows; whoever adds trees to it calls `look` after each.
-    rule : {"one_standard_error", "minimum"}
-        How many trees to keep.
     """
 
     def __init__(self, oob: OutOfBag, rule: Rule) -> None:
@@ -156,10 +142,7 @@ class EnoughTrees:
     def best(self, trees: Iterable[tuple[NDArray[np.int32], F64]]) -> OutOfBag:
         """Return the out-of-bag votes of the trees to keep, whose number is the length of their curve.
 
-        Parameters
-        ----------
-        trees : iterable of (rows, votes)
-            Those added to `oob`, once more from the first tree.
+        The rows and votes of the trees are those added to `oob`, once more from the first tree.
         """
         if not self._first or (self.rule == "minimum" and self._at_lowest == len(self.oob.curve)):
             return self.oob

@@ -49,19 +49,8 @@ Fitted = Callable[[], dict[str, Any]]
 class FitTasks:
     """One fit as scikit-learn's callbacks see it: a task, and one for each of its rounds or voters.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Whose fit it is.
-    context : CallbackContext
-        The estimator's own, which knows how many parts there are at most.
-    X, y, sample_weight
-        As its fit got them.
-
-    Attributes
-    ----------
-    begun : float
-        When it began, by `time.perf_counter`.
+    The estimator's own `context` knows how many parts there are at most; `begun` is when the fit began, by
+    `time.perf_counter`.
     """
 
     def __init__(

@@ -104,9 +104,7 @@ class GradientBoostingRegressor(CommitteeRegressor, GradientBoosting):
 
     References
     ----------
-    .. [1] J. Friedman (2001). Greedy function approximation: a gradient boosting machine. Annals of Statistics 29(5).
-    .. [2] J. Friedman (2002). Stochastic gradient boosting. Computational Statistics & Data Analysis 38(4).
-    .. [3] T. Chen, C. Guestrin (2016). XGBoost: a scalable tree boosting system. KDD.
+    Those of `GradientBoostingClassifier`.
 
     Examples
     --------

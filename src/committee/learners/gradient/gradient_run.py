@@ -26,21 +26,15 @@ from committee.voters.rounds import Rounds
 class GradientRun(BoostingRun):
     """Scores F of the training rows, and the rounds so far.
 
-    Each round takes gradients g and hessians h of the loss at F, grows a tree on them (one for each score, or one
-    with a number for each in its leaves), and moves F along it: F <- F + a b(x). The step a is the learning rate,
-    times the best step if there is a line search. A round that would change nothing, as every later one, is dropped,
-    unless it is the first: a committee needs a voter.
+    Each round takes gradients g and hessians h of the loss at F, grows a tree on them (one for each score, or one with
+    a number for each in its leaves), and moves F along it: F <- F + a b(x). The step a is the learning rate, times the
+    best step if there is a line search. A round that would change nothing, as every later one, is dropped, unless it is
+    the first: a committee needs a voter.
 
     Parameters
     ----------
-    target : Target
-        What is boosted.
-    grower : GradientGrower
-        Grows trees over the binned training rows.
     F : float64 array (n,) or (D, n)
         Scores of the rows before the first round of this run; changed in place.
-    bins : Bins
-        The bins that trees are grown on.
     n_classes : int
         Number of classes, or of numbers that are predicted.
     intercept : float64 array (D,)
@@ -49,11 +43,8 @@ class GradientRun(BoostingRun):
         The rounds that this run goes on from.
     shared : bool
         One tree for all scores.
-    draws : Draws
-        What each round may see.
-    learning_rate : float
-    search : LineSearch or None
-    n_threads : int
+    target, grower, bins, draws, learning_rate, search, n_threads
+        What is boosted, the kernel and its bins, what each round may see, and its step.
     """
 
     _idle = False

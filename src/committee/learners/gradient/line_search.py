@@ -67,19 +67,9 @@ def best_step(slope: Callable[[float], tuple[float, float]], tolerance: float = 
 
 
 class LineSearch:
-    """The step along a round's trees that lowers the objective most.
+    """The step along a round's trees that lowers the objective most; F are the scores before the first round.
 
     The objective is the summed loss of the training rows, and what the leaf weights of all trees cost.
-
-    Parameters
-    ----------
-    target : Target
-        What is boosted.
-    penalty : LeafPenalty
-        What leaf weights cost.
-    F : float64 array (n,) or (D, n)
-        Scores before the first round.
-    n_threads : int
     """
 
     def __init__(self, target: Target, penalty: LeafPenalty, F: F64, n_threads: int) -> None:

@@ -100,22 +100,12 @@ class ArcGVClassifier(MarginBoosting):
 
 
 class ArcGVRun(VotingRun):
-    """The rounds for one class against the rest.
+    """The rounds for one class against the rest, with g_t, the least margin and alpha_t after each.
+
+    `bound` is the least edge that was the largest of its round: row weights under which no voter has a larger one allow
+    no vote a larger minimum margin.
 
     Equation: arc-gv (docs/theory.md).
-
-    Parameters
-    ----------
-    pool, rows, positive, most
-        As for `VotingRun`.
-
-    Attributes
-    ----------
-    edges, minimum_margins, alphas : lists of float
-        g_t, the least margin after round t, and alpha_t.
-    bound : float
-        The least edge that was the largest of its round: row weights under which no voter has a larger one allow no
-        vote a larger minimum margin.
     """
 
     def __init__(self, pool: Pool, rows: DistinctRows, positive: int, most: int) -> None:

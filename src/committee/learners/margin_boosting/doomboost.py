@@ -112,13 +112,6 @@ class DOOMRun(VotingRun):
 
     Equation: doom (docs/theory.md).
 
-    Parameters
-    ----------
-    pool, rows, positive, most
-        As for `VotingRun`.
-    steepness, n_start, learning_rate
-        As `DOOMBoostClassifier` has them.
-
     Attributes
     ----------
     costs, steps : lists of float

@@ -168,17 +168,7 @@ class LPBoostClassifier(CommitteeClassifier):
 
 
 class LPRun(VotingRun):
-    """The rounds of one program: voters in, weights out, rows re-weighted.
-
-    Parameters
-    ----------
-    pool, rows, positive, most
-        As for `VotingRun`.
-    nu : float
-        Of the soft margin.
-    tol : float
-        Voters join while an edge exceeds the value of the program by more than this.
-    """
+    """The rounds of one program: voters in, weights out, rows re-weighted."""
 
     solution: SoftMarginSolution
 

@@ -129,20 +129,9 @@ class MDBoostClassifier(MarginBoosting):
 
 
 class MDRun(VotingRun):
-    """The rounds for one class against the rest.
+    """The rounds for one class against the rest; the rows' weights stand for `count` of them.
 
     Equation: mdboost (docs/theory.md).
-
-    Parameters
-    ----------
-    pool, rows, positive, most
-        As for `VotingRun`.
-    total_weight : float
-        D.
-    count : float
-        n: how many rows the weights stand for.
-    tol : float
-        Voters join while an edge exceeds those of the vote by more than this.
 
     Attributes
     ----------

@@ -18,15 +18,7 @@ from committee.voters.signed import SignedVoters
 
 
 class Clones:
-    """Clones of a user's classifier, each with seeds of its own and trained on weighted rows.
-
-    Parameters
-    ----------
-    voter : classifier
-        Its `fit` takes `sample_weight`.
-    random : RandomState
-        Draws the seeds.
-    """
+    """Clones of a user's classifier, each with seeds of its own and trained on weighted rows."""
 
     def __init__(self, voter: BaseEstimator, random: np.random.RandomState) -> None:
         self.voter, self.random = voter, random
@@ -43,12 +35,8 @@ class ClassifierPool(TrainedPool):
 
     Parameters
     ----------
-    voter : classifier
-        To clone.
-    X : float64 array (n, p)
-        The encoded rows.
-    seed : int
-        Seeds the clones.
+    voter, X, seed
+        Classifier to clone, the encoded rows, and the seed of the clones' own.
     scaled : callable
         Row weights as the classifier is given them. Classifiers that are held back by a penalty look at their sum, and
         take it for a number of rows.

@@ -22,18 +22,8 @@ class StumpPool(Pool):
     """All stumps of a dictionary and their complements, from sums of the signed row weights per cell.
 
     A listed stump goes by its number, with its sign where complements are candidates of their own; a subset of
-    categories, which no list holds, by its column and votes.
-
-    Parameters
-    ----------
-    binned : Binned
-        The training rows.
-    dictionary : StumpDictionary
-        The stumps.
-    n_threads : int
-        Ceiling on the number of threads.
-    centred : bool, default=False
-        Votes are centred by their weighted means, as the dictionary has them.
+    categories, which no list holds, by its column and votes. Votes that are `centred` are so by their weighted means,
+    as the dictionary has them.
     """
 
     exhaustive = True

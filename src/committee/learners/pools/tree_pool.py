@@ -16,19 +16,7 @@ from committee.voters.growing import GrowthLimits, forest_of, grower, signed_vot
 
 
 class TreePool(TrainedPool):
-    """Trees of two classes, grown by the Gini criterion.
-
-    Parameters
-    ----------
-    binned : Binned
-        The training rows.
-    limits : GrowthLimits
-        When trees stop growing; every node looks at all columns.
-    n_threads : int
-        Ceiling on the number of threads.
-    row_weights : float64 array (n,) or None, default=None
-        As for `TrainedPool`.
-    """
+    """Trees of two classes, grown by the Gini criterion; every node looks at all columns."""
 
     def __init__(self, binned: Binned, limits: GrowthLimits, n_threads: int, row_weights: F64 | None = None) -> None:
         super().__init__(row_weights)

@@ -14,18 +14,10 @@ from committee.learners.quadboost.quad_voters import QuadVoters, ScoreTargets
 
 @dataclass(eq=False)
 class QuadRun(BoostingRun):
-    """One run for each score; they take their rounds together.
+    """One run for each score; they take their rounds together, at most so many.
 
-    Parameters
-    ----------
-    voters : QuadVoters
-        The runs and their voters.
-    count : float
-        How many rows the weights stand for.
-    most : int
-        Most rounds.
-    one_by_one : bool
-        Somebody looks at each round, so that several must not be run at once, though they are cheap.
+    `count` is how many rows the weights stand for. With `one_by_one` somebody looks at each round, so that several must
+    not be run at once, though they are cheap.
     """
 
     voters: QuadVoters

@@ -51,32 +51,29 @@ class ScoreTargets:
         return len(self.y)
 
 
+@dataclass(eq=False)
 class QuadVoters:
     """Voters of a run per score; a voter goes by its number in its run.
 
-    Parameters
+    Attributes
     ----------
     target : ScoreTargets
         What is fitted.
     pools : sequence of K pools
         Where the voters of each run are from; may be one pool for all.
     runs : sequence of K runs
+        The rounds of each score.
     candidate : callable
         Candidate behind the number of a voter in a run, given both.
     rounds_at_once : int, default=1
         Rounds that are cheap enough to be run without a look at anything else.
     """
 
-    def __init__(
-        self,
-        target: ScoreTargets,
-        pools: Sequence[Pool],
-        runs: Sequence[ScoreRun],
-        candidate: Callable[[int, int], Candidate],
-        rounds_at_once: int = 1,
-    ) -> None:
-        self.target, self.pools, self.runs = target, pools, runs
-        self.candidate, self.rounds_at_once = candidate, rounds_at_once
+    target: ScoreTargets
+    pools: Sequence[Pool]
+    runs: Sequence[ScoreRun]
+    candidate: Callable[[int, int], Candidate]
+    rounds_at_once: int = 1
 
     @classmethod
     def on_products(

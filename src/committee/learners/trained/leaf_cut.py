@@ -100,12 +100,12 @@ class LeafCut:
 
 @dataclass(frozen=True, eq=False)
 class LeafCutter:
-    """Cuts of one forest, which share its votes and weights.
+    """Cuts of one forest of T trees and N nodes, which share its votes and weights.
 
     Parameters
     ----------
     forest : Forest
-        T trees of N nodes.
+        The trees.
     mass : float64 array (N,)
         Training weight of the leaves.
     votes : float64 array (N, V)
