@@ -52,12 +52,11 @@ def command_of(name: str, rebuild: Callable[..., Any]) -> Callable[..., None]:
     annotations = {p.name: _option(p) for p in sorted(taken, key=lambda p: p.name in last)}
     defaults = {p.name: None if p.default is p.empty else p.default for p in taken} | last
     annotations |= {"progress": Progress, "debug": Debug}
-    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=defaults[key], annotation=annotation)
-            for key, annotation in annotations.items()
-        ]
-    )
+    parameters = [
+        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=defaults[key], annotation=annotation)
+        for key, annotation in annotations.items()
+    ]
+    vars(command)["__signature__"] = inspect.Signature(parameters)  # which typer reads in place of the function's own
     command.__annotations__ = annotations
     summary, *_ = (inspect.getdoc(rebuild) or "").split("\n\n")
     command.__doc__ = f"{summary}\n\nBroken off, the same command goes on where it stopped."

@@ -31,7 +31,7 @@ def n_threads(n_jobs: int | None) -> int:
 
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Keep BLAS, which does not know of `n_jobs`, to one thread: it solves many small systems faster that way."""
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    from threadpoolctl import threadpool_limits
 
     limits: AbstractContextManager[Any] = threadpool_limits(1, "blas")
     return limits

@@ -215,7 +215,7 @@ def _task(
 
 def run_fold(table: Table, model: ComparedModel, split: Split, seed: int) -> FoldResult:
     """Fit, predict and measure one model on one fold, on one thread; an exception ends as its error."""
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    from threadpoolctl import threadpool_limits
 
     with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
         warnings.simplefilter("default")

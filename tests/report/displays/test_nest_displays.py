@@ -146,10 +146,10 @@ def test_a_line_says_the_question_its_rows_and_both_answers():
     display = whole(NestDisplay(words, following, vote, [1.0, 0.4, 0.087], subject="score for ill").plot())
     assert title(display) == "score for ill: 3 voters" and display.drawn_ == [0, 1, 2]
     assert lines_of(display) == [
-        ["0:  age > 40", "100%", "+0.73", "→ 1", "−0.41", "→ 2"],  # noqa: RUF001
-        ["+ 1:  pulse > 90", "40%", "+0.20", "ends at +0.93", "−0.90", "→ 2"],  # noqa: RUF001
+        ["0:  age > 40", "100%", "+0.73", "→ 1", "−0.41", "→ 2"],
+        ["+ 1:  pulse > 90", "40%", "+0.20", "ends at +0.93", "−0.90", "→ 2"],
         # of two answers, so below voter 0 and with the scores of both ways
-        ["2:  sex = f", "8.7%", "+1.00", "ends at +0.59 to +0.83", "−1.00", "ends at −1.41 to −1.17"],  # noqa: RUF001
+        ["2:  sex = f", "8.7%", "+1.00", "ends at +0.59 to +0.83", "−1.00", "ends at −1.41 to −1.17"],
     ]
     assert [to_hex(dot.get_color()) for dot in parts(display, "voter")] == ["#999999", BLUE, "#999999"]
     x = [dot.get_xdata()[0] for dot in parts(display, "voter")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from inspect import signature
 from typing import Any
 
 from committee.objectives.margins.least_margin import MinMargin, SoftMargin
@@ -52,7 +52,7 @@ def objective_of(objective: str | Objective, options: Mapping[str, Any]) -> Obje
             f"objective={objective!r} is unknown; choose from {', '.join(OBJECTIVES)}, or give an Objective."
         )
     for name, value in given.items():
-        owners = [kind.name for kind in OBJECTIVES.values() if name in {field.name for field in fields(kind)}]  # type: ignore[arg-type]  # all of them are dataclasses
+        owners = [kind.name for kind in OBJECTIVES.values() if name in signature(kind).parameters]
         if objective not in owners:
             raise ValueError(
                 f"{name}={value!r} has no meaning for objective={objective!r}, only for {', '.join(owners)}; leave it "

@@ -21,7 +21,7 @@ def simplex_solver(lower: F64, upper: F64, cost: F64) -> Any:
     import highspy
 
     n, none = len(cost), np.empty(0, dtype=np.int32)
-    highs = highspy.Highs()  # type: ignore[no-untyped-call]
+    highs = highspy.Highs()
     # one thread, always the same: the result must not depend on how many there are
     for name, value in (
         ("output_flag", False),

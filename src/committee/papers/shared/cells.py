@@ -36,7 +36,7 @@ class Task:
 
     def __call__(self) -> Cell:
         """Run it on one thread."""
-        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+        from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1):
             return {**self.place, **self.run()}

@@ -213,8 +213,8 @@ class MarginDisplay(Display):
             i = self.colors[name]
             x = np.concatenate([[-1.0], theta, [1.0]])
             y = np.concatenate([[0.0], share, [1.0]])
-            style = {"color": color(i), "linestyle": line_style(i), "linewidth": 1.6}
-            ax.step(x, y, where="post", label=shortened(name, 36), **style)  # type: ignore[arg-type]
+            label = shortened(name, 36)
+            ax.step(x, y, where="post", label=label, color=color(i), linestyle=line_style(i), linewidth=1.6)
         lowest = min(each.minimum for each in self.distributions.values())
         highest = max(float(each.margins.max()) for each in self.distributions.values())
         left, right = max(-1.0, min(-0.05, lowest - 0.05)), min(1.02, max(0.1, highest + 0.05))
@@ -240,4 +240,6 @@ def margins_under(
     if n_voters is not None:
         committee = committee.select(slice(n_voters))
     checked = estimator.validate_rows(X) if hasattr(estimator, "validate_rows") else X
-    return MarginDistribution(committee.margins(checked, y), sample_weight)  # type: ignore[arg-type]
+    margins = committee.margins(checked, y)
+    weight = np.ones(len(margins)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    return MarginDistribution(margins, weight)

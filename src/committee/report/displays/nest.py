@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # lengths are in inches, of a picture with a figure of its own
 _LINE, _INDENT, _GAP, _BAR, _VOTE = 0.25, 0.24, 0.3, 0.55, 0.5
 _FONT = 8.0
-_COLORS, _SIGNS = (FOR, AGAINST), ("+", "−")  # noqa: RUF001
+_COLORS, _SIGNS = (FOR, AGAINST), ("+", "−")
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class NestDisplay(Display):
         ends = [[self._end(t, answer) for t in self.drawn_] for answer in (0, 1)]
         key = "bars: share of rows that meet a voter"
         if any("±" in head for head in heads):
-            key += "; x > c ± s: + with probability Φ((x − c) / s)"  # noqa: RUF001
+            key += "; x > c ± s: + with probability Φ((x − c) / s)"
         # columns: outline, share of rows, and for each answer its vote and its end
         outline = max(line.x + 0.1 + _width(head) for line, head in zip(lines, heads, strict=True))
         votes, width = [], outline + 2.0 * _GAP + _BAR
@@ -290,4 +290,4 @@ def _percent(share: float) -> str:
 
 
 def _signed(value: float) -> str:
-    return f"{value:+.2f}".replace("-", "−")  # noqa: RUF001
+    return f"{value:+.2f}".replace("-", "−")

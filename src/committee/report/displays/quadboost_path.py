@@ -247,7 +247,7 @@ class QuadBoostPathDisplay:
             figure = new_figure(7.6, 0.5 + 2.9 * len(panels))
             given = figure.subplots(len(panels), squeeze=False, sharex=not is_map)[:, 0].tolist()
         else:
-            given = np.ravel(axes).tolist()  # type: ignore[arg-type]
+            given = np.asarray(axes, dtype=object).ravel().tolist()
         if len(given) != len(panels):
             raise ValueError(f"axes has {len(given)} axes; there are {len(panels)} panels to draw")
         self.axes_ = given

@@ -104,8 +104,8 @@ class RiskPathDisplay(Display):
                 label = f"{len(self.risk)} curves, one for each leaf and class" if i == 0 else None
                 ax.plot(steps, curve, color="#aaaaaa", linewidth=0.8, alpha=0.7, label=label)
             else:
-                style = {"color": color(i), "linestyle": line_style(i)}
-                ax.plot(steps, curve, linewidth=1.6, label=shortened(self.names[i], 36), **style)  # type: ignore[arg-type]
+                label = shortened(self.names[i], 36)
+                ax.plot(steps, curve, linewidth=1.6, label=label, color=color(i), linestyle=line_style(i))
         if many:
             mean = self.weights @ self.risk / self.weights.sum()
             ax.plot(steps, mean, color=color(0), linewidth=2.2, label="their mean, by rows")

@@ -59,7 +59,7 @@ def voter_words(voters: SoftStumps | OracleVoters, t: int, table: TableSchema) -
     if np.isinf(c):
         is_plus = (c < 0.0) == bool(voters.ascending[t])  # the same for all numbers
         if is_plus == gaps_are_plus:
-            return "always +" if is_plus else "always −"  # noqa: RUF001
+            return "always +" if is_plus else "always −"
         return f"{name} {_GAPS}" if gaps_are_plus else f"{name} not {_GAPS}"
     s = float(voters.softness[t])
     text = f"{name} {'>' if voters.ascending[t] else '<='} {_number(c)}" + (f" ± {_number(s, 2)}" if s else "")
