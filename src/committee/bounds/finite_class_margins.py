@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from committee.bounds.arguments import number, risk_of_failure
 from committee.bounds.result import Bound
-from committee.bounds.voting_margins import DRAWN, THETAS, margin_curve
+from committee.bounds.voting_margins import DRAWN, THETAS, least_draw, margin_curve
 
 
 def schapire_margin(margins: ArrayLike, ln_size: float, delta: float = 0.05, *, thetas: ArrayLike = THETAS) -> Bound:
@@ -54,18 +54,12 @@ def schapire_margin(margins: ArrayLike, ln_size: float, delta: float = 0.05, *, 
     tail = 2.0 * np.exp(-np.outer(theta**2, DRAWN) / 8.0)
     complexity = np.sqrt((DRAWN * size + np.log(DRAWN) + 2.0 * np.log(DRAWN + 1.0) + log(1.0 / delta)) / (2.0 * len(m)))
     value = nu[:, None] + tail + complexity
-    i, j = np.unravel_index(int(value.argmin()), value.shape)
+    best, terms = least_draw(value, theta, nu, tail, complexity)
     return Bound(
         name="Schapire et al.",
         statement=f"error on new rows is at most the value, with probability {1.0 - delta:g} over the training rows",
-        value=float(value[i, j]),
-        terms={
-            "theta": float(theta[i]),
-            "nu_theta": float(nu[i]),
-            "drawn": float(DRAWN[j]),
-            "tail": float(tail[i, j]),
-            "complexity": float(complexity[j]),
-        },
+        value=best,
+        terms=terms,
         advice="More rows; larger margins; voters out of a smaller class.",
         inputs={"margins": m, "ln_size": size, "delta": delta, "thetas": theta},
     )

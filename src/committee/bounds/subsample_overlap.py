@@ -105,12 +105,8 @@ def overlap_limits(n_rows: int, n_drawn: int, n_draws: int, delta: float = 0.05)
 
     Parameters
     ----------
-    n_rows : int
-        Rows n of the sample.
-    n_drawn : int
-        Rows m of each draw.
-    n_draws : int
-        Draws M.
+    n_rows, n_drawn, n_draws : int
+        As of `Overlap`.
     delta : float, default=0.05
         Probability that one of the three is exceeded.
 

@@ -170,19 +170,12 @@ def voting_certified(
         return tail + np.nan_to_num(kl_inverse(q, c), nan=1.0), c
 
     value, complexity = values(len(m))
-    i, j = np.unravel_index(int(value.argmin()), value.shape)
+    best, terms = least_draw(value, theta, nu, tail, np.nan_to_num(complexity, nan=inf))
     return Bound(
         name="voting bound, certified",
         statement=f"error on new rows is at most the value, with probability {1.0 - eta:g} over the training rows",
-        value=float(value[i, j]),
-        terms={
-            "theta": float(theta[i]),
-            "nu_theta": float(nu[i]),
-            "drawn": float(DRAWN[j]),
-            "tail": float(tail[i, j]),
-            "complexity": float(np.nan_to_num(complexity[j], nan=inf)),
-            "rows_to_be_useful": rows_needed(0.5, nu, lambda n: float(values(n)[0].min())),
-        },
+        value=best,
+        terms=terms | {"rows_to_be_useful": rows_needed(0.5, nu, lambda n: float(values(n)[0].min()))},
         advice=_ADVICE,
         inputs={
             "margins": m, "ln_size": size, "eta": eta, "n_classes": K, "rows_per_voter": r, "thetas": theta,
@@ -208,6 +201,14 @@ def margin_curve(margins: ArrayLike, thetas: ArrayLike) -> tuple[F64, F64, F64]:
     m = numbers("margins", margins, -1.0, 1.0)
     theta = numbers("thetas", thetas, np.nextafter(0.0, 1.0), 1.0)
     return m, theta, np.asarray(np.searchsorted(np.sort(m), theta, side="right") / len(m))
+
+
+def least_draw(value: F64, theta: F64, nu: F64, tail: F64, complexity: F64) -> tuple[float, dict[str, float]]:
+    """The least value over all thetas and numbers of drawn voters, and the terms that it is made of."""
+    i, j = np.unravel_index(int(value.argmin()), value.shape)
+    names = "theta", "nu_theta", "drawn", "tail", "complexity"
+    terms = theta[i], nu[i], DRAWN[j], tail[i, j], complexity[j]
+    return float(value[i, j]), dict(zip(names, map(float, terms), strict=True))
 
 
 def rows_needed(target: float, nu: F64, value: Callable[[float], float]) -> float:

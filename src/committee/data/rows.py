@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, Self, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +20,7 @@ RowIndex: TypeAlias = NDArray[np.integer[Any]] | NDArray[np.bool_]
 """A selection of rows: their numbers, or a mask."""
 
 
-class WeightedRows(ABC):
+class WeightedRows:
     """Base of rows of classes and rows of numbers."""
 
     X: NDArray[np.float64]
@@ -32,9 +31,11 @@ class WeightedRows(ABC):
     def __len__(self) -> int:
         return len(self.weights)
 
-    @abstractmethod
     def take(self, index: RowIndex) -> Self:
         """Some of the rows."""
+        arrays = {name: array[index] for name, array in vars(self).items() if name != "uniform"}
+        chosen: Self = replace(cast("Any", self), **arrays)  # the subclasses are dataclasses
+        return chosen
 
     def binned(self, table: TableSchema, max_bins: int, n_threads: int) -> Binned:
         """The rows in bins, learned from them and their weights."""
@@ -55,10 +56,6 @@ class Rows(WeightedRows):
     weights: NDArray[np.float64]
     uniform: bool
 
-    def take(self, index: RowIndex) -> Rows:
-        """Some of the rows."""
-        return Rows(self.X[index], self.labels[index], self.weights[index], self.uniform)
-
 
 @dataclass(frozen=True, eq=False)
 class TargetRows(WeightedRows):
@@ -68,10 +65,6 @@ class TargetRows(WeightedRows):
     target: NDArray[np.float64]
     weights: NDArray[np.float64]
     uniform: bool
-
-    def take(self, index: RowIndex) -> TargetRows:
-        """Some of the rows."""
-        return TargetRows(self.X[index], self.target[index], self.weights[index], self.uniform)
 
 
 def have_weight(sample_weight: ArrayLike | None, n: int) -> NDArray[np.bool_]:

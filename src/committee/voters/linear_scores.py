@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -45,6 +45,7 @@ class LinearScores(ModelForest):
     [[-1.0], [2.0]]
     """
 
+    kind: ClassVar[VoteKind] = "score"
     cap: float = 20.0
 
     @classmethod
@@ -99,11 +100,6 @@ class LinearScores(ModelForest):
         )
         model = np.zeros(1, dtype=np.int32)
         return cls(forest, model, intercept[None], coefficient[None], design, link, record=record, cap=cap)
-
-    @property
-    def kind(self) -> VoteKind:
-        """``"score"``."""
-        return "score"
 
     @property
     def n_outputs(self) -> int:

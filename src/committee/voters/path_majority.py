@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,7 @@ class PathMajority:
     ``PathMajority(graph, 1000).probability(X)`` are the probabilities and their standard errors.
     """
 
+    kind: ClassVar[VoteKind] = "score"
     graph: VoteGraph
     n_paths: int
 
@@ -56,11 +57,6 @@ class PathMajority:
         if len(np.atleast_1d(np.arange(1)[index])) != 1:
             raise ValueError("The majority of paths is one voter, which cannot be left out.")
         return self
-
-    @property
-    def kind(self) -> VoteKind:
-        """``"score"``."""
-        return "score"
 
     @property
     def n_classes(self) -> int:
@@ -116,11 +112,6 @@ class PathMajority:
             return P, np.zeros_like(P)
         P = self.graph.positive_paths(X, self.n_paths, n_threads) / self.n_paths
         return P, np.sqrt(P * (1.0 - P) / self.n_paths)
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether probabilities are added up, not sampled."""
-        return self._ways is not None
 
     @cached_property
     def _ways(self) -> VoteGraph | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,7 @@ class Rounds:
     ``Rounds(forest, 3)[:10]`` are the first ten rounds of a booster of three classes, 30 trees.
     """
 
+    kind: ClassVar[VoteKind] = "score"
     forest: Forest
     n_outputs: int
 
@@ -60,11 +61,6 @@ class Rounds:
         chosen = np.atleast_1d(np.arange(len(self))[index])
         trees = chosen[:, None] * self.n_outputs + np.arange(self.n_outputs)
         return Rounds(self.forest[trees.ravel()], self.n_outputs)
-
-    @property
-    def kind(self) -> VoteKind:
-        """``"score"``."""
-        return "score"
 
     @property
     def n_classes(self) -> int:

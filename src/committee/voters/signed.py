@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,7 @@ class SignedVoters:
     ``SignedVoters(voters, np.array([0, 1, 2]), 3)`` are three classifiers, "class k or not" each.
     """
 
+    kind: ClassVar[VoteKind] = "score"
     voters: EstimatorVoters
     output: NDArray[np.intp]
     n_outputs: int
@@ -62,11 +63,6 @@ class SignedVoters:
     def __getitem__(self, index: VoterIndex) -> SignedVoters:
         chosen = np.atleast_1d(np.arange(len(self))[index])
         return SignedVoters(self.voters[chosen], self.output[chosen], self.n_outputs)
-
-    @property
-    def kind(self) -> VoteKind:
-        """``"score"``."""
-        return "score"
 
     @property
     def n_classes(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,7 @@ class VoteGraph:
     [0.0, 0.997]
     """
 
+    kind: ClassVar[VoteKind] = "score"
     voters: SoftStumps | OracleVoters
     next: NDArray[np.int32]
     vote: F64
@@ -108,11 +109,6 @@ class VoteGraph:
     def __getitem__(self, index: VoterIndex) -> VoteGraph:
         every = np.arange(len(self.next)) if self.counted is None else self.counted
         return replace(self, counted=np.atleast_1d(every[index]))
-
-    @property
-    def kind(self) -> VoteKind:
-        """``"score"``."""
-        return "score"
 
     @property
     def n_outputs(self) -> int:

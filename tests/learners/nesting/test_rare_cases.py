@@ -10,7 +10,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from committee import BoostingTreeClassifier, MatryoshkaClassifier, ProbabilisticAdaBoostClassifier
 from committee.report import BoundDisplay
-from committee.voters.path_majority import PathMajority
 
 
 def table(n: int = 200, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -56,8 +55,6 @@ def test_a_voter_that_tells_its_probabilities_is_not_asked():
 def test_an_oracle_is_asked_once_for_all_ways_through():
     X, y = table()
     model = MatryoshkaClassifier(levels=4, voter=Scale(), n_draws=10, random_state=0).fit(X, y)
-    majority = PathMajority(model.graph_, 1000)
-    assert majority.is_exact
     Scale.asked = 0
     P, error = model.vote_probability(X)
     assert Scale.asked == 10 * len(model.bounds_)

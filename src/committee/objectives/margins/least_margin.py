@@ -9,7 +9,7 @@ import numpy as np
 
 from committee.data.number_types import F64
 from committee.objectives.margins.margins_of_rows import soft_margin_of_rows
-from committee.objectives.margins.objective import Objective, Reweighting, check_share
+from committee.objectives.margins.objective import Objective, Reweighting, check_share, check_tolerance
 from committee.objectives.programs.constraint_generation import Constraints, constraint_generation
 from committee.objectives.programs.highs import on_the_simplex
 from committee.objectives.programs.margin_matrix import MarginMatrix
@@ -49,8 +49,7 @@ class MinMargin(Objective):
     tol: float = 1e-8
 
     def __post_init__(self) -> None:
-        if not self.tol > 0.0:
-            raise ValueError(f"tol={self.tol!r} must be positive; HiGHS itself is exact to 1e-9.")
+        check_tolerance(self.tol)
 
     def value(self, lines: MarginMatrix, weights: F64) -> float:
         """The least margin."""

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from committee.data.number_types import F64
 from committee.objectives.margins.margins_of_rows import sum_of_margins
-from committee.objectives.margins.objective import Objective, Reweighting, check_share, is_number
+from committee.objectives.margins.objective import Objective, Reweighting, check_share, check_tolerance, is_number
 from committee.objectives.programs.constraint_generation import Constraints, constraint_generation
 from committee.objectives.programs.margin_matrix import MarginMatrix
 
@@ -28,10 +28,10 @@ class MarginMaximum(Objective):
 
         max  sum_i r_i min_l (S w)_il   s.t.  (S w)_il >= m_i - slack,  sum w = 1,  w >= 0,
 
-    which is W. Martinez, J. B. Gray, On the current state of research in explaining ensemble performance using margins,
-    Algorithm 3 (MM). Two classes have one line for each row; with more a row's margin is its least line l, in the sum
-    as in the constraints. The value is divided by sum r. The ensemble's own weights always satisfy the lines; with many
-    more rows than voters they are often the only ones that do, which a warning says. `slack` gives room.
+    which is Algorithm 3 (there MM) of W. Martinez, J. B. Gray, On the current state of research in explaining ensemble
+    performance using margins. Two classes have one line for each row; with more a row's margin is its least line l, in
+    the sum as in the constraints. The value is divided by sum r. The ensemble's own weights always satisfy the lines;
+    with many more rows than voters they are often the only ones that do, which a warning says. `slack` gives room.
 
     Parameters
     ----------
@@ -47,8 +47,7 @@ class MarginMaximum(Objective):
     def __post_init__(self) -> None:
         if not (is_number(self.slack) and self.slack >= 0.0):
             raise ValueError(f"slack={self.slack!r} must be finite and not negative; 0 lets no margin decrease.")
-        if not self.tol > 0.0:
-            raise ValueError(f"tol={self.tol!r} must be positive; HiGHS itself is exact to 1e-9.")
+        check_tolerance(self.tol)
 
     @abstractmethod
     def emphasis(self, margins: F64, row_weight: F64) -> F64:
@@ -98,7 +97,7 @@ class MarginMaximum(Objective):
 
 @dataclass(frozen=True, kw_only=True)
 class Uniform(MarginMaximum):
-    """All rows count the same, r_i = 1 (MM with the uniform weighting scheme, UWS); see `MarginMaximum`.
+    """All rows count the same, r_i = 1: the source's uniform weighting scheme (UWS); see `MarginMaximum`.
 
     Equation: margin-maximum-uws (docs/theory.md).
 
@@ -123,7 +122,7 @@ class Uniform(MarginMaximum):
 
 @dataclass(frozen=True, kw_only=True)
 class Rank(MarginMaximum):
-    """Low margins count most (MM with the exponential weighting scheme, EWS); see `MarginMaximum`.
+    """Low margins count most: the source's exponential weighting scheme (EWS); see `MarginMaximum`.
 
     r_i = ((n + 1 - rank m_i) / n)^k: 1 for the lowest margin. Rows of equal margins have the rank of the first of them.
 
@@ -151,7 +150,7 @@ class Rank(MarginMaximum):
 
 @dataclass(frozen=True, kw_only=True)
 class Percentile(MarginMaximum):
-    """Only the lowest margins count (MM with the percentile weighting scheme, PWS); see `MarginMaximum`.
+    """Only the lowest margins count: the source's percentile weighting scheme (PWS); see `MarginMaximum`.
 
     r_i = 1 for the ceil(n xi) rows of lowest margin, and for those whose margin equals the last of these; else 0.
 

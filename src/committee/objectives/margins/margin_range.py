@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from committee.data.number_types import F64
 from committee.objectives.margins.margin_maximum import quantile
 from committee.objectives.margins.margins_of_rows import sum_of_margins
-from committee.objectives.margins.objective import Objective, Reweighting, check_share
+from committee.objectives.margins.objective import Objective, Reweighting, check_share, check_tolerance
 from committee.objectives.programs.constraint_generation import Constraints, InfeasibleError, constraint_generation
 from committee.objectives.programs.margin_matrix import MarginMatrix
 
@@ -24,9 +24,9 @@ class Range(Objective):
 
         max  sum_i m_i(w)   s.t.  m_i(w) >= theta where m_i <= mean,  m_i(w) >= mean where m_i > mean,
 
-    w on the simplex: W. Martinez, J. B. Gray, On the current state of research in explaining ensemble performance using
-    margins, Algorithm 4 (SM1). The document's weights sum to one. With more than two classes a row's margin is the
-    least of its lines.
+    w on the simplex: Algorithm 4 of W. Martinez, J. B. Gray, On the current state of research in explaining ensemble
+    performance using margins, which calls it SM1. The document's weights sum to one. With more than two classes a
+    row's margin is the least of its lines.
 
     Equation: squeeze-range (docs/theory.md).
 
@@ -55,8 +55,7 @@ class Range(Objective):
 
     def __post_init__(self) -> None:
         check_share("xi", self.xi)
-        if not self.tol > 0.0:
-            raise ValueError(f"tol={self.tol!r} must be positive; HiGHS itself is exact to 1e-9.")
+        check_tolerance(self.tol)
 
     def value(self, lines: MarginMatrix, weights: F64) -> float:
         """Weighted mean of the margins."""

@@ -22,8 +22,8 @@ Form = Literal["free", "simplex", "lad", "chebyshev"]
 class Variance(Objective):
     """Bring the margins close to the mean of the ensemble's own margins, mean(m).
 
-    W. Martinez, J. B. Gray, On the current state of research in explaining ensemble performance using margins,
-    Algorithm 5 (SM2), is the least-squares regression of mean(m) on the votes, without an intercept,
+    Least-squares regression of mean(m) on the votes, without an intercept, is Algorithm 5 (there SM2) of W. Martinez,
+    J. B. Gray, On the current state of research in explaining ensemble performance using margins,
 
         "free"       min  mean (mean(m) - S w)^2, any w; then w / sum w,
 

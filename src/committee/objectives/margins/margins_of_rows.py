@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from committee.data.number_types import F64
+from committee.data.number_types import F64, Index
 from committee.objectives.programs.constraint_generation import LinearSolution
 from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.objectives.programs.rivals_program import RivalsProgram
 from committee.objectives.programs.soft_margin import VOTERS_AT_ONCE, lowest_mean
-
-Places = NDArray[np.intp]
 
 
 class _Held:
@@ -20,11 +17,11 @@ class _Held:
     def __init__(self, lines: MarginMatrix) -> None:
         self.lines = lines
         self._shape = (lines.n_rows, lines.lines_of_row)
-        self.places: Places = lines.first + lines.values(lines.own).reshape(self._shape).argmin(axis=1)
+        self.places: Index = lines.first + lines.values(lines.own).reshape(self._shape).argmin(axis=1)
         self._waiting = np.ones(self._shape, dtype=bool)
         self._waiting.flat[self.places] = False
 
-    def lower(self, weights: F64, tol: float, share: F64 | None = None) -> Places:
+    def lower(self, weights: F64, tol: float, share: F64 | None = None) -> Index:
         """The least line of every row where it is not held and is lower, by more than `tol`, than those that are.
 
         With limits `share` of a soft margin only rows count that are below its threshold.
@@ -32,10 +29,10 @@ class _Held:
         at = self.lines.values(weights).reshape(self._shape)
         among = np.where(self._waiting, np.inf, at).min(axis=1)
         level = among if share is None else np.minimum(among, lowest_mean(among, share)[0])
-        lower: Places = (self.lines.first + at.argmin(axis=1))[at.min(axis=1) < level - tol]
+        lower: Index = (self.lines.first + at.argmin(axis=1))[at.min(axis=1) < level - tol]
         return lower
 
-    def add(self, places: Places) -> None:
+    def add(self, places: Index) -> None:
         self.places = np.append(self.places, places)
         self._waiting.flat[places] = False
 
@@ -93,7 +90,7 @@ def soft_margin_of_rows(lines: MarginMatrix, nu: float, tol: float = 1e-9) -> Li
     n, T, cap = lines.n_rows, lines.n_voters, lines.row_weight / nu
     held = _Held(lines)
     program = RivalsProgram(np.zeros(n), cap, np.zeros(n), min(1.0, float(cap.sum())))
-    order: Places = np.empty(0, dtype=np.intp)
+    order: Index = np.empty(0, dtype=np.intp)
     weights, u, rounds = np.zeros(T), lines.row_weight, 0
     while True:
         edges = held.edges(u)

@@ -79,6 +79,12 @@ def check_share(name: str, value: float) -> None:
         raise ValueError(f"{name}={value!r} is not in (0, 1]; it is a share of the rows.")
 
 
+def check_tolerance(tol: float) -> None:
+    """Refuse a tolerance of lines that is not positive."""
+    if not tol > 0.0:
+        raise ValueError(f"tol={tol!r} must be positive; HiGHS itself is exact to 1e-9.")
+
+
 def is_number(value: object) -> bool:
     """A finite number."""
     return isinstance(value, Real) and math.isfinite(value)

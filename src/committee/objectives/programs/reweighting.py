@@ -15,8 +15,11 @@ ROUNDING = 1e-13
 SWEEPS_BETWEEN = 20
 """Cyclic sweeps between two steps on the free weights."""
 
+MOST_STEPS = 500
+"""Most rounds of the two kinds of step."""
 
-def reweight(gram: F64, b: F64, alpha: F64, penalty: Penalty, tol: float, max_steps: int = 500) -> float:
+
+def reweight(gram: F64, b: F64, alpha: F64, penalty: Penalty, tol: float) -> float:
     """Minimise yy - 2 b'alpha + alpha' G alpha + penalty(alpha) over all weights, in place.
 
     Cyclic coordinate steps say which weights are free: not zero ("l1"), not at their bound ("linf"). Voters whose
@@ -36,8 +39,6 @@ def reweight(gram: F64, b: F64, alpha: F64, penalty: Penalty, tol: float, max_st
         Penalty on the weights.
     tol : float
         Ends when 0 is this near to every coordinate's (halved) subdifferential, or as near as rounding allows.
-    max_steps : int, default=500
-        Most rounds of the two kinds of step.
 
     Returns
     -------
@@ -51,7 +52,7 @@ def reweight(gram: F64, b: F64, alpha: F64, penalty: Penalty, tol: float, max_st
     alpha[:] = penalty.clipped(alpha)
     c = b - gram @ alpha
     distance = np.inf
-    for _ in range(max_steps):
+    for _ in range(MOST_STEPS):
         distance = cyclic_sweeps(penalty, gram, c, alpha, tol, SWEEPS_BETWEEN)
         if distance <= tol:
             c = b - gram @ alpha  # the sweeps' own c has gathered rounding errors

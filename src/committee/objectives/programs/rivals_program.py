@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.number_types import F64
+from committee.data.number_types import F64, Index
 from committee.objectives.programs.constraint_generation import InfeasibleError
 from committee.objectives.programs.highs import add_rows, on_the_simplex, run
 from committee.objectives.programs.soft_margin import commonest, started
-
-Places = NDArray[np.intp]
 
 
 class RivalsProgram:
@@ -42,9 +40,9 @@ class RivalsProgram:
         self._fixed = total is not None
         self.highs: Any = started(self.least, self.most, -reward, None if total is None else n * total)
         self._columns, self._row = np.arange(n), np.arange(n)  # of every line: its variable, and its row of the table
-        self._voters: Places = np.empty(0, dtype=np.intp)  # of every voter: its constraint
+        self._voters: Index = np.empty(0, dtype=np.intp)  # of every voter: its constraint
         self._common: F64 = np.empty(0)
-        self._limit: Places = np.full(n, -1)  # of every row of the table: its constraint, once it has two lines
+        self._limit: Index = np.full(n, -1)  # of every row of the table: its constraint, once it has two lines
 
     def add_voters(self, S: NDArray[Any]) -> None:
         """One constraint for each voter, ``(lines, k)`` over all lines so far."""
@@ -57,7 +55,7 @@ class RivalsProgram:
         lower, upper = np.full(k, -np.inf), -common.astype(np.float64) * n
         add_rows(self.highs, lower, upper, entries, np.append(self._columns, n))
 
-    def add_lines(self, row: Places, S: NDArray[Any]) -> None:
+    def add_lines(self, row: Index, S: NDArray[Any]) -> None:
         """One more line for some rows of the table, ``(k, voters)`` for all voters so far."""
         for i, votes in zip(row.tolist(), S - self._common, strict=True):
             if self._limit[i] < 0:
