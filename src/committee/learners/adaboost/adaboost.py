@@ -79,7 +79,7 @@ class AdaBoostClassifier(Boosting, CommitteeClassifier):
         """
         "discrete": a leaf votes for its heaviest class, alpha = ln((1 - err) / err) + ln(K - 1) (SAMME). "confidence":
         a leaf votes c = 1/2 ln((W_+ + eps) / (W_- + eps)), splits have the least Z = 2 sum sqrt(W_+ W_-); with more
-        than two classes AdaBoost.MH. "abstaining": stumps whose sides may refuse to vote. eps = 1 / (2 n).
+        than two classes AdaBoost.MH. "abstaining": stumps whose sides may abstain. eps = 1 / (2 n).
         """,
     )
     voter: Any = shared.voter()

@@ -130,8 +130,8 @@ class Abstaining:
 
     With P the weight voted right and N the weight voted wrong,
     alpha = learning_rate ln((J - 1) (P + eps) / (N + eps)), eps = 1 / (2 n): for two classes twice the
-    1/2 ln((P + eps) / (N + eps)) of the form with signs, as a tally counts votes for each class. Refused rows
-    keep their weight. The best stump has the least Z; for two classes Z = 1 - (sqrt P - sqrt N)^2.
+    1/2 ln((P + eps) / (N + eps)) of the form with signs, as a tally counts votes for each class. Rows that it
+    abstains on keep their weight. The best stump has the least Z; for two classes Z = 1 - (sqrt P - sqrt N)^2.
     """
 
     link: Link = Softmax()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Protocol
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -37,25 +38,25 @@ class Limits:
             raise ValueError(f"min_gain={gain!r} must be a share of rows that is not negative, or None.")
 
 
-class PruningLevel(Protocol):
-    """One way to prune: which parts of an ensemble go, and how the others vote then."""
-
-    def __init__(self, on: RowsGiven, objective: Any, n_jobs: int | None) -> None: ...
-
-    def of_ensemble(self, ensemble: Any, limits: Limits, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Any:
-        """Return a smaller vote of a trained ensemble, which itself it holds no more."""
-
-    def of_reweighted(self, model: Any, limits: Limits, resolve: bool, X: Any, y: Any, sample_weight: Any) -> Any:
-        """Return a smaller vote of a re-weighted ensemble; see `MarginReweighter.prune`."""
-
-
 @dataclass(frozen=True)
-class LeafPruning:
-    """Trees and sub-trees go, and all leaves that stay vote anew; there is no objective."""
+class PruningLevel(ABC):
+    """One way to prune: which parts of an ensemble go, and how the others vote then."""
 
     on: RowsGiven
     objective: Any
     n_jobs: int | None
+
+    @abstractmethod
+    def of_ensemble(self, ensemble: Any, limits: Limits, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Any:
+        """Return a smaller vote of a trained ensemble, which itself it holds no more."""
+
+    @abstractmethod
+    def of_reweighted(self, model: Any, limits: Limits, resolve: bool, X: Any, y: Any, sample_weight: Any) -> Any:
+        """Return a smaller vote of a re-weighted ensemble; see `MarginReweighter.prune`."""
+
+
+class LeafPruning(PruningLevel):
+    """Trees and sub-trees go, and all leaves that stay vote anew; there is no objective."""
 
     def of_ensemble(
         self, ensemble: Any, limits: Limits, X: Any, y: ArrayLike, sample_weight: ArrayLike | None

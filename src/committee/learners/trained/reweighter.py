@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self, get_args
 
@@ -368,13 +368,8 @@ def _objective_named(stored: Any) -> Objective:
         raise ValueError(f"objective is {stored!r}: {error}") from error
 
 
-@dataclass(frozen=True)
-class VoterPruning:
+class VoterPruning(PruningLevel):
     """Whole voters go, whatever they are, least weight first; the others have weights by an objective."""
-
-    on: RowsGiven
-    objective: Any
-    n_jobs: int | None
 
     def of_ensemble(
         self, ensemble: Any, limits: Limits, X: Any, y: ArrayLike, sample_weight: ArrayLike | None

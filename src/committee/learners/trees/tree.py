@@ -12,16 +12,33 @@ from committee._core import Grower
 from committee.data.binning import Binned
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
+from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier, FitTasks
 from committee.learners.base.parameters import parameter, with_parameters
-from committee.learners.trees.grown_tree import GrownTree
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Share
 from committee.voters.growing import GrowthLimits, class_shares, forest_of, grower
 
 
 @with_parameters
-class TreeVoter(CommitteeClassifier, GrownTree):
+class TreeParameters:
+    """Parameters of trees of classes and of numbers."""
+
+    _: KW_ONLY
+    max_depth: int | None = shared.max_depth()
+    max_leaf_nodes: int | None = shared.max_leaf_nodes()
+    min_samples_leaf: int = shared.min_samples_leaf()
+    min_weight_leaf: float = shared.min_weight_leaf()
+    min_impurity_decrease: float = shared.min_impurity_decrease()
+    max_features: int | float | str | None = shared.max_features()
+    max_bins: int = shared.max_bins()
+    categorical_features: Any = shared.categorical_features()
+    random_state: Any = shared.random_state("the features of `max_features`")
+    n_jobs: int | None = shared.n_jobs()
+
+
+@with_parameters
+class TreeVoter(CommitteeClassifier, TreeParameters):
     """A classification tree: the usual voter, and a classifier of its own.
 
     Splits maximise the decrease of the weighted impurity over at most `max_bins` thresholds a column; missing

@@ -14,7 +14,7 @@ from committee.data.rows import TargetRows
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeRegressor, FitTasks
 from committee.learners.base.parameters import with_parameters
-from committee.learners.trees.grown_tree import GrownTree
+from committee.learners.trees.tree import TreeParameters
 from committee.vote.links.mean import Identity
 from committee.vote.regression import RegressionCommittee
 from committee.voters.forest import Forest
@@ -22,7 +22,7 @@ from committee.voters.growing import GrowthLimits, forest_of, grower, leaf_means
 
 
 @with_parameters
-class TreeRegressor(CommitteeRegressor, GrownTree):
+class TreeRegressor(CommitteeRegressor, TreeParameters):
     """A regression tree: a leaf predicts the weighted mean of its training rows.
 
     Splits maximise the decrease of the weighted squared error,
