@@ -17,24 +17,16 @@ from committee.files.tensors import Document
 
 @dataclass(frozen=True, eq=False)
 class Header:
-    """Columns and classes of a model.
-
-    Parameters
-    ----------
-    n_features : int
-        Width of the table.
-    names : array (n_features,) of text or None
-        Column names, where the model knows any.
-    classes : array (K,) or None
-        Labels; None for a model that predicts numbers.
-    table : TableSchema or None
-        How tables become matrices; None where voters read them on their own.
-    """
+    """Columns and classes of a model."""
 
     n_features: int
+    """Width of the table."""
     names: NDArray[Any] | None
+    """``(n_features,)``: column names, where the model knows any."""
     classes: NDArray[Any] | None
+    """``(K,)``: labels; None for a model that predicts numbers."""
     table: TableSchema | None
+    """How tables become matrices; None where voters read them on their own."""
 
     def to_document(self) -> Document:
         """Its entries of the document."""

@@ -40,21 +40,14 @@ def reserved(n: int, share: float, random: np.random.RandomState) -> Mask:
 
 @dataclass(frozen=True, eq=False)
 class Reserve:
-    """The rows that a forest was not shown, and how they are numbered.
-
-    Parameters
-    ----------
-    rows : Rows
-        Encoded as the forest reads them.
-    numbers : int64 array (m,)
-        Their numbers among all rows as the user gave them, ascending.
-    others : bool array (n,)
-        Rows of the user that trees may draw: those of weight that are not reserved.
-    """
+    """The rows that a forest was not shown, and how they are numbered."""
 
     rows: Rows
+    """Encoded as the forest reads them."""
     numbers: NDArray[np.int64]
+    """``(m,)``: their numbers among all rows as the user gave them, ascending."""
     others: Mask
+    """``(n,)``: rows of the user that trees may draw: those of weight that are not reserved."""
 
     @classmethod
     def draw(

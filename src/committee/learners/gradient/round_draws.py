@@ -10,28 +10,19 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Draws:
-    """Draws of the rows and columns that a round sees, by numbers that depend on the seed and the round alone.
-
-    Parameters
-    ----------
-    seed : int
-        Of the run.
-    n_rows, n_features : int
-        Size of the table.
-    subsample : float
-        Share of the rows that a round sees, drawn without replacement; 1: all.
-    features_of_tree : int
-        Columns that a round sees.
-    by_node : bool
-        Whether the grower draws columns for each node.
-    """
+    """Draws of the rows and columns that a round sees, by numbers that depend on the seed and the round alone."""
 
     seed: int
+    """Seed of the run."""
     n_rows: int
     n_features: int
+    """Size of the table."""
     subsample: float
+    """Share of the rows that a round sees, drawn without replacement; 1: all."""
     features_of_tree: int
+    """Columns that a round sees."""
     by_node: bool
+    """Whether the grower draws columns for each node."""
 
     @property
     def any(self) -> bool:

@@ -29,50 +29,33 @@ _LEAST_DECREASE = 1e-6
 
 @dataclass(eq=False)
 class Leaf:
-    """An end of the graph, where a voter may be trained.
-
-    Attributes
-    ----------
-    edges : list of (node, answer)
-        The answers that lead here; none for the root.
-    weights : float32 or float64 array (n,)
-        D_i E[exp(-H y_i); x_i comes here]: what the row counts for when a voter is trained here.
-    mass : float
-        Their sum, the product of the Z along a single path; the masses of all leaves sum to the bound C.
-    reach : float32 or float64 array (n,) or None
-        Probability p(l, x_i) of coming here, where the learner keeps it.
-    share : float or None
-        Expected share of the training rows that come here, where it is known without looking at them.
-    score : float
-        H of the leaf where one path leads here.
-    """
+    """An end of the graph, where a voter may be trained."""
 
     edges: list[tuple[int, int]]
+    """The answers that lead here; none for the root."""
     weights: RowWeights
+    """``(n,)``: D_i E[exp(-H y_i); x_i comes here]: what the row counts for when a voter is trained here."""
     mass: float
+    """Their sum, the product of the Z along a single path; the masses of all leaves sum to the bound C."""
     reach: RowWeights | None = None
+    """``(n,)``: probability p(l, x_i) of coming here, where the learner keeps it."""
     share: float | None = None
+    """Expected share of the training rows that come here, where it is known without looking at them."""
     score: float = 0.0
+    """H of the leaf where one path leads here."""
 
 
 @dataclass
 class Branching:
-    """A voter trained at a leaf, and how it splits the leaf's weight.
-
-    Attributes
-    ----------
-    W : float64 array (2, 2)
-        W^{ab}, answer a by class b, + first; shares of the leaf's mass.
-    alpha : float64 array (2,)
-        alpha_+ and alpha_-: half the log of W^{aa} over the other class, both smoothed by eps.
-    Z : float64 array (2,)
-        What each answer multiplies the leaf's mass by: sum_b W^{ab} exp(-alpha_a a b).
-    """
+    """A voter trained at a leaf, and how it splits the leaf's weight."""
 
     trained: Trained
     W: F64
+    """``(2, 2)``: W^{ab}, answer a by class b, + first; shares of the leaf's mass."""
     alpha: F64
+    """``(2,)``: alpha_+ and alpha_-: half the log of W^{aa} over the other class, both smoothed by eps."""
     Z: F64
+    """``(2,)``: what each answer multiplies the leaf's mass by: sum_b W^{ab} exp(-alpha_a a b)."""
 
     @property
     def edge(self) -> float:

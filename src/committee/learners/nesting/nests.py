@@ -126,27 +126,18 @@ def nested(growth: Growth, collector: Collector, leaf: Leaf, sizes: Sequence[int
 
 @dataclass(eq=False)
 class Site:
-    """A node of the greedy builder's tree: one voter, or a collected sub-tree.
-
-    Attributes
-    ----------
-    entry : Leaf
-        Where it was put.
-    nodes : list of int
-        The graph's nodes in it.
-    seconds : float
-        Time that training them took.
-    parts : list of Leaf or Site
-        Leaves or sites that its answers lead to, + first.
-    above : Site or None
-        The site that leads to it, by `answer`.
-    """
+    """A node of the greedy builder's tree: one voter, or a collected sub-tree."""
 
     entry: Leaf
+    """Where it was put."""
     nodes: list[int]
+    """The graph's nodes in it."""
     seconds: float
+    """Time that training them took."""
     parts: list[Leaf | Site]
+    """Leaves or sites that its answers lead to, + first."""
     above: Site | None
+    """The site that leads to it, by `answer`."""
     answer: int
 
     def sites(self) -> list[Site]:

@@ -27,24 +27,17 @@ Normaliser = Callable[[F64], float]
 
 @dataclass
 class Trained:
-    """A voter trained at one node, and how likely it says + on each training row.
-
-    Attributes
-    ----------
-    voter : object
-        What the weak learner makes its collection of.
-    q : float64 array (n,) or None
-        Probabilities of + on the training rows, exact or estimated; None for an oracle that has not answered yet.
-    n_draws : int
-        Answers that q was estimated from; 0 where it is exact.
-    answers : callable or None
-        One answer of an oracle on every training row, drawn by a generator; None where q is known.
-    """
+    """A voter trained at one node, and how likely it says + on each training row."""
 
     voter: Any
+    """What the weak learner makes its collection of."""
     q: F64 | None
+    """``(n,)``: probabilities of + on the training rows, exact or estimated; None for an oracle that has not answered
+    yet."""
     n_draws: int = 0
+    """Answers that q was estimated from; 0 where it is exact."""
     answers: Callable[[np.random.Generator], NDArray[np.bool_]] | None = None
+    """One answer of an oracle on every training row, drawn by a generator; None where q is known."""
 
 
 class WeakLearner(Protocol):

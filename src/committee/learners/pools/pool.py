@@ -17,31 +17,21 @@ from committee.voters.protocol import Voters
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A voter that was found for signed row weights s.
-
-    Attributes
-    ----------
-    key : hashable
-        Number of the voter in its pool; the same key is the same voter.
-    voter : object
-        What the pool makes a voter of a committee of.
-    c : float
-        Its correlation sum_i s_i h(x_i), centred where the pool centres votes. Of row weights u it is the edge, with
-        s_i = u_i y_i; of residuals r the correlation with them, with s_i = w_i r_i.
-    eta : float
-        Its (centred) mean square.
-    mean : float
-        Its mean vote; 0 where votes are not centred.
-    sign : {1, -1}
-        -1: its complement votes.
-    """
+    """A voter that was found for signed row weights s."""
 
     key: Hashable
+    """Number of the voter in its pool; the same key is the same voter."""
     voter: Any
+    """What the pool makes a voter of a committee of."""
     c: float
+    """Its correlation sum_i s_i h(x_i), centred where the pool centres votes. Of row weights u it is the edge, with
+    s_i = u_i y_i; of residuals r the correlation with them, with s_i = w_i r_i."""
     eta: float = 1.0
+    """Its (centred) mean square."""
     mean: float = 0.0
+    """Its mean vote; 0 where votes are not centred."""
     sign: int = 1
+    """-1: its complement votes."""
 
 
 class Pool(ABC):

@@ -26,24 +26,16 @@ GREEDY_ROUNDS = 1000
 
 @dataclass(frozen=True, eq=False)
 class ScoreTargets:
-    """Targets of K scores of n rows.
-
-    Attributes
-    ----------
-    y : float64 array (K, n)
-        -1 or +1, or numbers.
-    weights : float64 array (n,)
-        Row weights that sum to one.
-    intercept : bool
-        Scores start at the targets' means, and votes are centred.
-    labels : bool
-        The one score elects one of two classes.
-    """
+    """Targets of K scores of n rows."""
 
     y: F64
+    """``(K, n)``: -1 or +1, or numbers."""
     weights: F64
+    """``(n,)``: row weights that sum to one."""
     intercept: bool
+    """Scores start at the targets' means, and votes are centred."""
     labels: bool
+    """The one score elects one of two classes."""
 
     @property
     def n_outputs(self) -> int:
@@ -53,27 +45,18 @@ class ScoreTargets:
 
 @dataclass(eq=False)
 class QuadVoters:
-    """Voters of a run per score; a voter goes by its number in its run.
-
-    Attributes
-    ----------
-    target : ScoreTargets
-        What is fitted.
-    pools : sequence of K pools
-        Where the voters of each run are from; may be one pool for all.
-    runs : sequence of K runs
-        The rounds of each score.
-    candidate : callable
-        Candidate behind the number of a voter in a run, given both.
-    rounds_at_once : int, default=1
-        Rounds that are cheap enough to be run without a look at anything else.
-    """
+    """Voters of a run per score; a voter goes by its number in its run."""
 
     target: ScoreTargets
+    """What is fitted."""
     pools: Sequence[Pool]
+    """Where the voters of each run are from; may be one pool for all."""
     runs: Sequence[ScoreRun]
+    """The rounds of each score."""
     candidate: Callable[[int, int], Candidate]
+    """Candidate behind the number of a voter in a run, given both."""
     rounds_at_once: int = 1
+    """Rounds that are cheap enough to be run without a look at anything else."""
 
     @classmethod
     def on_products(
@@ -145,21 +128,14 @@ class QuadVoters:
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """Weighted mean products of N stumps and K targets, centred where there is an intercept.
-
-    Attributes
-    ----------
-    gram : float64 array (N, N)
-        Of the stumps with each other.
-    b : float64 array (K, N)
-        Of the stumps with the targets.
-    square : float64 array (K,)
-        Of the targets with themselves.
-    """
+    """Weighted mean products of N stumps and K targets, centred where there is an intercept."""
 
     gram: F64
+    """``(N, N)``: of the stumps with each other."""
     b: F64
+    """``(K, N)``: of the stumps with the targets."""
     square: F64
+    """``(K,)``: of the targets with themselves."""
 
 
 def products_of(cells: _core.Cells, dictionary: StumpDictionary, target: ScoreTargets, n_threads: int) -> Products:

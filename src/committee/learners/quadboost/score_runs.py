@@ -21,21 +21,14 @@ NOISE = 1e-12
 
 @dataclass(frozen=True)
 class Schedule:
-    """End of the rounds, and re-weighting of all voters.
-
-    Parameters
-    ----------
-    tol : float
-        The run ends when no voter lowers the risk by more than ``tol^2`` of the target's mean square.
-    every : int, default=0
-        Rounds between two re-weightings of all voters; 1 is fully corrective, 0 none.
-    as_new : bool, default=True
-        A voter that is chosen again counts as one more voter, and its weights add up. Else its weight is set anew.
-    """
+    """End of the rounds, and re-weighting of all voters."""
 
     tol: float
+    """The run ends when no voter lowers the risk by more than ``tol^2`` of the target's mean square."""
     every: int = 0
+    """Rounds between two re-weightings of all voters; 1 is fully corrective, 0 none."""
     as_new: bool = True
+    """A voter that is chosen again counts as one more voter, and its weights add up. Else its weight is set anew."""
 
     def is_due(self, n_rounds: int) -> bool:
         """Tell whether the weights are set anew after this many rounds."""

@@ -28,24 +28,16 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class LeafRows:
-    """Rows in the leaves of T trees.
-
-    Parameters
-    ----------
-    leaf : int array (n, T)
-        Node of each tree that each row reaches, numbered through all trees.
-    unseen : bool array (n, T) or None
-        Trees that have not seen the row, of whose leaves alone it speaks; None: all.
-    y : intp array (n,)
-        Class numbers.
-    weight : float64 array (n,) or None
-        Row weights.
-    """
+    """Rows in the leaves of T trees."""
 
     leaf: NDArray[np.signedinteger]
+    """``(n, T)``: node of each tree that each row reaches, numbered through all trees."""
     unseen: Mask | None
+    """``(n, T)``: trees that have not seen the row, of whose leaves alone it speaks; None: all."""
     y: Index
+    """``(n,)``: class numbers."""
     weight: F64 | None
+    """``(n,)``: row weights."""
 
     def __len__(self) -> int:
         return len(self.y)
@@ -59,27 +51,18 @@ class LeafRows:
 
 @dataclass(frozen=True, eq=False)
 class LeafCut:
-    """Some trees of a forest, cut to a limit of nodes.
-
-    Parameters
-    ----------
-    n_classes : int
-        Number of classes.
-    trees : intp array (K,)
-        Numbers of the trees.
-    stands : intp array (N,)
-        Node that stands for each node of the forest.
-    votes : float64 array (N, V)
-        Versions of the votes of the forest's nodes, times the weight of their tree.
-    n_nodes : int
-        Nodes that are left.
-    """
+    """Some trees of a forest, cut to a limit of nodes."""
 
     n_classes: int
+    """Number of classes."""
     trees: Index
+    """``(K,)``: numbers of the trees."""
     stands: Index
+    """``(N,)``: node that stands for each node of the forest."""
     votes: F64
+    """``(N, V)``: versions of the votes of the forest's nodes, times the weight of their tree."""
     n_nodes: int
+    """Nodes that are left."""
 
     def design(self, rows: LeafRows) -> LeafDesign:
         """The rows' columns in a regression on the leaves."""
@@ -100,21 +83,14 @@ class LeafCut:
 
 @dataclass(frozen=True, eq=False)
 class LeafCutter:
-    """Cuts of one forest of T trees and N nodes, which share its votes and weights.
-
-    Parameters
-    ----------
-    forest : Forest
-        The trees.
-    mass : float64 array (N,)
-        Training weight of the leaves.
-    votes : float64 array (N, V)
-        Versions of the nodes' votes, times the weight of their tree: their own, and shrunk by `SHRINKAGES`.
-    """
+    """Cuts of one forest of T trees and N nodes, which share its votes and weights."""
 
     forest: Forest
+    """The trees."""
     mass: F64
+    """``(N,)``: training weight of the leaves."""
     votes: F64
+    """``(N, V)``: versions of the nodes' votes, times their tree's weight: their own, and shrunk by `SHRINKAGES`."""
 
     @classmethod
     def of(cls, forest: Forest, weights: F64) -> LeafCutter:
@@ -170,20 +146,14 @@ class LeafDesign:
     So the score of a row is a mean over A_i of leaves' votes, each a combination of its given versions and a deviation
     of its own. A new row is unseen by all K trees, and its score the mean over these: dividing by |A_i| puts training
     rows on the same scale.
-
-    Parameters
-    ----------
-    leaf : int array (n, K)
-        Node that row i reaches in tree t, numbered through all trees.
-    unseen : bool array (n, K) or None
-        A_i; None: all.
-    votes : float64 array (N, V)
-        Versions of the nodes' votes, V = versions x D.
     """
 
     leaf: NDArray[np.signedinteger]
+    """``(n, K)``: node that row i reaches in tree t, numbered through all trees."""
     unseen: Mask | None
+    """``(n, K)``: A_i; None: all."""
     votes: F64
+    """``(N, V)``: versions of the nodes' votes, V = versions x D."""
 
     @property
     def share(self) -> F64:

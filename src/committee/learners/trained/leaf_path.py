@@ -29,35 +29,24 @@ LINK = Logistic(scale=1.0)
 
 @dataclass(frozen=True, eq=False)
 class LeafStep:
-    """A cut on the path, and how well it does.
-
-    Parameters
-    ----------
-    cut : LeafCut
-        Which trees, and which of their nodes.
-    growth : float
-        How many times too large the trees were before.
-    C : float
-        Of the leaves' new votes.
-    log_loss : float
-        Of rows of other folds, each judged by the trees that have not seen it; left out are rows that all trees of a
-        cut with the same limit have seen.
-    right : float64 array
-        Which of these rows were right, 1 or 0; NaN for those left out.
-    accuracy : float
-        That of the path's first cut, less what this one loses on the rows that both judge: small cuts judge few, which
-        may be easy ones.
-    accuracy_error : float
-        Standard error of what is lost; 0 for the first.
-    """
+    """A cut on the path, and how well it does."""
 
     cut: LeafCut
+    """Which trees, and which of their nodes."""
     growth: float
+    """How many times too large the trees were before."""
     C: float
+    """Penalty of the leaves' new votes, see `refit_leaves`."""
     log_loss: float
+    """That of rows of other folds, each judged by the trees that have not seen it; left out are rows that all trees of a cut
+    with the same limit have seen."""
     right: F64
+    """Which of these rows were right, 1 or 0; NaN for those left out."""
     accuracy: float
+    """That of the path's first cut, less what this one loses on the rows that both judge: small cuts judge few, which
+    may be easy ones."""
     accuracy_error: float = 0.0
+    """Standard error of what is lost; 0 for the first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,27 +93,19 @@ class LeafSearch:
 
     The trees of a fold are ordered and their votes fitted without its rows, and a row is scored by the trees alone that
     have not seen it, so that the loss on it flatters neither trees nor votes.
-
-    Parameters
-    ----------
-    cutter : LeafCutter
-        The forest.
-    rows : LeafRows
-        The rows that choose and refit.
-    folds : sequence of (train, test)
-        Numbers of rows; those that no fold tests judge nothing, and those that several test count once for each.
-    orders : sequence of intp arrays
-        Trees as they are taken: by all rows, and by those of each fold.
-    growth, C : tuples of float
-        Values to try, C increasing; see `LeafCutter.cut` and `refit_leaves`.
     """
 
     cutter: LeafCutter
+    """The forest."""
     rows: LeafRows
+    """The rows that choose and refit."""
     folds: Sequence[Split]
+    """Numbers of rows; those that no fold tests judge nothing, and those that several test count once for each."""
     orders: Sequence[Index]
+    """Trees as they are taken: by all rows, and by those of each fold."""
     growth: tuple[float, ...]
     C: tuple[float, ...]
+    """Values to try, C increasing; see `LeafCutter.cut` and `refit_leaves`."""
 
     def path(self, limits: tuple[int, ...], n_threads: int = 1) -> LeafPath:
         """Return the cut of least log loss at each limit of nodes; folds are fitted `n_threads` at a time."""

@@ -16,24 +16,16 @@ HALVINGS = 60
 
 @dataclass(frozen=True, eq=False)
 class TreeNodes:
-    """The N nodes of T trees, counted through.
-
-    Parameters
-    ----------
-    offset : intp array (T + 1,)
-        Tree t owns nodes ``offset[t]:offset[t + 1]``; the first is its root.
-    left : intp array (N,)
-        Left child; the right one is its neighbour. -1 for a leaf.
-    parent : intp array (N,)
-        -1 for a root.
-    levels : tuple of intp arrays
-        The inner nodes at each depth, roots first.
-    """
+    """The N nodes of T trees, counted through."""
 
     offset: Index
+    """``(T + 1,)``: tree t owns nodes ``offset[t]:offset[t + 1]``; the first is its root."""
     left: Index
+    """``(N,)``: left child; the right one is its neighbour. -1 for a leaf."""
     parent: Index
+    """``(N,)``: -1 for a root."""
     levels: tuple[Index, ...]
+    """The inner nodes at each depth, roots first."""
 
     @classmethod
     def of(cls, forest: Forest) -> TreeNodes:

@@ -57,22 +57,15 @@ class NewtonBoost:
 
 @dataclass(frozen=True, eq=False)
 class Boosted:
-    """A boosted score and how it came about.
-
-    Parameters
-    ----------
-    voters : LinearScores or Forest
-        One linear score, or the stumps in the order of their steps and outputs.
-    path : int32 array (O, B)
-        Choice of every step: a design column (lines) or a column of the table (stumps); -1: a constant, -2: no
-        step was taken.
-    risk : float64 array (O, B + 1)
-        Mean training loss before and after every step.
-    """
+    """A boosted score and how it came about."""
 
     voters: LinearScores | Forest
+    """One linear score, or the stumps in the order of their steps and outputs."""
     path: NDArray[np.int32]
+    """``(O, B)``: choice of every step: a design column (lines) or a column of the table (stumps); -1: a constant, -2:
+    no step was taken."""
     risk: F64
+    """``(O, B + 1)``: mean training loss before and after every step."""
 
 
 class NewtonRun(BoostingRun):
