@@ -60,8 +60,7 @@ class GradientGrowing {
       find_splits({&root});
     }
     consider(std::move(root));
-    while (open_.may_go_on()) expand(open_.next());
-    for (Node& node : open_.rest()) leaf(node);
+    open_.grow([&](Node&& node) { expand(std::move(node)); }, [&](Node& node) { leaf(node); });
     return std::move(tree_);
   }
 

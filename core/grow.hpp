@@ -60,8 +60,7 @@ class Growth {
     root.sums = feature_sums(*root.histogram, 0);
     tree_.add_root(n_in_use, root.sums.data());
     consider(std::move(root));
-    while (open_.may_go_on()) expand(open_.next());
-    for (Node& node : open_.rest()) leaf(node);
+    open_.grow([&](Node&& node) { expand(std::move(node)); }, [&](Node& node) { leaf(node); });
     return std::move(tree_);
   }
 

@@ -43,9 +43,16 @@ class OpenNodes {
     if (max_leaf_nodes_ > 0) std::push_heap(nodes_.begin(), nodes_.end(), after_);
   }
 
-  bool may_go_on() const { return !nodes_.empty() && !full(); }
   bool full() const { return n_leaves_ == max_leaf_nodes_; }  // 0 is never reached
 
+  // Splits node after node, which pushes its children; those that are left over stay leaves.
+  template <class Split, class Leaf>
+  void grow(Split&& split, Leaf&& leaf) {
+    while (!nodes_.empty() && !full()) split(next());
+    for (Node& node : nodes_) leaf(node);
+  }
+
+ private:
   // The next node, which becomes two leaves.
   Node next() {
     if (max_leaf_nodes_ > 0) std::pop_heap(nodes_.begin(), nodes_.end(), after_);
@@ -55,10 +62,6 @@ class OpenNodes {
     return node;
   }
 
-  // Those that stay leaves.
-  Vector<Node>& rest() { return nodes_; }
-
- private:
   std::int64_t max_leaf_nodes_, n_leaves_ = 1;
   After after_;
   Vector<Node> nodes_;

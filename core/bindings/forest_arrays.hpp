@@ -18,4 +18,15 @@ inline ForestArrays forest_arrays(std::int64_t n_features, const In1<std::int64_
           feature.data(),      threshold.data(),   left.data(), missing_left.data(),   category_offset.data(),
           category_bits.data()};
 }
+
+// The constructor of a class that takes these arrays, and perhaps more.
+template <class... More, class Class, class... Names>
+void takes_forest(Class& to, const Names&... more) {
+  to.def(nb::init<std::int64_t, In1<std::int64_t>, In1<std::int32_t>, In1<double>, In1<std::int32_t>, In1<std::uint8_t>,
+                  In1<std::int64_t>, In1<std::uint32_t>, More...>(),
+         "n_features"_a, "offset"_a.noconvert(), "feature"_a.noconvert(), "threshold"_a.noconvert(),
+         "left"_a.noconvert(), "missing_left"_a.noconvert(), "category_offset"_a.noconvert(),
+         "category_bits"_a.noconvert(), more...);
+}
+
 }  // namespace committee

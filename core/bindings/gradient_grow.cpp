@@ -8,10 +8,10 @@
 namespace committee {
 namespace {
 
-struct GrownGradientTree : GrownNodes {
+struct GrownGradientTree : TreeNodes {
   nb::object value, bounds;
 
-  GrownGradientTree(GradientTree&& t, std::int64_t n_outputs) : GrownNodes(std::move(t)) {
+  GrownGradientTree(GradientTree&& t, std::int64_t n_outputs) : TreeNodes(std::move(t)) {
     const std::int64_t n = t.bounds.size();
     Vector<double> limits;
     for (const Bounds& b : t.bounds) limits.insert(limits.end(), {b.lower, b.upper});
@@ -121,7 +121,7 @@ void py_add_leaf_values(nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::devic
 }  // namespace
 
 void register_gradient_grow(nb::module_& m) {
-  register_nodes<GrownGradientTree>(m, "GradientTree")
+  nb::class_<GrownGradientTree, TreeNodes>(m, "GradientTree")
       .def_ro("value", &GrownGradientTree::value)
       .def_ro("bounds", &GrownGradientTree::bounds);
   nb::class_<PyGradientGrower>(m, "GradientGrower")

@@ -34,7 +34,17 @@ class PyGrower : public PyTreeGrower {
 }  // namespace
 
 void register_grow(nb::module_& m) {
-  register_nodes<GrownTree>(m, "GrownTree")
+  nb::class_<TreeNodes>(m, "TreeNodes")
+      .def_ro("feature", &TreeNodes::feature)
+      .def_ro("bin", &TreeNodes::bin)
+      .def_ro("left", &TreeNodes::left)
+      .def_ro("missing_left", &TreeNodes::missing_left)
+      .def_ro("category_offset", &TreeNodes::category_offset)
+      .def_ro("category_bits", &TreeNodes::category_bits)
+      .def_ro("gain", &TreeNodes::gain)
+      .def_ro("count", &TreeNodes::count)
+      .def_ro("sums", &TreeNodes::sums);
+  nb::class_<GrownTree, TreeNodes>(m, "GrownTree")
       .def_ro("leaf_of_row", &GrownTree::leaf_of_row)
       .def("forget_rows", [](GrownTree& tree) { tree.leaf_of_row = nb::none(); });
   nb::class_<PyGrower>(m, "Grower")

@@ -9,10 +9,10 @@
 
 namespace committee {
 
-struct GrownNodes {
+struct TreeNodes {
   nb::object feature, bin, left, missing_left, category_offset, category_bits, gain, count, sums;
 
-  explicit GrownNodes(FlatTree&& t) {
+  explicit TreeNodes(FlatTree&& t) {
     const std::int64_t n = t.feature.size(), n_sums = t.sums.size() / n;
     Vector<std::int64_t> offset{0};
     Vector<std::uint32_t> bits;
@@ -32,24 +32,10 @@ struct GrownNodes {
   }
 };
 
-template <class Tree>
-nb::class_<Tree> register_nodes(nb::module_& m, const char* name) {
-  return nb::class_<Tree>(m, name)
-      .def_ro("feature", &Tree::feature)
-      .def_ro("bin", &Tree::bin)
-      .def_ro("left", &Tree::left)
-      .def_ro("missing_left", &Tree::missing_left)
-      .def_ro("category_offset", &Tree::category_offset)
-      .def_ro("category_bits", &Tree::category_bits)
-      .def_ro("gain", &Tree::gain)
-      .def_ro("count", &Tree::count)
-      .def_ro("sums", &Tree::sums);
-}
-
-struct GrownTree : GrownNodes {
+struct GrownTree : TreeNodes {
   nb::object leaf_of_row;
 
-  explicit GrownTree(FlatTree&& t) : GrownNodes(std::move(t)), leaf_of_row(array_of(std::move(t.leaf_of_row))) {}
+  explicit GrownTree(FlatTree&& t) : TreeNodes(std::move(t)), leaf_of_row(array_of(std::move(t.leaf_of_row))) {}
 };
 
 }  // namespace committee

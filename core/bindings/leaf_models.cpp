@@ -107,14 +107,10 @@ class PyLeafModelTrees {
 }  // namespace
 
 void register_leaf_models(nb::module_& m) {
-  nb::class_<PyLeafModelTrees>(m, "LeafModelTrees")
-      .def(nb::init<std::int64_t, In1<std::int64_t>, In1<std::int32_t>, In1<double>, In1<std::int32_t>,
-                    In1<std::uint8_t>, In1<std::int64_t>, In1<std::uint32_t>, In1<std::int32_t>, In2<double>,
-                    In3<double>>(),
-           "n_features"_a, "offset"_a.noconvert(), "feature"_a.noconvert(), "threshold"_a.noconvert(),
-           "left"_a.noconvert(), "missing_left"_a.noconvert(), "category_offset"_a.noconvert(),
-           "category_bits"_a.noconvert(), "model"_a.noconvert(), "intercept"_a.noconvert(), "coefficient"_a.noconvert())
-      .def("scores", &PyLeafModelTrees::scores, "X"_a.noconvert(), "D"_a.noconvert(), "n_threads"_a)
+  nb::class_<PyLeafModelTrees> trees(m, "LeafModelTrees");
+  takes_forest<In1<std::int32_t>, In2<double>, In3<double>>(trees, "model"_a.noconvert(), "intercept"_a.noconvert(),
+                                                            "coefficient"_a.noconvert());
+  trees.def("scores", &PyLeafModelTrees::scores, "X"_a.noconvert(), "D"_a.noconvert(), "n_threads"_a)
       .def("votes", &PyLeafModelTrees::votes, "X"_a.noconvert(), "D"_a.noconvert(), "n_threads"_a)
       .def("tally_probabilities", &PyLeafModelTrees::tally_probabilities, "X"_a.noconvert(), "D"_a.noconvert(),
            "weights"_a.noconvert(), "link"_a, "n_threads"_a)

@@ -96,13 +96,9 @@ class PyTrees {
 }  // namespace
 
 void register_traverse(nb::module_& m) {
-  nb::class_<PyTrees>(m, "Trees")
-      .def(nb::init<std::int64_t, In1<std::int64_t>, In1<std::int32_t>, In1<double>, In1<std::int32_t>,
-                    In1<std::uint8_t>, In1<std::int64_t>, In1<std::uint32_t>>(),
-           "n_features"_a, "offset"_a.noconvert(), "feature"_a.noconvert(), "threshold"_a.noconvert(),
-           "left"_a.noconvert(), "missing_left"_a.noconvert(), "category_offset"_a.noconvert(),
-           "category_bits"_a.noconvert())
-      .def("apply", &PyTrees::apply, "X"_a.noconvert(), "n_threads"_a)
+  nb::class_<PyTrees> trees(m, "Trees");
+  takes_forest(trees);
+  trees.def("apply", &PyTrees::apply, "X"_a.noconvert(), "n_threads"_a)
       .def("tally_labels", &PyTrees::tally_labels, "X"_a.noconvert(), "label"_a.noconvert(), "weights"_a.noconvert(),
            "n_classes"_a, "n_threads"_a)
       .def("sum_values", &PyTrees::sum_values, "X"_a.noconvert(), "value"_a.noconvert(), "weights"_a.noconvert(),

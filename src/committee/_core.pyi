@@ -59,7 +59,7 @@ def histogram_seconds(
 
 # --- table_grower.hpp --------------------------------------------------------------------------------------
 
-class GrownTree:
+class TreeNodes:
     """One tree as flat arrays over its N nodes; node 0 is the root, children are adjacent."""
 
     feature: I32
@@ -73,12 +73,18 @@ class GrownTree:
     """``category_bits[category_offset[i]:category_offset[i + 1]]``: bit c set: category c goes left."""
     category_bits: U32
     gain: F64
-    """How much the split raised the criterion's score, in units of weight; 0 for leaves."""
+    """0 for leaves."""
     count: I64
     """Training rows that reached the node."""
     sums: F64
-    """``(N, planes)`` sufficient statistics: class weights; (no, yes) weights per class for "confidence" with
-    several outputs; (sum w, sum w z) for squared error."""
+
+class GrownTree(TreeNodes):
+    """``gain``: how much a split raised the criterion's score, in units of weight.
+
+    ``sums``: ``(N, planes)`` sufficient statistics: class weights; (no, yes) weights per class for "confidence" with
+    several outputs; (sum w, sum w z) for squared error.
+    """
+
     leaf_of_row: I32
     """``(n,)`` the leaf of every row in ``rows``; -1 elsewhere."""
     def forget_rows(self) -> None:
@@ -148,20 +154,12 @@ def walk_codes(codes: Codes, n_bins: I32, tree: GrownTree, rows: I32) -> I32:
 
 # --- gradient_grower.hpp -----------------------------------------------------------------------------------
 
-class GradientTree:
-    """One gradient tree as flat arrays over its N nodes; node 0 is the root, children are adjacent."""
+class GradientTree(TreeNodes):
+    """``gain``: what a split gained in the second-order objective.
 
-    feature: I32
-    bin: I32
-    left: I32
-    missing_left: U8
-    category_offset: I64
-    category_bits: U32
-    gain: F64
-    """What the split gained in the second-order objective; 0 for leaves."""
-    count: I64
-    sums: F64
-    """``(N, 2 D)``: G_1 .. G_D, H_1 .. H_D over the rows of the tree, in full precision."""
+    ``sums``: ``(N, 2 D)``, G_1 .. G_D, H_1 .. H_D over the rows of the tree, in full precision.
+    """
+
     value: F64
     """``(N, D)``: the regularised weight of every node, within its bounds."""
     bounds: F64

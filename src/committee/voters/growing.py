@@ -16,7 +16,7 @@ from committee.voters.flat_trees import extents
 from committee.voters.forest import Forest
 
 if TYPE_CHECKING:
-    from committee._core import Criterion, GradientTree
+    from committee._core import Criterion, TreeNodes
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def n_features_tried(max_features: int | float | str | None, p: int) -> int:
 
 
 def forest_of(
-    trees: Sequence[GrownTree] | Sequence[GradientTree],
+    trees: Sequence[TreeNodes],
     bins: Bins,
     n_classes: int,
     *,
@@ -81,8 +81,8 @@ def forest_of(
 
     Parameters
     ----------
-    trees : sequence of GrownTree
-        As `committee._core.Grower` returns them.
+    trees : sequence of TreeNodes
+        As `committee._core.Grower` and `committee._core.GradientGrower` return them.
     bins : Bins
         The bins they were grown on; their edges become thresholds.
     n_classes : int
