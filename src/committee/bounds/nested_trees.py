@@ -207,16 +207,9 @@ def matryoshka(sizes: Sequence[int], edge: float) -> Bound:
 
 
 def two_matryoshka(n_voters: int, rho: float) -> float:
-    """M_2(T, rho) = F(2, F(2, ... rho)) of T = 2^L voters, with F(2, rho) = rho (1 + rho) / 2.
+    """M_2(T, rho) = F(2, F(2, ... rho)) of T = 2^L voters, with F(2, rho) = rho (1 + rho) / 2 and rho in (0, 1].
 
     Equation: two-matryoshka (docs/theory.md).
-
-    Parameters
-    ----------
-    n_voters : int
-        T, a power of two.
-    rho : float
-        In (0, 1].
 
     Examples
     --------

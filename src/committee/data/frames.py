@@ -222,16 +222,7 @@ class TableSchema:
 
     @classmethod
     def from_json(cls, stored: Any) -> TableSchema:
-        """Rebuild a schema from :meth:`to_json`, trusting nothing in it.
-
-        Parameters
-        ----------
-        stored : dict
-            What ``json.loads`` gave.
-
-        Returns
-        -------
-        TableSchema
+        """Rebuild a schema from what ``json.loads`` gave of :meth:`to_json`, trusting nothing in it.
 
         Raises
         ------

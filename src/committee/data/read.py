@@ -31,15 +31,7 @@ _GZIP = b"\x1f\x8b"
 
 @dataclass(frozen=True)
 class IdLike:
-    """A column that seems to number or name the rows, from which nothing can be learned about new ones.
-
-    Attributes
-    ----------
-    name : str
-        The column.
-    reason : str
-        What about it looks so, for people.
-    """
+    """A column that seems to number or name the rows, from which nothing can be learned about new ones, and why."""
 
     name: str
     reason: str
@@ -49,14 +41,7 @@ class IdLike:
 class NearlyNumeric:
     """A text column nearly all cells of which are numbers: often ones with a mark for missing, say ``?``.
 
-    Attributes
-    ----------
-    name : str
-        The column.
-    values : tuple of str
-        The first few distinct cells that are not numbers.
-    count : int
-        How many cells are not.
+    `values` are the first few distinct cells that are not numbers, `count` is how many cells are not.
     """
 
     name: str

@@ -83,17 +83,9 @@ def have_weight(sample_weight: ArrayLike | None, n: int) -> NDArray[np.bool_]:
 
 
 def label_vector(y: ArrayLike | None) -> NDArray[Any]:
-    """The labels as a vector: whole numbers, booleans or text.
+    """The class labels as a vector ``(n,)``: whole numbers, booleans or text; a series of pandas, polars or Arrow too.
 
-    Parameters
-    ----------
-    y : array-like (n,)
-        Class labels; a series of pandas, polars or Arrow too.
-
-    Returns
-    -------
-    array (n,)
-        `y` itself if it is one already.
+    The result is `y` itself if it is one already.
 
     Raises
     ------
@@ -155,18 +147,9 @@ def scored_classes(n_classes: int) -> range:
 
 
 def target_vector(y: ArrayLike | None, name: str = "y") -> NDArray[np.float64]:
-    """The numbers to predict as a float64 vector.
+    """The real numbers to predict as a float64 vector ``(n,)``; a series of pandas, polars or Arrow too.
 
-    Parameters
-    ----------
-    y : array-like (n,)
-        Real numbers; a series of pandas, polars or Arrow too.
-    name : str, default="y"
-        What errors call it.
-
-    Returns
-    -------
-    float64 array (n,)
+    Errors call it by `name`.
 
     Raises
     ------

@@ -41,14 +41,7 @@ class Header:
 
     @classmethod
     def from_document(cls, document: Document, read: Callable[[Document], NDArray[Any]] | None) -> Header:
-        """Undo `to_document`.
-
-        Parameters
-        ----------
-        document : dict
-            As read from JSON.
-        read : callable or None
-            `read_classes` or `read_sorted_classes`; None: there are no classes.
+        """Undo `to_document`; `read` is `read_classes` or `read_sorted_classes`, None where there are no classes.
 
         Raises
         ------

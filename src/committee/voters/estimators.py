@@ -150,20 +150,10 @@ class EstimatorVoters:
         return np.ones(len(self))
 
     def tally(self, X: Any, weights: NDArray[np.float64] | None = None, n_threads: int = 1) -> NDArray[np.float64]:
-        """Weighted sum of the votes, F(x) = sum_t w_t h_t(x), added in the order of the members.
+        """Weighted sum of the votes, F(x) = sum_t w_t h_t(x), ``(n, K)``, added in the order of the members.
 
-        Parameters
-        ----------
-        X : array-like (n, p)
-            What the members take.
-        weights : float64 array (T,), default=None
-            How much each member counts; None counts each once.
-        n_threads : int, default=1
-            Members that predict at a time; the bits of the result do not depend on it.
-
-        Returns
-        -------
-        float64 array (n, K)
+        `X` is what the members take. Weights are float64 ``(T,)``; None counts each member once. `n_threads` members
+        predict at a time; the bits of the result do not depend on it.
 
         Raises
         ------

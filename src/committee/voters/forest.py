@@ -184,21 +184,9 @@ class Forest(FlatTrees):
     def tally(
         self, X: NDArray[np.float64], weights: NDArray[np.float64] | None = None, n_threads: int = 1
     ) -> NDArray[np.float64]:
-        """Weighted sum of the votes, F(x) = sum_t w_t h_t(x).
+        """Weighted sum of the votes, F(x) = sum_t w_t h_t(x); see `Voters.tally`.
 
-        Parameters
-        ----------
-        X : float64 array (n, p)
-            The encoded matrix.
-        weights : float64 array (T,), default=None
-            How much each tree counts; None counts every tree once.
-        n_threads : int, default=1
-            Ceiling on the number of threads; the bits of the result do not depend on it.
-
-        Returns
-        -------
-        float64 array
-            ``(n, n_classes)`` for labels: the weight voting for each class. ``(n, D)`` for scores.
+        Weights are float64 ``(T,)``; None counts every tree once. The bits of the result do not depend on `n_threads`.
 
         Raises
         ------
@@ -239,17 +227,10 @@ class Forest(FlatTrees):
         return labels
 
     def feature_importances(self, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """Share of the total split gain that each feature earned.
+        """Share of the total split gain that each feature earned, ``(p,)``.
 
-        Parameters
-        ----------
-        weights : float64 array (T,), default=None
-            How much each tree counts (its absolute value is used); None counts every tree once.
-
-        Returns
-        -------
-        float64 array (p,)
-            Sums to one; all zeros when no tree has a split that gained anything.
+        A tree counts with the absolute value of its weight, of float64 ``(T,)``, or once if they are None. The shares
+        sum to one; they are all zero when no tree has a split that gained anything.
 
         Raises
         ------

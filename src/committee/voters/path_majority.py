@@ -97,15 +97,7 @@ class PathMajority:
         return self.tally(X, n_threads=n_threads)[:, None, :]
 
     def probability(self, X: F64, n_threads: int = 1) -> tuple[F64, F64]:
-        """P(H(x) > 0) and its standard error, ``(n, D)`` each; the errors are 0 where P is exact.
-
-        Parameters
-        ----------
-        X : float64 array (n, p)
-            Rows.
-        n_threads : int, default=1
-            Ceiling on the number of threads; the result does not depend on it.
-        """
+        """P(H(x) > 0) and its standard error, ``(n, D)`` each; the errors are 0 where P is exact."""
         if self._ways is not None:
             # sums of path probabilities may pass 1 by a rounding
             P = np.clip(self._ways.tally(X, n_threads=n_threads), 0.0, 1.0)

@@ -297,18 +297,11 @@ class StumpDictionary:
         return self.some(index).votes(codes, self.bins)
 
     def elected(self, alpha: F64, *, labels: bool) -> tuple[Forest, F64]:
-        """The voters that have any weight, heaviest first, as trees with positive weights.
+        """The voters that have any weight, heaviest first, as T trees with positive weights ``(T,)``.
 
-        Parameters
-        ----------
-        alpha : float64 array (K, N)
-            Weights of all stumps in each of K scores. Where all are zero, one voter of weight 0 stands for none.
-        labels : bool
-            The one score tells two classes apart, and voters name them; else votes are -1, 0 or +1 in a score.
-
-        Returns
-        -------
-        Forest, float64 array (T,)
+        Alpha ``(K, N)`` has the weights of all stumps in each of K scores. Where all are zero, one voter of weight 0
+        stands for none. With `labels` the one score tells two classes apart, and voters name them; else votes are -1, 0
+        or +1 in a score.
         """
         output, voter = np.nonzero(alpha)
         if not len(voter):

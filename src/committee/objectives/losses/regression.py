@@ -382,18 +382,8 @@ class Tweedie(_LogLinked):
 def weighted_quantile(values: Numbers, w: Numbers | None, quantile: float) -> float:
     """A number that minimises the weighted pinball loss; the middle where a whole interval does.
 
-    Parameters
-    ----------
-    values : float64 array (n,)
-        Numbers, n >= 1.
-    w : float64 array (n,) or None
-        Their weights, >= 0 and not all zero; None means 1.
-    quantile : float
-        Share of the weight that is to be below.
-
-    Returns
-    -------
-    float
+    The quantile is the share of the weight that is to be below the number. Values are ``(n,)``, n >= 1; their weights
+    are >= 0 and not all zero, None means 1.
 
     Examples
     --------
@@ -416,22 +406,11 @@ def weighted_quantile(values: Numbers, w: Numbers | None, quantile: float) -> fl
 
 
 def huber_location(y: Numbers, w: Numbers, delta: float) -> float:
-    """The zero of sum_i w_i clip(c - y_i, -delta, delta), exactly.
+    """The zero of sum_i w_i clip(c - y_i, -delta, delta), exactly; the middle, if the sum is zero on an interval.
 
     The sum is made of lines that meet at y_i +- delta and never decreases, so one pass over these ends finds the line
-    that passes zero, and with it the targets within delta of the answer.
-
-    Parameters
-    ----------
-    y, w : float64 array (n,)
-        Targets, and weights >= 0 that are not all zero.
-    delta : float
-        Above zero.
-
-    Returns
-    -------
-    float
-        The middle, if the sum is zero on an interval.
+    that passes zero, and with it the targets within delta of the answer. Targets and weights are ``(n,)``; weights
+    are >= 0 and not all zero, delta is above zero.
 
     Examples
     --------

@@ -22,14 +22,10 @@ OBJECTIVES: dict[str, type[Objective]] = {
 
 
 def objective_of(objective: str | Objective, options: Mapping[str, Any]) -> Objective:
-    """Return an objective by its name and its own options.
+    """Return an objective by its name in `OBJECTIVES` and its own options.
 
-    Parameters
-    ----------
-    objective : str or Objective
-        A name in `OBJECTIVES`, or an object, which takes no options.
-    options : mapping of str to object
-        By the names of the objectives' fields; None for one that is not given.
+    Options are by the names of the objectives' fields, None for one that is not given. An object is returned as it is,
+    and takes none.
 
     Raises
     ------

@@ -22,19 +22,7 @@ _GAPS = "missing"
 def voter_words(voters: SoftStumps | OracleVoters, t: int, table: TableSchema) -> str:
     """Condition under which a voter is likely to answer +: that of a stump; of a user's classifier its class name.
 
-    Parameters
-    ----------
-    voters : SoftStumps or OracleVoters
-        Of a graph.
-    t : int
-        Which of them.
-    table : TableSchema
-        Columns and categories that the voters see.
-
-    Returns
-    -------
-    str
-        ``x > c ± s`` stands for q(x) = Phi((x - c) / s).
+    ``x > c ± s`` stands for q(x) = Phi((x - c) / s). The table has the columns and categories that the voters see.
 
     Examples
     --------

@@ -60,23 +60,10 @@ def split_decreases(tree: GrownTree, n_features: int, n_outputs: int) -> F64:
 
 
 def leaf_decreases(leaves: LeafRows, w: F64, scores: F64, coefficient: F64, decrease: F64) -> F64:
-    """Divide what the leaves' linear scores gained among their design columns.
+    """Divide what the leaves' linear scores gained among their design columns, ``(q,)``.
 
-    Parameters
-    ----------
-    leaves : LeafRows
-        Training rows by leaf.
-    w : float64 array (m,)
-        Their weights.
-    scores : float64 array (m, O)
-        Their scores.
-    coefficient : float64 array (L, O, q)
-    decrease : float64 array (L, O)
-        Entropy less risk of every leaf and output.
-
-    Returns
-    -------
-    float64 array (q,)
+    Training rows by leaf have weights `w` ``(m,)`` and scores ``(m, O)``; coefficients are ``(L, O, q)``, and the
+    decrease ``(L, O)`` is entropy less risk of every leaf and output.
     """
     mean = leaves.sums(w[:, None] * scores) / leaves.sums(w)[:, None]
     apart = w[:, None] * (scores - leaves.spread_out(mean))
@@ -124,19 +111,10 @@ def risk_decreases(
 
 
 def feature_importances(voters: ModelForest, weights: F64) -> F64:
-    """Share of each feature in the decrease of the trees' training risk.
+    """Share of each feature in the decrease of the trees' training risk, ``(p,)``, which their training record has.
 
-    Parameters
-    ----------
-    voters : ModelForest
-        With its training record.
-    weights : float64 array (T,)
-        How much each voter counts (its absolute value is used).
-
-    Returns
-    -------
-    float64 array (p,)
-        Sums to one; all zeros when nothing lowered the risk.
+    A voter counts with the absolute value of its weight, of float64 ``(T,)``. The shares sum to one; they are all zero
+    when nothing lowered the risk.
 
     Raises
     ------

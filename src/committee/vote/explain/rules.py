@@ -102,19 +102,10 @@ def leaf_conditions(forest: Forest, tree: int, table: TableSchema) -> dict[int, 
 def leaf_rules(
     forest: Forest, tree: int, table: TableSchema, had_missing: NDArray[np.bool_] | None = None
 ) -> dict[int, str]:
-    """Rule of every leaf of a tree in words.
+    """Rule of every leaf of a tree in words, by node number, ascending; numbers are shortened to six digits.
 
-    Parameters
-    ----------
-    forest, tree, table
-        As for `leaf_conditions`.
-    had_missing : bool array (p,), default=None
-        Columns that had missing values in training: only for these a rule says where they go. None: all.
-
-    Returns
-    -------
-    dict of int to str
-        By node number within the tree, ascending. Numbers are shortened to six digits.
+    Forest, tree and table are as for `leaf_conditions`. With `had_missing`, bool ``(p,)``, rules say where missing
+    values go only for the columns that had some in training.
 
     Examples
     --------

@@ -165,22 +165,7 @@ MEAN_LINKS: dict[str, type[MeanLink]] = {link.name: link for link in (Identity, 
 
 
 def from_json(stored: object) -> MeanLink:
-    """The mean link that `MeanLink.to_json` wrote.
-
-    Parameters
-    ----------
-    stored : dict
-        ``{"name": ..., ...}``.
-
-    Returns
-    -------
-    MeanLink
-        Equal to the one that was stored.
-
-    Raises
-    ------
-    ValueError
-        If `stored` is no dictionary, names an unknown link or has a key that the link does not know.
+    """The mean link that `MeanLink.to_json` wrote; see `read_named` for what is refused.
 
     Examples
     --------
