@@ -94,16 +94,9 @@ def nesting_rate(n_nodes: ArrayLike, bound: ArrayLike) -> F64:
     """Decrease of the bound per voter if every node were such a tree (eq. 14).
 
     d/dt F(t / T, C) at t = T, which is (C / T)(gamma_E + psi(C) + 1/C - 1): a greedy builder collects the leaves of a
-    tree of T voters and bound C into one node when this is less than (C(T + 1) - C(T - 1)) / 2.
+    tree of T >= 1 voters and bound C in (0, 1] into one node when this is less than (C(T + 1) - C(T - 1)) / 2.
 
     Equation: nesting-rate (docs/theory.md).
-
-    Parameters
-    ----------
-    n_nodes : array-like
-        T >= 1.
-    bound : array-like
-        C of the tree, in (0, 1].
 
     Examples
     --------

@@ -56,20 +56,10 @@ class PacBayesKl:
     def of(
         cls, posterior: ArrayLike, n_rows: ArrayLike, ln_prior: float, delta: float, *, three_outcomes: bool = False
     ) -> PacBayesKl:
-        """Of a posterior over H losses.
+        """Of a posterior q over H losses, not negative, summing to one, each on n_h rows.
 
-        Parameters
-        ----------
-        posterior : array-like (H,)
-            q, not negative, summing to one.
-        n_rows : array-like (H,)
-            n_h.
-        ln_prior : float
-            Minus the logarithm of the prior of each of them.
-        delta : float
-            Probability with which it may fail.
-        three_outcomes : bool, default=False
-            For shares of three outcomes instead of two: xi(n) = 2 sqrt n + n.
+        `ln_prior` is minus the logarithm of the prior of each of them, `delta` the probability with which it may fail.
+        For shares of three outcomes instead of two xi(n) = 2 sqrt n + n.
         """
         q, n = np.ravel(posterior), np.ravel(n_rows)
         used = (q > 0.0) & (n > 0.0)

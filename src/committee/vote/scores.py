@@ -14,16 +14,9 @@ def signed(F: NDArray[Any]) -> Scores:
 
 
 def elected(F: Scores) -> NDArray[np.intp]:
-    """Index of the class that each row of scores elects; the first one on ties.
+    """Index of the class that each row of scores elects, ``(n,)``; the first one on ties.
 
-    Parameters
-    ----------
-    F : float64 array
-        ``(n,)`` or ``(n, 1)``: signed scores of two classes. ``(n, K)``: one score per class.
-
-    Returns
-    -------
-    intp array (n,)
+    Scores are ``(n,)`` or ``(n, 1)``, signed, of two classes, or ``(n, K)``, one per class.
 
     Examples
     --------

@@ -324,15 +324,8 @@ def soft_margin(
 def lowest_mean(margins: F64, cap: F64) -> tuple[float, float]:
     """The threshold rho and the value of the soft margin: the mean of the lowest margins that weigh a share nu.
 
-    max_rho rho - sum_i c_i max(0, rho - m_i) is reached where the caps c of the rows up to rho, lowest first, come to
-    one; it is the mean of their margins, the last row counted with what is left.
-
-    Parameters
-    ----------
-    margins : float64 array (n,)
-        m.
-    cap : float64 array (n,)
-        c_i = w_i / (nu sum w).
+    max_rho rho - sum_i c_i max(0, rho - m_i) is reached where the caps c_i = w_i / (nu sum w) of the rows up to rho,
+    lowest first, come to one; it is the mean of their margins, the last row counted with what is left.
 
     Examples
     --------

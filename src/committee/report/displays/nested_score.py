@@ -10,18 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 def nested_score(estimator: Any, for_class: Any = None) -> tuple[slice, str]:
     """Nodes of the graph that add up to the score of a class, and the name of that score.
 
-    Parameters
-    ----------
-    estimator : ProbabilisticAdaBoostClassifier, BoostingTreeClassifier or MatryoshkaClassifier
-        Fitted.
-    for_class : class label, default=None
-        Whose score, of more than two classes; None: the first's. Of two classes there is one score, for the second.
-
-    Returns
-    -------
-    nodes : slice
-        Of the arrays of ``estimator.graph_``, and of ``reach_``, ``bounds_`` and ``edges_``.
-    subject : str
+    The nodes are a slice of the arrays of ``estimator.graph_``, and of ``reach_``, ``bounds_`` and ``edges_``.
+    `for_class` is the label whose score it is; None: the first's. Of two classes there is one score, for the second.
 
     Raises
     ------

@@ -81,26 +81,11 @@ def leaf_decreases(leaves: LeafRows, w: F64, scores: F64, coefficient: F64, decr
 def risk_decreases(
     tree: GrownTree, design: Design, leaves: LeafRows, w: F64, scores: F64, coefficient: F64, risk: F64
 ) -> F64:
-    """Fall of a tree's mean training risk by feature, in nats.
+    """Decrease of a tree's mean training risk by feature, in nats, ``(p,)``.
 
-    Parameters
-    ----------
-    tree : GrownTree
-        As grown; its `sums` are class weights.
-    design : Design
-        How design columns belong to features.
-    leaves : LeafRows
-        Training rows by leaf, leaves by node number.
-    w, scores : float64 arrays (m,), (m, O)
-        Weights that the tree was grown and boosted with, and scores, of these rows.
-    coefficient : float64 array (L, O, q)
-        Of the leaves' scores.
-    risk : float64 array (L, O)
-        Mean risk of the leaves after boosting.
-
-    Returns
-    -------
-    float64 array (p,)
+    The tree is as grown, its `sums` are class weights; the design says how its columns belong to features. Training
+    rows by leaf, leaves by node number, have weights `w` ``(m,)``, that the tree was grown and boosted with, and scores
+    ``(m, O)``. Coefficients are ``(L, O, q)``; `risk` ``(L, O)`` is the mean risk of the leaves after boosting.
     """
     sums, n_outputs, p = tree.sums[tree.feature < 0], risk.shape[1], len(design.fill)
     weight = sums.sum(axis=1, keepdims=True) / tree.sums[0].sum()
