@@ -18,16 +18,6 @@ Arrays: TypeAlias = dict[str, NDArray[Any]]
 class Tensors:
     """The arrays of a file, by the names that one part of its document gives them.
 
-    Parameters
-    ----------
-    arrays : dict of str to array
-        All arrays of the file, shared by all parts. Writing puts arrays in, reading takes them out, so that what is
-        left in the end belongs to nothing.
-    prefix : str, default=""
-        What this part's names start with in the file.
-    depth : int, default=0
-        How many learners this part is inside of.
-
     Examples
     --------
     >>> import numpy as np
@@ -39,8 +29,12 @@ class Tensors:
     """
 
     arrays: Arrays
+    """All arrays of the file, shared by all parts. Writing puts arrays in, reading takes them out, so that what is left
+    in the end belongs to nothing."""
     prefix: str = ""
+    """What this part's names start with in the file."""
     depth: int = 0
+    """How many learners this part is inside of."""
 
     def part(self, name: str) -> Tensors:
         """The arrays of a part of this part."""

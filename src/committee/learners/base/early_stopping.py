@@ -16,20 +16,6 @@ from committee.vote.scores import elected
 class EarlyStopping:
     """Patience with rounds that improve nothing, and the first of the best rounds to go back to.
 
-    Parameters
-    ----------
-    loss_after : callable
-        Loss of the held-out rows after t rounds; called once for each t, in order.
-    patience : int
-        Rounds without improvement that end the run.
-    first : int, default=1
-        The first t: 0 where the loss before any round is looked at, too.
-
-    Attributes
-    ----------
-    losses : list of float
-        What `loss_after` returned.
-
     Examples
     --------
     >>> from committee.learners.base.early_stopping import EarlyStopping
@@ -39,9 +25,13 @@ class EarlyStopping:
     """
 
     loss_after: Callable[[int], float]
+    """Loss of the held-out rows after t rounds; called once for each t, in order."""
     patience: int
+    """Rounds without improvement that end the run."""
     first: int = 1
+    """The first t: 0 where the loss before any round is looked at, too."""
     losses: list[float] = field(default_factory=list)
+    """What `loss_after` returned."""
 
     def follow(self, n_rounds: int) -> bool:
         """Look at the rounds up to this one; True when there has been no improvement for long enough."""

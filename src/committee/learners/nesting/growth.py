@@ -65,59 +65,42 @@ class Branching:
 
 @dataclass
 class Growth:
-    """One graph: nodes in the order in which their voters were trained.
-
-    Parameters
-    ----------
-    learner : WeakLearner
-        What is trained at leaves.
-    positive : uint8 array (n,)
-        1 for rows of class +.
-    weights : float64 array (n,)
-        Row weights, summing to 1.
-    eps : float
-        Smoothing of W in alpha: 1 / (4 n).
-    threads : int
-        Ceiling on the number of threads.
-    precision : dtype
-        Of leaves' weights and reach: float64, or float32 where many leaves keep theirs.
-    keep_reach : bool
-        Whether leaves keep p(l, x_i), which collecting them needs.
-    sampled : SampledLearner or None
-        The same weak learner, drawing answers, where probabilities are estimated.
-
-    Attributes
-    ----------
-    following, vote : lists of two for each node
-        Where + and - lead, -1 for nowhere yet, and what they add to the score.
-    bounds, normalisers, edges, shares : list of float
-        After or of each voter: C, Z_+ + Z_-, the edge, and the expected share of training rows that come to it.
-    collected : list of list of int
-        The nodes inside each collected sub-tree, in the order of collection.
-    bound : float
-        C as of now.
-    useless : bool
-        Whether the voter at the root lowers nothing.
-    """
+    """One graph: nodes in the order in which their voters were trained."""
 
     learner: WeakLearner
+    """What is trained at leaves."""
     positive: NDArray[np.uint8]
+    """``(n,)``: 1 for rows of class +."""
     weights: F64
+    """``(n,)``: row weights, summing to 1."""
     eps: float
+    """Smoothing of W in alpha: 1 / (4 n)."""
     threads: int
+    """Ceiling on the number of threads."""
     precision: type[np.float32] | type[np.float64] = np.float64
+    """Of leaves' weights and reach: float64, or float32 where many leaves keep theirs."""
     keep_reach: bool = False
+    """Whether leaves keep p(l, x_i), which collecting them needs."""
     sampled: SampledLearner | None = None
+    """The same weak learner, drawing answers, where probabilities are estimated."""
     trained: list[Trained] = field(default_factory=list)
     following: list[list[int]] = field(default_factory=list)
+    """Where + and - of each node lead, -1 for nowhere yet."""
     vote: list[list[float]] = field(default_factory=list)
+    """What + and - of each node add to the score."""
     bounds: list[float] = field(default_factory=list)
+    """C after each voter."""
     normalisers: list[float] = field(default_factory=list)
+    """Z_+ + Z_- of each voter."""
     edges: list[float] = field(default_factory=list)
     shares: list[float] = field(default_factory=list)
+    """Expected share of the training rows that come to each voter."""
     collected: list[list[int]] = field(default_factory=list)
+    """The nodes inside each collected sub-tree, in the order of collection."""
     bound: float = 1.0
+    """C as of now."""
     useless: bool = False
+    """Whether the voter at the root lowers nothing."""
 
     def __len__(self) -> int:
         return len(self.trained)

@@ -38,8 +38,8 @@ class LeafStep:
     C: float
     """Penalty of the leaves' new votes, see `refit_leaves`."""
     log_loss: float
-    """That of rows of other folds, each judged by the trees that have not seen it; left out are rows that all trees of a cut
-    with the same limit have seen."""
+    """That of rows of other folds, each judged by the trees that have not seen it; left out are rows that all trees of
+    a cut with the same limit have seen."""
     right: F64
     """Which of these rows were right, 1 or 0; NaN for those left out."""
     accuracy: float
