@@ -15,17 +15,17 @@ double py_scale_rows(nb::ndarray<double, nb::c_contig, nb::device::cpu> weights,
   ThreadTeam team(n_threads);
   const std::int64_t n_labels = weights.ndim() == 2 ? n_outputs : extent(factor, 1);
   const std::int32_t n_leaves = static_cast<std::int32_t>(extent(factor, 0));
-  team.blocks(n, n, [&](std::int64_t begin, std::int64_t end) {
+  const RowsInLeaves rows{leaf_of_row.data(), labels.data(), n};
+  team.blocks(n, n, [=](std::int64_t begin, std::int64_t end) {
     bool leaves = true, known = true;
     for (std::int64_t i = begin; i < end; ++i) {
-      leaves &= leaf_of_row.data()[i] >= -1 && leaf_of_row.data()[i] < n_leaves;
-      known &= labels.data()[i] < n_labels;
+      leaves &= rows.leaf_of_row[i] >= -1 && rows.leaf_of_row[i] < n_leaves;
+      known &= rows.labels[i] < n_labels;
     }
     require(leaves, "a leaf has no factor");
     require(known, "a label has no factor");
   });
-  return scale_rows(weights.data(), n_outputs, {leaf_of_row.data(), labels.data(), n}, factor.data(), extent(factor, 1),
-                    team);
+  return scale_rows(weights.data(), n_outputs, rows, factor.data(), extent(factor, 1), team);
 }
 
 }  // namespace
