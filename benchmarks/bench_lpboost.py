@@ -12,7 +12,7 @@ from benchmarks.figures import Figure, Findings, command
 from benchmarks.pairing import Spread, collect, interleave, timed
 from benchmarks.tables import collisions
 from committee import LPBoostClassifier
-from committee.objectives.programs.soft_margin import SoftMargin, soft_margin
+from committee.objectives.programs.soft_margin import SoftMarginSolution, soft_margin
 
 F64 = NDArray[np.float64]
 
@@ -55,7 +55,7 @@ def race(findings: Findings, n: int, n_columns: int, nu: float, rounds: int) -> 
         },
         rounds,
     )
-    ours: SoftMargin = reached["ours"]
+    ours: SoftMarginSolution = reached["ours"]
     work = f"soft margin, {n:,} rows x {signed.shape[1]:,} voters, nu = {nu}"
     findings.add_ratio(work, "scipy linprog, dense", trial, "scipy", "committee", 5)
     findings.add_ratio(
