@@ -24,6 +24,7 @@ from benchmarks import machine
 from benchmarks.figures import RESULTS
 from committee import GradientBoostingClassifier
 from committee.data.frames import TableSchema
+from committee.files.replacement import write_file
 from committee.report.models import PEERS
 
 FILE = RESULTS / "defaults" / "gradient_boosting.json"
@@ -116,7 +117,7 @@ def main() -> None:
     for model, loss in sorted(mean.items(), key=lambda item: item[1]):
         print(f"{loss:.4f}  {model}")
     document = {"machine": machine.describe(), "folds": options.folds, "mean log loss": mean, "log loss": found}
-    FILE.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    write_file(FILE, json.dumps(document, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks import machine
 from benchmarks.pairing import Clock, Spread, Trial
+from committee.files.replacement import write_file
 
 RESULTS = Path(__file__).parent / "results"
 QUICK_RESULTS = RESULTS / "quick"
@@ -120,7 +121,7 @@ def command(name: str, measure: Measure, *, one_thread: bool = True, arguments: 
     }
     folder = QUICK_RESULTS if quick else RESULTS
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_file(folder / f"{name}.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     show(name, document, findings.figures)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.pruning_cells import ALL, DEPTHS, FIRST, LEAVES, REFINED, SHARES, WHOLE, Cell
+from committee.files.replacement import replacing
 from committee.papers.shared.figures import plain
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ def _save(figure: Figure, picture: Path) -> None:
     drawn = io.BytesIO()
     figure.savefig(drawn, dpi=DOTS, metadata={"Software": None})
     few = Image.open(drawn).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
-    few.save(picture, "png", optimize=True)
+    with replacing(picture) as file:
+        few.save(file, "png", optimize=True)
 
 
 def _curves(ax: Axes, cell: Cell) -> None:

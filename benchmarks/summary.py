@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import load, quartiles, short, verdict
+from committee.files.replacement import write_file
 
 README = Path(__file__).parent / "README.md"
 BEGIN, END = "<!-- summary: begin -->", "<!-- summary: end -->"
@@ -16,7 +17,7 @@ def write_summary() -> None:
     text = README.read_text(encoding="utf-8")
     before, rest = text.split(BEGIN, 1)
     _, after = rest.split(END, 1)
-    README.write_text(f"{before}{BEGIN}\n{summary(load())}\n{END}{after}", encoding="utf-8")
+    write_file(README, f"{before}{BEGIN}\n{summary(load())}\n{END}{after}")
 
 
 def summary(documents: list[dict[str, Any]]) -> str:

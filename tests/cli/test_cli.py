@@ -161,7 +161,7 @@ def test_compare_errors(table, tmp_path):
     assert "folds must be" in fail("compare", table, "-t", "label", "--folds", 1)
     assert "drop names 'idd'" in fail("compare", table, "-t", "label", "--drop", "idd")
     assert "--drop names 'nothing'" in fail("compare", "--example", "iris", "--drop", "nothing")
-    assert "there is no folder" in fail("compare", table, "-t", "label", "--report", tmp_path / "no" / "r.html")
+    assert "no such folder" in fail("compare", table, "-t", "label", "--report", tmp_path / "no" / "r.html")
     assert "is a folder" in fail("compare", table, "-t", "label", "--json", tmp_path)
     assert "distinct values" in fail("compare", table, "-t", "size")
 
@@ -216,7 +216,7 @@ def test_fit_errors(table, tmp_path):
     assert "'n_estimators' parameter" in fail("fit", table, "-t", "label", "-p", "n_estimators=some", *out)
     assert "'vote' parameter" in fail("fit", table, "-t", "label", "-p", "vote=loud", *out)
     assert "there is no model 'forest'" in fail("fit", table, "-t", "label", "-m", "forest", *out)
-    assert "there is no folder" in fail("fit", table, "-t", "label", "-o", tmp_path / "no" / "m.safetensors")
+    assert "no such folder" in fail("fit", table, "-t", "label", "-o", tmp_path / "no" / "m.safetensors")
     assert not (tmp_path / "m.safetensors").exists()
 
 
@@ -282,9 +282,9 @@ def test_an_interrupted_write_leaves_the_old_file(table, model, tmp_path, monkey
     out = tmp_path / "out.csv"
     out.write_text("old")
 
-    def broken(self, path):
-        path.write_text("half")
-        raise OSError(28, "No space left on device", str(path))
+    def broken(self, file):
+        file.write(b"half")
+        raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(pl.DataFrame, "write_csv", broken)
     assert "No space left" in fail("predict", model, table, "--drop", "id,label", "-o", out)

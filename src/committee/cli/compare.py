@@ -9,7 +9,7 @@ import typer
 
 from committee import MODELS
 from committee.cli.columns import Categorical, Drop, Target, look_at_columns, split_names
-from committee.cli.files import check_writable, write_beside
+from committee.cli.files import check_writable
 from committee.cli.terminal import (
     Debug,
     Progress,
@@ -19,6 +19,7 @@ from committee.cli.terminal import (
     progress_hook,
     say,
 )
+from committee.files.replacement import write_file
 from committee.report.models import PEERS
 
 if TYPE_CHECKING:
@@ -118,11 +119,11 @@ def _write_comparison(result: Comparison, *, json: Path | None, report: Path | N
         from json import dumps
 
         text = dumps(result.to_json(), indent=1, allow_nan=False) + "\n"
-        write_beside(json, lambda path: path.write_text(text, "utf-8"))
+        write_file(json, text)
         say(f"figures written to {json}")
     if report is not None:
         from committee.report.html import render_report
 
         page = render_report(result, notes=notes)
-        write_beside(report, lambda path: path.write_text(page, "utf-8"))
+        write_file(report, page)
         say(f"report written to {report}")

@@ -1,11 +1,11 @@
-"""Files of commands: models that they read, and files that they write, refused early and moved into place whole."""
+"""Files of commands: models that they read, and places to write that are refused early."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from committee.files.replacement import check_replaceable
 
 
 def load_learner(path: Path) -> Any:
@@ -24,22 +24,5 @@ def load_learner(path: Path) -> Any:
 def check_writable(*paths: Path | None) -> None:
     """Refuse a place that cannot be written before the work that would be lost."""
     for path in paths:
-        if path is None:
-            continue
-        if path.is_dir():
-            raise ValueError(f"{path} is a folder; give the name of a file")
-        folder = path.parent
-        if not folder.is_dir():
-            raise ValueError(f"{path} cannot be written: there is no folder {folder}")
-        if not os.access(folder, os.W_OK):
-            raise ValueError(f"{path} cannot be written: no permission in {folder}")
-
-
-def write_beside(path: Path, write: Callable[[Path], object]) -> None:
-    """Write to a file beside ``path`` and move it into place: nobody ever sees half a file."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        write(beside)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+        if path is not None:
+            check_replaceable(path)

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from committee.cli.columns import Drop, Target, columns_of, split_names
-from committee.cli.files import load_learner, write_beside
+from committee.cli.files import check_writable, load_learner
 from committee.cli.terminal import Debug, errors_in_one_line, print_grids, say
+from committee.files.replacement import write_file
 
 
 def inspect(
@@ -24,6 +25,7 @@ def inspect(
     with errors_in_one_line(debug):
         from committee.report.inspection import inspection
 
+        check_writable(report)
         if (data is None) != (target is None):
             raise ValueError("--data and --target go together: margins need rows and their labels")
         learner = load_learner(model)
@@ -44,7 +46,7 @@ def inspect(
             from committee.report.model_page import render_model
 
             page = render_model(learner, X, name=model.name, file_bytes=size, margins=margins)
-            write_beside(report, lambda path: path.write_text(page, "utf-8"))
+            write_file(report, page)
             say(f"report written to {report}")
 
 

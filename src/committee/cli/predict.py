@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
 from committee.cli.columns import Drop, columns_of, split_names
-from committee.cli.files import check_writable, load_learner, write_beside
+from committee.cli.files import check_writable, load_learner
 from committee.cli.terminal import Debug, errors_in_one_line, say
+from committee.files.replacement import replacing
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import polars as pl
 
 
@@ -52,7 +54,9 @@ def predict(
             sys.stdout.write(result.write_csv())
             sys.stdout.flush()
         else:
-            write_beside(output, lambda path: _writer(output)(result, path))
+            write = _writer(output)
+            with replacing(output) as file:
+                write(result, file)
             say(f"{result.height:,} predictions written to {output}")
 
 
@@ -63,17 +67,17 @@ def _named(learner: Any, predicted: Any) -> dict[str, Any]:
     return {f"prediction:{q:g}": predicted[:, k] for k, q in enumerate(learner.quantile)}
 
 
-def _writer(path: Path) -> Callable[[pl.DataFrame, Path], object]:
+def _writer(path: Path) -> Callable[[pl.DataFrame, BinaryIO], object]:
     """Writer of a frame, by the ending of the file."""
     import gzip
 
     name = path.name.lower()
     if name.endswith(".csv"):
-        return lambda frame, place: frame.write_csv(place)
+        return lambda frame, file: frame.write_csv(file)
     if name.endswith(".csv.gz"):
-        return lambda frame, place: place.write_bytes(gzip.compress(frame.write_csv().encode(), mtime=0))
+        return lambda frame, file: file.write(gzip.compress(frame.write_csv().encode(), mtime=0))
     if name.endswith(".parquet"):
-        return lambda frame, place: frame.write_parquet(place)
+        return lambda frame, file: frame.write_parquet(file)
     if name.endswith((".feather", ".arrow", ".ipc")):
-        return lambda frame, place: frame.write_ipc(place)
+        return lambda frame, file: frame.write_ipc(file)
     raise ValueError(f"{path} has an unknown ending; write .csv, .csv.gz, .parquet or .feather")

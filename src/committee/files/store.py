@@ -6,11 +6,9 @@ SHA-256 of that text and of every array's name, type, shape and bytes. The diges
 can compute it, the contents are then checked as if it were not there. Nothing in a file is ever executed.
 """
 
-import errno
 import hashlib
 import json
 import os
-import secrets
 import stat
 from importlib.metadata import version
 from pathlib import Path
@@ -20,6 +18,7 @@ import numpy as np
 
 from committee.data.typed_json import field
 from committee.files.kinds import COMMITTEES, describe_model, rebuild_model
+from committee.files.replacement import write_file
 from committee.files.tensors import Arrays, Document, Tensors
 
 FORMAT = "committee"
@@ -113,7 +112,7 @@ class Storable:
         content = to_bytes(arrays, metadata={FORMAT: text, "digest": digest(text, arrays)})
         if (length := int.from_bytes(content[:8], "little")) > MAX_HEADER:
             raise ValueError(f"The model's description takes {length:,} bytes; a file holds at most {MAX_HEADER:,}.")
-        _replace_file(Path(os.path.realpath(path)), _ordered(content))
+        write_file(path, _ordered(content))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -265,52 +264,3 @@ def _ordered(content: bytes) -> bytes:
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)  # arrays start at a multiple of eight
     return len(text).to_bytes(8, "little") + text + content[end:]
-
-
-def _replace_file(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    mode = _mode_to_keep(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "There is no such folder to save in", str(path.parent))
-    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.tmp")
-    # created as any new file, so that the user's umask holds without being read, which is not thread-safe
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            if mode is not None:
-                temporary.chmod(mode)  # before there is anything to read
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
-
-
-def _mode_to_keep(path: Path) -> int | None:
-    """Permissions of the file to be replaced; None if there is none yet."""
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    if not stat.S_ISREG(found.st_mode):
-        raise ValueError(f"path {str(path)!r} exists and is not a regular file; give the name of a file.")
-    if not os.access(path, os.W_OK):
-        # moving a new file over it would need no permission of its own
-        raise PermissionError(errno.EACCES, "The file is write-protected", str(path))
-    return stat.S_IMODE(found.st_mode) & 0o777
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the move itself last through a power failure, where the system can."""
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    except OSError:
-        pass  # some network file systems sync no folders; the file itself is safe
-    finally:
-        os.close(handle)

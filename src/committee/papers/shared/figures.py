@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from committee.files.replacement import replacing
 from committee.report.displays.base import COLORS, GRID, PALE, open_axes
 
 if TYPE_CHECKING:
@@ -32,4 +33,5 @@ def legend_below(figure: Figure, ax: Axes, columns: int) -> None:
 
 def save(figure: Figure, path: Path) -> None:
     """Write a picture, without the date and version that matplotlib would put in."""
-    figure.savefig(path, dpi=130, metadata={"Software": None})
+    with replacing(path) as file:
+        figure.savefig(file, format="png", dpi=130, metadata={"Software": None})

@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from io import StringIO
 from math import isnan
 from pathlib import Path
 
+from committee.files.replacement import write_file
 from committee.report.tables import BLANK, Grid
 
 
@@ -29,14 +31,14 @@ def percent(value: float | None, sign: str = "") -> str:
 def markdown(grid: Grid) -> str:
     """Return a grid as a Markdown table, without its title.
 
-    Examples
-    --------
-    >>> from committee.papers.shared.pages import markdown
-    >>> from committee.report.tables import Grid
-    >>> print(markdown(Grid("", ("a", "b"), (("x", "1"),), "lr")))
-    | a | b |
-    |---|--:|
-    | x | 1 |
+        Examples
+        --------
+        >>> from committee.papers.shared.pages import markdown
+        >>> from committee.report.tables import Grid
+        >>> print(markdown(Grid("", ("a", "b"), (("x", "1"),), "lr")))
+        | a | b |
+        |---|--:|
+        | x | 1 |
     """
     sides = ["---" if side == "l" else "--:" for side in grid.justify]
     text = ["| " + " | ".join(line) + " |" for line in (grid.columns, *grid.rows)]
@@ -45,16 +47,17 @@ def markdown(grid: Grid) -> str:
 
 def write_page(grids: Iterable[Grid], path: Path) -> None:
     """Write grids as Markdown, each below its title."""
-    path.write_text("\n\n".join(f"{grid.title}.\n\n{markdown(grid)}" for grid in grids) + "\n", "utf-8")
+    write_file(path, "\n\n".join(f"{grid.title}.\n\n{markdown(grid)}" for grid in grids) + "\n")
 
 
 def write_csv(lines: Iterable[Mapping[str, object]], path: Path) -> None:
     """Write records as CSV; the first one names the columns."""
     first, *others = lines
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(first), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows([first, *others])
+    text = StringIO()
+    writer = csv.DictWriter(text, list(first), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows([first, *others])
+    write_file(path, text.getvalue())
 
 
 def write_grid(grid: Grid, path: Path, names: Mapping[str, str] | None = None) -> None:

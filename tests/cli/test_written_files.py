@@ -1,0 +1,74 @@
+"""What commands write replaces a file whole, keeps what it is, and never what is no regular file."""
+
+import os
+import stat
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from committee import TreeVoter
+from committee.cli.main import app
+from committee.data.read import read_table, split_target
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions, links and pipes")
+
+WRITERS = ["compare --report", "compare --json", "fit -o", "inspect --report", "predict -o"]
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("inputs")
+    table, model = folder / "data.csv", folder / "model.safetensors"
+    table.write_text("x,label\n" + "".join(f"{i},{'ab'[i % 3 == 0]}\n" for i in range(30)))
+    X, y = split_target(read_table(table), "label")
+    TreeVoter(max_depth=1).fit(X, y).save(model)
+    return {
+        "compare": ["compare", table, "-t", "label", "--models", "tree", "--folds", 2],
+        "fit": ["fit", table, "-t", "label", "-m", "tree"],
+        "inspect": ["inspect", model],
+        "predict": ["predict", model, table],
+    }
+
+
+@pytest.fixture(params=WRITERS)
+def write(request, inputs):
+    """Call the command with a place to write; its exit code and what it says."""
+    command, option = request.param.split()
+
+    def call(path):
+        result = CliRunner().invoke(app, [str(word) for word in (*inputs[command], option, path)])
+        return result.exit_code, result.stderr
+
+    return call
+
+
+def test_a_link_stays_and_permissions_too(write, tmp_path):
+    (tmp_path / "real.csv").write_text("old")
+    (tmp_path / "real.csv").chmod(0o600)
+    (tmp_path / "link.csv").symlink_to("real.csv")
+    assert write(tmp_path / "link.csv")[0] == 0
+    assert (tmp_path / "link.csv").is_symlink()
+    assert stat.S_IMODE((tmp_path / "real.csv").stat().st_mode) == 0o600
+    assert (tmp_path / "real.csv").read_bytes() != b"old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.csv", "real.csv"]
+
+
+def test_no_pipe_device_folder_or_write_protected_file_is_replaced(write, tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "null.csv").symlink_to(os.devnull)
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "kept.csv").write_text("old")
+    (tmp_path / "kept.csv").chmod(0o444)
+    before = {path.name: path.lstat() for path in tmp_path.iterdir()}
+    for name in before:
+        code, said = write(tmp_path / name)
+        assert code == 2
+        assert "not a regular file" in said or "write-protected" in said
+    assert {path.name: path.lstat() for path in tmp_path.iterdir()} == before
+
+
+def test_a_long_name_is_written(write, tmp_path):
+    path = tmp_path / f"{'n' * 246}.csv"
+    assert write(path)[0] == 0
+    assert path.stat().st_size > 0

@@ -1,0 +1,152 @@
+"""Files are replaced whole or not at all; what must not be replaced is left as it is."""
+
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from committee.files.locks import lock
+from committee.files.replacement import remove_unfinished, replacing, write_file
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions, links, pipes and signals")
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_new_file_has_the_users_permissions_and_an_old_one_its_own(tmp_path):
+    before = os.umask(0o027)
+    try:
+        write_file(tmp_path / "new", "text")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o640
+    (tmp_path / "new").chmod(0o600)
+    write_file(tmp_path / "new", b"other")
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o600
+    assert (tmp_path / "new").read_bytes() == b"other"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+def test_owner_and_group_are_kept(tmp_path):
+    path = tmp_path / "theirs"
+    path.write_text("old")
+    os.chown(path, 1234, 1235)
+    write_file(path, "new")
+    assert (path.stat().st_uid, path.stat().st_gid) == (1234, 1235)
+
+
+def test_a_link_stays_a_link_even_one_to_nothing(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("folder/real")
+    for text in ("first", "second"):
+        write_file(tmp_path / "link", text)
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "folder" / "real").read_text() == text
+    assert names(tmp_path / "folder") == ["real"]
+
+
+def test_devices_pipes_and_folders_are_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "null").symlink_to(os.devnull)
+    (tmp_path / "folder").mkdir()
+    for name in ("pipe", "null", "folder"):
+        with pytest.raises(ValueError, match=f"{name}' exists and is not a regular file; give the name of a file"):
+            write_file(tmp_path / name, "text")
+    assert stat.S_ISFIFO((tmp_path / "pipe").lstat().st_mode)
+    assert stat.S_ISCHR(Path(os.devnull).stat().st_mode)
+    assert names(tmp_path) == ["folder", "null", "pipe"]
+
+
+def test_a_write_protected_file_is_refused_to_root_too(tmp_path):
+    path = tmp_path / "kept"
+    path.write_text("old")
+    path.chmod(0o444)
+    with pytest.raises(PermissionError, match="write-protected"):
+        write_file(path, "new")
+    assert path.read_text() == "old"
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no such folder to write in.*nowhere"):
+        write_file(tmp_path / "nowhere" / "file", "text")
+
+
+def test_the_temporary_name_cannot_be_foreseen_and_is_not_followed(tmp_path, monkeypatch):
+    """A link planted at the very name is an error, and what it points to stays."""
+    with replacing(tmp_path / "a") as file:
+        first = file.name, names(tmp_path)
+        file.write(b"x")
+    assert re.fullmatch(r"\.committee-[0-9a-f]{16}\.tmp", first[1][0])
+    (tmp_path / "victim").write_text("old")
+    monkeypatch.setattr("secrets.token_hex", lambda _: "0" * 16)
+    monkeypatch.setattr("committee.files.replacement.remove_unfinished", lambda _: None)
+    (tmp_path / f".committee-{'0' * 16}.tmp").symlink_to("victim")
+    with pytest.raises(FileExistsError):
+        write_file(tmp_path / "a", "new")
+    assert (tmp_path / "victim").read_text() == "old"
+    assert (tmp_path / "a").read_text() == "x"
+
+
+def test_names_as_long_as_the_file_system_takes(tmp_path):
+    for name in ("n" * 255, "ü" * 127):
+        write_file(tmp_path / name, "text")
+        assert (tmp_path / name).read_text() == "text"
+    with pytest.raises(OSError, match="too long"):
+        write_file(tmp_path / ("n" * 256), "text")
+
+
+def test_an_interruption_leaves_the_old_file_and_nothing_else(tmp_path):
+    write_file(tmp_path / "a", "old")
+    with pytest.raises(KeyboardInterrupt), replacing(tmp_path / "a") as file:
+        file.write(b"half")
+        raise KeyboardInterrupt
+    assert names(tmp_path) == ["a"]
+    assert (tmp_path / "a").read_text() == "old"
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_and_what_a_live_one_writes_is_not(tmp_path):
+    script = (
+        "import os, signal, sys, time; from committee.files.replacement import replacing\n"
+        "with replacing(sys.argv[1]) as file:\n"
+        "    file.write(b'half'); file.flush(); print('written', flush=True); time.sleep(60)"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "slow")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        write_file(tmp_path / "other", "text")
+        assert len(names(tmp_path)) == 2  # the child's unfinished file is left alone
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+    assert len(names(tmp_path)) == 2
+    write_file(tmp_path / "other", "text")
+    assert names(tmp_path) == ["other"]
+
+
+def test_only_files_of_that_name_are_taken_for_unfinished(tmp_path):
+    kept = ["data.tmp", ".committee-0.tmp", f".committee-{'g' * 16}.tmp", f"committee-{'0' * 16}.tmp"]
+    for name in kept:
+        (tmp_path / name).write_text("x")
+    (tmp_path / "victim").write_text("x")
+    (tmp_path / f".committee-{'a' * 16}.tmp").symlink_to("victim")
+    (tmp_path / f".committee-{'b' * 16}.tmp").mkdir()
+    (tmp_path / f".committee-{'c' * 16}.tmp").write_text("x")
+    remove_unfinished(tmp_path)
+    assert names(tmp_path) == sorted([*kept, "victim", *(f".committee-{letter * 16}.tmp" for letter in "ab")])
+
+
+def test_a_second_lock_is_refused(tmp_path):
+    (tmp_path / "a").touch()
+    with (tmp_path / "a").open() as first, (tmp_path / "a").open() as second:
+        lock(first.fileno())
+        with pytest.raises(BlockingIOError):
+            lock(second.fileno())
+        first.close()
+        lock(second.fileno())
