@@ -14,6 +14,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "read_once.hpp"
 #include "threads.hpp"
 #include "vector.hpp"
 
@@ -206,7 +207,7 @@ class EdgeSearch {
     double value[kAbreast];
     std::uint32_t at[kAbreast];
     for (int r = 0; r < kAbreast; ++r) {
-      value[r] = x[r * stride];
+      value[r] = read_once(x + r * stride);
       at[r] = below_[cell_of(value[r])];
     }
     for (int level = depth_ - 1; level >= 0; --level) {
@@ -243,7 +244,7 @@ void bin_codes(const RawTable& table, const double* edges, const std::int64_t* o
       if (n_categories[j] > 0) {
         const double k = n_categories[j];
         for (std::int64_t i = begin; i < end; ++i) {
-          const double x = X[i * p + j];
+          const double x = read_once(X + i * p + j);
           codes[i * p + j] = static_cast<Code>(x >= 0.0 && x < k && x == std::floor(x) ? x : k);
         }
       } else {

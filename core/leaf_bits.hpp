@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "lanes.hpp"
+#include "read_once.hpp"
 #include "vector.hpp"
 
 namespace committee {
@@ -166,7 +167,7 @@ class BitTrees {
       for (std::int64_t i = 0; i < kBitRows; ++i) values[j * kBitRows + i] = rows[i * n_features + j];
     for (std::int64_t c = 0; c < coded_.size(); ++c)
       for (std::int64_t i = 0; i < kBitRows; ++i) {
-        const double x = rows[i * n_features + coded_[c].feature];
+        const double x = read_once(rows + i * n_features + coded_[c].feature);
         const bool is_code = x >= 0.0 && x < kNoCode && x == std::floor(x);
         codes[c * kBitRows + i] = is_code ? static_cast<std::int64_t>(x) : kNoCode;
         columns.codes_fit &= !coded_[c].two_words || x != kNoCode;

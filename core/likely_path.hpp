@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "read_once.hpp"
 #include "vector.hpp"
 #include "vote_graph.hpp"
 
@@ -104,7 +105,7 @@ class LikelySteps {
   template <bool kSets>
   bool holds(const Step& step, const SoftStumps* stumps, const double* x) const {
     if constexpr (kSets)
-      if (step.set >= 0) return stumps->of_category((*stumps)[step.set], x[step.feature]) > 0.5;
+      if (step.set >= 0) return stumps->of_category((*stumps)[step.set], read_once(x + step.feature)) > 0.5;
     return x[step.feature] * step.sign >= step.bound;
   }
 

@@ -12,6 +12,7 @@
 #include "eight_rows.hpp"
 #include "lanes.hpp"
 #include "newton.hpp"
+#include "read_once.hpp"
 #include "threads.hpp"
 #include "vector.hpp"
 
@@ -73,11 +74,11 @@ class SoftStumps {
   // q of one stump on eight rows.
   COMMITTEE_INLINE Lanes answers(const SoftStump& stump, const double* const* row) const {
     Lanes x, q;
-    for (int r = 0; r < kLanes; ++r) x[r] = row[r][stump.feature];
     if (stump.words > 0) {
-      for (int r = 0; r < kLanes; ++r) q[r] = of_category(stump, x[r]);
+      for (int r = 0; r < kLanes; ++r) q[r] = of_category(stump, read_once(row[r] + stump.feature));
       return q;
     }
+    for (int r = 0; r < kLanes; ++r) x[r] = row[r][stump.feature];
     const Lanes c = Lanes{} + stump.threshold, missing = Lanes{} + stump.missing;
     if (stump.softness > 0.0) {
       q = normal_cdf(x == c ? Lanes{} : stump.sign * (x - c) / stump.softness);
@@ -95,7 +96,7 @@ class SoftStumps {
     LaneBits known;
     for (int r = 0; r < kLanes; ++r) {
       const SoftStump& s = *stump[r];
-      const double x = row[r][s.feature], tie = s.softness > 0.0 ? 0.0 : -kFar;
+      const double x = read_once(row[r] + s.feature), tie = s.softness > 0.0 ? 0.0 : -kFar;
       z[r] = s.sign * (x == s.threshold ? tie : (x - s.threshold) / s.softness);
       missing[r] = s.words > 0 ? of_category(s, x) : s.missing;
       known[r] = s.words > 0 || std::isnan(x) ? 0 : -1;

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "leaf_bits.hpp"
+#include "read_once.hpp"
 #include "threads.hpp"
 #include "vector.hpp"
 
@@ -150,21 +151,22 @@ class Trees {
     return missing;
   }
 
-  // Where a row without missing values goes from a numeric split, or from a leaf.
+  // Where a row without missing values goes from a numeric split, or from a leaf. Nothing is above a leaf's threshold,
+  // not even a NaN that another thread writes while the row is walked.
   static std::int32_t plain_step(const Node& node, const double* x) {
-    return node.left + !(x[node.feature] <= node.threshold);
+    return node.left + (x[node.feature] > node.threshold);
   }
 
   // Where a row goes whose values may be missing.
   static std::int32_t gap_step(const Node& node, const Side& side, const double* x) {
     const double value = x[node.feature];
-    return node.left + !((value <= node.threshold) | (std::isnan(value) & side.missing_left));
+    return node.left + ((value > node.threshold) | (std::isnan(value) & !side.missing_left));
   }
 
   // Where any row goes.
   std::int32_t step(const Node& node, const Side& side, const double* x) const {
     if (side.kind == kLeaf) return node.left;
-    const double value = x[node.feature];
+    const double value = read_once(x + node.feature);
     if (std::isnan(value)) return node.left + !side.missing_left;
     if (side.kind == kNumeric) return node.left + !(value <= node.threshold);
     if (!(value >= 0.0 && value < 32.0 * side.words && value == std::floor(value)))
