@@ -162,7 +162,7 @@ def test_compare_errors(table, tmp_path):
     assert "drop names 'idd'" in fail("compare", table, "-t", "label", "--drop", "idd")
     assert "--drop names 'nothing'" in fail("compare", "--example", "iris", "--drop", "nothing")
     assert "no such folder" in fail("compare", table, "-t", "label", "--report", tmp_path / "no" / "r.html")
-    assert "is a folder" in fail("compare", table, "-t", "label", "--json", tmp_path)
+    assert "not a regular file" in fail("compare", table, "-t", "label", "--json", tmp_path)
     assert "distinct values" in fail("compare", table, "-t", "size")
 
 

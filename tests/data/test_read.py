@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -308,3 +309,22 @@ def test_the_catalogue_of_tables() -> None:
         assert categorical == set(entry["categorical"]), entry["name"]
         assert np.isnan(schema.encode(X)).sum() == entry["missing_cells"], entry["name"]
         assert nearly_numeric_columns(X.drop(entry["categorical"])) == [], entry["name"]
+
+
+def test_wide_tables_take_time_in_proportion_to_their_columns(tmp_path: Path) -> None:
+    """Of 6,000 columns a second at most; with anything quadratic it was fifty."""
+    p = 6_000
+    path = tmp_path / "wide.csv"
+    lines = [",".join(f"c{j}" for j in range(p))]
+    lines += [",".join("abc"[(i + j) % 3] if j % 4 == 0 else f"{i * j % 7}.5" for j in range(p)) for i in range(25)]
+    path.write_text("\n".join(lines) + "\n")
+    start = time.process_time()
+    frame = read_table(path, categorical=[f"c{j}" for j in range(1, p, 4)], drop=["c2"])
+    assert not id_like_columns(frame)
+    assert not nearly_numeric_columns(frame)
+    schema = TableSchema.learn(frame, [name for name in frame.columns if int(name[1:]) % 4 < 2])
+    assert schema.encode(frame).shape == (25, p - 1)
+    assert time.process_time() - start < 15.0
+    with pytest.raises(ValueError, match="missing"):
+        schema.encode(frame.rename({name: f"{name}!" for name in frame.columns}))
+    assert time.process_time() - start < 15.0

@@ -61,8 +61,9 @@ def columns_of(learner: Any, data: Path, drop: list[str]) -> Any:
     if names is None:
         # Learned from an array: columns are matched by place.
         return frame.to_numpy()
-    missing = [name for name in names if name not in frame.columns]
-    extra = [name for name in frame.columns if name not in names]
+    types, learned = frame.schema, set(names)
+    missing = [name for name in names if name not in types]
+    extra = [name for name in types if name not in learned]
     if missing:
         raise ValueError(f"{data} lacks the column(s) {listing(missing)} that the model learned from")
     classes = getattr(learner, "classes_", None)
@@ -77,7 +78,7 @@ def columns_of(learner: Any, data: Path, drop: list[str]) -> Any:
     text = [n for n, c in zip(names, categories, strict=True) if c and isinstance(c[0], str)]
     import polars as pl
 
-    if any(frame.schema[name] not in (pl.String, pl.Categorical, pl.Enum) for name in text):
+    if any(types[name] not in (pl.String, pl.Categorical, pl.Enum) for name in text):
         frame = read_table(data, categorical=text, drop=drop)
     return frame.select(names)
 

@@ -359,8 +359,9 @@ def _match_names(learned: Sequence[str], given: Sequence[str]) -> None:
     """Raise unless the names of a table are the learned ones, in their order."""
     if tuple(learned) == tuple(given):
         return
-    missing = [name for name in learned if name not in set(given)]
-    unexpected = [name for name in given if name not in set(learned)]
+    learned_set, given_set = set(learned), set(given)
+    missing = [name for name in learned if name not in given_set]
+    unexpected = [name for name in given if name not in learned_set]
     if not missing and not unexpected:
         j = next(j for j, name in enumerate(learned) if name != given[j])
         raise ValueError(
@@ -389,7 +390,8 @@ def _chosen(categorical_features: Any, names: Sequence[str] | None, n_columns: i
     if all(isinstance(item, str) for item in wanted) and wanted:
         if names is None:
             raise ValueError("categorical_features gives names, but the columns of X have none; give indices")
-        wanted = [list(names).index(name) for name in known_names(wanted, names, "categorical_features")]
+        places = {name: j for j, name in enumerate(names)}
+        wanted = [places[name] for name in known_names(wanted, names, "categorical_features")]
     for item in wanted:
         if isinstance(item, bool | np.bool_) or not isinstance(item, int | np.integer):
             raise ValueError(f"categorical_features must be all names, all indices or a mask, got {item!r} among them")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import os
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,10 +108,11 @@ def read_table(path: FilePath, *, categorical: Iterable[str] = (), drop: Iterabl
         raise ValueError(f"{str(file)!r} has {frame.width} columns and {frame.height} rows; both must be at least 1")
     texts = known_names(wanted, frame.columns, "categorical")
     dropped = known_names(drop, frame.columns, "drop")
-    nested = [name for name in texts if frame.schema[name].is_nested()]
+    types = frame.schema
+    nested = [name for name in texts if types[name].is_nested()]
     if nested:
-        raise ValueError(f"categorical names {nested[0]!r}, which holds {frame.schema[nested[0]]}; drop it")
-    casts = [name for name in texts if frame.schema[name] not in (pl.String, pl.Categorical, pl.Enum)]
+        raise ValueError(f"categorical names {nested[0]!r}, which holds {types[nested[0]]}; drop it")
+    casts = [name for name in texts if types[name] not in (pl.String, pl.Categorical, pl.Enum)]
     return frame.with_columns(pl.col(casts).cast(pl.String)).drop(dropped)
 
 
@@ -142,10 +144,10 @@ def id_like_columns(frame: pl.DataFrame, target: str | None = None) -> list[IdLi
 
     found: list[IdLike] = []
     n = frame.height
-    for name, dtype in frame.schema.items():
+    for column in frame.get_columns():
+        name, dtype = column.name, column.dtype
         if name == target or n < 20:
             continue
-        column = frame[name]
         if dtype.is_integer() and not column.null_count() and column.n_unique() == n:
             if column.is_sorted() or column.is_sorted(descending=True):
                 found.append(IdLike(name, f"numbers all {n} rows in order"))
@@ -173,10 +175,11 @@ def nearly_numeric_columns(frame: pl.DataFrame, target: str | None = None) -> li
     import polars as pl
 
     found: list[NearlyNumeric] = []
-    for name, dtype in frame.schema.items():
-        if name == target or dtype != pl.String:
+    for column in frame.get_columns():
+        name = column.name
+        if name == target or column.dtype != pl.String:
             continue
-        texts = frame[name].drop_nulls()
+        texts = column.drop_nulls()
         others = texts.filter(_as_numbers(texts).is_null())
         if 0 < len(others) <= 0.1 * len(texts):
             values = tuple(others.unique(maintain_order=True).head(3).to_list())
@@ -275,7 +278,7 @@ def _read_text(file: Path, separator: str, categorical: Iterable[str]) -> pl.Dat
     import polars as pl
 
     names = _header(file, separator)
-    texts = known_names(categorical, names, "categorical")
+    texts = set(known_names(categorical, names, "categorical"))
     try:
         frame = pl.read_csv(
             file,
@@ -297,11 +300,10 @@ def _read_text(file: Path, separator: str, categorical: Iterable[str]) -> pl.Dat
         blank = _lines_without_cells(file, separator, len(names))
         if blank:
             frame = frame.filter(~pl.Series(np.isin(np.arange(frame.height), blank)))
-    inferred = [name for name in names if frame.schema[name] == pl.String and name not in set(texts)]
-    numbers = {name: _as_numbers(frame[name]) for name in inferred}
-    return frame.with_columns(
-        column for name, column in numbers.items() if column.null_count() == frame[name].null_count()
-    )
+    # a frame's schema, and a column by its name, take time that grows with the number of columns
+    inferred = [column for column in frame.get_columns() if column.dtype == pl.String and column.name not in texts]
+    read = ((_as_numbers(column), column) for column in inferred)
+    return frame.with_columns(number for number, column in read if number.null_count() == column.null_count())
 
 
 def _as_numbers(texts: pl.Series) -> pl.Series:
@@ -335,9 +337,9 @@ def _header(file: Path, separator: str) -> tuple[str, ...]:
             f"{str(file)!r} has one column, {names[0]!r}, which seems to be several separated by {mark!r}; "
             f"a {kind} file must separate them by {separator!r}"
         )
-    for place, name in enumerate(names):
-        if name in names[:place]:
-            raise ValueError(f"{str(file)!r} has the column {name!r} more than once; rename or remove one")
+    repeated = next((name for name, count in Counter(names).items() if count > 1), None)
+    if repeated is not None:
+        raise ValueError(f"{str(file)!r} has the column {repeated!r} more than once; rename or remove one")
     return tuple(names)
 
 

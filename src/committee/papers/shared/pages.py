@@ -31,14 +31,14 @@ def percent(value: float | None, sign: str = "") -> str:
 def markdown(grid: Grid) -> str:
     """Return a grid as a Markdown table, without its title.
 
-        Examples
-        --------
-        >>> from committee.papers.shared.pages import markdown
-        >>> from committee.report.tables import Grid
-        >>> print(markdown(Grid("", ("a", "b"), (("x", "1"),), "lr")))
-        | a | b |
-        |---|--:|
-        | x | 1 |
+    Examples
+    --------
+    >>> from committee.papers.shared.pages import markdown
+    >>> from committee.report.tables import Grid
+    >>> print(markdown(Grid("", ("a", "b"), (("x", "1"),), "lr")))
+    | a | b |
+    |---|--:|
+    | x | 1 |
     """
     sides = ["---" if side == "l" else "--:" for side in grid.justify]
     text = ["| " + " | ".join(line) + " |" for line in (grid.columns, *grid.rows)]
