@@ -43,6 +43,11 @@ def write(request, inputs):
     return call
 
 
+def files_of(folder):
+    found = {path.name: path.lstat() for path in folder.iterdir()}
+    return {name: (stat.st_ino, stat.st_mode, stat.st_mtime_ns) for name, stat in found.items()}
+
+
 def test_a_link_stays_and_permissions_too(write, tmp_path):
     (tmp_path / "real.csv").write_text("old")
     (tmp_path / "real.csv").chmod(0o600)
@@ -60,15 +65,53 @@ def test_no_pipe_device_folder_or_write_protected_file_is_replaced(write, tmp_pa
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "kept.csv").write_text("old")
     (tmp_path / "kept.csv").chmod(0o444)
-    before = {path.name: path.lstat() for path in tmp_path.iterdir()}
+    before = files_of(tmp_path)
     for name in before:
         code, said = write(tmp_path / name)
         assert code == 2
         assert "not a regular file" in said or "write-protected" in said
-    assert {path.name: path.lstat() for path in tmp_path.iterdir()} == before
+    assert files_of(tmp_path) == before
 
 
 def test_a_long_name_is_written(write, tmp_path):
     path = tmp_path / f"{'n' * 246}.csv"
     assert write(path)[0] == 0
     assert path.stat().st_size > 0
+
+
+ESCAPE = "\x1b]0;title\x07\x1b[31m"
+
+
+def test_names_and_labels_reach_the_terminal_without_control_characters(tmp_path):
+    table, model = tmp_path / f"{ESCAPE.replace('/', '')}.csv", tmp_path / "model.safetensors"
+    rows = "".join(f"{i},{i % 7},{'ab'[i % 3 == 0]}{ESCAPE}\n" for i in range(40))
+    table.write_text(f"x{ESCAPE},id{ESCAPE},y{ESCAPE}\n{rows}")
+    target = f"y{ESCAPE}"
+    calls = [
+        ["compare", table, "-t", target, "--models", "tree", "--folds", 2],
+        ["compare", table, "-t", ESCAPE],
+        ["fit", table, "-t", target, "-m", "tree", "-o", model],
+        ["fit", table, "-t", target, "-m", "tree", "-o", model, "--drop", ESCAPE],
+        ["inspect", model],
+        ["inspect", model, "--data", table, "-t", target],
+        ["predict", model, table, "--drop", "x"],
+        ["inspect", table],
+    ]
+    for call in calls:
+        said = CliRunner().invoke(app, [str(word) for word in call])
+        assert said.exit_code in (0, 2), said.output
+        assert not set(said.output) & {"\x1b", "\x07"}, call
+
+
+def test_formulas_are_made_text_where_that_is_asked_for(tmp_path):
+    table, model, out = tmp_path / "data.csv", tmp_path / "model.safetensors", tmp_path / "out.csv"
+    table.write_text("x,label\n" + "".join(f"{i},{'=1+1' if i < 15 else 'plain'}\n" for i in range(30)))
+    words = ["fit", table, "-t", "label", "-m", "tree", "-o", model]
+    assert CliRunner().invoke(app, list(map(str, words))).exit_code == 0
+    for option, first in (([], "=1+1"), (["--safe-cells"], "'=1+1")):
+        words = ["predict", model, table, "--proba", "-o", out, *option]
+        assert CliRunner().invoke(app, list(map(str, words))).exit_code == 0
+        lines = out.read_text().splitlines()
+        assert lines[0] == "prediction,probability:=1+1,probability:plain"
+        assert lines[1].startswith(f"{first},")
+        assert lines[-1].startswith("plain,")

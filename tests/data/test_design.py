@@ -159,3 +159,11 @@ def test_json_holds_the_design(table):
         np.array(stored["fill"]),
     )
     assert_array_equal(twin.matrix(X), design.matrix(X))
+
+
+def test_more_indicators_than_memory_are_refused_by_name():
+    table = TableSchema(("size", "name", "kind"), (None, tuple(range(60_000)), (False, True)))
+    X = np.zeros((5_000, 3))
+    with pytest.raises(ValueError, match=r"5,000 rows .* column 'name' has 60,000, need more than 268,435,456 cells"):
+        Design.of_table(X, np.ones(len(X)), table)
+    assert len(Design.of_table(X[:10], np.ones(10), table)) == 60_002

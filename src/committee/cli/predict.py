@@ -11,6 +11,7 @@ import typer
 from committee.cli.columns import Drop, columns_of, split_names
 from committee.cli.files import check_writable, load_learner
 from committee.cli.terminal import Debug, errors_in_one_line, say
+from committee.data.printable import printable
 from committee.files.replacement import replacing
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ def predict(
         typer.Option("--output", "-o", help="CSV, Parquet or Feather by ending; CSV to the screen if left out."),
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of every class.")] = False,
+    safe_cells: Annotated[
+        bool, typer.Option("--safe-cells", help="Put ' before labels that a spreadsheet would run as formulas.")
+    ] = False,
     drop: Drop = None,
     debug: Debug = False,
 ) -> None:
@@ -50,14 +54,25 @@ def predict(
             chances = learner.predict_proba(X)
             names = [f"probability:{label}" for label in learner.classes_]
             result = result.with_columns(pl.Series(n, chances[:, k]) for k, n in enumerate(names))
+        if safe_cells:
+            result = _without_formulas(result)
         if output is None:
-            sys.stdout.write(result.write_csv())
+            text = result.write_csv()
+            sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
             sys.stdout.flush()
         else:
             write = _writer(output)
             with replacing(output) as file:
                 write(result, file)
             say(f"{result.height:,} predictions written to {output}")
+
+
+def _without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
+    """Put an apostrophe before text that begins as formulas of spreadsheets do."""
+    import polars as pl
+
+    text = pl.col(pl.String)
+    return frame.with_columns(pl.when(text.str.contains(r"^[=+\-@\t\r]")).then("'" + text).otherwise(text).name.keep())
 
 
 def _named(learner: Any, predicted: Any) -> dict[str, Any]:

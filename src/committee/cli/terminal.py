@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from committee.data.printable import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -35,12 +37,12 @@ def console(*, stderr: bool = False) -> Console:
 
 def say(text: str) -> None:
     """Say one line on stderr, which leaves stdout to tables and predictions."""
-    console(stderr=True).print(text, soft_wrap=True)
+    console(stderr=True).print(printable(text), soft_wrap=True)
 
 
 def note(text: str) -> None:
     """Point something out that is no error."""
-    console(stderr=True).print(f"note: {text}", style="yellow", soft_wrap=True)
+    console(stderr=True).print(f"note: {printable(text)}", style="yellow", soft_wrap=True)
 
 
 @contextmanager
@@ -57,7 +59,7 @@ def errors_in_one_line(debug: bool) -> Iterator[None]:
             text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
         else:
             text = str(error)
-        console(stderr=True).print("error: " + " ".join(text.split()), style="red", soft_wrap=True)
+        console(stderr=True).print("error: " + printable(" ".join(text.split())), style="red", soft_wrap=True)
         raise typer.Exit(2) from None
 
 
@@ -97,13 +99,13 @@ def _bar(terminal: Console) -> Iterator[Callable[[int, int, str], None]]:
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[model]}"),
+        TextColumn("{task.fields[model]}", markup=False),
     )
     with Progress(*columns, console=terminal, transient=True) as bar:
         task = bar.add_task("", total=None, model="")
 
         def advance(done: int, total: int, model: str) -> None:
-            bar.update(task, completed=done, total=total, model=model)
+            bar.update(task, completed=done, total=total, model=printable(model))
 
         yield advance
 
@@ -116,7 +118,7 @@ def print_grids(grids: list[Grid]) -> None:
     for i, grid in enumerate(grids):
         if i:
             terminal.print()
-        terminal.print(grid.title, style="bold")
+        terminal.print(printable(grid.title), style="bold")
         terminal.print(rich_table(grid, terminal.width))
 
 
@@ -125,12 +127,12 @@ def print_comparison(result: Comparison) -> None:
     from committee.report.tables import grids, table_sentence, verdict
 
     terminal = console()
-    terminal.print(table_sentence(result))
+    terminal.print(printable(table_sentence(result)))
     terminal.print()
     print_grids(grids(result))
     terminal.print()
     for sentence in verdict(result):
-        terminal.print(sentence, style="red" if " failed in " in sentence else None)
+        terminal.print(printable(sentence), style="red" if " failed in " in sentence else None)
     for model in result.models:
         for text in model.warnings:
             note(f"{model.name} warned: {text}")

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from committee.data.frames import TableSchema
 
 
+MAX_INDICATORS = 2**28
+"""Cells of a design's 0/1 columns for categories: two GiB of them. A category per row would fill any memory."""
+
+
 @dataclass(frozen=True, eq=False)
 class Design:
     """The columns of a linear model, made from those of the encoded matrix.
@@ -37,6 +41,25 @@ class Design:
     source: NDArray[np.int32]
     category: NDArray[np.int32]
     fill: F64
+
+    @classmethod
+    def of_table(cls, X: F64, weights: F64, table: TableSchema) -> Design:
+        """Columns and fill values from training rows of a table, as `learn` has them.
+
+        Raises
+        ------
+        ValueError
+            If the 0/1 columns of the categories would have more than `MAX_INDICATORS` cells.
+        """
+        columns = np.where(table.n_categories == 2, 1, table.n_categories).astype(np.int64)
+        if len(X) * int(columns.sum()) > MAX_INDICATORS:
+            j = int(columns.argmax())
+            raise ValueError(
+                f"linear scores of {len(X):,} rows with a 0/1 column for each of {columns.sum():,} categories, of which"
+                f" column {table.column(j)!r} has {columns[j]:,}, need more than {MAX_INDICATORS:,} cells; drop that"
+                " column or group its rare categories"
+            )
+        return cls.learn(X, weights, table.n_categories)
 
     @classmethod
     def learn(cls, X: F64, weights: F64, n_categories: NDArray[np.int32]) -> Design:

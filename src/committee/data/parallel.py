@@ -7,7 +7,7 @@ from multiprocessing import current_process
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, effective_n_jobs
+from joblib import Parallel, cpu_count, effective_n_jobs
 
 MAX_THREADS = 256
 """More than any machine this is for has processors; a wild ``n_jobs`` asks for no more."""
@@ -29,6 +29,12 @@ def n_threads(n_jobs: int | None) -> int:
     return int(np.clip(effective_n_jobs(n_jobs), 1, MAX_THREADS))
 
 
+def n_processes(jobs: int, tasks: int) -> int:
+    """Processes for so many tasks, each with a processor of its own: `jobs`, or fewer if there are fewer of either."""
+    processors: int = cpu_count()
+    return max(1, min(jobs, tasks, processors))
+
+
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Keep BLAS, which does not know of `n_jobs`, to one thread: it solves many small systems faster that way."""
     from threadpoolctl import threadpool_limits
@@ -39,8 +45,8 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 
 @contextmanager
 def in_parallel(jobs: Iterable[Any], n_jobs: int | None) -> Iterator[Iterator[Any]]:
-    """Results of joblib's delayed calls on `n_jobs` threads, in order; leaving the context ends jobs that are left."""
-    results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(jobs)
+    """Results of joblib's delayed calls on `n_threads` threads, in order; leaving the context ends those left."""
+    results = Parallel(n_jobs=n_threads(n_jobs), prefer="threads", return_as="generator")(jobs)
     try:
         yield results
     finally:

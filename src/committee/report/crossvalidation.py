@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.names import listing
+from committee.data.parallel import n_processes
 from committee.report.metrics import METRICS, FittedFold
 from committee.report.models import ComparedModel
 
@@ -190,7 +191,9 @@ def run_folds(
             source = Path(folder) / "table.joblib"
             dump(table, source)
         calls = (delayed(_task)(source, models[m], splits[f], seed, (m, f)) for m, f in tasks)
-        outcome = Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")(calls)
+        outcome = Parallel(
+            n_jobs=n_processes(jobs, len(tasks)), return_as="generator_unordered", pre_dispatch="2*n_jobs"
+        )(calls)
         for done, ((m, f), result) in enumerate(outcome, start=1):
             grid[m][f] = result
             if progress is not None:

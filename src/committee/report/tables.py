@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import isclose
 from typing import TYPE_CHECKING, Literal
 
+from committee.data.printable import printable
 from committee.report.comparison import LEVEL, Comparison, ModelResult
 from committee.report.metrics import METRICS
 
@@ -184,12 +185,12 @@ def rich_table(grid: Grid, width: int) -> RichTable:
     narrow = width < 100
     for column, side in zip(grid.columns, grid.justify, strict=True):
         justify: Literal["left", "right"] = "left" if side == "l" else "right"
-        table.add_column(Text(column), justify=justify, no_wrap=side == "r", overflow="fold")
+        table.add_column(Text(printable(column)), justify=justify, no_wrap=side == "r", overflow="fold")
     for row in grid.rows:
         # Text, not markup: a name may hold square brackets.
         broken = [
             cell.replace(":", ":\n") if narrow and column == "model" else cell
             for cell, column in zip(row, grid.columns, strict=True)
         ]
-        table.add_row(*map(Text, broken))
+        table.add_row(*(Text(printable(cell)) for cell in broken))
     return table

@@ -12,6 +12,7 @@ from scipy.sparse import issparse
 from sklearn.base import is_regressor
 
 from committee.data.frames import TableSchema, is_frame
+from committee.data.parallel import MAX_THREADS
 from committee.data.typed_json import encode_array
 from committee.data.typed_json import field as entry
 from committee.files.header import read_sorted_classes
@@ -238,7 +239,7 @@ class EstimatorVoters:
             raise ValueError(f"X has {width} columns; the members need {self.n_features}.")
         if n_threads == 1 or len(self) == 1:
             return (self._vote(t, X) for t in range(len(self)))
-        pool = Parallel(n_jobs=n_threads, prefer="threads", return_as="generator")
+        pool = Parallel(n_jobs=min(n_threads, len(self), MAX_THREADS), prefer="threads", return_as="generator")
         votes: Iterator[Votes] = pool(delayed(self._vote)(t, X) for t in range(len(self)))
         return votes
 

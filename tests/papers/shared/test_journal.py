@@ -59,3 +59,24 @@ def test_a_file_that_is_no_journal_is_left_alone(tmp_path, text):
     with pytest.raises(ValueError, match=r"line \d of .* is no finished cell"):
         Journal(path, {"seed": 0})
     assert path.read_text() == text
+
+
+def test_one_run_at_a_time_writes(tmp_path):
+    path = tmp_path / "cells.jsonl"
+    with Journal(path, {"seed": 0}) as journal:
+        journal.append({"fold": 0})
+        with pytest.raises(ValueError, match=r"another run is writing its cells to .*cells.jsonl; wait until it ends"):
+            Journal(path, {"seed": 0})
+        journal.append({"fold": 1})
+    with Journal(path, {"seed": 0}) as journal:
+        assert journal.cells == [{"fold": 0}, {"fold": 1}]
+
+
+def test_what_somebody_else_adds_is_never_written_over(tmp_path):
+    path = tmp_path / "cells.jsonl"
+    with Journal(path, {"seed": 0}) as journal, path.open("a") as other:
+        other.write('{"fold": 7}\n')
+        other.flush()
+        journal.append({"fold": 0})
+    with Journal(path, {"seed": 0}) as journal:
+        assert journal.cells == [{"fold": 7}, {"fold": 0}]

@@ -112,7 +112,7 @@ class LineRun(NewtonRun):
 
     def __init__(self, boost: NewtonBoost, rows: Rows, table: TableSchema) -> None:
         super().__init__(boost, rows)
-        self.design = Design.learn(rows.X, rows.weights, table.n_categories)
+        self.design = Design.of_table(rows.X, rows.weights, table)
         self.D = np.ascontiguousarray(self.design.matrix(rows.X))
 
     def advance(self) -> None:

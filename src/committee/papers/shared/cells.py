@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from committee.data.parallel import n_processes
 from committee.papers.shared.journal import Cell, Journal
 from committee.papers.shared.options import Progress
 
@@ -74,7 +75,9 @@ def finished_cells(
         labels = {task.key: task.label or str(task.place.get("table", task.key[0])).partition(":")[0] for task in tasks}
         calls = [delayed(task)() for task in tasks if task.key not in cells]
         count = len(tasks) - len(calls)
-        for cell in Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")(calls):
+        for cell in Parallel(
+            n_jobs=n_processes(jobs, len(calls)), return_as="generator_unordered", pre_dispatch="2*n_jobs"
+        )(calls):
             journal.append(cell)
             cells[key := key_of(cell, place)] = cell
             count += 1

@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from committee.files.locks import lock
+
 Cell: TypeAlias = dict[str, Any]
 """Numbers of one cell, as JSON can hold them."""
 
@@ -15,6 +17,7 @@ class Journal:
     """Finished cells of one run, a line of JSON each, below a first line that says what run they belong to.
 
     Every line is on the disk before `append` returns. A last line that an interruption cut short is dropped.
+    One run at a time writes to it; another one gets ValueError.
     The file and its folder are made if they are not there; `cells` are all finished ones, oldest first.
 
     The run is all that the cells depend on, as JSON values: settings, seed, version. Cells are never added to those of
@@ -37,12 +40,17 @@ class Journal:
         self.run = run
         self.cells: list[Cell] = []
         path.parent.mkdir(parents=True, exist_ok=True)
-        kept = self._read(path.read_bytes()) if path.exists() else 0
-        self._file = path.open("r+b" if path.exists() else "xb")
-        self._file.truncate(kept)
-        self._file.seek(kept)
-        if kept == 0:
-            self._write({"run": run})
+        self._file = path.open("a+b")
+        try:
+            self._lock()
+            self._file.seek(0)
+            kept = self._read(self._file.read())
+            self._file.truncate(kept)
+            if kept == 0:
+                self._write({"run": run})
+        except BaseException:
+            self._file.close()
+            raise
 
     def __enter__(self) -> Journal:
         return self
@@ -54,6 +62,17 @@ class Journal:
         """Add a finished cell, and see it onto the disk."""
         self._write(cell)
         self.cells.append(cell)
+
+    def _lock(self) -> None:
+        try:
+            lock(self._file.fileno())
+        except BlockingIOError as error:
+            raise ValueError(
+                f"another run is writing its cells to {self.path}; wait until it ends, or give another folder"
+                " with --out"
+            ) from error
+        except OSError:
+            pass  # a file system without locks; cells are appended there all the same
 
     def _write(self, values: dict[str, Any]) -> None:
         self._file.write(json.dumps(values, allow_nan=False).encode() + b"\n")
