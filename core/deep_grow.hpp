@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 
 #include "deep_items.hpp"
 #include "deep_scan.hpp"
@@ -171,16 +170,11 @@ class DeepGrowth {
     return best_of_found(width);
   }
 
-  // The lowest feature wins a tie, in whatever order they were drawn.
+  // The first that was looked at wins a tie.
   Split best_of_found(std::int64_t width) {
-    order_.resize(found_.size());
-    std::iota(order_.begin(), order_.end(), 0);
-    if (!draw_.all())
-      std::sort(order_.begin(), order_.end(),
-                [&](std::int64_t a, std::int64_t b) { return found_[a].feature < found_[b].feature; });
     std::int64_t best = found_.size();
     double gain = 0.0;
-    for (const std::int64_t i : order_)
+    for (std::int64_t i = 0; i < found_.size(); ++i)
       if (is_larger(found_[i].gain, gain)) {
         best = i;
         gain = found_[i].gain;
@@ -256,7 +250,6 @@ class DeepGrowth {
   Vector<std::uint64_t> node_sums_, slot_sums_;
   Vector<Split> found_;
   Vector<std::uint64_t> found_left_, best_left_;
-  Vector<std::int64_t> order_;
   RunningPlanes running_;
 };
 

@@ -1,7 +1,9 @@
-// The features that a node looks at: all, or some that are drawn for it. The draw depends on the seed and the node
-// alone, so that it is the same for every way to grow a tree.
+// The features that a node looks at: all in their order, or some that are drawn for it. The first that is looked at
+// wins a tie, so among drawn features no column is favoured: deep nodes of few rows tie often. The draw depends on the
+// seed and the node alone, so that it is the same for every way to grow a tree.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <utility>
@@ -13,23 +15,23 @@ namespace committee {
 
 class FeatureDraw {
  public:
-  // `wanted` 0: all features.
+  // `wanted` 0: all features, none drawn.
   FeatureDraw(std::int64_t n_features, std::int64_t wanted, std::uint64_t seed)
-      : all_(wanted <= 0 || wanted >= n_features),
-        wanted_(all_ ? n_features : wanted),
+      : drawn_(wanted > 0),
+        wanted_(drawn_ ? std::min(wanted, n_features) : n_features),
         seed_(seed),
         features_(n_features) {
     std::iota(features_.begin(), features_.end(), 0);
   }
 
-  bool all() const { return all_; }
+  bool drawn() const { return drawn_; }
   std::int64_t wanted() const { return wanted_; }
 
   // take(feature) for all of them in order; or, in a random order of the node's own, until so many were taken: `take`
   // says whether the feature counts.
   template <class Take>
   void visit(std::int32_t node, Take&& take) {
-    if (all_) {
+    if (!drawn_) {
       for (const std::int32_t j : features_) take(j);
       return;
     }
@@ -47,7 +49,7 @@ class FeatureDraw {
   }
 
  private:
-  bool all_;
+  bool drawn_;
   std::int64_t wanted_;
   std::uint64_t seed_;
   Vector<std::int32_t> features_;

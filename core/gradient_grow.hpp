@@ -146,7 +146,6 @@ class GradientGrowing {
       features_.push_back(j);
       return true;
     });
-    if (!draw_.all()) std::sort(features_.begin(), features_.end());
     return features_;
   }
 

@@ -64,7 +64,7 @@ class TableGradientGrower final : public GradientGrower {
     some_codes_.resize(n * q);
     BinnedTable<Code> some{some_codes_.data(), n, q, {0}, {}};
     GradientGrowth growth = growth_;
-    growth.max_features = std::min(growth.max_features, q);
+    growth.max_features = growth.max_features > 0 ? std::min(growth.max_features, q) : q;
     growth.monotone.clear();
     for (std::int64_t i = 0; i < q; ++i) {
       const std::int32_t j = round.features[i];

@@ -142,11 +142,10 @@ class Growth {
   Vector<std::int32_t> features_of(const Node& node) {
     Vector<std::int32_t> features;
     draw_.visit(node.id, [&](std::int32_t j) {
-      const bool counts = draw_.all() || varies(node, j);
+      const bool counts = !draw_.drawn() || varies(node, j);
       if (counts) features.push_back(j);
       return counts;
     });
-    if (!draw_.all()) std::sort(features.begin(), features.end());
     return features;
   }
   bool varies(const Node& node, std::int32_t j) const {

@@ -56,9 +56,9 @@ def grower(binned: Binned, criterion: Criterion, n_classes: int, limits: GrowthL
 
 
 def n_features_tried(max_features: int | float | str | None, p: int) -> int:
-    """Features a node looks at: None all, an int that many, a float that share, "sqrt" or "log2" of them."""
+    """Features drawn for a node, as the kernels take it: 0, none drawn and all looked at in order, for None."""
     if max_features is None:
-        return p
+        return 0
     if isinstance(max_features, str):
         return max(1, int(np.sqrt(p) if max_features == "sqrt" else np.log2(p)))
     if isinstance(max_features, Integral):

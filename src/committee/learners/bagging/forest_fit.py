@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
@@ -105,7 +105,9 @@ class ForestEstimator(CommitteeEstimator, Generic[R]):
         return draw
 
     def _limits(self) -> GrowthLimits:
-        return GrowthLimits.of(self)
+        limits = GrowthLimits.of(self)
+        # all columns are drawn, too: looked at in a random order, the first does not win every tie of a small node
+        return replace(limits, max_features=1.0) if limits.max_features is None else limits
 
     def _judge(self, rows: R, oob: OutOfBag, sample_weight: ArrayLike | None) -> dict[str, Any]:
         """Return the attributes of the out-of-bag vote."""

@@ -151,7 +151,7 @@ class GradientBoosting(Boosting):
             scores_after(earlier.voters, earlier.weights, F, rows.X, threads)
         n, p = rows.X.shape
         of_tree, of_node = self._features_tried(p)
-        draws = Draws(int(random.randint(2**31 - 1)), n, p, self.subsample, of_tree, of_node < of_tree)
+        draws = Draws(int(random.randint(2**31 - 1)), n, p, self.subsample, of_tree, of_node > 0)
         return GradientRun(
             target,
             self._grower(binned, n_scores, of_node, threads),
@@ -168,8 +168,8 @@ class GradientBoosting(Boosting):
         )
 
     def _features_tried(self, p: int) -> tuple[int, int]:
-        """Return how many of p columns a tree sees, and each of its nodes."""
-        of_tree = n_features_tried(self.max_features_tree, p)
+        """Return how many of p columns a tree sees, and how many are drawn for each of its nodes: 0 for none."""
+        of_tree = n_features_tried(self.max_features_tree, p) or p
         if isinstance(self.max_features, (str, float)):
             return of_tree, n_features_tried(self.max_features, of_tree)
         return of_tree, min(n_features_tried(self.max_features, p), of_tree)
