@@ -195,7 +195,7 @@ class DeepGrowth {
         if (column[items[i].row * codes.row_step] != first) return true;
       return false;
     };
-    draw_.visit(node.id, [&](std::int32_t j) {
+    draw_.visit(node.path, [&](std::int32_t j) {
       if (!varies(j)) return false;
       visit(j);
       return true;

@@ -45,6 +45,11 @@ class BinList {
   std::int32_t last_bin() const { return bin_[size_ - 1]; }
   const std::uint64_t* cell(std::int64_t i) const { return cell_.data() + i * width_; }
 
+  // The bin that ends the left side of a split after bin i, of which `n` hold values.
+  std::int32_t split_after(std::int64_t i, std::int64_t n) const {
+    return i + 1 < n ? middle_of_gap(bin_[i], bin_[i + 1]) : bin_[i];
+  }
+
  private:
   Vector<std::int32_t> bin_;
   Vector<std::uint64_t> cell_;
@@ -177,6 +182,7 @@ class ListScan {
     const bool has_missing = list.last_bin() == missing_bin;
     const std::int64_t n_values = list.size() - has_missing;
     Split best;
+    std::int64_t at = 0;
     if constexpr (kPlanes == 2 && kHasLanes<Criterion>)
       if (!has_missing && limits_.min_samples_leaf <= 1 && limits_.min_weight_leaf == 0.0)
         return best_in_lanes(list, feature);
@@ -184,19 +190,20 @@ class ListScan {
     for (std::int64_t i = 0; i + !has_missing < n_values; ++i) {
       sides_.add_left(list.cell(i), 1);
       if (offer(best.gain)) {
-        best.bin = list.bin(i);
+        at = i;
         best.missing_left = false;
       }
       if (!has_missing) continue;
       sides_.add_left(list.cell(n_values), 1);
       if (offer(best.gain)) {
-        best.bin = list.bin(i);
+        at = i;
         best.missing_left = true;
       }
       sides_.take_left(list.cell(n_values), 1);
     }
     if (!(best.gain > limits_.min_gain)) return best;
     best.feature = feature;
+    best.bin = list.split_after(at, n_values);
     if (!has_missing) best.missing_left = sides_.left_is_larger(best_left_);
     return best;
   }
@@ -220,7 +227,7 @@ class ListScan {
         at = i;
       }
     if (!(best.gain > limits_.min_gain)) return best;
-    best.bin = list.bin(at);
+    best.bin = list.split_after(at, list.size());
     best.feature = feature;
     best_left_[0] = running_.first[at];
     best_left_[1] = running_.second[at];

@@ -1,6 +1,6 @@
 // The features that a node looks at: all in their order, or some that are drawn for it. The first that is looked at
 // wins a tie, so among drawn features no column is favoured: deep nodes of few rows tie often. The draw depends on the
-// seed and the node alone, so that it is the same for every way to grow a tree.
+// seed and the node's path alone, so that it is the same for every way to grow a tree.
 #pragma once
 
 #include <algorithm>
@@ -27,15 +27,15 @@ class FeatureDraw {
   bool drawn() const { return drawn_; }
   std::int64_t wanted() const { return wanted_; }
 
-  // take(feature) for all of them in order; or, in a random order of the node's own, until so many were taken: `take`
-  // says whether the feature counts.
+  // `path`: the node's. take(feature) for all of them in order; or, in a random order of the node's own, until so many
+  // were taken: `take` says whether the feature counts.
   template <class Take>
-  void visit(std::int32_t node, Take&& take) {
+  void visit(std::uint64_t path, Take&& take) {
     if (!drawn_) {
       for (const std::int32_t j : features_) take(j);
       return;
     }
-    SplitMix random(seed_, word_of(node));
+    SplitMix random(seed_, path);
     swapped_.clear();
     std::int64_t taken = 0;
     for (std::int64_t i = 0; i < features_.size() && taken < wanted_; ++i) {

@@ -142,7 +142,7 @@ class GradientGrowing {
 
   const Vector<std::int32_t>& features_of(const Node& node) {
     features_.clear();
-    draw_.visit(node.id, [&](std::int32_t j) {
+    draw_.visit(node.path, [&](std::int32_t j) {
       features_.push_back(j);
       return true;
     });

@@ -141,7 +141,7 @@ class Growth {
   // All features, or some of those that vary in the node.
   Vector<std::int32_t> features_of(const Node& node) {
     Vector<std::int32_t> features;
-    draw_.visit(node.id, [&](std::int32_t j) {
+    draw_.visit(node.path, [&](std::int32_t j) {
       const bool counts = !draw_.drawn() || varies(node, j);
       if (counts) features.push_back(j);
       return counts;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "scramble.hpp"
 #include "vector.hpp"
 
 namespace committee {
@@ -25,10 +26,15 @@ struct NodeRange {
   std::int64_t begin, end;
   int depth;
   std::int32_t id;
+  std::uint64_t path = 0;  // the way from the root, scrambled: unlike the id the same for every order of growth
 
   std::int64_t size() const { return end - begin; }
-  NodeRange left(std::int64_t middle, std::int32_t child) const { return {begin, middle, depth + 1, child}; }
-  NodeRange right(std::int64_t middle, std::int32_t child) const { return {middle, end, depth + 1, child}; }
+  NodeRange left(std::int64_t middle, std::int32_t child) const {
+    return {begin, middle, depth + 1, child, scramble(path + kStride)};
+  }
+  NodeRange right(std::int64_t middle, std::int32_t child) const {
+    return {middle, end, depth + 1, child, scramble(path + 2 * kStride)};
+  }
 };
 
 // The nodes that can be split. With a limit on the leaves the first by `After` is next; without one their order does

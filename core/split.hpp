@@ -54,6 +54,10 @@ struct Units {
   }
 };
 
+// The last bin of the left side, where the node has no row between these two: the middle of the gap, so that rows that
+// growth did not see go to the nearer side. Its middle in bins, not in values: a monotone transform changes no tree.
+inline std::int32_t middle_of_gap(std::int32_t below, std::int32_t above) { return below + (above - below - 1) / 2; }
+
 struct SplitRules {
   Units units;
   SplitLimits limits;
@@ -215,7 +219,13 @@ class FeatureScan {
       }
       sides_.take_left(cells_ + missing_bin, stride_);
     }
-    if (!has_missing && best_.bin >= 0) best_.missing_left = sides_.left_is_larger(best_.left.data());
+    if (best_.bin < 0) return;
+    for (std::int64_t b = best_.bin + 1; b < missing_bin; ++b)
+      if (!is_empty(cells_ + b, stride_, planes())) {
+        best_.bin = middle_of_gap(best_.bin, static_cast<std::int32_t>(b));
+        break;
+      }
+    if (!has_missing) best_.missing_left = sides_.left_is_larger(best_.left.data());
   }
 
   // Ordered by the share of one of two classes (Breiman 1984) or by mean target (Fisher 1958) the best subset

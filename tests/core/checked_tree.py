@@ -102,7 +102,10 @@ class CheckedTree:
         mask = oracle.goes_left(self.tree, i, int(self.table.n_bins[j]), bool(self.table.categorical[j]))
         if not self.table.categorical[j]:
             assert 0 <= self.tree.bin[i] < self.table.n_bins[j]
-            assert counts[self.tree.bin[i]] > 0
+            seen = np.flatnonzero(counts[:-1])
+            below, above = seen[seen <= self.tree.bin[i]], seen[seen > self.tree.bin[i]]
+            # in the middle of the node's own empty gap; where all values are on the left there is none
+            assert self.tree.bin[i] == (below[-1] + (above[0] - below[-1] - 1) // 2 if len(above) else below[-1])
             unseen = np.arange(len(counts)) == len(counts) - 1
         else:
             assert self.tree.bin[i] == -1

@@ -9,6 +9,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given
+from scipy.stats import chisquare
 
 from tests.core.cases import CRITERIA, Case, alternating_labels, cases, cases_with_limits, random_case
 from tests.core.checked_tree import CheckedTree, assert_same_tree
@@ -62,14 +63,21 @@ def test_every_feature_is_drawn_equally_often() -> None:
     assert_same_tree(trees[7], case.grow_with(grower, 7))
 
 
-def test_the_lowest_of_the_features_drawn_wins_a_tie() -> None:
+@pytest.mark.parametrize("max_features", [3, 6])
+def test_the_first_of_the_features_drawn_wins_a_tie(max_features: int) -> None:
     case = random_case(np.random.default_rng(0), "gini", 100, 6, missing=0.0, categorical="none")
     case = replace(case, codes=np.repeat(case.codes[:, :1], 6, axis=1), n_bins=np.repeat(case.n_bins[:1], 6))
-    grower = case.grower(oracle.Limits(max_depth=1), max_features=3)
-    root = np.array([case.grow_with(grower, seed).feature[0] for seed in range(300)])
-    assert root.min() == 0
-    assert root.max() == 3  # of three features out of six, the lowest is at most the fourth
-    assert 0.4 < (root == 0).mean() < 0.6
+    grower = case.grower(oracle.Limits(max_depth=1), max_features=max_features)
+    root = [case.grow_with(grower, seed).feature[0] for seed in range(600)]
+    assert chisquare(np.bincount(root, minlength=6)).pvalue > 0.001  # each as often as the others
+
+
+def test_the_lowest_feature_wins_a_tie_where_none_is_drawn() -> None:
+    case = random_case(np.random.default_rng(0), "gini", 100, 6, missing=0.0, categorical="none")
+    case = replace(case, codes=np.repeat(case.codes[:, :1], 6, axis=1), n_bins=np.repeat(case.n_bins[:1], 6))
+    grower = case.grower(oracle.Limits(), max_features=0)
+    for seed in range(10):
+        assert case.grow_with(grower, seed).feature.max() == 0
 
 
 def test_neighbouring_seeds_draw_independently() -> None:

@@ -237,6 +237,17 @@ def split(table: Table, node: Node, limits: Limits) -> None:
         for mask, gain in zip(masks, gains_of(table, node.rows, j, masks, limits), strict=True):
             if gain > max(least_gain(table, limits), node.gain * (1 + TIE)):
                 node.feature, node.goes_left, node.gain = j, mask, float(gain)
+    if node.goes_left is not None and not table.categorical[node.feature]:
+        counts = np.bincount(table.codes[node.rows, node.feature], minlength=len(node.goes_left))
+        part_gap(node.goes_left, counts)
+
+
+def part_gap(goes_left: Mask, counts: Integers) -> None:
+    """Share the empty cells between the two sides of a numeric split out evenly; of an odd number the left has less."""
+    seen = np.flatnonzero(counts[:-1])
+    below, above = seen[goes_left[seen]], seen[~goes_left[seen]]
+    if len(below) and len(above):
+        goes_left[:-1] = np.arange(len(counts) - 1) <= below[-1] + (above[0] - below[-1] - 1) // 2
 
 
 def grow(table: Table, limits: Limits) -> list[Node]:

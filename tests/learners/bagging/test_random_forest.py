@@ -351,3 +351,18 @@ def test_as_close_as_scikit_learn(load):
     theirs = PeerRegressor(150, random_state=0).fit(X[train], y[train]).predict(X[~train]) - y[~train]
     difference, error = mean_and_error(ours**2 - theirs**2, np.ones(len(ours)))
     assert abs(difference) <= 3 * error
+
+
+@both
+@pytest.mark.parametrize("limits", [{}, {"max_leaf_nodes": 100}])
+def test_exchangeable_columns_are_used_alike(kind: Any, limits: dict[str, Any]) -> None:
+    """Nodes of few rows tie often; none of ten columns of noise may gain by its place."""
+    rng = np.random.default_rng(0)
+    shares = []
+    for seed in range(8):  # over tables, as the trees of one table share its rows
+        X = rng.normal(size=(60, 10))
+        y = rng.integers(0, 2, 60) if kind is RandomForestClassifier else rng.normal(size=60)
+        used = kind(30, random_state=seed, **limits).fit(X, y).committee_.voters.feature
+        shares.append(np.bincount(used[used >= 0], minlength=10) / np.count_nonzero(used >= 0))
+    mean, error = np.mean(shares, axis=0), np.std(shares, axis=0, ddof=1) / np.sqrt(len(shares))
+    assert (np.abs(mean - 0.1) < 5 * error + 0.005).all()
