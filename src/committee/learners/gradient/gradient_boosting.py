@@ -13,7 +13,7 @@ from committee.data.number_types import F64
 from committee.learners.base.estimator import CommitteeClassifier, CommitteeRegressor
 from committee.learners.base.parameters import FRACTION, parameter, with_parameters
 from committee.learners.gradient.gradient_fit import GradientBoosting
-from committee.objectives.losses import Loss, Quantile, Quantiles, classification_loss, regression_loss
+from committee.objectives.losses import Loss, LossChoice, Quantile, Quantiles, classification_loss, regression_loss
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
 from committee.voters.forest import Forest
@@ -54,13 +54,15 @@ class GradientBoostingClassifier(CommitteeClassifier, GradientBoosting):
     True
     """
 
-    loss: str | Loss = parameter(
+    loss: LossChoice = parameter(
         "log_loss",
         """Loss that is boosted, and with it the link from scores to probabilities. Two classes have one score,
-        positive for the second; more have one each. A `committee.objectives.losses.Loss` of your own will do.""",
+        positive for the second; more have one each. A `committee.objectives.losses.Loss` of your own will do, or a
+        function ``(y, F) -> (gradient, hessian)`` (see `committee.objectives.losses.Derivatives`).""",
         str,
         Loss,
-        type_words='{"log_loss", "exponential", "probit", "squared_hinge"} or Loss',
+        callable,
+        type_words='{"log_loss", "exponential", "probit", "squared_hinge"}, Loss or callable',
     )
     _: KW_ONLY
     tree: Literal["per_class", "shared"] = parameter(
@@ -117,14 +119,16 @@ class GradientBoostingRegressor(CommitteeRegressor, GradientBoosting):
     True
     """
 
-    loss: str | Loss = parameter(
+    loss: LossChoice = parameter(
         "squared_error",
         """"squared_error" (mean), "absolute_error" (median), "quantile", "huber"; "poisson" (counts), "gamma" (amounts)
         and "tweedie" (amounts that may be 0) predict means exp(F). Or a `committee.objectives.losses.Loss`, for other
-        numbers than the defaults (``Huber(delta=5.0)``) or a loss of your own.""",
+        numbers than the defaults (``Huber(delta=5.0)``) or a loss of your own; or a function
+        ``(y, F) -> (gradient, hessian)`` (see `committee.objectives.losses.Derivatives`).""",
         str,
         Loss,
-        type_words="str or Loss",
+        callable,
+        type_words="str, Loss or callable",
     )
     _: KW_ONLY
     quantile: float | Sequence[float] = parameter(

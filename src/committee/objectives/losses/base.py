@@ -188,8 +188,17 @@ class NativeLoss(Loss):
         """By the kernel, on one thread."""
         F = np.ascontiguousarray(F, dtype=np.float64)
         gradient, hessian = np.empty_like(F), np.empty_like(F)
-        write_gradients(self, y, F, w, gradient, hessian, n_threads=1)
+        self.write_by_kernel(y, F, w, gradient, hessian, n_threads=1)
         return gradient, hessian
+
+    def write_by_kernel(
+        self, y: Targets, F: Numbers, w: Numbers | None, gradient: Numbers, hessian: Numbers, n_threads: int
+    ) -> None:
+        """Write what the kernel computes; see `write_gradients`."""
+        name = self.kernel(F)
+        target: Targets = np.ascontiguousarray(y, dtype=np.float64 if name == "squared" else np.uint16)
+        weights = None if w is None else np.ascontiguousarray(w, dtype=np.float64)
+        _core.loss_gradients(name, target, np.ascontiguousarray(F), weights, gradient, hessian, n_threads)
 
 
 def write_gradients(
@@ -227,11 +236,9 @@ def write_gradients(
     >>> g.tolist(), h.tolist()
     ([-1.0, -2.0], [1.0, 1.0])
     """
-    if isinstance(loss, NativeLoss):
-        name = loss.kernel(F)
-        target: Targets = np.ascontiguousarray(y, dtype=np.float64 if name == "squared" else np.uint16)
-        weights = None if w is None else np.ascontiguousarray(w, dtype=np.float64)
-        _core.loss_gradients(name, target, np.ascontiguousarray(F), weights, gradient, hessian, n_threads)
+    # a subclass of a native loss may have derivatives of its own, of which the kernel knows nothing
+    if isinstance(loss, NativeLoss) and type(loss).gradient_hessian is NativeLoss.gradient_hessian:
+        loss.write_by_kernel(y, F, w, gradient, hessian, n_threads)
     else:
         gradient[...], hessian[...] = loss.gradient_hessian(y, F, w)
 

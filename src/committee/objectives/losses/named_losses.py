@@ -7,10 +7,13 @@ in a file of this folder and one more entry here.
 from __future__ import annotations
 
 from collections import ChainMap
+from collections.abc import Callable
+from typing import Any
 
 from committee.data.named import read_named
 from committee.objectives.losses.base import Loss
 from committee.objectives.losses.classification import Exponential, Logistic, Probit, SquaredHinge
+from committee.objectives.losses.derivatives import Derivatives
 from committee.objectives.losses.regression import (
     Absolute,
     Gamma,
@@ -23,6 +26,9 @@ from committee.objectives.losses.regression import (
 )
 from committee.vote.links.mean import MeanLink
 from committee.vote.links.probability import Link
+
+LossChoice = str | Loss | Callable[[Any, Any], tuple[Any, Any]]
+"""What a learner's `loss` may be: a name, an object, or a function that returns gradient and hessian."""
 
 _OF_NUMBERS: tuple[type[Loss], ...] = (Squared, Absolute, Quantile, Quantiles, Huber, Poisson, Gamma, Tweedie)
 _OF_CLASSES: tuple[type[Loss], ...] = (Logistic, Exponential, Probit, SquaredHinge)
@@ -37,14 +43,14 @@ LOSSES: ChainMap[str, type[Loss]] = ChainMap(CLASSIFICATION_LOSSES, REGRESSION_L
 """Every loss under the name that a file stores: a view of both tables, so that a loss is added to one of them."""
 
 
-def regression_loss(loss: str | Loss) -> Loss:
+def regression_loss(loss: LossChoice) -> Loss:
     """The loss of numbers that is meant by a name, at its defaults, or by an object.
 
     Parameters
     ----------
     loss : str or Loss
         "squared_error", "absolute_error", "quantile", "quantiles", "huber", "poisson", "gamma" or "tweedie"; or
-        one of these losses with other numbers, or a loss of your own.
+        one of these losses with other numbers, a loss of your own, or a function (see `Derivatives`).
 
     Returns
     -------
@@ -64,14 +70,14 @@ def regression_loss(loss: str | Loss) -> Loss:
     return _chosen(loss, REGRESSION_LOSSES, MeanLink)
 
 
-def classification_loss(loss: str | Loss) -> Loss:
+def classification_loss(loss: LossChoice) -> Loss:
     """The loss of classes that is meant by a name, or by an object.
 
     Parameters
     ----------
     loss : str or Loss
-        "log_loss", "exponential", "probit" or "squared_hinge"; or a loss of your own. Refused as by
-        `regression_loss`.
+        "log_loss", "exponential", "probit" or "squared_hinge"; or a loss of your own, or a function (see
+        `Derivatives`). Refused as by `regression_loss`.
 
     Examples
     --------
@@ -99,6 +105,8 @@ def _chosen(loss: object, table: dict[str, type[Loss]], link: type[Link] | type[
         if loss not in table:
             raise ValueError(f"loss is {loss!r}; it must be one of {', '.join(table)}, or an object.")
         return table[loss]()
+    if callable(loss) and not isinstance(loss, (type, Loss)):
+        return Derivatives(loss, of_classes=link is Link)
     if not isinstance(loss, Loss):
         raise ValueError(
             f"loss is {loss!r}; it must be one of {', '.join(table)}, or a committee.objectives.losses.Loss."
