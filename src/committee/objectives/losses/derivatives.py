@@ -15,9 +15,9 @@ from committee.vote.links.probability import Link, Softmax
 class Derivatives(Loss):
     """A loss by a function ``(y, F) -> (gradient, hessian)``, as other boosters take it.
 
-    Scores are read as those of the log loss (classes), or as they are (numbers). There is no value, which early stopping
-    and the line search need; give them a `Loss`. Boosting starts from the score whose gradients sum to zero, with
-    several scores from 0.
+    Scores are read as those of the log loss (classes), or as they are (numbers). There is no value, which early
+    stopping and the line search need; give them a `Loss`. Boosting starts from the score whose gradients sum to zero;
+    where a row has several scores, from 0.
 
     Parameters
     ----------
