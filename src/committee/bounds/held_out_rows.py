@@ -8,15 +8,12 @@ from committee.bounds.arguments import risk_of_failure
 from committee.bounds.result import Bound
 from committee.bounds.voter_losses import VoterLosses
 
-ROUNDING = 1e-12
-"""A Gibbs loss as near to 1/2 as this is counted as a tie."""
-
 
 def held_out_errors(losses: VoterLosses, delta: float = 0.05) -> Bound:
     """Error on new rows of a vote that was fixed before the rows were seen: by how many of them it gets wrong.
 
-    sup{p : P[Bin(n, p) <= k] >= delta}, k the number of rows with W >= 1/2, ties among them. No bound that is right for
-    the vote itself can be smaller for all k. It is **not for weights chosen by means of these rows**, hence takes none;
+    sup{p : P[Bin(n, p) <= k] >= delta}, k the number of rows that the vote gets wrong. No bound that is right for the
+    vote itself can be smaller for all k. It is **not for weights chosen by means of these rows**, hence takes none;
     the others are.
 
     Parameters
@@ -50,7 +47,7 @@ def held_out_errors(losses: VoterLosses, delta: float = 0.05) -> Bound:
     test set: 0.1023
     """
     delta, n = risk_of_failure(delta), losses.n_rows
-    wrong = int((losses.gibbs() >= 0.5 - ROUNDING).sum())
+    wrong = int(losses.errors.sum())
     return losses.bound(
         name="test set",
         value=1.0 if wrong == n else float(beta.ppf(1.0 - delta, wrong + 1, n - wrong)),

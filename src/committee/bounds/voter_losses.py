@@ -14,6 +14,9 @@ from committee.bounds.result import Bound
 from committee.data.number_types import F64
 from committee.objectives.margins.pair_losses import PairLosses, loss_blocks
 
+ROUNDING = 1e-12
+"""A Gibbs loss as near to 1/2 as this is counted as a tie."""
+
 
 @dataclass(frozen=True, eq=False)
 class VoterLosses:
@@ -23,7 +26,7 @@ class VoterLosses:
     its spread: 1 where a label voter names a wrong class, 0 where it names the right one, 1/2 where it abstains. With
     weights rho that sum to one the row's Gibbs loss is W_i = sum_t rho_t l_it, and **a row that the vote gets wrong has
     W_i >= 1/2**: of two classes exactly those rows and ties, of more classes, or with scores, perhaps others too. All
-    bounds on the vote are bounds on P[W >= 1/2].
+    bounds on the vote but `held_out_errors` are bounds on P[W >= 1/2].
 
     Parameters
     ----------
@@ -43,6 +46,8 @@ class VoterLosses:
     n_candidates : int, default=None
         Number of voters that the T were chosen from by means of the rows themselves, which the prior has to share out
         its weight among; None: T.
+    wrong : bool array (n,), default=None
+        Rows that the vote itself gets wrong; None: those with W >= 1/2, ties among them.
 
     Examples
     --------
@@ -60,6 +65,7 @@ class VoterLosses:
     n_classes: int = 2
     untouched: NDArray[np.bool_] | None = None
     n_candidates: int | None = None
+    wrong: NDArray[np.bool_] | None = None
 
     def of_untouched(self) -> VoterLosses:
         """The losses on the rows that no voter has seen, as on held-out rows: all of them, unless out of bag.
@@ -76,7 +82,14 @@ class VoterLosses:
                 "Every row out of bag has been seen by some of the voters; use on='holdout', or a forest with a "
                 "reserve."
             )
-        return VoterLosses(self.least[self.untouched], None, self.weights, self.turned, self.n_classes)
+        wrong = None if self.wrong is None else self.wrong[self.untouched]
+        return VoterLosses(self.least[self.untouched], None, self.weights, self.turned, self.n_classes, wrong=wrong)
+
+    @property
+    def errors(self) -> NDArray[np.bool_]:
+        """Rows that the vote gets wrong, ``(n,)``; for rows that no voter has seen."""
+        W = self.gibbs()
+        return W >= 0.5 - ROUNDING if self.wrong is None else self.wrong
 
     @property
     def n_rows(self) -> int:

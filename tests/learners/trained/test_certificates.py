@@ -4,7 +4,8 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_wine
+from scipy.stats import beta
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.ensemble import BaggingClassifier
 from sklearn.ensemble import ExtraTreesClassifier as TheirExtraTrees
 from sklearn.ensemble import RandomForestClassifier as TheirForest
@@ -454,3 +455,32 @@ def test_unlabelled_rows_make_a_certificate_out_of_bag(table):
     assert found["unlabelled_margins"].terms["unlabelled_rows"] == len(new)
     theirs = certify(Committee.from_estimator(model), new, labels, X_unlabelled=new)
     assert "unlabelled_margins" in theirs.bounds
+
+
+@pytest.mark.parametrize(
+    ("model", "votes"),
+    [
+        (RandomForestClassifier(30, random_state=0), "own"),
+        (RandomForestClassifier(30, max_depth=6, random_state=0), "labels"),
+        (AdaBoostClassifier(30, max_depth=3), "own"),
+        (GradientBoostingClassifier(n_estimators=10), "own"),
+    ],
+)
+def test_a_test_set_counts_the_errors_of_the_vote_itself(model, votes):
+    """Of ten classes a vote is right with far less than half of all weight."""
+    X, X_test, y, y_test = train_test_split(*load_digits(return_X_y=True), random_state=0)
+    model.fit(X, y)
+    bound = certify(model, X_test, y_test, bounds=("test_set",), votes=votes, X_test=X_test, y_test=y_test)["test_set"]
+    if votes == "own":
+        wrong = int((model.predict(X_test) != y_test).sum())
+    else:
+        committee = model.committee_
+        named = committee.voters.votes(model.table_.encode(X_test))
+        labels = named.argmax(axis=2)
+        tally = np.stack([(labels == k) @ committee.weights for k in range(10)], axis=1)
+        own = tally[np.arange(len(y_test)), y_test]
+        tally[np.arange(len(y_test)), y_test] = -np.inf
+        wrong = int((own <= tally.max(axis=1) + 1e-12).sum())
+    assert bound.terms["wrong"] == wrong
+    assert bound.value == pytest.approx(beta.ppf(0.95, wrong + 1, len(y_test) - wrong))
+    assert bound.value < 0.2

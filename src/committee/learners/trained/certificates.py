@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from committee.bounds.arguments import risk_of_failure
 from committee.bounds.binomial_tail import binomial
 from committee.bounds.gibbs_loss import first_order
-from committee.bounds.held_out_rows import ROUNDING, held_out_errors
+from committee.bounds.held_out_rows import held_out_errors
 from committee.bounds.margin_moments import c_bound_pac_bayes
 from committee.bounds.result import Bound
 from committee.bounds.tandem_loss import tandem
@@ -252,5 +252,5 @@ def _error(ensemble: Any, X: Any, y: ArrayLike, votes: Votes, n_threads: int) ->
     """Share of wrong rows: of an ensemble's predictions, or of the vote of its voters' labels, ties being wrong."""
     if votes == "labels":
         losses = voter_losses(ensemble, X, y, votes=votes, n_threads=n_threads)
-        return float((losses.gibbs() >= 0.5 - ROUNDING).mean())
+        return float(losses.errors.mean())
     return float((np.asarray(ensemble.predict(X)) != np.asarray(y)).mean())

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.bounds.voter_losses import VoterLosses
+from committee.bounds.voter_losses import ROUNDING, VoterLosses
 from committee.data.number_types import F64
 from committee.learners.bagging.random_forest import RandomForestClassifier
 from committee.learners.base.estimator import CommitteeClassifier
@@ -81,16 +81,22 @@ def voter_losses(
         untouched, candidates = untouched_rows(ensemble, unseen), _n_candidates(ensemble)
     S: NDArray[Any] = signed.matrix.reshape(signed.n_rows, -1, signed.n_voters)
     weights = signed.weights
+    wrong: NDArray[np.bool_] | None = None
     if votes == "labels" and committee.voters.kind != "label":
         S = _labels(S, signed)
         weights = committee.weights / np.abs(committee.weights).sum()
+        wrong = (S @ weights).min(axis=1) <= ROUNDING  # not ahead of every other class
+    elif on == "holdout" or untouched is not None:
+        wrong = committee.predict(named, n_threads=n_threads) != np.asarray(y)
     negative = weights < 0.0
     if negative.any():
         S = S * np.where(negative, -1, 1).astype(S.dtype)
     S = S[:, 0] if S.shape[1] == 1 else S.min(axis=1)
     if S.dtype != np.int8:
         S = np.clip(S, -1.0, 1.0)  # a vote over its spread may pass 1 by a rounding
-    return VoterLosses(S, unseen, np.abs(weights), bool(negative.any()), committee.n_classes, untouched, candidates)
+    return VoterLosses(
+        S, unseen, np.abs(weights), bool(negative.any()), committee.n_classes, untouched, candidates, wrong
+    )
 
 
 def _first_trained(ensemble: Any) -> Any:
