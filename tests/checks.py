@@ -58,7 +58,7 @@ def yield_checks(subject: Subject) -> Iterator[Check]:
     yield from (check_unit_weights, check_zero_weights_drop_rows)
     yield from (check_threads, check_forked_child, check_copies, check_second_fit)
     yield from (check_inputs_are_not_changed, check_memory_layouts, check_frames_of_numbers, check_frames_of_everything)
-    yield from (check_search, check_pipeline, check_metadata_routing)
+    yield from (check_search, check_pipeline, check_metadata_routing, check_subclass_with_fewer_parameters)
     yield check_saved_file if subject.storable else check_file_is_refused
     if subject.integer_weights:
         yield check_integer_weights_repeat_rows
@@ -339,6 +339,20 @@ def check_file_is_refused(subject: Subject) -> None:
         with pytest.raises(TypeError, match="cannot be saved"):
             model.save(Path(folder) / "model")
         assert not list(Path(folder).iterdir())
+
+
+def check_subclass_with_fewer_parameters(subject: Subject) -> None:
+    """A subclass may take parameters of its own alone; those of its base keep what it gives them."""
+    given = subject.model.get_params(deep=False)
+
+    class Short(type(subject.model)):  # type: ignore[misc]
+        def __init__(self, remark: str = "") -> None:
+            super().__init__(**given)
+            self.remark = remark
+
+    X, y = subject.numbers()
+    assert Short("short").get_params() == {"remark": "short"}
+    assert_same_answers(subject, clone(Short()).fit(X, y), subject.fit(X, y), X)
 
 
 def check_second_fit(subject: Subject) -> None:

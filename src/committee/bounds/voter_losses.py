@@ -79,7 +79,7 @@ class VoterLosses:
             return self
         if self.untouched is None or not self.untouched.any():
             raise ValueError(
-                "Every row out of bag has been seen by some of the voters; use on='holdout', or a forest with a "
+                "Every row out of bag has been seen by some of the voters; use on='validation', or a forest with a "
                 "reserve."
             )
         wrong = None if self.wrong is None else self.wrong[self.untouched]
@@ -169,7 +169,7 @@ class VoterLosses:
         if self.unseen is not None:
             raise ValueError(
                 "Rows out of bag have been seen by some of the voters, and say nothing of the whole vote; use "
-                "on='holdout', or of_untouched() of a forest with a reserve."
+                "on='validation', or of_untouched() of a forest with a reserve."
             )
         rho = self.posterior(weights)
         # a sum of weights may pass 1 by a rounding

@@ -33,8 +33,9 @@ class GrowthLimits:
     @classmethod
     def of(cls, learner: Any) -> GrowthLimits:
         """The limits among a learner's parameters; those that it does not have are the defaults."""
-        params: dict[str, Any] = learner.get_params(deep=False)
-        return cls(**{field.name: params[field.name] for field in fields(cls) if field.name in params})
+        # not by get_params, which knows only what the __init__ of a user's subclass takes
+        names = (field.name for field in fields(cls) if hasattr(learner, field.name))
+        return cls(**{name: getattr(learner, name) for name in names})
 
 
 def grower(binned: Binned, criterion: Criterion, n_classes: int, limits: GrowthLimits, n_threads: int) -> Grower:

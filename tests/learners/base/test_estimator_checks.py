@@ -3,10 +3,11 @@
 from typing import Any
 
 import pytest
+from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_param_validation, parametrize_with_checks
 
 import committee
 
@@ -139,3 +140,12 @@ def test_every_learner_is_checked():
 @parametrize_with_checks(LEARNERS, expected_failed_checks=expected_failures, xfail_strict=True)
 def test_scikit_learn(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("name", committee.LEARNERS)
+def test_parameters_are_refused_as_scikit_learn_does(name):
+    """This check is none of those above: it is for classes that declare constraints."""
+    X, y = load_iris(return_X_y=True)
+    kind = getattr(committee, name)
+    of = {"ensemble": committee.RandomForestClassifier(3, random_state=0).fit(X, y)}
+    check_param_validation(name, kind(**{key: of[key] for key in kind.declared_parameters.keys() & of}))

@@ -307,7 +307,7 @@ def test_frames_are_taken_as_the_ensemble_takes_them():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"on": "train"}, "on is 'train'; it must be 'holdout' or 'oob'"),
+        ({"on": "train"}, "on is 'train'; it must be 'validation' or 'oob'"),
         ({"votes": "soft"}, "votes is 'soft'; it must be 'own' or 'labels'"),
         ({"delta": 0.0}, "delta is 0.0, the probability"),
         ({"X_test": WINE[0]}, "X_test and y_test go together"),
@@ -315,7 +315,7 @@ def test_frames_are_taken_as_the_ensemble_takes_them():
         ({"bounds": ("vc",)}, "bounds holds 'vc'; known are test_set, binomial, first_order"),
         (
             {"bounds": ("binomial",), "on": "oob"},
-            "'binomial', which needs on='holdout', or rows that no voter has drawn",
+            "'binomial', which needs on='validation', or rows that no voter has drawn",
         ),
         ({"bounds": ("unlabelled_margins",)}, "'unlabelled_margins', which needs X_unlabelled"),
         ({"X_unlabelled": WINE[0], "votes": "labels"}, "X_unlabelled is given with votes='labels'"),
@@ -368,7 +368,7 @@ def test_the_reserve_counts_for_every_voter_and_every_pair():
     whole = losses.of_untouched()
     assert whole.unseen is None and whole.n_rows == 142
     np.testing.assert_array_equal(whole.least, losses.least[reserve])
-    with pytest.raises(ValueError, match="use on='holdout', or a forest with a reserve"):
+    with pytest.raises(ValueError, match="use on='validation', or a forest with a reserve"):
         voter_losses(forest().fit(X, y), X, y, on="oob").of_untouched()
 
 

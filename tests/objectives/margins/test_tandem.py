@@ -65,7 +65,7 @@ def test_out_of_bag_and_on_validation_rows(table):
     for forest in (ours, theirs):
         for on, rows, truth in (("oob", X, y), ("validation", new, labels)):
             model = MarginReweighter(forest, "tandem", on=on).fit(rows, truth)
-            losses = voter_losses(forest, rows, truth, on="oob" if on == "oob" else "holdout")
+            losses = voter_losses(forest, rows, truth, on="oob" if on == "oob" else "validation")
             assert model.value_before_ == pytest.approx(tandem(losses).value, abs=1e-9)
             assert model.value_ == pytest.approx(tandem(losses, model.weights_).value, abs=1e-9)
             assert model.value_ <= model.value_before_ and model.weights_.min() >= 0.0

@@ -26,7 +26,7 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, cast, dataclass_transform, get_args, get_origin
 
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 Learner = TypeVar("Learner", bound=type)
 T = TypeVar("T")
@@ -36,6 +36,7 @@ NOT_NEGATIVE = Interval(Real, 0.0, None, closed="left")
 POSITIVE = Interval(Real, 0.0, None, closed="neither")
 FRACTION = Interval(Real, 0.0, 1.0, closed="neither")
 SHARE = Interval(Real, 0.0, 1.0, closed="right")
+SHARE_NOT_COUNT = Interval(RealNotInt, 0.0, 1.0, closed="right")
 
 _NO_DEFAULT: Any = inspect.Parameter.empty
 _SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)

@@ -11,7 +11,14 @@ from typing import Any, Literal, TypeVar
 
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from committee.learners.base.parameters import COUNT, FRACTION, NOT_NEGATIVE, SHARE, parameter, with_parameters
+from committee.learners.base.parameters import (
+    COUNT,
+    FRACTION,
+    NOT_NEGATIVE,
+    SHARE_NOT_COUNT,
+    parameter,
+    with_parameters,
+)
 
 T = TypeVar("T")
 
@@ -94,7 +101,7 @@ def max_features(
         f"""Features that each {of} looks at, drawn anew: so many (int), this share of them (float), their root or
         logarithm. None: all. {more}""",
         COUNT,
-        Interval(Real, 0.0, 1.0, closed="right"),
+        SHARE_NOT_COUNT,
         StrOptions({"sqrt", "log2"}),
         type_words='int, float, "sqrt", "log2" or None',
     )
@@ -143,7 +150,9 @@ def trees_of_classes() -> Literal["shared", "per_class"]:
 
 def max_samples(default: T, more: str = "") -> T:
     """Rows of a draw."""
-    return parameter(default, f"Rows of a draw: a share of them (float) or their number (int). {more}", COUNT, SHARE)
+    return parameter(
+        default, f"Rows of a draw: a share of them (float) or their number (int). {more}", COUNT, SHARE_NOT_COUNT
+    )
 
 
 def bootstrap(default: bool, more: str = "") -> bool:

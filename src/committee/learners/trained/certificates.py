@@ -48,7 +48,7 @@ class Certificate:
     ----------
     ensemble : str
         Type of the ensemble.
-    on : {"holdout", "oob"}
+    on : {"validation", "oob"}
         Which rows judge it.
     n_rows : int
         How many.
@@ -104,7 +104,7 @@ class Certificate:
         return str(self)  # its inputs are the votes of all voters
 
     def __str__(self) -> str:
-        rows = {"holdout": "held-out rows", "oob": "rows, out of bag"}[self.on]
+        rows = {"validation": "held-out rows", "oob": "rows, out of bag"}[self.on]
         untouched = f", {self.n_untouched} of which no voter has drawn" if self.n_untouched else ""
         lines = [
             f"{self.ensemble}: error on new rows, by {self.n_rows} {rows}{untouched}",
@@ -126,7 +126,7 @@ def certify(
     X: Any,
     y: ArrayLike,
     delta: float = 0.05,
-    on: JudgedOn = "holdout",
+    on: JudgedOn = "validation",
     X_test: Any = None,
     y_test: ArrayLike | None = None,
     *,
@@ -146,14 +146,14 @@ def certify(
     ensemble : fitted classifier or Committee
         Any that `Committee.from_estimator` takes. It is not changed.
     X : table or array-like (n, p)
-        ``on="holdout"``: rows that had no part in training. ``on="oob"``: all the rows that it was fitted on, in their
-        order. Rows count once each, whatever weight they were fitted with. **Training rows as held-out rows give
+        ``on="validation"``: rows that had no part in training. ``on="oob"``: all the rows that it was fitted on, in
+        their order. Rows count once each, whatever weight they were fitted with. **Training rows as held-out rows give
         numbers that mean nothing**, and cannot be distinguished here.
     y : array-like (n,)
         Their labels.
     delta : float, default=0.05
         Probability with which any of the bounds may fail.
-    on : {"holdout", "oob"}, default="holdout"
+    on : {"validation", "oob"}, default="validation"
         "oob": each voter, and each pair of voters, is judged by the rows that its draws left out. For voters trained on
         draws: `RandomForestClassifier` and `SubaggingClassifier` (of a whole ``random_state``, ``oob_score=True``),
         `SBPMTClassifier`, scikit-learn's forests and bagging. Rows that no voter has drawn, such as the `reserve` of a
@@ -218,7 +218,9 @@ def certify(
     names = possible if bounds is None else tuple(bounds)
     for name in names:
         if name not in possible:
-            needs = "X_unlabelled" if name == UNLABELLED else "on='holdout', or rows that no voter has drawn (reserve)"
+            needs = (
+                "X_unlabelled" if name == UNLABELLED else "on='validation', or rows that no voter has drawn (reserve)"
+            )
             raise ValueError(f"bounds holds {name!r}, which needs {needs}; there are {', '.join(possible)}.")
     test_error = None
     if X_test is not None and y_test is not None:

@@ -22,7 +22,7 @@ from committee.learners.trained.unseen_rows import (
 from committee.vote.committee import Committee
 from committee.vote.signed_votes import SignedVotes
 
-JudgedOn: TypeAlias = Literal["holdout", "oob"]
+JudgedOn: TypeAlias = Literal["validation", "oob"]
 Votes: TypeAlias = Literal["own", "labels"]
 
 
@@ -31,7 +31,7 @@ def voter_losses(
     X: Any,
     y: ArrayLike,
     *,
-    on: JudgedOn = "holdout",
+    on: JudgedOn = "validation",
     votes: Votes = "own",
     sample_weight: ArrayLike | None = None,
     n_threads: int = 1,
@@ -43,11 +43,11 @@ def voter_losses(
     ensemble : fitted classifier or Committee
         Any that `Committee.from_estimator` takes.
     X : table or array-like (n, p)
-        ``on="holdout"``: rows that had no part in training. ``on="oob"``: all the rows that it was fitted on, in
+        ``on="validation"``: rows that had no part in training. ``on="oob"``: all the rows that it was fitted on, in
         their order.
     y : array-like (n,)
         Their labels.
-    on : {"holdout", "oob"}, default="holdout"
+    on : {"validation", "oob"}, default="validation"
         Which rows count for a voter: all, or those that its draw left out.
     votes : {"own", "labels"}, default="own"
         "own": votes as they are. "labels": voters that give scores name one class each, the largest score's; that
@@ -65,7 +65,7 @@ def voter_losses(
         If `y` does not fit `X` or the ensemble, or ``on="oob"`` and the ensemble has no draws that are known to be
         those of these rows, or drew heavy rows more often than others.
     """
-    for name, value, known in (("on", on, ("holdout", "oob")), ("votes", votes, ("own", "labels"))):
+    for name, value, known in (("on", on, ("validation", "oob")), ("votes", votes, ("own", "labels"))):
         if value not in known:
             raise ValueError(f"{name} is {value!r}; it must be {known[0]!r} or {known[1]!r}.")
     committee = ensemble if isinstance(ensemble, Committee) else Committee.from_estimator(ensemble)
@@ -86,7 +86,7 @@ def voter_losses(
         S = _labels(S, signed)
         weights = committee.weights / np.abs(committee.weights).sum()
         wrong = (S @ weights).min(axis=1) <= ROUNDING  # not ahead of every other class
-    elif on == "holdout" or untouched is not None:
+    elif on == "validation" or untouched is not None:
         wrong = committee.predict(named, n_threads=n_threads) != np.asarray(y)
     negative = weights < 0.0
     if negative.any():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from dataclasses import KW_ONLY, replace
 from numbers import Real
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -174,9 +174,8 @@ class MarginReweighter(TrainedEnsembleClassifier):
         RuntimeError
             If a solver fails.
         """
+        self._validate_params()
         objective = self._objective()
-        if self.on not in get_args(RowsGiven):
-            raise ValueError(f"on={self.on!r} is unknown; choose from {', '.join(get_args(RowsGiven))}.")
         if self.on == "train" and objective.on_unseen_rows:
             raise ValueError(
                 f"objective={objective.name!r} is about rows that the voters have not seen, but on='train' says that "
