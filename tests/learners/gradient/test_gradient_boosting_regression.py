@@ -172,6 +172,15 @@ def test_quantiles_stop_early_and_go_on():
         parts.set_params(quantile=[0.2, 0.5, 0.8]).fit(X, y)
 
 
+def test_quantiles_by_name_are_those_that_are_given():
+    X, y = numbers()
+    params = {"n_estimators": 3, "quantile": [0.2, 0.8]}
+    assert_array_equal(fit("quantiles", X, y, **params).predict(X), fit("quantile", X, y, **params).predict(X))
+    assert fit("quantiles", X, y, n_estimators=3).predict(X).shape == (len(y), 3)
+    with pytest.raises(ValueError, match="loss='quantiles' predicts several, and quantile=0\\.9 is one"):
+        fit("quantiles", X, y, quantile=0.9)
+
+
 # --- monotone constraints ---------------------------------------------------------------------------------------------
 
 

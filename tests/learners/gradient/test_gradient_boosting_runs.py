@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+import committee
 from tests.gradient_cases import both, data, learner, table
 
 # --- early stopping ---------------------------------------------------------------------------------------------------
@@ -96,6 +97,24 @@ def test_a_warm_start_with_early_stopping_sees_the_earlier_rounds():
     parts.set_params(n_estimators=14).fit(X, y, **val)
     assert_allclose(parts.validation_losses_, whole.validation_losses_, rtol=1e-12)
     assert_array_equal(parts.predict_proba(X), whole.predict_proba(X))
+
+
+@both
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_warm_start_holds_the_same_rows_out(kind, stored, tmp_path):
+    """Rows that trees were grown on would say that further rounds are better than they are."""
+    X, y = data(kind)
+    settings = {"early_stopping": True, "n_iter_no_change": 50, "subsample": 0.7}
+    whole = learner(kind, n_estimators=9, **settings, random_state=np.random.RandomState(3)).fit(X, y)
+    parts = learner(kind, n_estimators=4, warm_start=True, **settings, random_state=np.random.RandomState(3)).fit(X, y)
+    if stored:
+        parts.set_params(random_state=None).save(tmp_path / "model")
+        parts = committee.load(tmp_path / "model")
+    parts.set_params(n_estimators=9).fit(X, y)
+    assert parts.seed_ == whole.seed_
+    assert_allclose(parts.validation_losses_, whole.validation_losses_, rtol=1e-12)
+    again = parts.set_params(warm_start=False, random_state=None).fit(X, y)
+    assert again.seed_ != whole.seed_
 
 
 def test_a_warm_start_must_fit():

@@ -101,7 +101,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         with self._one_fit(X, y, sample_weight) as tasks:
             self._check_parameters()
             rows = self.training_rows(X, y, sample_weight)
-            random = check_random_state(self.random_state)
+            random = self._random()
             held_out = None
             if self.early_stopping or X_val is not None or y_val is not None:
                 rows, held_out = self._hold_out(rows, X_val, y_val, random)
@@ -121,6 +121,11 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             self._warn(run, results)
             tasks.end(results)
         return self
+
+    def _random(self) -> np.random.RandomState:
+        """Return the draws of the held-out rows, and what else a run draws."""
+        generator: np.random.RandomState = check_random_state(self.random_state)
+        return generator
 
     def _hold_out(
         self, rows: Any, X_val: Any, y_val: ArrayLike | None, random: np.random.RandomState

@@ -145,8 +145,9 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
         """Set callbacks up for a fit; one that fails leaves the estimator as it was before."""
         context = self._init_callback_context(max_subtasks=self._most_tasks(X))
         before = dict(self.__dict__)
-        for name in self.stored_attributes:  # of an earlier fit, on other rows
-            self.__dict__.pop(name, None)
+        if not getattr(self, "warm_start", False):
+            for name in self.stored_attributes:  # of an earlier fit, on other rows
+                self.__dict__.pop(name, None)
         try:
             yield FitTasks(self, context, X, y, sample_weight)
         except BaseException:

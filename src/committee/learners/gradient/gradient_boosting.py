@@ -133,9 +133,9 @@ class GradientBoostingRegressor(CommitteeRegressor, GradientBoosting):
     _: KW_ONLY
     quantile: float | Sequence[float] = parameter(
         0.5,
-        """For ``loss="quantile"``: which quantile. Several, in rising order, are predicted at once, as columns: each
-        round is one tree whose leaves hold a number for each, and the numbers of a row are put in order, so that they
-        never cross.""",
+        """For ``loss="quantile"`` or "quantiles": which quantile. Several, in rising order, are predicted at once, as
+        columns: each round is one tree whose leaves hold a number for each, and the numbers of a row are put in order,
+        so that they never cross.""",
         FRACTION,
         "array-like",
         type_words="float or sequence of float",
@@ -143,10 +143,17 @@ class GradientBoostingRegressor(CommitteeRegressor, GradientBoosting):
     )
 
     def _chosen_loss(self) -> Loss:
-        if self.loss != "quantile":
+        if self.loss not in ("quantile", "quantiles"):
             return regression_loss(self.loss)
         if isinstance(self.quantile, Real):
-            return Quantile(float(self.quantile))
+            if self.loss == "quantile":
+                return Quantile(float(self.quantile))
+            if self.quantile != self.declared_parameters["quantile"].default:
+                raise ValueError(
+                    f"loss='quantiles' predicts several, and quantile={self.quantile!r} is one; give a sequence of "
+                    "them, or loss='quantile'."
+                )
+            return Quantiles()
         levels = tuple(np.asarray(self.quantile, dtype=np.float64).tolist())
         return Quantile(*levels) if len(levels) == 1 else Quantiles(levels)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import KW_ONLY
+from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -35,7 +36,7 @@ from committee.voters.rounds import Rounds
 class GradientBoosting(Boosting):
     """Base of the two learners: rounds on a loss, and going on from an earlier fit."""
 
-    stored_attributes: ClassVar[tuple[str, ...]] = ("validation_losses_", "training_objectives_")
+    stored_attributes: ClassVar[tuple[str, ...]] = ("validation_losses_", "training_objectives_", "seed_")
 
     validation_losses_: F64 | None = fitted(
         "Mean held-out loss after each round, when early stopping is on.", "float64 array or None"
@@ -44,6 +45,12 @@ class GradientBoosting(Boosting):
         """With line search: the objective over the training weight, before the first and after each round of the
         last call of `fit`.""",
         "float64 array or None",
+    )
+
+    seed_: int = fitted(
+        """`random_state`, or a seed drawn from it: a warm start holds the same rows out as the fit that it goes on
+        from.""",
+        "int",
     )
 
     loss: str | Loss = required("Loss that is boosted.", str, Loss)
@@ -133,6 +140,15 @@ class GradientBoosting(Boosting):
                 "goes on from; raise it, or set warm_start=False."
             )
         return self.committee_
+
+    def _random(self) -> np.random.RandomState:
+        generator = super()._random()
+        if isinstance(self.random_state, Integral):
+            self.seed_ = int(self.random_state)
+            return generator
+        if not (self.warm_start and hasattr(self, "seed_")):
+            self.seed_ = int(generator.randint(2**31 - 1))
+        return np.random.RandomState(self.seed_)
 
     def _run(self, rows: Any, random: np.random.RandomState) -> GradientRun:
         loss, earlier, threads = self._chosen_loss(), self._earlier_committee(), n_threads(self.n_jobs)
