@@ -54,10 +54,6 @@ struct Units {
   }
 };
 
-// The last bin of the left side, where the node has no row between these two: the middle of the gap, so that rows that
-// growth did not see go to the nearer side. Its middle in bins, not in values: a monotone transform changes no tree.
-inline std::int32_t middle_of_gap(std::int32_t below, std::int32_t above) { return below + (above - below - 1) / 2; }
-
 struct SplitRules {
   Units units;
   SplitLimits limits;

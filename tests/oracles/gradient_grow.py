@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.learners.gradient.leaf import LeafPenalty
+from tests.oracles.grow import part_gap
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.integer]
@@ -143,6 +144,8 @@ class GradientGrower:
                     best = node.gain = float(gain)
                     node.feature, node.goes_left = j, mask
                     node.middle = self._middle(node, mask, G, H)
+        if node.feature >= 0 and not self.categorical[node.feature]:
+            part_gap(node.goes_left, self._cells(node.rows, node.feature)[0])
 
     def _cells(self, rows: NDArray[np.int64], j: int) -> tuple[Counts, Floats, Floats]:
         """Rows, gradients and hessians of every cell of a feature."""
