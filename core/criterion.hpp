@@ -54,6 +54,23 @@ struct Entropy : ByClassShare {
   }
 };
 
+// max_k w_k: what is right of the weight if the node votes for its heaviest class, so that gains are decreases of the
+// weighted error. For stumps the best split is found whatever the columns: of categories, those that prefer one class
+// of a pair to the other come first, and the best pair of votes has its own ordering.
+struct Error {
+  static int orderings(int planes) { return planes * (planes - 1) / 2; }
+  static double share(const double* w, int planes, int ordering) {
+    int first = 0;
+    while (ordering >= planes - 1 - first) ordering -= planes - 1 - first++;
+    const double one = w[first], other = w[first + 1 + ordering];
+    return one + other > 0.0 ? other / (one + other) : 0.5;
+  }
+  static double node(const double* w, int planes) { return *std::max_element(w, w + planes); }
+  static double pair(const double* left, const double* right, int planes) {
+    return node(left, planes) + node(right, planes);
+  }
+};
+
 // -Z = -2 sum_l sqrt(no_l yes_l) (Schapire & Singer 1999): planes come in pairs, one pair per output.
 struct Confidence {
   static int orderings(int planes) { return planes / 2; }
@@ -105,16 +122,18 @@ struct Abstaining : ByClassShare {
   }
 };
 
-enum class CriterionName { gini, entropy, confidence, abstaining, squared_error };
+enum class CriterionName { gini, entropy, error, confidence, abstaining, squared_error };
 
 inline CriterionName criterion_named(const std::string& name) {
   if (name == "gini") return CriterionName::gini;
   if (name == "entropy") return CriterionName::entropy;
+  if (name == "error") return CriterionName::error;
   if (name == "confidence") return CriterionName::confidence;
   if (name == "abstaining") return CriterionName::abstaining;
   if (name == "squared_error") return CriterionName::squared_error;
   throw std::invalid_argument("criterion is '" + name +
-                              "'; it must be 'gini', 'entropy', 'confidence', 'abstaining' or 'squared_error'");
+                              "'; it must be 'gini', 'entropy', 'error', 'confidence', 'abstaining' or "
+                              "'squared_error'");
 }
 
 }  // namespace committee

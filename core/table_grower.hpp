@@ -55,6 +55,8 @@ class TableGrower final : public Grower {
         return grow<Gini>(statistics, rows, seed, team);
       case CriterionName::entropy:
         return grow<Entropy>(statistics, rows, seed, team);
+      case CriterionName::error:
+        return grow<Error>(statistics, rows, seed, team);
       case CriterionName::abstaining:
         return grow<Abstaining>(statistics, rows, seed, team);
       default:

@@ -19,7 +19,7 @@ U32: TypeAlias = NDArray[np.uint32]
 U16: TypeAlias = NDArray[np.uint16]
 U8: TypeAlias = NDArray[np.uint8]
 Codes: TypeAlias = U8 | U16
-Criterion: TypeAlias = Literal["gini", "entropy", "confidence", "abstaining", "squared_error"]
+Criterion: TypeAlias = Literal["gini", "entropy", "error", "confidence", "abstaining", "squared_error"]
 
 # --- bins.hpp ----------------------------------------------------------------------------------------------
 

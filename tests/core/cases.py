@@ -11,7 +11,7 @@ from committee import _core
 from tests.oracles import grow as oracle
 
 Codes = NDArray[np.uint8] | NDArray[np.uint16]
-CLASS_CRITERIA = ("gini", "entropy", "confidence", "confidence_mh", "abstaining")
+CLASS_CRITERIA = ("gini", "entropy", "error", "confidence", "confidence_mh", "abstaining")
 CRITERIA = (*CLASS_CRITERIA, "squared_error")
 
 

@@ -1,6 +1,7 @@
 """Growth: every split of every tree is checked against all candidates of its node, one by one."""
 
 from dataclasses import replace
+from itertools import pairwise, product
 from typing import Any
 
 import hypothesis.strategies as st
@@ -53,6 +54,22 @@ def test_ties_go_to_the_first_candidate(kind: str, weights: str, data: st.DataOb
     case = replace(case, targets=np.round(case.targets))
     limits = case.limits(max_depth=data.draw(st.integers(1, 3)))
     assert_same_splits(case.grow(limits), 0, oracle.grow(case.table, limits), 0, case.n_bins)
+
+
+@given(cases(kinds=("error",), weights="equal"))
+def test_no_stump_has_less_error_than_that_of_criterion_error(case: Case) -> None:
+    """All ways to part the values of a column, thresholds or subsets, with the best vote on either side."""
+    tree = case.grow(oracle.Limits(max_depth=1))
+    right = case.table.statistics[case.table.rows].sum(0).max() + tree.gain[0]
+    most = 0.0
+    for j, categorical in enumerate(case.categorical):
+        cells = oracle.cell_sums(case.table, case.table.rows, j)[0]
+        n = len(cells) - 1
+        for left in product([False, True], repeat=n + 1):
+            if categorical or all(a >= b for a, b in pairwise(left[:n])):
+                mask = np.array(left)
+                most = max(most, cells[mask].sum(0).max() + cells[~mask].sum(0).max())
+    assert right == pytest.approx(most, abs=1e-9 * case.table.scale)
 
 
 # --- categories ---------------------------------------------------------------------------------------------

@@ -36,9 +36,15 @@ def squared_error(sums: Array) -> Array:
     return ratio(sums[..., 1] ** 2, sums[..., 0])
 
 
+def error(sums: Array) -> Array:
+    """Right, if the node votes for its heaviest class."""
+    return sums.max(-1)
+
+
 SCORES: dict[str, Callable[[Array], Array]] = {
     "gini": gini,
     "entropy": entropy,
+    "error": error,
     "confidence": confidence,
     "squared_error": squared_error,
 }

@@ -123,6 +123,8 @@ def shares(criterion: str, sums: Floats) -> list[Floats]:
     """The keys by which the cells of a categorical feature are put in order, one array per ordering."""
     if criterion == "squared_error":
         pairs = [(sums[:, 1], sums[:, 0])]
+    elif criterion == "error":
+        pairs = [(sums[:, b], sums[:, a] + sums[:, b]) for a, b in combinations(range(sums.shape[1]), 2)]
     elif sums.shape[1] == 2:
         pairs = [(sums[:, 1], sums.sum(1))]
     elif criterion == "confidence":
@@ -130,7 +132,8 @@ def shares(criterion: str, sums: Floats) -> list[Floats]:
     else:
         pairs = [(sums[:, k], sums.sum(1)) for k in range(sums.shape[1])]
     cell_weight = sums[:, 0] if criterion == "squared_error" else sums.sum(1)
-    return [np.where(cell_weight > 0, criteria.ratio(part, weight), WEIGHTLESS) for part, weight in pairs]
+    keys = [np.where(weight > 0, criteria.ratio(part, weight), 0.5 * (criterion == "error")) for part, weight in pairs]
+    return [np.where(cell_weight > 0, key, WEIGHTLESS) for key in keys]
 
 
 def tied_groups(keys: Floats, cells: Integers) -> list[list[int]]:

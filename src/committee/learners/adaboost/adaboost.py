@@ -83,8 +83,10 @@ class AdaBoostClassifier(Boosting, CommitteeClassifier):
         """,
     )
     voter: Any = shared.voter()
-    criterion: Literal["gini", "entropy"] = parameter(
-        "gini", "Split criterion of discrete trees; the other votes bring their own."
+    criterion: Literal["gini", "entropy", "error"] = parameter(
+        "gini",
+        """Split criterion of discrete trees; the other votes bring their own. "error": least weighted error, which for
+        stumps finds the best one.""",
     )
     min_samples_leaf: int = shared.min_samples_leaf()
     min_weight_leaf: float = shared.min_weight_leaf("current weight")
