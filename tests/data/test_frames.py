@@ -95,7 +95,7 @@ def test_a_schema_from_one_frame_encodes_the_others(make: Any) -> None:
 
 CELLS = {
     "number": st.none() | st.floats(allow_infinity=False, width=32) | st.just(math.nan),
-    "integer": st.none() | st.integers(-(2**53), 2**53),
+    "integer": st.none() | st.integers(1 - 2**53, 2**53 - 1),
     "text": st.none() | st.sampled_from(["", "a", "b", "B", "é", "10", "nan", "None", " a"]),
     "boolean": st.none() | st.booleans(),
 }
@@ -456,3 +456,19 @@ def test_any_json_gives_a_schema_or_a_value_error(names: Any, categories: Any) -
     except ValueError:
         return
     assert TableSchema.from_json(json.loads(json.dumps(schema.to_json()))) == schema
+
+
+@pytest.mark.parametrize("value", [2**53 + 1, -(2**53) - 1, 2**62])
+@pytest.mark.parametrize("make", [lambda x: np.array(x), pd.DataFrame, lambda x: pl.DataFrame(x, orient="row")])
+def test_whole_categories_that_float64_cannot_tell_apart_are_refused(make, value):
+    table = make([[value, 1], [value + 1, 2], [3, 3]])
+    with pytest.raises(ValueError, match=r"has the category .*; whole numbers of 2\*\*53 and more"):
+        TableSchema.learn(table, categorical_features=[0])
+    assert TableSchema.learn(table, categorical_features=[1]).categories[1] == (1, 2, 3)
+
+
+def test_whole_categories_just_below_are_told_apart():
+    table = pl.DataFrame({"id": [2**53 - 1, 2**53 - 2, 2**53 - 1]})
+    schema = TableSchema.learn(table, categorical_features=["id"])
+    assert schema.categories == ((2**53 - 2, 2**53 - 1),)
+    assert schema.encode(table)[:, 0].tolist() == [1.0, 0.0, 1.0]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Category: TypeAlias = str | int | float | bool
 Kind: TypeAlias = Literal["number", "boolean", "text"]
 
+EXACT = 2.0**53  # below it every whole number has a float64 of its own
 MAX_CATEGORIES = 65_535
 """The most categories a column may have: codes and the one for missing fit 16 bits."""
 
@@ -174,8 +175,8 @@ class Column:
 def distinct_numbers(values: NDArray[Any], name: str) -> tuple[int | float, ...]:
     """Return the sorted distinct values of a column ``(n,)`` of numbers or booleans, without NaN.
 
-    Two integers beyond 2**53 that are the same float64 count as one, as they do in the encoded matrix. An infinite
-    value is refused; `name` is what errors call the column.
+    Refused are an infinite value, and numbers of 2**53 and more: two of them may be one float64, and would become one
+    category. `name` is what errors call the column.
 
     Examples
     --------
@@ -185,6 +186,11 @@ def distinct_numbers(values: NDArray[Any], name: str) -> tuple[int | float, ...]
     wide = values.astype(np.float64)
     refuse_infinity(wide, name)
     found = np.unique(wide[~np.isnan(wide)])
+    if len(found) and max(-found[0], found[-1]) >= EXACT:
+        raise ValueError(
+            f"column {name!r} has the category {found[np.abs(found).argmax()]:.0f}; whole numbers of 2**53 and more "
+            "cannot be told apart as float64. Make the column text, or number its categories."
+        )
     if values.dtype.kind in "iu":
         return tuple(int(value) for value in found)
     return tuple(float(value) for value in found)
