@@ -173,7 +173,7 @@ class DeepGrowth {
   // The first that was looked at wins a tie.
   Split best_of_found(std::int64_t width) {
     std::int64_t best = found_.size();
-    double gain = 0.0;
+    double gain = tree_.rules().limits.least();
     for (std::int64_t i = 0; i < found_.size(); ++i)
       if (is_larger(found_[i].gain, gain)) {
         best = i;

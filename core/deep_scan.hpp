@@ -182,6 +182,7 @@ class ListScan {
     const bool has_missing = list.last_bin() == missing_bin;
     const std::int64_t n_values = list.size() - has_missing;
     Split best;
+    best.gain = limits_.least();
     std::int64_t at = 0;
     if constexpr (kPlanes == 2 && kHasLanes<Criterion>)
       if (!has_missing && limits_.min_samples_leaf <= 1 && limits_.min_weight_leaf == 0.0)
@@ -220,10 +221,11 @@ class ListScan {
     }
     gains_of(Criterion{}, running_, n, sums_, units_, sides_.score());
     Split best;
+    best.gain = limits_.least();
     std::int64_t at = 0;
     for (std::int64_t i = 0; i < n; ++i)
-      if (is_larger(running_.gain[i], best.gain)) {
-        best.gain = running_.gain[i];
+      if (const double gain = limits_.seen(running_.gain[i]); is_larger(gain, best.gain)) {
+        best.gain = gain;
         at = i;
       }
     if (!(best.gain > limits_.min_gain)) return best;

@@ -133,6 +133,7 @@ class Growth {
                               : scan(FeatureScan<Criterion, 0>(tree_.rules(), planes_));
     });
     Split best;
+    best.gain = tree_.rules().limits.least();
     for (Split& split : found)
       if (split.feature >= 0 && is_larger(split.gain, best.gain)) best = std::move(split);
     return best;

@@ -13,7 +13,7 @@ namespace committee {
 
 struct GrowthLimits : TreeLimits {
   double min_weight_leaf = 0.0;  // share of the total weight
-  double min_gain = 0.0;         // share of the total weight
+  double min_gain = 0.0;         // share of the total weight; below 0: split even if nothing is gained
 };
 
 class GrowingTree : public FlatTree {
@@ -29,8 +29,8 @@ class GrowingTree : public FlatTree {
     rules_.units.read(packed, planes_, w.data());
     const double total = rules_.units.weight(w.data(), planes_);
     const double noise = kNoise * (rules_.units.moment_unit > 0.0 ? rules_.units.spread : total);
-    rules_.limits = {limits_.min_samples_leaf, limits_.min_weight_leaf * total,
-                     std::max(limits_.min_gain * total, noise)};
+    const double min_gain = limits_.min_gain < 0.0 ? -0.5 : std::max(limits_.min_gain * total, noise);
+    rules_.limits = {limits_.min_samples_leaf, limits_.min_weight_leaf * total, min_gain, noise};
   }
 
   // The two children of a node that is split; returns the left one's number, the right one's is the next.

@@ -28,7 +28,12 @@ struct Split : NodeSplit {
 struct SplitLimits {
   std::int64_t min_samples_leaf = 1;
   double min_weight_leaf = 0.0;  // in units of weight
-  double min_gain = 0.0;         // in units of the score; at least the noise
+  double min_gain = 0.0;         // in units of the score; at least the noise. Below 0: a split without gain will do
+  double noise = 0.0;            // what is not above it counts as no gain
+
+  // What a split must beat that is the first to be looked at.
+  double least() const { return min_gain < 0.0 ? -1.0 : 0.0; }
+  double seen(double gain) const { return min_gain < 0.0 && gain <= noise ? 0.0 : gain; }
 };
 
 // Reads packed sums as doubles in the user's units. `moment_unit` > 0: plane 1 is a signed moment of targets
@@ -128,8 +133,8 @@ class Sides {
     if (!(left_weight > 0.0 && left_weight >= limits_.min_weight_leaf && right_weight > 0.0 &&
           right_weight >= limits_.min_weight_leaf))
       return false;  // a side without weight is no side
-    const double gain = Criterion::pair(left_units_.data(), right_units_.data(), planes()) - score_;
-    if (!(is_larger(gain, best_gain) && gain > 0.0)) return false;
+    const double gain = limits_.seen(Criterion::pair(left_units_.data(), right_units_.data(), planes()) - score_);
+    if (!(is_larger(gain, best_gain) && gain > limits_.least())) return false;
     best_gain = gain;
     return true;
   }
@@ -168,6 +173,7 @@ class FeatureScan {
     cells_ = cells;
     stride_ = stride;
     best_ = Split{};
+    best_.gain = limits_.least();
     best_.feature = feature;
     if (categorical)
       scan_categories(missing_bin);

@@ -22,7 +22,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -52,7 +52,7 @@ def yield_checks(subject: Subject) -> Iterator[Check]:
         yield from (check_targets_of_every_type, check_predictions_follow_the_votes, check_stages_of_numbers)
     else:
         yield from (check_labels_of_every_type, check_predictions_agree, check_stages_end_in_the_committee)
-        yield from (check_margins, check_class_without_weight_disappears, check_calibration)
+        yield from (check_margins, check_class_without_weight_disappears, check_calibration, check_one_class)
     yield check_size_and_importances
     yield from (check_repeated_seeds, check_global_generators_are_left_alone, check_renamed_columns)
     yield from (check_unit_weights, check_zero_weights_drop_rows)
@@ -138,6 +138,30 @@ def check_class_without_weight_disappears(subject: Subject) -> None:
     assert model.classes_.tolist() == [0, 2]
     assert model.predict_proba(X).shape == (len(y), 2)
     assert_same_bits(model, subject.fit(X[y != 1], y[y != 1], np.full((y != 1).sum(), 1.5)), X)
+
+
+def check_one_class(subject: Subject) -> None:
+    """A fold without a rare class: the model is constant, says so, and does what others do."""
+    X, _ = subject.numbers()
+    y = np.array(["only"] * len(X))
+    with pytest.warns(UserWarning, match="y holds one class only, 'only'") as warned:
+        model = clone(subject.model).fit(X, y, np.arange(1.0, len(y) + 1))
+    assert [each.filename for each in warned] == [__file__]
+    assert model.classes_.tolist() == ["only"]
+    assert_array_equal(model.predict(X), y)
+    assert_array_equal(model.predict_proba(X), np.ones((len(X), 1)))
+    assert model.decision_function(X).shape == (len(X), 1)
+    assert model.score(X, y) == 1.0
+    assert_same_bits(pickle.loads(pickle.dumps(model)), model, X)
+    if subject.storable:
+        with TemporaryDirectory() as folder:
+            model.save(Path(folder) / "model")
+            assert_same_bits(committee.load(Path(folder) / "model"), model, X)
+    rare = np.where(np.arange(len(X)) < 6, "rare", "only")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the constant fold, and of what so few rows bring about
+        scores = cross_val_score(subject.model, X, rare, cv=KFold(2))
+    assert not np.isnan(scores).any()
 
 
 def check_calibration(subject: Subject) -> None:

@@ -17,6 +17,8 @@ class PyDeepGrower : public PyTreeGrower {
     const GrowthLimits limits{{max_depth, 0, min_samples_leaf, max_features}, min_weight_leaf, min_gain};
     require_limits(limits);
     const CriterionName name = criterion_named(criterion);
+    require(limits.min_gain >= 0.0 || name != CriterionName::squared_error,
+            "min_gain must not be negative for criterion 'squared_error', which does not know pure nodes");
     require(name == CriterionName::gini || name == CriterionName::entropy || name == CriterionName::squared_error,
             "deep trees are grown by criterion 'gini', 'entropy' or 'squared_error'");
     make<DeepTableGrower>(n_bins, categorical, name, limits, n_threads);

@@ -16,6 +16,8 @@ class PyGrower : public PyTreeGrower {
     const GrowthLimits limits{{max_depth, max_leaf_nodes, min_samples_leaf, max_features}, min_weight_leaf, min_gain};
     require_limits(limits);
     const CriterionName name = criterion_named(criterion);
+    require(limits.min_gain >= 0.0 || name != CriterionName::squared_error,
+            "min_gain must not be negative for criterion 'squared_error', which does not know pure nodes");
     require(name != CriterionName::abstaining || max_depth == 1,
             "criterion 'abstaining' grows stumps: max_depth must be 1");
     make<TableGrower>(n_bins, categorical, name, limits, n_threads);

@@ -1,6 +1,7 @@
 // Growers as Python sees them: what they are made of is checked, and a tree is grown without the interpreter lock.
 #pragma once
 
+#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -25,7 +26,8 @@ inline void require_limits(const TreeLimits& limits) {
 
 inline void require_limits(const GrowthLimits& limits) {
   require_limits(static_cast<const TreeLimits&>(limits));
-  require(limits.min_weight_leaf >= 0.0 && limits.min_gain >= 0.0, "min_weight_leaf and min_gain must not be negative");
+  require(limits.min_weight_leaf >= 0.0, "min_weight_leaf must not be negative");
+  require(!std::isnan(limits.min_gain), "min_gain must be a number");
 }
 
 // A grower on labels or targets: TableGrower, or DeepTableGrower.

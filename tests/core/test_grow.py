@@ -72,6 +72,18 @@ def test_no_stump_has_less_error_than_that_of_criterion_error(case: Case) -> Non
     assert right == pytest.approx(most, abs=1e-9 * case.table.scale)
 
 
+@pytest.mark.parametrize("kind", ["gini", "entropy"])
+@given(case=cases(kinds=("gini",), weights="equal", n_classes=2))
+def test_below_zero_only_rows_that_are_alike_end_a_tree(kind: str, case: Case) -> None:
+    case, limits = replace(case, kind=kind), oracle.Limits(min_gain=-1.0)
+    tree = case.grow(limits)
+    for leaf in np.flatnonzero(tree.feature < 0):
+        rows = case.table.rows[tree.leaf_of_row[case.table.rows] == leaf]
+        assert len(np.unique(case.labels[rows])) == 1 or len(np.unique(case.codes[rows], axis=0)) == 1
+    assert (tree.gain >= 0.0).all()
+    assert_same_tree(case.grow_with(case.deep_grower(limits)), tree)
+
+
 # --- categories ---------------------------------------------------------------------------------------------
 
 

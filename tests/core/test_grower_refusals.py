@@ -85,7 +85,7 @@ def assert_not_grown(grow: Any, given: dict[str, Any], wrong: dict[str, Any], er
         {"min_samples_leaf": -1},
         {"min_weight_leaf": -0.1},
         {"min_weight_leaf": np.nan},
-        {"min_gain": -0.1},
+        {"min_gain": -0.1, "criterion": "squared_error"},
         {"min_gain": np.nan},
         {"max_features": -1},
     ],

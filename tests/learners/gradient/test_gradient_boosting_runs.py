@@ -1,6 +1,7 @@
 """Gradient boosting that stops early, and that goes on from an earlier fit."""
 
 import copy
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -128,3 +129,15 @@ def test_a_warm_start_must_fit():
     with pytest.raises(ValueError, match="other columns"):
         copy.copy(model).set_params(n_estimators=9).fit(pd.DataFrame(X, columns=list("abcd")), y)
     assert model.set_params(warm_start=False, n_estimators=3).fit(X, y).committee_.n_voters == 3
+
+
+@both
+def test_too_few_rows_for_two_leaves_are_told(kind):
+    X, y = data(kind)
+    with pytest.warns(UserWarning, match=r"a constant: 19 training rows cannot .* min_samples_leaf=10\. Lower it"):
+        model = learner(kind, min_samples_leaf=10).fit(X[:19], y[:19])
+    assert len(np.unique(model.predict(X))) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learner(kind, min_samples_leaf=10).fit(X[:20], y[:20])
+        learner(kind, min_samples_leaf=9).fit(X[:19], y[:19])

@@ -229,3 +229,10 @@ def test_missing_values_against_a_value_below_all_or_above_all():
         tree = DecisionTreeClassifier(max_depth=1).fit(np.nan_to_num(X, nan=value), y, w).tree_
         share = tree.weighted_n_node_samples / tree.weighted_n_node_samples[0]
         assert root >= tree.impurity[0] - (share * tree.impurity)[1:].sum() - 1e-9
+
+
+def test_below_zero_a_split_that_gains_nothing_is_the_first_step_of_xor():
+    X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]] * 5)
+    y = X[:, 0] != X[:, 1]
+    assert TreeVoter(max_depth=2).fit(X, y).score(X, y) == 0.5
+    assert TreeVoter(max_depth=2, min_impurity_decrease=-np.inf).fit(X, y).score(X, y) == 1.0

@@ -177,7 +177,9 @@ class RandomForestRegressor(ForestEstimator[TargetRows], CommitteeRegressor):
 
     _: KW_ONLY
     criterion: Literal["squared_error"] = parameter("squared_error", "Error that a split lowers.")
-    min_impurity_decrease: float = shared.min_impurity_decrease(of="mean squared error over the drawn weight")
+    min_impurity_decrease: float = shared.min_impurity_decrease(
+        of="mean squared error over the drawn weight", classes=False
+    )
     max_features: int | float | str | None = shared.max_features(
         1.0,
         """Breiman's third takes a third of the time, but loses much where few columns matter; all of them lose little

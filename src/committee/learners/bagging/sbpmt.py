@@ -240,8 +240,7 @@ class SBPMTClassifier(CommitteeClassifier):
     @property
     def leaf_models_(self) -> pl.DataFrame:
         """Every leaf of every tree in words, with its linear score; see `committee.vote.explain.leaf_models`."""
-        check_is_fitted(self)
-        return leaf_models(self.committee_.voters, self.classes_, self.table_)  # type: ignore[arg-type]
+        return leaf_models(self._committees, self.classes_, self.table_)
 
     def contributions(self, X: Any, *, return_vote: bool = False) -> F64 | tuple[F64, F64]:
         """Share of each feature in a row's mean linear score over the trees.
@@ -265,9 +264,8 @@ class SBPMTClassifier(CommitteeClassifier):
         vote : float64 array (n, K)
             Share of the committees' weight that votes for each class; only if ``return_vote``.
         """
-        check_is_fitted(self)
+        committees = self._committees
         encoded = self.table_.encode(self.validate_rows(X))
-        committees: BoostedCommittees = self.committee_.voters  # type: ignore[assignment]
         threads = n_threads(self.n_jobs)
         shares = contributions(committees.members, encoded, committees.tree_shares(self.committee_.weights), threads)
         if not return_vote:
@@ -278,9 +276,16 @@ class SBPMTClassifier(CommitteeClassifier):
     @property
     def feature_importances_(self) -> F64:
         """Share of each feature in the decrease of the trees' training risk, ``(p,)``."""
-        check_is_fitted(self)
-        committees: BoostedCommittees = self.committee_.voters  # type: ignore[assignment]
+        committees = self._committees
         return feature_importances(committees.members, committees.tree_shares(self.committee_.weights))
+
+    @property
+    def _committees(self) -> BoostedCommittees:
+        check_is_fitted(self)
+        voters = self.committee_.voters
+        if not isinstance(voters, BoostedCommittees):
+            raise AttributeError("this model has no model trees: it was trained on rows of one class.")
+        return voters
 
     def _vote_of(self, committees: list[BoostedTrees]) -> Committee:
         members = ModelForest.concatenate([tree for c in committees for tree in c.trees])

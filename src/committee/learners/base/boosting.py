@@ -95,12 +95,21 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         Raises
         ------
         ValueError
-            If `y` holds fewer than two classes, or what is no number that can be predicted; a column holds infinity
-            or what can be no feature; or parameters contradict each other or the rows.
+            If `y` holds what is no number that can be predicted; a column holds infinity or what can be no feature; or
+            parameters contradict each other or the rows.
+
+        Warns
+        -----
+        UserWarning
+            If `y` holds one class only, which is then predicted everywhere.
         """
         with self._one_fit(X, y, sample_weight) as tasks:
             self._check_parameters()
             rows = self.training_rows(X, y, sample_weight)
+            if constant := self._constant(rows):
+                tasks.begin()
+                tasks.end(constant)
+                return self
             random = self._random()
             held_out = None
             if self.early_stopping or X_val is not None or y_val is not None:

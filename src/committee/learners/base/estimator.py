@@ -130,14 +130,19 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
         Raises
         ------
         ValueError
-            If `y` holds fewer than two classes, or what is no finite number to predict; a column holds infinity or
-            what can be no feature; or parameters contradict each other or the rows.
+            If `y` holds what is no finite number to predict; a column holds infinity or what can be no feature; or
+            parameters contradict each other or the rows.
+
+        Warns
+        -----
+        UserWarning
+            If `y` holds one class only, which is then predicted everywhere.
         """
         with self._one_fit(X, y, sample_weight) as tasks:
             self._check_parameters()
             rows = self.training_rows(X, y, sample_weight)
             tasks.begin()
-            tasks.end(self._train(rows, tasks))
+            tasks.end(self._constant(rows) or self._train(rows, tasks))
         return self
 
     @contextmanager
@@ -158,6 +163,10 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
     def _most_tasks(self, X: Any) -> int | None:
         """Rounds or voters that callbacks see, at most: None where the rows will tell, 0 for a fit of one task."""
         return 0
+
+    def _constant(self, rows: Any) -> dict[str, Any]:
+        """Return the fitted attributes where no training is needed to know them; else nothing."""
+        return {}
 
     def _check_parameters(self) -> None:
         """Refuse parameters that contradict each other, and a user's classifier that takes no row weights."""
@@ -275,17 +284,19 @@ class CommitteeClassifier(ClassifierMixin, CommitteeEstimator):
         """Check and encode training rows; sets ``classes_``, ``table_``, ``n_features_in_`` and names."""
         encoded, target, weights, uniform = self._encoded(X, label_vector(y), sample_weight)
         classes, labels = class_numbers(target)
-        if len(classes) < 2:
-            raise ValueError(
-                f"y holds one class only, {classes.tolist()[0]!r} (rows of zero weight do not count); "
-                "a classifier needs at least two."
-            )
         if len(classes) > MAX_CLASSES:
             raise ValueError(
                 f"y holds {len(classes)} classes; at most {MAX_CLASSES} are possible. Is it a number to predict?"
             )
         self.classes_ = classes
         return Rows(encoded, labels.astype(np.uint16, copy=False), weights, uniform)
+
+    def _constant(self, rows: Any) -> dict[str, Any]:
+        if len(self.classes_) > 1:
+            return {}
+        from committee.learners.base.one_class import constant_committee  # few fits see one class alone
+
+        return {"committee_": constant_committee(rows, self.classes_, self.table_)}
 
     def _validation_rows(self, X_val: Any, y_val: ArrayLike | None) -> Rows:
         encoded = self._validation_matrix(X_val, y_val)

@@ -86,10 +86,14 @@ def min_weight_leaf(of: str = "total weight") -> float:
 
 
 def min_impurity_decrease(
-    default: float = 0.0, of: str = "impurity, as a share of the total weight,", more: str = ""
+    default: float = 0.0, of: str = "impurity, as a share of the total weight,", more: str = "", classes: bool = True
 ) -> float:
-    """Gain of a split."""
-    return parameter(default, f"A split must lower the {of} by more than this. {more}", NOT_NEGATIVE)
+    """Gain of a split; of classes even none may do."""
+    text = f"A split must lower the {of} by more than this."
+    if not classes:
+        return parameter(default, f"{text} {more}", NOT_NEGATIVE)
+    text += " Below 0, such as -inf: one that lowers nothing will do, as the first step to one that does (XOR)."
+    return parameter(default, f"{text} {more}", Interval(Real, None, None, closed="both"))
 
 
 def max_features(

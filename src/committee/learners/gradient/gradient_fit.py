@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from dataclasses import KW_ONLY
 from numbers import Integral
@@ -250,6 +251,15 @@ class GradientBoosting(Boosting):
 
         F = np.repeat(run.intercept[:, None], len(held_out), axis=1)
         return EarlyStopping(AddedVotes(votes, loss, F), self.n_iter_no_change)
+
+    def _warn(self, run: GradientRun, fitted: dict[str, Any]) -> None:
+        n = run.F.shape[-1]
+        if n < 2 * self.min_samples_leaf and not fitted["committee_"].feature_importances_.any():
+            warnings.warn(
+                f"The model is a constant: {n} training rows cannot be parted into two leaves of "
+                f"min_samples_leaf={self.min_samples_leaf}. Lower it.",
+                stacklevel=4,
+            )
 
     def _fitted(self, run: GradientRun, n_rounds: int, losses: F64 | None) -> dict[str, Any]:
         objectives = None

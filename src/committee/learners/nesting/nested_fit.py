@@ -279,7 +279,9 @@ class NestedClassifier(CommitteeClassifier):
         """Graph of the voters, and where their answers lead."""
         check_is_fitted(self)
         voters = self.committee_.voters
-        graph: VoteGraph = voters.graph if isinstance(voters, PathMajority) else voters  # type: ignore[assignment]
+        graph = voters.graph if isinstance(voters, PathMajority) else voters
+        if not isinstance(graph, VoteGraph):
+            raise AttributeError("this model has no graph: it was trained on rows of one class.")
         return graph
 
     @property

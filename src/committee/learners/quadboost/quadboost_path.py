@@ -211,6 +211,8 @@ def quadboost_path(
             "numbers. Give numbers as floats; for more classes QuadBoostClassifierCV chooses a strength."
         )
     rows = learner.training_rows(X, y, sample_weight)
+    if isinstance(learner, QuadBoostClassifier) and len(learner.classes_) < 2:
+        raise ValueError(f"y holds one class only, {learner.classes_.tolist()[0]!r}; a path needs two.")
     threads = n_threads(n_jobs)
     binned, dictionary = listed_stumps(rows, learner.table_, n_thresholds, thresholds, threads)
     refuse_large(dictionary, n_thresholds)

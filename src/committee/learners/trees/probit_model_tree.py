@@ -202,8 +202,7 @@ class ProbitModelTreeClassifier(CommitteeClassifier):
     @property
     def leaf_models_(self) -> pl.DataFrame:
         """Every leaf in words with its linear score, one row for each class."""
-        check_is_fitted(self)
-        return leaf_models(self.committee_.voters, self.classes_, self.table_)  # type: ignore[arg-type]
+        return leaf_models(self._trees, self.classes_, self.table_)
 
     def contributions(self, X: Any) -> F64:
         """Exact share of each feature in a row's linear score; see `committee.vote.explain.contributions`.
@@ -219,16 +218,22 @@ class ProbitModelTreeClassifier(CommitteeClassifier):
             Features in order and last the bias, the mean score of the training rows. They add up to the score,
             whose sign (largest) elects the class: positive speaks for ``classes_[1]``, or for class k.
         """
-        check_is_fitted(self)
+        trees = self._trees
         encoded = self.table_.encode(self.validate_rows(X))
-        trees: ModelForest = self.committee_.voters  # type: ignore[assignment]
         return contributions(trees, encoded, np.ones(1), n_threads(self.n_jobs))
 
     @property
     def feature_importances_(self) -> F64:
         """Share of each feature in the decrease of the training risk, ``(p,)``."""
+        return feature_importances(self._trees, np.ones(1))
+
+    @property
+    def _trees(self) -> ModelForest:
         check_is_fitted(self)
-        return feature_importances(self.committee_.voters, np.ones(1))  # type: ignore[arg-type]
+        voters = self.committee_.voters
+        if not isinstance(voters, ModelForest):
+            raise AttributeError("this model has no model trees: it was trained on rows of one class.")
+        return voters
 
 
 def model_tree_limits(model: Any) -> ModelTreeLimits:

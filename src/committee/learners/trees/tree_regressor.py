@@ -53,7 +53,7 @@ class TreeRegressor(CommitteeRegressor, TreeParameters):
     """
 
     _: KW_ONLY
-    min_impurity_decrease: float = shared.min_impurity_decrease(of="mean squared error over all rows")
+    min_impurity_decrease: float = shared.min_impurity_decrease(of="mean squared error over all rows", classes=False)
 
     def _train(self, rows: TargetRows, tasks: FitTasks) -> dict[str, Any]:
         binned = rows.binned(self.table_, self.max_bins, n_threads(self.n_jobs))
