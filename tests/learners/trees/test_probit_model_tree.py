@@ -267,7 +267,7 @@ def test_categories_in_leaves():
         {"max_depth": 0},
         {"min_samples_leaf": 0},
         {"max_bins": 1},
-        {"min_impurity_decrease": -0.1},
+        {"min_impurity_decrease": "none"},
     ],
 )
 def test_refused_parameters(params):
