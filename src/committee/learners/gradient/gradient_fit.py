@@ -25,7 +25,7 @@ from committee.learners.gradient.line_search import LineSearch
 from committee.learners.gradient.monotone import directions
 from committee.learners.gradient.round_draws import Draws
 from committee.learners.gradient.scores import Target, scores_after
-from committee.objectives.losses import Loss
+from committee.objectives.losses import Loss, LossChoice
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
 from committee.voters.forest import Forest
@@ -54,7 +54,7 @@ class GradientBoosting(Boosting):
         "int",
     )
 
-    loss: str | Loss = required("Loss that is boosted.", str, Loss)
+    loss: LossChoice = required("Loss that is boosted.", str, Loss, callable)
     n_estimators: int = shared.n_estimators(100, "early stopping says so, or a round changes nothing")
     _: KW_ONLY
     learning_rate: float = shared.learning_rate(0.1)
