@@ -3,6 +3,7 @@
 import copy
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
@@ -254,3 +255,72 @@ def test_every_kind_is_of_the_class_that_writes_it():
         for kind, where in table_.items():
             found = resolve_name(where)
             assert {"to_document", "from_document", "check_columns"} <= set(dir(found)), kind
+
+
+# -- kinds that a learner does not train ------------------------------------------------------------------------------
+
+
+def golden(name: str) -> bytes:
+    return (Path(__file__).parents[1] / "golden" / f"{name}.safetensors").read_bytes()
+
+
+def voters_of(name: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Voters, columns and classes of another model."""
+    found: dict[str, Any] = {}
+    arrays: dict[str, np.ndarray] = {}
+
+    def look(document: dict[str, Any], held: dict[str, np.ndarray]) -> None:
+        kept = ("voters", "table", "n_features", "feature_names", "classes", "link", "intercept")
+        found.update({key: document["model"][key] for key in kept if key in document["model"]})
+        arrays.update({key: held[key] for key in held if key.startswith("voters") or key in ("weights", "intercept")})
+
+    craft(golden(name), look)
+    return found, arrays
+
+
+@pytest.mark.parametrize(
+    ("learner", "other", "message"),
+    [
+        ("sbpmt", "forest", "voters are of kind 'forest'; a SBPMTClassifier has 'committees'"),
+        ("forest", "sbpmt", "voters are of kind 'committees'; a RandomForestClassifier has 'forest'"),
+        ("matryoshka", "forest", "voters are of kind 'forest'; a MatryoshkaClassifier has 'graph'"),
+        ("tree_regressor", "quadboost_regressor_learners", "voters are of kind 'signed'; a TreeRegressor has 'forest'"),
+        ("model_tree", "adaboost", "voters are of kind 'forest'; a ProbitModelTreeClassifier has 'model_trees'"),
+        ("gradient_three", "subagging_of_rounds", "voters are of kind 'estimators'.* has 'forest' or 'rounds'"),
+    ],
+)
+def test_a_learner_has_no_voters_that_it_does_not_train(learner, other, message, tmp_path):
+    found, arrays = voters_of(other)
+
+    def change(document: dict[str, Any], held: dict[str, np.ndarray]) -> None:
+        document["model"].pop("intercept", None)
+        document["model"].update(found)
+        for name in [name for name in held if name.startswith("voters") or name in ("weights", "intercept")]:
+            del held[name]
+        held.update(arrays)
+
+    refused(tmp_path / "model", craft(golden(learner), change), message)
+
+
+def test_a_learner_reads_rows_by_its_table(tmp_path):
+    def change(document: dict[str, Any], _: dict[str, np.ndarray]) -> None:
+        document["model"].update(table=None, feature_names=None)
+
+    refused(tmp_path / "model", craft(golden("adaboost"), change), "the table is null")
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("quadboost", tell("link", value={"name": "truncated", "floor": {"": 0}}), "truncated' cannot have"),
+        ("boosting_tree", lose("attributes.bounds_"), "absent"),
+        ("boosting_tree", forget("attributes", "bounds_"), "bounds_ are not .* numbers|belongs to nothing"),
+        ("boosting_tree", swap("attributes.edges_", lambda a: a[:, None]), "edges_ are not"),
+        ("boosting_tree", swap("attributes.n_draws_", lambda a: a[1:]), "n_draws_ are not"),
+        ("boosting_tree", tell("link", value={"name": "share"}), "VoteGraph hold scores, which are no shares"),
+        ("boosting_tree_majority", tell("voters", "n_paths", value=10**6 + 1), "must be within 1 and 1000000"),
+        ("boosting_tree_majority", tell("params", "n_paths", value=10**7), "n_paths"),
+    ],
+)
+def test_malformed_documents_are_refused(name, change, message, tmp_path):
+    refused(tmp_path / "model", craft(golden(name), change), message)

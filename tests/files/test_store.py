@@ -3,6 +3,7 @@
 import os
 import stat
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,11 +13,13 @@ import safetensors.numpy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier
 
 import committee
-from committee.files.store import Storable, load
+from committee.files import json_text, store
+from committee.files.store import Storable, digest, load
 from committee.learners.adaboost.adaboost import AdaBoostClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
 from tests.crafted_files import craft, load_damaged, refused
@@ -200,6 +203,10 @@ def with_metadata(metadata: dict[str, str] | None) -> bytes:
     return safetensors.numpy.save({"a": np.zeros(3)}, metadata)
 
 
+def with_document(text: str) -> bytes:
+    return with_metadata({"committee": text, "digest": digest(text, {"a": np.zeros(3)})})
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -216,21 +223,49 @@ def with_metadata(metadata: dict[str, str] | None) -> bytes:
         (with_metadata({"made_by": "someone"}), "no model that committee saved"),
         (with_metadata({"committee": "{}"}), "not those that committee writes"),
         (with_metadata({"committee": "{}", "digest": "", "more": ""}), "not those that committee writes"),
-        (with_metadata({"committee": "{", "digest": ""}), "document is no JSON"),
-        (with_metadata({"committee": '{"format": NaN}', "digest": ""}), "NaN is no JSON"),
-        (with_metadata({"committee": "{}", "digest": ""}), "'format' is absent"),
-        (
-            with_metadata({"committee": '{"format": "lightgbm"}', "digest": ""}),
-            "no model that committee saved",
-        ),
-        (
-            with_metadata({"committee": '{"format": "committee", "schema_version": 1}', "digest": ""}),
-            "digest",
-        ),
+        (with_document("{"), "document is no JSON"),
+        (with_document('{"format": NaN}'), "NaN is no JSON"),
+        (with_document("{}"), "'format' is absent"),
+        (with_document('{"format": "lightgbm"}'), "no model that committee saved"),
+        (with_metadata({"committee": "{", "digest": ""}), "do not match their digest"),
     ],
 )
 def test_foreign_files(tmp_path, content, message):
     refused(tmp_path / "model", content, message)
+
+
+@pytest.mark.parametrize("where", ["header", "document"])
+def test_a_text_of_too_many_values_is_not_taken_apart(where, tmp_path, monkeypatch):
+    monkeypatch.setattr(json_text, "MAX_VALUES", 1000)
+    inner = "{" + '"a": ",[{:\\"",' * 400 + '"format": "committee"}'
+    refused(tmp_path / "model", with_document(inner), "'schema_version' is absent")
+    if where == "document":
+        refused(tmp_path / "model", with_document('{"a": [' + "[]," * 500 + "0]}"), "document holds up to 1,0.. values")
+    else:
+        text = b'{"a": [' + b"[]," * 500 + b"0]}"
+        refused(tmp_path / "model", len(text).to_bytes(8, "little") + text, "header holds up to 1,0.. values")
+
+
+def test_a_file_longer_than_any_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "MAX_FILE", 100)
+    refused(tmp_path / "model", small_file()[0], "too long")
+
+
+def test_the_header_is_ascii(tmp_path):
+    text = '{"é": 1}'.encode()
+    refused(tmp_path / "model", len(text).to_bytes(8, "little") + text, "'ascii' codec can't decode")
+
+
+def test_many_columns_need_a_table(tmp_path):
+    """A model has numbers for each of its columns, so a short file must not claim to have very many."""
+    X, y = matrix()
+    model = committee.Committee.from_estimator(RandomForestClassifier(2, max_depth=2, random_state=0).fit(X, y))
+    replace(model, table=None).save(tmp_path / "model")
+
+    def change(document: dict[str, Any], _: dict[str, np.ndarray]) -> None:
+        document["model"]["n_features"] = document["model"]["voters"]["n_features"] = 2**29 - 1
+
+    refused(tmp_path / "model", craft((tmp_path / "model").read_bytes(), change), "at most 4194304 columns need none")
 
 
 def test_things_that_are_no_files(tmp_path):

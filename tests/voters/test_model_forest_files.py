@@ -249,7 +249,7 @@ def test_crafted_committees_are_refused(tmp_path, change, message):
         (put("voters.model", 0, 1), "model holds 1"),
         (put("voters.coefficient", (0, 0, 0), np.nan), "coefficient holds a number"),
         (tell("link", value={"name": "probit", "scale": 2.0}), "has no 'scale'"),
-        (tell("link", value={"name": "share"}), "Linear scores are no shares"),
+        (tell("link", value={"name": "share"}), "LinearScores hold scores, which are no shares"),
     ],
 )
 def test_crafted_scores_are_refused(tmp_path, change, message):

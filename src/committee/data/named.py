@@ -51,4 +51,7 @@ def read_named(stored: object, table: Mapping[str, type[T]], kind: str) -> T:
     known = {field.name for field in fields(table[name])}  # type: ignore[arg-type]  # all of them are dataclasses
     if unknown := numbers.keys() - known:
         raise ValueError(f"{kind} {name!r} has no {min(unknown)!r}; it knows {sorted(known) or 'nothing else'}.")
-    return table[name](**numbers)
+    try:
+        return table[name](**numbers)
+    except TypeError as error:  # text or a list where a number must be
+        raise ValueError(f"{kind} {name!r} cannot have {numbers}: {error}") from error

@@ -14,6 +14,10 @@ from committee.data.number_types import MAX_FEATURES
 from committee.data.typed_json import decode_array, encode_array, field
 from committee.files.tensors import Document
 
+MAX_UNLISTED = 2**22
+"""Columns of a model without a table: a file lists neither their names nor their kinds, so it may be short, and each
+still costs memory wherever a model has one number a column."""
+
 
 @dataclass(frozen=True, eq=False)
 class Header:
@@ -52,7 +56,10 @@ class Header:
         classes = None if read is None else read(field(document, "classes", dict))
         given = field(document, "feature_names", dict, None)
         names = None if given is None else _read_names(given, n_features)
-        return cls(n_features, names, classes, _read_table(document, n_features, names))
+        table = _read_table(document, n_features, names)
+        if table is None and names is None and n_features > MAX_UNLISTED:
+            raise ValueError(f"n_features is {n_features} with no table; at most {MAX_UNLISTED} columns need none")
+        return cls(n_features, names, classes, table)
 
 
 def read_count(document: Document, name: str) -> int:

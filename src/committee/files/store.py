@@ -12,11 +12,12 @@ import os
 import stat
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from committee.data.typed_json import field
+from committee.files.json_text import parse
 from committee.files.kinds import COMMITTEES, describe_model, rebuild_model
 from committee.files.replacement import write_file
 from committee.files.tensors import Arrays, Document, Tensors
@@ -26,6 +27,8 @@ SCHEMA_VERSION = 2
 """Files of learners are of the first version, those of a committee alone of the second."""
 MAX_HEADER = 100_000_000
 """Longest header, in bytes, that the safetensors library reads."""
+MAX_FILE = 2**36
+"""Longest file, in bytes: reading takes two to four times as much memory."""
 
 _DTYPES = {
     name: np.dtype(kind)
@@ -106,7 +109,7 @@ class Storable:
         text = json.dumps(document, allow_nan=False, separators=(",", ":"))
         arrays = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()}
         try:  # nobody should learn from `load` that the only copy of a model is no good
-            rebuild_model(json.loads(text)["model"], Tensors(dict(arrays)))
+            rebuild_model(parse(text, "document")["model"], Tensors(dict(arrays)))
         except ValueError as error:
             raise ValueError(f"The model cannot be saved, as no file of it would load: {error}") from error
         content = to_bytes(arrays, metadata={FORMAT: text, "digest": digest(text, arrays)})
@@ -184,34 +187,23 @@ def _read(path: Path) -> tuple[Document, Arrays]:
         size = os.fstat(file.fileno()).st_size
         if size < 8:
             raise ValueError(f"it is too short ({size} bytes) to be a safetensors file")
+        if size > MAX_FILE:
+            raise ValueError(f"it is too long ({size:,} bytes); at most {MAX_FILE:,} are read")
         length = int.from_bytes(file.read(8), "little")
         # before anything is allocated
         if not 2 <= length <= min(size - 8, MAX_HEADER):
             raise ValueError(f"it is no safetensors file, or cut off: its {size:,} bytes claim a header of {length:,}")
-        header = _parse(file.read(length).decode(), "header")
-        text, claimed = _own_metadata(header)
-        document = _parse(text, "document")
-        _check_version(document)
         file.seek(0)
         content = file.read(size)
+    text, claimed = _own_metadata(parse(content[8 : 8 + length].decode("ascii"), "header"))
     arrays = _tensors(content)
     if digest(text, arrays) != claimed:
         raise ValueError("its contents do not match their digest; the file was changed or damaged")
+    del content
+    document = parse(text, "document")
+    _check_version(document)
     model: Document = field(document, "model", dict)
     return model, arrays
-
-
-def _parse(text: str, what: str) -> Document:
-    def refuse(constant: str) -> NoReturn:
-        raise ValueError(f"{constant} is no JSON")
-
-    try:
-        parsed = json.loads(text, parse_constant=refuse)
-    except ValueError as error:
-        raise ValueError(f"its {what} is no JSON, so it is no safetensors file or damaged ({error})") from error
-    if type(parsed) is not dict:
-        raise ValueError(f"its {what} is no JSON object")
-    return parsed
 
 
 def _own_metadata(header: Document) -> tuple[str, str]:

@@ -18,6 +18,8 @@ from committee.voters.vote_graph import VoteGraph
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
 
+MAX_PATHS = 10**6
+"""Paths that may be sampled: the standard error then is at most 1/2000, and more would only take time."""
 MOST_EXACT = 4096
 """Ways through the graph of one score, each counted up to its last node, whose probabilities are added up."""
 
@@ -47,8 +49,8 @@ class PathMajority:
     n_paths: int
 
     def __post_init__(self) -> None:
-        if self.n_paths < 1:
-            raise ValueError(f"n_paths is {self.n_paths}; at least one path is needed.")
+        if not 1 <= self.n_paths <= MAX_PATHS:
+            raise ValueError(f"n_paths is {self.n_paths}; it must be within 1 and {MAX_PATHS}.")
 
     def __len__(self) -> int:
         return 1

@@ -16,7 +16,14 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
 
 import committee
-from committee import Committee, RegressionCommittee, TreeRegressor, TreeVoter
+from committee import (
+    Committee,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RegressionCommittee,
+    TreeRegressor,
+    TreeVoter,
+)
 from committee.files.kinds import rebuild_model
 from committee.files.tensors import Tensors
 from committee.objectives.losses import LOSSES, Huber, Loss, Quantiles, Squared
@@ -50,15 +57,15 @@ def rounds(n_outputs: int) -> Rounds:
     return Rounds(Forest.concatenate(forests), n_outputs)
 
 
-def quantiles() -> TreeRegressor:
-    """No tree says three numbers, but what a booster of quantiles would keep."""
-    model = tree()
+def quantiles() -> GradientBoostingRegressor:
+    X, y = table()
+    model = GradientBoostingRegressor(n_estimators=2).fit(X, y.astype(float))
     model.committee_ = RegressionCommittee(rounds(3), [1.0, 0.5], Ordered(), model.table_, [-1.0, 0.0, 1.0])
     return model
 
 
 def classes_by_rounds() -> BaseEstimator:
-    model = boosted(n_estimators=2).fit(*table())
+    model = GradientBoostingClassifier(n_estimators=2).fit(*table())
     model.committee_ = Committee(rounds(3), [1.0, 0.5], model.classes_, Softmax(), model.table_, [0.3, -0.2, 0.1])
     return model
 
@@ -174,7 +181,8 @@ CRAFTED: list[tuple[str, Change, str]] = [
     ("quantiles", put("intercept", 2, np.inf), "intercept are not 3 finite"),
     ("classes by rounds", tell("voters", "n_outputs", value=2), "voters are for 2 classes; there are 3"),
     ("classes by rounds", tell("link", value={"name": "identity"}), "link name is 'identity'"),
-    ("classes by rounds", tell("link", value={"name": "share"}), "intercept is no vote to average"),
+    ("classes by rounds", tell("link", value={"name": "share"}), "Rounds hold scores, which are no shares"),
+    ("classes by rounds", tell("link", "normalized", value=True), "intercept is no vote to average"),
 ]
 
 

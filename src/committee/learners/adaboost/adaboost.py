@@ -67,6 +67,7 @@ class AdaBoostClassifier(Boosting, CommitteeClassifier):
     True
     """
 
+    voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators")
     stored_attributes: ClassVar[tuple[str, ...]] = ("estimator_errors_", "normalisers_", "validation_errors_")
 
     n_estimators: int = shared.n_estimators(50, "a voter is perfect, none beats chance, or early stopping says so")

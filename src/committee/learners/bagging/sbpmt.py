@@ -152,6 +152,7 @@ class SBPMTClassifier(CommitteeClassifier):
     True
     """
 
+    voter_kinds: ClassVar[tuple[str, ...] | None] = ("committees",)
     stored_attributes: ClassVar[tuple[str, ...]] = (
         "oob_score_",
         "oob_margins_",

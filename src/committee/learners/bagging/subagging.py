@@ -72,6 +72,7 @@ class SubaggingClassifier(CommitteeClassifier):
     """
 
     _voter_parameter = "estimator"
+    voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators")
     stored_attributes: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_margins_", "oob_decision_function_")
 
     estimator: Any = parameter(

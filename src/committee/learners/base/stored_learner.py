@@ -27,6 +27,9 @@ class StoredLearner(Storable, BaseEstimator):
 
     stored_attributes: ClassVar[tuple[str, ...]] = ()
     """Fitted attributes beyond the committee that a saved file carries."""
+    voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest",)
+    """Kinds of voters, out of `committee.files.kinds.VOTERS`, that training makes, so that a file has no others; None:
+    any."""
     trained_parameters: ClassVar[tuple[str, ...]] = ()
     """Parameters that are trained models; the file of a fitted learner does not hold them."""
 
@@ -86,6 +89,7 @@ class StoredLearner(Storable, BaseEstimator):
             model.feature_names_in_ = header.names
         committee = resolve_name(COMMITTEES["RegressionCommittee" if regresses else "Committee"])
         model.committee_ = committee.votes_from_document(document, tensors, header)
+        model._check_voters(document["voters"]["kind"])
         own = tensors.part("attributes")
         for name, value in field(document, "attributes", dict).items():
             if name not in model.stored_attributes:
@@ -94,6 +98,15 @@ class StoredLearner(Storable, BaseEstimator):
         model._from_file()
         rebuilt: Self = model
         return rebuilt
+
+    def _check_voters(self, kind: str) -> None:
+        """Refuse a kind of voters that this learner does not train."""
+        if self.voter_kinds is not None and kind not in self.voter_kinds:
+            raise ValueError(
+                f"voters are of kind {kind!r}; a {type(self).__name__} has {' or '.join(map(repr, self.voter_kinds))}"
+            )
+        if self.table_ is None:
+            raise ValueError("the table is null, and the learner reads rows by it")
 
     def stored_values(self) -> dict[str, Any]:
         """Fitted attributes beyond the committee that a file carries, those that there are; by name."""

@@ -37,6 +37,7 @@ from committee.voters.rounds import Rounds
 class GradientBoosting(Boosting):
     """Base of the two learners: rounds on a loss, and going on from an earlier fit."""
 
+    voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "rounds")
     stored_attributes: ClassVar[tuple[str, ...]] = ("validation_losses_", "training_objectives_", "seed_")
 
     validation_losses_: F64 | None = fitted(

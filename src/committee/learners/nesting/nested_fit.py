@@ -43,7 +43,7 @@ from committee.learners.nesting.weak_learners import (
 )
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Logistic, Truncated
-from committee.voters.path_majority import PathMajority
+from committee.voters.path_majority import MAX_PATHS, PathMajority
 from committee.voters.soft_stumps import SoftStumps
 from committee.voters.vote_graph import VoteGraph, Walk
 
@@ -52,6 +52,15 @@ if TYPE_CHECKING:
 
 _MOST_BYTES = 2**26
 """Weights of all leaves that may be kept in float64; where there are more, all are kept in float32."""
+
+_OF_VOTERS = {
+    "bounds_": np.float64,
+    "normalisers_": np.float64,
+    "edges_": np.float64,
+    "reach_": np.float64,
+    "n_draws_": np.int64,
+}
+"""Fitted attributes that have a number for each voter."""
 
 
 @dataclass
@@ -67,6 +76,7 @@ class NestedClassifier(CommitteeClassifier):
     """Base of the classifiers whose voters answer at random and are met one after the other."""
 
     _voter_parameter = "voter"
+    voter_kinds: ClassVar[tuple[str, ...] | None] = ("graph",)
     stored_attributes: ClassVar[tuple[str, ...]] = (
         "bounds_",
         "normalisers_",
@@ -138,7 +148,7 @@ class NestedClassifier(CommitteeClassifier):
         1000,
         """Paths that P is estimated from where they are too many to add up: its standard error is at most
         1 / (2 sqrt(n_paths)).""",
-        Interval(Integral, 1, 2**31 - 1, closed="both"),
+        Interval(Integral, 1, MAX_PATHS, closed="both"),
     )
     max_bins: int = shared.max_bins()
     categorical_features: Any = shared.categorical_features()
@@ -271,6 +281,14 @@ class NestedClassifier(CommitteeClassifier):
             walk,
             run.seed,
         )
+
+    def _from_file(self) -> None:
+        """Refuse numbers of voters that are not those of the graph."""
+        T = len(self.graph_.next)
+        for name, dtype in _OF_VOTERS.items():
+            numbers = getattr(self, name, None)
+            if not isinstance(numbers, np.ndarray) or numbers.dtype != dtype or numbers.shape != (T,):
+                raise ValueError(f"{name} are not {T} numbers of type {np.dtype(dtype)}, one for each voter")
 
     # --- fitted ----------------------------------------------------------------------------------------------
 

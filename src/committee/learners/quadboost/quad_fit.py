@@ -38,6 +38,7 @@ class QuadBoost(Boosting):
     """Base of the two learners: rounds on the residual, whatever the targets are."""
 
     _voter_parameter = "dictionary"
+    voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators", "signed")
     stored_attributes: ClassVar[tuple[str, ...]] = ("strength_", "training_risks_", "validation_risks_")
 
     strength_: float = fitted("lambda or the bound that was used.", "float")

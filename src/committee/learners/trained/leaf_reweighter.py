@@ -108,6 +108,7 @@ class LeafReweighter(TrainedEnsembleClassifier):
     True
     """
 
+    voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest",)
     stored_attributes: ClassVar[tuple[str, ...]] = (
         "voters_",
         "C_",

@@ -361,10 +361,7 @@ def _named_objective(name: str, objective: Objective) -> Any:
 
 
 def _objective_named(stored: Any) -> Objective:
-    try:
-        return read_named(stored, OBJECTIVES, "objective")
-    except TypeError as error:  # text where a number must be
-        raise ValueError(f"objective is {stored!r}: {error}") from error
+    return read_named(stored, OBJECTIVES, "objective")
 
 
 class VoterPruning(PruningLevel):

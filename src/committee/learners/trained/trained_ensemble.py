@@ -33,6 +33,7 @@ class TrainedEnsembleClassifier(MetaEstimatorMixin, CommitteeClassifier):
     `clone` keeps the ensemble as it is, and its own parameters cannot be set through this object.
     """
 
+    voter_kinds: ClassVar[tuple[str, ...] | None] = None
     trained_parameters: ClassVar[tuple[str, ...]] = ("ensemble",)
     _not_pickled: ClassVar[tuple[str, ...]] = ()
     """Attributes of a fit that are larger than the model."""
@@ -106,6 +107,11 @@ class TrainedEnsembleClassifier(MetaEstimatorMixin, CommitteeClassifier):
             known = TableSchema(None if names is None else tuple(map(str, names)), categories)
         self.table_: Any = known
         return known
+
+    def _check_voters(self, kind: str) -> None:
+        """Refuse a kind of voters that cannot be; classifiers may each read the table themselves."""
+        if self.table_ is not None or kind != "estimators":
+            super()._check_voters(kind)
 
     def validate_rows(self, X: Any) -> Any:
         """Return X as the committee takes it; as it is where the voters read the table themselves."""

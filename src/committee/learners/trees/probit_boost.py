@@ -29,6 +29,7 @@ class ScoreBoostClassifier(Boosting, CommitteeClassifier):
 
     _loss: ClassVar[LinkName]
     _link: ClassVar[Link]
+    voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "linear_scores")
     stored_attributes: ClassVar[tuple[str, ...]] = ("feature_path_", "risk_path_", "validation_risks_")
 
     n_estimators: int = parameter(100, "Boosting steps B, for each score.", COUNT)

@@ -186,6 +186,7 @@ class ProbitModelTreeClassifier(CommitteeClassifier):
     random_state: Any = shared.random_state("the features of `max_features`")
     n_jobs: int | None = shared.n_jobs()
 
+    voter_kinds: ClassVar[tuple[str, ...] | None] = ("model_trees",)
     stored_attributes: ClassVar[tuple[str, ...]] = ("risk_path_",)
 
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:

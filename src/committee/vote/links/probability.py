@@ -229,10 +229,17 @@ class Share(Link):
     def check_votes(self, voters: Voters, weights: NDArray[np.float64]) -> None:
         """Refuse negative weights, and voters that do not give shares."""
         from committee.voters.linear_scores import LinearScores
+        from committee.voters.path_majority import PathMajority
+        from committee.voters.rounds import Rounds
+        from committee.voters.signed import SignedVoters
+        from committee.voters.vote_graph import VoteGraph
 
         _refuse_negative(weights, "the share link")
-        if isinstance(voters, LinearScores):
-            raise ValueError("Linear scores are no shares, which sum to one; use the probit or the logistic link.")
+        if isinstance(voters, (LinearScores, PathMajority, Rounds, SignedVoters, VoteGraph)):
+            raise ValueError(
+                f"{type(voters).__name__} hold scores, which are no shares that sum to one; use the softmax or the "
+                "logistic link."
+            )
         if not isinstance(voters, Forest) or voters.value is None:
             return
         leaves = voters.value[voters.feature < 0]
