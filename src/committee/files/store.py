@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from committee.data.typed_json import field
-from committee.files.json_text import parse
 from committee.files.kinds import COMMITTEES, describe_model, rebuild_model
 from committee.files.replacement import write_file
 from committee.files.tensors import Arrays, Document, Tensors
@@ -97,6 +96,8 @@ class Storable:
         Committee(5 voters, 3 classes, share link)
         """
         from safetensors.numpy import save as to_bytes
+
+        from committee.files.json_text import parse
 
         arrays: Arrays = {}
         described = describe_model(self, Tensors(arrays))
@@ -181,6 +182,8 @@ def digest(text: str, arrays: Arrays) -> str:
 
 def _read(path: Path) -> tuple[Document, Arrays]:
     """Document and arrays of a file, of which format, version, sizes and digest are right."""
+    from committee.files.json_text import parse
+
     if not stat.S_ISREG(path.stat().st_mode):
         raise ValueError("it is not a regular file")
     with path.open("rb") as file:
