@@ -4,7 +4,7 @@ BIN := .venv/bin
 CORE := $(wildcard core/*.hpp core/*.cpp core/bindings/*.hpp core/bindings/*.cpp)
 JOBS ?= 2
 
-.PHONY: demo test lint format sanitize bench clean
+.PHONY: demo test lint format sanitize fuzz bench clean
 .DEFAULT_GOAL := test
 
 .venv/built: pyproject.toml CMakeLists.txt $(CORE)
@@ -32,6 +32,11 @@ format: .venv/built
 # The kernels once more under AddressSanitizer and UBSan: a second build, put before the first on the path.
 sanitize: .venv/built
 	$(BIN)/python tests/sanitize.py
+
+# Every fuzzer for its part of an hour, with a new seed that is printed; found cases are left in build/fuzz.
+MINUTES ?= 60
+fuzz: .venv/built
+	$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
 
 bench: .venv/built
 	$(BIN)/python -m benchmarks

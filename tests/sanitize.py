@@ -1,6 +1,7 @@
 """The kernel tests once more, on kernels built under AddressSanitizer and UndefinedBehaviorSanitizer.
 
-Run as ``python tests/sanitize.py [pytest arguments]``. The instrumented extension is built in ``build/asan``
+Run as ``python tests/sanitize.py [pytest arguments]``, or ``python tests/sanitize.py fuzz --minutes 10`` for the
+fuzzers on these kernels. The instrumented extension is built in ``build/asan``
 and handed to the tests by the environment variable COMMITTEE_CORE, which ``tests/conftest.py`` reads; the one
 that is installed stays as it is. Needs cmake, ninja and GCC.
 """
@@ -18,6 +19,7 @@ TESTS = (
     "tests/core",
     *(f"tests/voters/test_{name}.py" for name in ("forest", "rounds", "model_forest")),
     "tests/files",
+    "tests/fuzz",
 )
 JOBS = os.environ.get("JOBS", "2")
 
@@ -73,6 +75,9 @@ def environment(core: Path) -> dict[str, str]:
 
 
 def main(arguments: list[str]) -> int:
+    if arguments[:1] == ["fuzz"]:
+        fuzz = [sys.executable, "-m", "tests.fuzz", *arguments[1:]]
+        return subprocess.run(fuzz, cwd=ROOT, env=environment(build())).returncode
     chosen = arguments or [*(t for t in TESTS if (ROOT / t).exists()), "-n", JOBS, "-m", "not slow"]
     # --capture=sys leaves the true stderr alone: a sanitizer reports there, then ends the process
     command = [sys.executable, "-m", "pytest", "-q", "--capture=sys", "--hypothesis-profile=sanitize"]

@@ -1,0 +1,61 @@
+"""Fuzzers: cases made at random, from a seed that is printed, until one shows a fault."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from pkgutil import resolve_name
+from random import Random
+from typing import Protocol
+
+FUZZERS = {
+    "model_files": "tests.fuzz.model_files:ModelFiles",
+}
+"""Fuzzers by name; a further one is a class as `Fuzzer` describes it, and a line here."""
+
+CORPUS = Path(__file__).parent / "corpus"
+"""Cases that once showed a fault, a folder for each fuzzer: ``test_corpus`` runs each."""
+
+
+class Fuzzer(Protocol):
+    """Makes cases and runs them; a case is all bytes, so that it can be kept as a file."""
+
+    def __init__(self, folder: Path) -> None:
+        """`folder` is empty and the fuzzer's own."""
+
+    def case(self, random: Random) -> bytes:
+        """Make the next case."""
+
+    def run(self, case: bytes) -> str:
+        """Run a case, and say in a word how it ended; any exception is a fault."""
+
+
+def fuzzer(name: str, folder: Path) -> Fuzzer:
+    """The fuzzer of that name, with a folder to work in."""
+    made: Fuzzer = resolve_name(FUZZERS[name])(folder)
+    return made
+
+
+class TooSlowError(BaseException):
+    """A case took longer than it may; no ``except Exception`` of what is tested stops it."""
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Interrupt what takes longer, by `TooSlowError`; and end the process if that does not help."""
+    import faulthandler
+    import signal
+
+    def stop(*_: object) -> None:
+        raise TooSlowError(f"it takes more than {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    faulthandler.dump_traceback_later(6 * seconds, exit=True)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        faulthandler.cancel_dump_traceback_later()
+        signal.signal(signal.SIGALRM, before)

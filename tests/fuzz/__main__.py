@@ -1,0 +1,46 @@
+"""Run fuzzers one after the other: ``python -m tests.fuzz [NAME ...] --minutes N [--seed S] [--again FILE]``."""
+
+import argparse
+import secrets
+import sys
+import warnings
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.conftest import pytest_report_header  # sets the kernels to test, before anything imports them
+from tests.fuzz import FUZZERS, fuzzer
+from tests.fuzz.loop import fuzz
+
+FOUND = Path(__file__).resolve().parents[2] / "build" / "fuzz"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("names", nargs="*", default=list(FUZZERS), help=f"fuzzers: {', '.join(FUZZERS)} (default: all)")
+    parser.add_argument("--minutes", type=float, default=1.0, help="shared out to the fuzzers (default: 1)")
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(2**32), help="default: a new one")
+    parser.add_argument("--again", type=Path, help="run the case of this file once, and nothing else")
+    options = parser.parse_args()
+    if unknown := set(options.names) - FUZZERS.keys():
+        parser.error(f"there is no fuzzer {min(unknown)}; known are {', '.join(FUZZERS)}")
+    warnings.simplefilter("ignore")
+    print(pytest_report_header())
+    FOUND.mkdir(parents=True, exist_ok=True)
+    n_faults = 0
+    for name in options.names:
+        with TemporaryDirectory() as folder:
+            tested = fuzzer(name, Path(folder))
+            if options.again is not None:
+                print(name, tested.run(options.again.read_bytes()))
+                continue
+            print(f"{name}: seed {options.seed}", flush=True)
+            findings = fuzz(name, tested, options.seed, FOUND, seconds=60.0 * options.minutes / len(options.names))
+        print(findings, flush=True)
+        for path in findings.faults:
+            print(f"  {path}: {path.with_suffix('.txt').read_text().strip().splitlines()[-1]}")
+        n_faults += len(findings.faults)
+    return min(n_faults, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,36 @@
+"""Every fuzzer for a few seconds, with a new seed each time, and every case that once showed a fault."""
+
+import secrets
+
+import pytest
+
+from tests.fuzz import CORPUS, FUZZERS, fuzzer, time_limit
+from tests.fuzz.loop import SLOWEST, fuzz
+
+SECONDS = 3.0
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.mark.parametrize("name", FUZZERS)
+def test_new_cases_show_no_fault(name, tmp_path):
+    (tmp_path / "work").mkdir()
+    findings = fuzz(name, fuzzer(name, tmp_path / "work"), secrets.randbelow(2**32), tmp_path, seconds=SECONDS)
+    print(findings)
+    faults = [path.with_suffix(".txt").read_text() for path in findings.faults]
+    assert not faults, f"seed {findings.seed}, cases {findings.faults}:\n{faults[0]}"
+
+
+@pytest.mark.parametrize("path", sorted(CORPUS.glob("*/*")), ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_corpus(path, tmp_path):
+    with time_limit(SLOWEST):
+        fuzzer(path.parent.name, tmp_path).run(path.read_bytes())
+
+
+def test_a_case_is_made_again_from_its_seed(tmp_path):
+    from random import Random
+
+    for name in FUZZERS:
+        (tmp_path / name).mkdir()
+        made = fuzzer(name, tmp_path / name)
+        assert made.case(Random("7/0")) == made.case(Random("7/0")) != made.case(Random("7/1"))
