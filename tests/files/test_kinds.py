@@ -12,13 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from committee import Committee
+from committee import Committee, learner
 from committee.data.array_checks import check_range
 from committee.data.frames import TableSchema
 from committee.files.header import read_count
 from committee.files.kinds import GRAPH_VOTERS, VOTERS
 from committee.files.store import load
 from committee.files.tensors import Document, Tensors
+from committee.report.inspection import inspection
 from committee.vote.links.probability import Softmax
 from committee.voters.protocol import VoterIndex, Voters
 from tests.crafted_files import Change, craft, forget, gain, load_changed, lose, put, refused, swap, tell
@@ -279,7 +280,7 @@ def voters_of(name: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
 
 @pytest.mark.parametrize(
-    ("learner", "other", "message"),
+    ("trained", "other", "message"),
     [
         ("sbpmt", "forest", "voters are of kind 'forest'; a SBPMTClassifier has 'committees'"),
         ("forest", "sbpmt", "voters are of kind 'committees'; a RandomForestClassifier has 'forest'"),
@@ -289,7 +290,7 @@ def voters_of(name: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         ("gradient_three", "subagging_of_rounds", "voters are of kind 'estimators'.* has 'forest' or 'rounds'"),
     ],
 )
-def test_a_learner_has_no_voters_that_it_does_not_train(learner, other, message, tmp_path):
+def test_a_learner_has_no_voters_that_it_does_not_train(trained, other, message, tmp_path):
     found, arrays = voters_of(other)
 
     def change(document: dict[str, Any], held: dict[str, np.ndarray]) -> None:
@@ -299,7 +300,17 @@ def test_a_learner_has_no_voters_that_it_does_not_train(learner, other, message,
             del held[name]
         held.update(arrays)
 
-    refused(tmp_path / "model", craft(golden(learner), change), message)
+    refused(tmp_path / "model", craft(golden(trained), change), message)
+
+
+@pytest.mark.filterwarnings("ignore:y holds one class only")
+@pytest.mark.parametrize("name", ["SBPMTClassifier", "ProbitModelTreeClassifier", "MatryoshkaClassifier"])
+def test_a_model_of_one_class_is_a_forest_whatever_its_learner(name, tmp_path):
+    X = np.arange(8.0)[:, None]
+    model = learner(name)().fit(X, np.zeros(8, dtype=int))
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model").predict(X).tolist() == [0] * 8
+    assert inspection(model)[0].rows[0] == ("learner", name)
 
 
 def test_a_learner_reads_rows_by_its_table(tmp_path):

@@ -13,6 +13,7 @@ from committee.data.names import listing
 from committee.report.tables import Grid
 from committee.vote.explain.contributions import node_means
 from committee.vote.explain.leaf_models import leaf_models, model_trees
+from committee.voters.forest import Forest
 
 MOST_FEATURES = 10
 MOST_VOTERS = 5
@@ -173,6 +174,8 @@ def _features(model: Any) -> Grid | None:
 
 def has_model_trees(model: Any) -> bool:
     """Whether a fitted learner is made of model trees, with the record that explaining them takes."""
+    if isinstance(model.committee_.voters, Forest):  # as of any model that has seen one class alone
+        return False
     # of the class: on the model the property would make the whole table
     return hasattr(type(model), "leaf_models_") and model_trees(model).record is not None
 

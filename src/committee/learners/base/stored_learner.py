@@ -101,7 +101,8 @@ class StoredLearner(Storable, BaseEstimator):
 
     def _check_voters(self, kind: str) -> None:
         """Refuse a kind of voters that this learner does not train."""
-        if self.voter_kinds is not None and kind not in self.voter_kinds:
+        constant = kind == "forest" and not isinstance(self, RegressorMixin) and len(self.classes_) == 1
+        if self.voter_kinds is not None and kind not in self.voter_kinds and not constant:
             raise ValueError(
                 f"voters are of kind {kind!r}; a {type(self).__name__} has {' or '.join(map(repr, self.voter_kinds))}"
             )

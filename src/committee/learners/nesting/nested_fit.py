@@ -284,6 +284,8 @@ class NestedClassifier(CommitteeClassifier):
 
     def _from_file(self) -> None:
         """Refuse numbers of voters that are not those of the graph."""
+        if len(self.classes_) == 1:
+            return
         T = len(self.graph_.next)
         for name, dtype in _OF_VOTERS.items():
             numbers = getattr(self, name, None)
