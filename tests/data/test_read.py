@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import time
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -328,3 +329,57 @@ def test_wide_tables_take_time_in_proportion_to_their_columns(tmp_path: Path) ->
     with pytest.raises(ValueError, match="missing"):
         schema.encode(frame.rename({name: f"{name}!" for name in frame.columns}))
     assert time.process_time() - start < 15.0
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz"])
+def test_quotation_marks_in_column_names(tmp_path: Path, ending: str) -> None:
+    text = b'"a ""x""",""""\n01,2\n3,4\n'
+    path = written(tmp_path, gzip.compress(text) if ending.endswith("gz") else text, f"table{ending}")
+    assert read_table(path).columns == ['a "x"', '"']
+    assert read_table(path, categorical=['a "x"'], drop=['"']).rows() == [("01",), ("3",)]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'a"b,c\n1,2\n3,4\n', "stray quotation mark in the column name 'a\"b'; remove it, or double it"),
+        (b"a,b\r1,2\r3,4\r", "ends its lines by carriage returns alone.* end them by line feeds"),
+        (b"a\r", "ends its lines by carriage returns alone"),
+    ],
+)
+def test_headers_that_the_reader_would_take_for_something_else(tmp_path: Path, content: bytes, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read_table(written(tmp_path, content))
+
+
+@pytest.mark.parametrize("start", [b"", b"a,b\n1,2\n"])
+def test_one_endless_line_in_a_small_file_is_refused_before_it_fills_the_memory(
+    tmp_path: Path, start: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("committee.data.read.MAX_LINE", 2**18)
+    path = written(tmp_path, gzip.compress(start + b"0" * 2**25), "table.csv.gz")
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=r"line of more than 262,144 characters.* correct it"):
+            read_table(path)
+        assert tracemalloc.get_traced_memory()[1] < 2**23
+    finally:
+        tracemalloc.stop()
+
+
+def test_more_than_the_memory_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = pl.DataFrame({"a": [0] * 1000, "b": [1.0] * 1000})
+    frame.write_parquet(tmp_path / "t.parquet")
+    frame.write_ipc(tmp_path / "t.feather")
+    written(tmp_path, gzip.compress(frame.write_csv().encode()), "t.csv.gz")
+    monkeypatch.setattr("committee.data.read.memory", lambda: 32_000)
+    for name in ("t.parquet", "t.feather", "t.csv.gz"):
+        assert read_table(tmp_path / name).shape == (1000, 2)
+    monkeypatch.setattr("committee.data.read.memory", lambda: 8_000)
+    for name in ("t.parquet", "t.feather"):
+        with pytest.raises(ValueError, match=r"its 1,000 rows x 2 columns need .* GiB of memory.* take fewer rows"):
+            read_table(tmp_path / name)
+    monkeypatch.setattr("committee.data.read.memory", lambda: 100)
+    monkeypatch.setattr("committee.data.read.MAX_LINE", 2**13)
+    with pytest.raises(ValueError, match="more than half of this machine's memory; take fewer rows"):
+        read_table(tmp_path / "t.csv.gz")

@@ -72,7 +72,32 @@ def numeric_matrix(X: Any, names: Sequence[str] | None) -> NDArray[np.float64]:
         raise ValueError(f"X is an array of {values.dtype}; make numbers of the times (days since a date, ...)")
     if values.dtype.kind in "OSUTV":
         _refuse_text(values, names)
-    return np.ascontiguousarray(values, dtype=np.float64)
+    try:
+        return np.ascontiguousarray(values, dtype=np.float64)
+    except OverflowError:
+        place = next(place for place, value in enumerate(values.flat) if is_beyond_float(value))
+        row, j = divmod(place, values.shape[1])
+        raise ValueError(beyond_float(_name_of(j, values, names), row)) from None
+
+
+def is_beyond_float(value: Any) -> bool:
+    """Say whether a cell is a number that no float64 can hold, not even rounded, as a whole one of 400 digits."""
+    try:
+        float(value)
+    except OverflowError:
+        return True
+    except (TypeError, ValueError):
+        pass
+    return False
+
+
+def beyond_float(name: str, row: int) -> str:
+    """Return what errors say of a cell that `is_beyond_float`."""
+    return f"column {name!r} holds a number of more than 300 digits at row {row}; scale it or mark it missing (NaN)"
+
+
+def _name_of(j: int, values: NDArray[Any], names: Sequence[str] | None) -> str:
+    return f"x{j}" if names is None or len(names) != values.shape[1] else names[j]
 
 
 def _refuse_text(values: NDArray[Any], names: Sequence[str] | None) -> None:
@@ -81,8 +106,7 @@ def _refuse_text(values: NDArray[Any], names: Sequence[str] | None) -> None:
         if isinstance(value, str | bytes | np.void):
             row, j = divmod(place, values.shape[1])
             value = value.item() if isinstance(value, np.generic) else value
-            column = f"x{j}" if names is None or len(names) != values.shape[1] else names[j]
             raise ValueError(
-                f"column {column!r} holds {value!r} at row {row}, and X is an array; make it numeric, "
-                "or pass a frame (pandas, polars, Arrow), where text columns are categories"
+                f"column {_name_of(j, values, names)!r} holds {value!r} at row {row}, and X is an array; make it "
+                "numeric, or pass a frame (pandas, polars, Arrow), where text columns are categories"
             )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.arrays import beyond_float, is_beyond_float
 from committee.data.names import listing
 
 if TYPE_CHECKING:
@@ -291,6 +292,9 @@ def _read_objects(series: nw.Series[Any], name: str) -> tuple[Kind, nw.Series[An
     if found == "boolean":
         return "boolean", nw.from_native(cells.astype("boolean"), series_only=True)
     if found in ("integer", "floating", "mixed-integer-float"):
+        beyond = next((row for row, value in enumerate(cells) if is_beyond_float(value)), None)
+        if beyond is not None:
+            raise ValueError(beyond_float(name, beyond))
         return "number", nw.from_native(cells.astype("Float64"), series_only=True)
     first = None
     for row, (value, missing) in enumerate(zip(cells, absent, strict=True)):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import os
+import zlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
@@ -27,7 +29,12 @@ ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".feather", ".arrow
 MISSING = ("", "NA", "NaN", "nan", "null")
 """Texts that stand for a missing value in a file; every other cell is a value."""
 
+MAX_LINE = 2**26
+"""Longest line of a text file, in characters: twenty for each of three million columns."""
+
 _GZIP = b"\x1f\x8b"
+_BROKEN = (OSError, EOFError, zlib.error)
+"""What reading a gzip file that is damaged or cut off raises."""
 
 
 @dataclass(frozen=True)
@@ -261,16 +268,34 @@ def _read_typed(file: Path, ending: str) -> pl.DataFrame:
     """Read a format that brings its types along."""
     import polars as pl
 
+    scanned = pl.scan_parquet(file, glob=False) if ending == ".parquet" else pl.scan_ipc(file, glob=False)
     try:
-        if ending == ".parquet":
-            return pl.read_parquet(file, glob=False)
-        return pl.read_ipc(file)
+        # a few bytes can stand for any number of equal rows, and without memory the reader ends the process
+        rows, columns = scanned.select(pl.len()).collect().item(), len(scanned.collect_schema())
+        if (needed := _COPIES * 8 * rows * columns) > memory():
+            raise ValueError(
+                f"its {rows:,} rows x {columns:,} columns need {needed / 2**30:,.0f} GiB of memory, of which this"
+                f" machine has {memory() / 2**30:,.0f}; take fewer rows"
+            )
+        return scanned.collect()
     except PermissionError:
         raise
     # polars' reader panics on some broken files, which is no Exception
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
         kind = "Parquet" if ending == ".parquet" else "Feather (Arrow IPC)"
         raise ValueError(f"{str(file)!r} cannot be read as {kind}: {_first_line(error)}") from error
+
+
+_COPIES = 2
+"""A table stands in memory twice: as a frame, and as the matrix that is made of it."""
+
+
+def memory() -> int:
+    """Bytes of memory that the machine has; where it does not say, as many as one can address."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not on Windows
+        return 2**63
 
 
 def _read_text(file: Path, separator: str, categorical: Iterable[str]) -> pl.DataFrame:
@@ -281,20 +306,21 @@ def _read_text(file: Path, separator: str, categorical: Iterable[str]) -> pl.Dat
     texts = set(known_names(categorical, names, "categorical"))
     try:
         frame = pl.read_csv(
-            file,
+            _unpacked(file) if file.name.lower().endswith(".gz") else file,
             separator=separator,
             null_values=list(MISSING),
             infer_schema_length=None,
-            schema_overrides=dict.fromkeys(texts, pl.String),
+            schema_overrides=dict.fromkeys(map(_quotes_doubled, texts), pl.String),
             glob=False,
         )
     except pl.exceptions.NoDataError as error:
         raise ValueError(f"{str(file)!r} has no data") from error
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, *_BROKEN) as error:
         _lines_without_cells(file, separator, len(names))
         raise ValueError(f"{str(file)!r} cannot be read: {_first_line(error)}") from error
-    if tuple(frame.columns) != names:
+    if frame.columns != list(map(_quotes_doubled, names)):
         raise ValueError(f"{str(file)!r} has an unreadable first line; it must hold the column names")
+    frame.columns = names
     # short rows are filled up with null, so they can only be where the last column has one
     if frame.height and len(names) > 1 and frame[names[-1]].null_count():
         blank = _lines_without_cells(file, separator, len(names))
@@ -313,6 +339,30 @@ def _as_numbers(texts: pl.Series) -> pl.Series:
     return texts.str.strip_chars().cast(pl.Float64, strict=False)
 
 
+def _quotes_doubled(name: str) -> str:
+    """Spell a column name as the CSV reader leaves it."""
+    return name.replace('"', '""')
+
+
+def _unpacked(file: Path) -> io.BytesIO:
+    """Unpack a gzip file, which may be a thousand times as long: up to a line or a whole that no table needs."""
+    unpacked, length = io.BytesIO(), 0
+    with gzip.open(file, "rb") as packed:
+        while part := packed.read(MAX_LINE // 64):
+            length = len(part) - part.rfind(b"\n") - 1 + (length if b"\n" not in part else 0)
+            if length > MAX_LINE:
+                raise ValueError(_too_long(file))
+            if unpacked.tell() > memory() // 2:
+                raise ValueError(f"{str(file)!r} unpacks to more than half of this machine's memory; take fewer rows")
+            unpacked.write(part)
+    unpacked.seek(0)
+    return unpacked
+
+
+def _too_long(file: Path) -> str:
+    return f"{str(file)!r} has a line of more than {MAX_LINE:,} characters, which is no row of a table; correct it"
+
+
 def _open_text(file: Path) -> IO[str]:
     if file.name.lower().endswith(".gz"):
         return gzip.open(file, "rt", encoding="utf-8-sig", newline="")
@@ -321,13 +371,27 @@ def _open_text(file: Path) -> IO[str]:
 
 def _header(file: Path, separator: str) -> tuple[str, ...]:
     """Return the column names; polars would rename duplicates."""
+    taken: list[str] = []
+
+    def lines(opened: IO[str]) -> Iterator[str]:
+        while line := opened.readline(MAX_LINE + 1):
+            if len(line) > MAX_LINE:
+                raise ValueError(_too_long(file))
+            taken.append(line)
+            yield line
+
     try:
-        with _open_text(file) as lines:
-            names = next(csv.reader(lines, delimiter=separator), [])
+        with _open_text(file) as opened:
+            names = next(csv.reader(lines(opened), delimiter=separator), [])
     except UnicodeDecodeError as error:
         raise ValueError(f"{str(file)!r} is not UTF-8 text; convert it, e.g. with iconv") from error
-    except (OSError, EOFError, csv.Error) as error:
+    except (*_BROKEN, csv.Error) as error:
         raise ValueError(f"{str(file)!r} cannot be read: {_first_line(error)}") from error
+    if taken and taken[-1].endswith("\r"):
+        raise ValueError(
+            f"{str(file)!r} ends its lines by carriage returns alone, as no system does any more; end them by line"
+            " feeds, e.g. with tr '\\r' '\\n'"
+        )
     if not names:
         raise ValueError(f"{str(file)!r} has an empty first line; it must hold the column names")
     mark = next((mark for mark in ",;\t" if mark != separator and mark in names[0]), None)
@@ -336,6 +400,12 @@ def _header(file: Path, separator: str) -> tuple[str, ...]:
         raise ValueError(
             f"{str(file)!r} has one column, {names[0]!r}, which seems to be several separated by {mark!r}; "
             f"a {kind} file must separate them by {separator!r}"
+        )
+    stray = next((name for name in names if '"' in name and f'"{_quotes_doubled(name)}"' not in "".join(taken)), None)
+    if stray is not None:
+        raise ValueError(
+            f"{str(file)!r} has a stray quotation mark in the column name {stray!r}; remove it, or double it and put"
+            " the name in quotation marks"
         )
     repeated = next((name for name, count in Counter(names).items() if count > 1), None)
     if repeated is not None:
@@ -361,7 +431,7 @@ def _lines_without_cells(file: Path, separator: str, n_columns: int) -> Sequence
                     )
     except UnicodeDecodeError as error:
         raise ValueError(f"{str(file)!r} is not UTF-8 text (row {row + 1}); convert it, e.g. with iconv") from error
-    except (OSError, EOFError, csv.Error) as error:
+    except (*_BROKEN, csv.Error) as error:
         raise ValueError(f"{str(file)!r} cannot be read at row {row + 1}: {_first_line(error)}") from error
     return blank
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -242,6 +243,8 @@ BAD_WEIGHTS: dict[str, tuple[Any, str]] = {
     "too small together": (1e-300 * ONES, "sample_weight adds up to 4e-299; scale it"),
     "too few": (ONES[1:], r"sample_weight.shape == \(39,\), expected \(40,\)"),
     "two columns": (np.ones((N, 2)), "Sample weights must be 1D array or scalar, got 2D array"),
+    "complex": ([1j] * N, "Complex data not supported"),
+    "of 400 digits": ([10**400] * N, "sample_weight holds a number of more than 300 digits; scale the weights"),
 }
 
 
@@ -442,3 +445,14 @@ def test_a_plain_matrix_is_taken_as_it_is():
     named = AdaBoostClassifier(n_estimators=2).fit(pl.DataFrame({"a": X[:, 0], "b": X[:, 1]}), y)
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         named.predict(X)
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**400), Fraction(10) ** 400])
+def test_numbers_that_no_float_holds_are_refused_by_column_and_row(number):
+    cells = [[0.0, 1.0], [0.0, number]] * 20
+    message = "column '{}' holds a number of more than 300 digits at row 1; scale it"
+    refuses(lambda: TreeVoter().fit(cells, Y), message.format("x1"))
+    refuses(lambda: TreeVoter().fit(np.array(cells, dtype=object), Y), message.format("x1"))
+    refuses(lambda: TreeVoter().fit(X, Y).predict([[*X[0, :-1], number]]), message[:20].format(f"x{X.shape[1] - 1}"))
+    if isinstance(number, int):
+        refuses(lambda: TreeVoter().fit(pd.DataFrame(cells, columns=["a", "b"]), Y), message.format("b"))

@@ -15,7 +15,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
-from sklearn.utils._param_validation import InvalidParameterError, StrOptions, make_constraint
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions, make_constraint
 
 import committee
 from committee import AdaBoostClassifier, MDBoostClassifier
@@ -43,6 +43,14 @@ def signature(learner: type) -> dict[str, inspect.Parameter]:
 
 def allowed(constraints: list[object], value: object) -> bool:
     return any(make_constraint(each).is_satisfied_by(value) for each in constraints)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_true_is_no_number(learner):
+    for name, constraints in learner._parameter_constraints.items():
+        intervals = [each for each in constraints if isinstance(each, Interval)]
+        if "boolean" not in constraints and name != "random_state":
+            assert not allowed(intervals, True), name
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

@@ -372,7 +372,14 @@ class CommitteeRegressor(RegressorMixin, CommitteeEstimator):
 
 def _row_weights(sample_weight: ArrayLike | None, X: NDArray[np.float64]) -> NDArray[np.float64]:
     """One weight for each row: finite, not negative, and not all zero."""
-    weights: NDArray[np.float64] = _check_sample_weight(sample_weight, X, dtype=np.float64, allow_all_zero_weights=True)
+    if isinstance(sample_weight, list | tuple):
+        sample_weight = np.asarray(sample_weight)
+    try:
+        weights: NDArray[np.float64] = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, allow_all_zero_weights=True
+        )
+    except OverflowError as error:
+        raise ValueError("sample_weight holds a number of more than 300 digits; scale the weights.") from error
     if (weights < 0).any():
         row = int(np.argmax(weights < 0))
         raise ValueError(f"sample_weight[{row}] is {weights[row]}; weights must not be negative (0 leaves a row out).")

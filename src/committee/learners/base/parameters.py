@@ -44,6 +44,20 @@ _RAISES = """sklearn.utils._param_validation.InvalidParameterError
     At `fit`, naming the parameter, its value and its range."""
 
 
+class NumberInterval(Interval):  # type: ignore[misc]  # scikit-learn has no types
+    """Numbers of an interval, of which True and False are none, though Python counts them among whole numbers."""
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Say whether a value is such a number."""
+        return not isinstance(val, bool) and bool(super().is_satisfied_by(val))
+
+
+def _without_booleans(constraint: Any) -> Any:
+    if type(constraint) is not Interval:
+        return constraint
+    return NumberInterval(constraint.type, constraint.left, constraint.right, closed=constraint.closed)
+
+
 @dataclass(frozen=True)
 class Parameter:
     """A parameter as its learner declares it."""
@@ -66,7 +80,7 @@ class Parameter:
         known: list[Any] = [StrOptions(set(options))] if options and not named else []
         known += ["boolean"] if bool in others else []
         known += [None] if NoneType in others and None not in self.constraints else []
-        return [*self.constraints, *known]
+        return [*map(_without_booleans, self.constraints), *known]
 
     def entry(self, name: str) -> str:
         """The parameter's lines in a numpydoc section."""
