@@ -144,6 +144,13 @@ class Column:
             found = tuple(occurring[category] for category in self.order if category in occurring)
         return found
 
+    def refuse_unknown(self, codes: NDArray[np.float64]) -> None:
+        """Raise if a cell that is not missing has no code among `codes`."""
+        missing = self.series.is_null().to_numpy()
+        if self.kind != "text":
+            missing = missing | np.isnan(self.numbers())
+        refuse_unknown(self.series, missing, codes, self.name)
+
     def codes(self, categories: Sequence[Category]) -> NDArray[np.float64]:
         """Return the place of each value in ``categories`` as float64, NaN where missing or not among them.
 
@@ -171,6 +178,23 @@ class Column:
         places = [float(place) for place in range(len(categories))]
         coded = texts.replace_strict(list(categories), places, default=None, return_dtype=nw.Float64)
         return cast("NDArray[np.float64]", coded.to_numpy())
+
+
+def refuse_unknown(values: Any, missing: NDArray[np.bool_], codes: NDArray[np.float64], name: str) -> None:
+    """Raise if a value that is not missing has no code, naming column, row and value.
+
+    Examples
+    --------
+    >>> refuse_unknown(["a", None], np.array([False, True]), np.array([0.0, np.nan]), "x0")
+    """
+    unknown = np.flatnonzero(np.isnan(codes) & ~missing)
+    if unknown.size:
+        row = int(unknown[0])
+        value = values[row].item() if isinstance(values[row], np.generic) else values[row]
+        raise ValueError(
+            f"column {name!r} holds the category {value!r} at row {row}, which the model does not know and, being "
+            "XGBoost's, refuses; leave such rows out, or make the cell missing"
+        )
 
 
 def distinct_numbers(values: NDArray[Any], name: str) -> tuple[int | float, ...]:

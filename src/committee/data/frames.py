@@ -17,6 +17,7 @@ from committee.data.columns import (
     Column,
     distinct_numbers,
     number_codes,
+    refuse_unknown,
 )
 from committee.data.names import known_names, listing
 from committee.data.number_types import F64
@@ -48,6 +49,8 @@ class TableSchema:
     categories : tuple of (tuple or None)
         For each column the categories in the order of their codes, all text, all numbers or all booleans;
         None for a numeric column, ``()`` for a categorical one that had no value.
+    refuses_unknown : bool, default=False
+        A category that is none of these is an error, as with XGBoost's declared categories, and not missing.
 
     Raises
     ------
@@ -69,6 +72,7 @@ class TableSchema:
 
     names: tuple[str, ...] | None
     categories: tuple[tuple[Category, ...] | None, ...]
+    refuses_unknown: bool = False
 
     def __post_init__(self) -> None:
         if not self.categories:
@@ -205,6 +209,8 @@ class TableSchema:
         for j, categories in enumerate(self.categories):
             if categories is not None:
                 encoded[:, j] = number_codes(matrix[:, j], categories, self.column(j))
+                if self.refuses_unknown:
+                    refuse_unknown(matrix[:, j], np.isnan(matrix[:, j]), encoded[:, j], self.column(j))
         return encoded
 
     def to_json(self) -> dict[str, Any]:
@@ -218,6 +224,7 @@ class TableSchema:
         return {
             "names": None if self.names is None else list(self.names),
             "categories": [None if found is None else list(found) for found in self.categories],
+            **({"refuses_unknown": True} if self.refuses_unknown else {}),
         }
 
     @classmethod
@@ -234,8 +241,11 @@ class TableSchema:
         >>> TableSchema.from_json({"names": ["size"], "categories": [["S", "M"]]}).n_categories
         array([2], dtype=int32)
         """
-        if not isinstance(stored, dict) or set(stored) != {"names", "categories"}:
+        known = {"names", "categories"}
+        if not isinstance(stored, dict) or not known <= set(stored) <= known | {"refuses_unknown"}:
             raise ValueError("a table schema must be an object with 'names' and 'categories', and nothing else")
+        if stored.get("refuses_unknown", True) is not True:
+            raise ValueError("'refuses_unknown' of a table schema must be true where it is there")
         names, categories = stored["names"], stored["categories"]
         if names is not None and not isinstance(names, list):
             raise ValueError(f"'names' of a table schema must be null or a list, got {type(names).__name__}")
@@ -246,6 +256,7 @@ class TableSchema:
         return cls(
             None if names is None else tuple(names),
             tuple(None if found is None else tuple(found) for found in categories),
+            "refuses_unknown" in stored,
         )
 
     def _encode_frame(self, frame: nw.DataFrame[Any]) -> F64:
@@ -261,6 +272,10 @@ class TableSchema:
                 column.numbers() if categories is None else column.codes(categories)
                 for column, categories in zip(group, self.categories[start:], strict=False)
             ]
+            if self.refuses_unknown:
+                for column, categories, codes in zip(group, self.categories[start:], values, strict=False):
+                    if categories is not None:
+                        column.refuse_unknown(codes)
             for row in range(0, len(frame), _ROWS):
                 for j, column_values in enumerate(values, start):
                     encoded[row : row + _ROWS, j] = column_values[row : row + _ROWS]

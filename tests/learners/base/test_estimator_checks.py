@@ -80,7 +80,7 @@ LEARNERS = [
     committee.GradientBoostingRegressor("absolute_error", 10, learning_rate=0.5, min_samples_leaf=1, subsample=0.7),
     committee.RandomForestClassifier(5),
     committee.RandomForestClassifier(5, bootstrap=False, max_samples=0.6),
-    committee.RandomForestClassifier(5, reserve=0.1),
+    committee.RandomForestClassifier(5, reserve=0.1, random_state=0),
     committee.RandomForestRegressor(5),
 ]
 

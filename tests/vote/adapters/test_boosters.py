@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.exceptions import NotFittedError
 
+import committee
 from committee import MarginReweighter
 from committee.objectives.margins.named_objectives import OBJECTIVES
 from committee.objectives.programs.margin_matrix import MarginMatrix
@@ -432,3 +434,24 @@ def test_boosters_keep_no_rows_out_of_the_bag(library):
     X, y = coarse(300, 2)
     with pytest.raises(ValueError, match=r"Classifier does not[.] Use held-out rows instead"):
         MarginReweighter(boosted(library, table=(X, y)), on="oob").fit(X, y)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize(("kind", "other"), [(list("abc"), "z"), ([1, 2, 5], 7)])
+def test_categories_that_xgboost_refuses_are_refused_by_name(make, kind, other, tmp_path):
+    rng = np.random.default_rng(0)
+    place = rng.integers(0, 3, 200)
+    frame = pd.DataFrame({"kind": pd.Categorical(np.array(kind)[place]), "x": rng.normal(size=200)})
+    model = xgb.XGBClassifier(n_estimators=3, enable_categorical=True).fit(frame, place == 1)
+    ours = Committee.from_estimator(model)
+    with pytest.raises(xgb.core.XGBoostError, match="not in the training set"):
+        model.predict(pd.DataFrame({"kind": pd.Categorical([kind[0], other]), "x": [0.0, 0.0]}))
+    ours.save(tmp_path / "model")
+    for each in (ours, committee.load(tmp_path / "model")):
+        with pytest.raises(
+            ValueError, match=rf"column 'kind' holds the category '?{other}'? at row 1, which the model"
+        ):
+            each.predict(make({"kind": [kind[0], other], "x": [0.0, 0.0]}))
+        missing = make({"kind": [kind[0], None], "x": [0.0, 0.0]})
+        theirs = pd.DataFrame({"kind": pd.Categorical([kind[0], None], categories=kind), "x": [0.0, 0.0]})
+        np.testing.assert_allclose(each.predict_proba(missing), model.predict_proba(theirs), rtol=1e-5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
+from math import ceil
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,8 +19,10 @@ from committee.learners.pools.distinct_rows import DistinctRows
 from committee.learners.pools.pool import Candidate, Pool
 from committee.vote.links.probability import Link, Logistic
 
-GRID = 8
-"""Steps at which the cost is looked at before its best valley is searched."""
+GRID, MOST = 8, 1024
+"""Least and most steps at which the cost is looked at before its best valley is searched."""
+PER_SLOPE = 4
+"""Steps looked at while the cost of a row crosses its slope, whose width is one over the steepness."""
 
 
 @with_parameters
@@ -193,11 +196,13 @@ class DOOMRun(VotingRun):
             bent = np.tanh(self.steepness * (self._margins + s * toward))
             return -float((self.share * (1.0 - bent**2)) @ toward)
 
-        # not convex: a coarse look first, then the bottom of the best valley
-        grid = (self.learning_rate * np.arange(GRID + 1) / GRID).tolist()
+        # not convex: a look first that no slope of a row's cost fits between, then the bottom of the best valley
+        slopes = self.steepness * self.learning_rate * float(np.abs(toward).max())
+        n = min(max(GRID, ceil(PER_SLOPE * slopes)), MOST)
+        grid = (self.learning_rate * np.arange(n + 1) / n).tolist()
         at = [cost(s) for s in grid]
         best = int(np.argmin(at))
-        low, high = grid[max(best - 1, 0)], grid[min(best + 1, GRID)]
+        low, high = grid[max(best - 1, 0)], grid[min(best + 1, n)]
         if slope(low) < 0.0 < slope(high):
             bottom = float(brentq(slope, low, high, xtol=1e-15))
             if cost(bottom) <= at[best]:

@@ -125,7 +125,7 @@ def _table(learner: dict[str, Any], model: dict[str, Any], version: list[int]) -
             )
         else:
             categories[j] = tuple(range(max(UNNAMED_CODES, int(most[j]))))
-    return TableSchema(tuple(names) if names else None, tuple(categories))
+    return TableSchema(tuple(names) if names else None, tuple(categories), refuses_unknown=bool(declared))
 
 
 def _declared(stored: dict[str, Any], name: str) -> tuple[Category, ...]:
