@@ -10,6 +10,7 @@ from random import Random
 from typing import Protocol
 
 FUZZERS = {
+    "commands": "tests.fuzz.commands:Commands",
     "model_files": "tests.fuzz.model_files:ModelFiles",
 }
 """Fuzzers by name; a further one is a class as `Fuzzer` describes it, and a line here."""
