@@ -204,6 +204,8 @@ def test_mean_and_standard_error():
     assert mean_and_error(d, np.ones(4)) == pytest.approx((3.0, d.std() / 2))
     assert mean_and_error(d, np.full(4, 0.3)) == pytest.approx((3.0, d.std() / 2))
     assert mean_and_error(d[:0], d[:0]) == (0.0, 0.0)
+    for size in (1e-300, 1e300):  # whose squares are out of float64's range
+        assert mean_and_error(d * size, np.ones(4)) == pytest.approx((3.0 * size, size * d.std() / 2), abs=0.0)
 
 
 # --- the trees ----------------------------------------------------------------------------------------------

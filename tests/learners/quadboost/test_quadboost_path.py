@@ -172,6 +172,7 @@ def test_a_saved_choice_tells_what_it_was(tmp_path: Any) -> None:
         ({"n_estimators": [1.5]}, "n_estimators="),
         ({"alphas": [np.nan]}, "alphas="),
         ({"alphas": ["a"]}, "alphas="),
+        ({"eps": 5e-324}, "eps=5e-324 is below 1e-100"),
         ({"alphas": [[0.1]]}, "alphas="),
         ({"cv": ShuffleSplit(3)}, "hold out every row once"),
     ],

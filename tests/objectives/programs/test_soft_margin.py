@@ -115,6 +115,8 @@ def test_the_smallest_nu_is_the_hard_margin():
     found = soft_margin(signed, 0.01)
     assert_allclose(found.value, found.margins.min(), atol=1e-9)
     assert_allclose(found.rho, found.margins.min(), atol=1e-9)
+    for nu in (1e-200, 5e-324):  # caps beyond float64 are none
+        assert_allclose(soft_margin(signed, nu).value, found.value, atol=1e-9)
 
 
 def test_a_large_set_of_voters_is_left_out_for_the_most_part():

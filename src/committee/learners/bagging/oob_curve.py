@@ -100,7 +100,9 @@ def mean_and_error(d: F64, weights: F64) -> tuple[float, float]:
     if total <= 0:
         return 0.0, 0.0
     mean = float((weights * d).sum()) / total
-    return mean, float(np.sqrt(((weights * (d - mean)) ** 2).sum())) / total
+    apart = weights * (d - mean)
+    exponent = int(np.frexp(np.abs(apart).max())[1])  # squares of large differences are more than float64 holds
+    return mean, float(np.ldexp(np.sqrt((np.ldexp(apart, -exponent) ** 2).sum()), exponent)) / total
 
 
 class EnoughTrees:

@@ -32,6 +32,9 @@ _AS_THE_LEARNER = ("n_thresholds", "thresholds", "fit_intercept", "n_jobs")
 MOST_CELLS_OF_PATH = 8000
 """Cells of a table up to which a path is followed: its products then take two matrices of 512 MB."""
 
+LEAST_RATIO = 1e-100
+"""Least ratio of the weakest strength of a path to the strongest, far from where float64 ends."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QuadBoostPath:
@@ -252,6 +255,8 @@ def strengths(
 ) -> F64:
     """Return the strengths of a path, the strongest penalty first."""
     if alphas is None:
+        if eps < LEAST_RATIO:
+            raise ValueError(f"eps={eps!r} is below {LEAST_RATIO:g}: the weakest strengths of the path would be 0.")
         return kind.grid(products.b, np.diag(products.gram), n_alphas, eps)
     try:
         values = np.asarray(alphas, dtype=np.float64)

@@ -25,6 +25,9 @@ one wants. Between 10 and 50 the time hardly changes.
 TWINS = 4
 """Rows for each pattern of votes from which on a program is better solved from nothing than from its last basis."""
 
+MOST_CAP = 1e15
+"""Largest cap of a row's dual weight. The weights sum to one, so that a cap above 1 is none; the solver's 1e20 is."""
+
 
 @dataclass(frozen=True, eq=False)
 class SoftMarginSolution:
@@ -127,7 +130,8 @@ class SoftMarginLP:
         if w.ndim != 1 or not len(w) or not np.isfinite(w).all() or (w < 0).any() or not w.any():
             raise ValueError("weights must be one number for each row: finite, not negative, and not all zero.")
         self.nu, self.n_rows, self._scale = float(nu), len(w), scale
-        self._cap: F64 = w / (self.nu * w.sum())
+        with np.errstate(over="ignore"):
+            self._cap: F64 = np.minimum(w / max(self.nu * w.sum(), np.finfo(np.float64).tiny), MOST_CAP)
         self._votes: list[NDArray[Any]] = []
         self._n_voters = 0
         self._best: F64 | None = None
