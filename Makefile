@@ -4,7 +4,7 @@ BIN := .venv/bin
 CORE := $(wildcard core/*.hpp core/*.cpp core/bindings/*.hpp core/bindings/*.cpp)
 JOBS ?= 2
 
-.PHONY: demo test lint format sanitize fuzz bench clean
+.PHONY: demo test lint format sanitize fuzz coverage mutants bench clean
 .DEFAULT_GOAL := test
 
 .venv/built: pyproject.toml CMakeLists.txt $(CORE)
@@ -37,6 +37,19 @@ sanitize: .venv/built
 MINUTES ?= 60
 fuzz: .venv/built
 	$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
+
+# Lines and branches that the tests run: of src, then of core by gcov. Counts of a part of the tests are added up by
+# `coverage run -m pytest PART` for each, and one `coverage combine`.
+coverage: .venv/built
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -q -n $(JOBS) -m 'not slow'
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+	$(BIN)/python tests/gcov.py
+
+# Faults put into the ten modules where a silent error costs most: do the tests notice?
+mutants: .venv/built
+	$(BIN)/python tests/mutants.py
 
 bench: .venv/built
 	$(BIN)/python -m benchmarks
