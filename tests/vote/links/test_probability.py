@@ -2,12 +2,15 @@
 
 import json
 import math
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import committee
 from committee.vote.links.probability import (
     LINKS,
     Link,
@@ -126,6 +129,22 @@ def test_settling_happens():
     tally = np.array([[low, high], [high, low]])
     np.testing.assert_array_equal(Share().settle(tally, total), [[high, high], [high, low]])
     assert Softmax().settle(tally, total) is tally
+    single = tally[:, :1]
+    assert Share().settle(single, total) is single
+    assert Share().settle(tally, 0.0) is tally  # no voter has weight
+
+
+def test_least_squares_settles_what_differs_by_a_rounding():
+    """By 1e-12 of the total weight, or of 1 where that is less."""
+    F = np.array([[0.0], [9e-13], [-9e-13], [1.1e-12], [-0.5]])
+    for total, settled in ((0.5, [0, 0, 0, 1.1e-12, -0.5]), (2.0, [0, 0, 0, 0, -0.5])):
+        np.testing.assert_array_equal(Truncated().settle(F, total)[:, 0], settled)
+    tallies = np.array([[1.0, 1.0 + 9e-13, 0.5], [2.0, 1.0, 2.0 + 2e-12], [0.0, 3.0, 1.0]])
+    np.testing.assert_array_equal(Truncated().settle(tallies, 1.0)[:, 0], [1.0 + 9e-13, 2.0, 0.0])
+    np.testing.assert_array_equal(Truncated().settle(tallies, 3.0)[:, 0], [1.0 + 9e-13, 2.0 + 2e-12, 0.0])
+    np.testing.assert_array_equal(Truncated().settle(tallies, 3.0)[:, 1:], tallies[:, 1:])
+    clear = tallies[2:]
+    assert Truncated().settle(clear, 1.0) is clear
 
 
 @pytest.mark.parametrize(
@@ -146,6 +165,8 @@ def test_settling_happens():
         (Truncated(), [-3.0, -0.5, 0.0, 0.5, 3.0], [[1, 0], [0.75, 0.25], [0.5, 0.5], [0.25, 0.75], [0, 1]]),
         (Truncated(), [[0.5, 0.0], [-1e300, 1e300]], [[0.75, 0.25], [0.0, 1.0]]),
         (Truncated(), [[-1.0, 0.0, 2.0], [-1.0, -2.0, -3.0]], [[0.0, 1 / 3, 2 / 3], [1 / 3] * 3]),
+        (Truncated(0.125), [-3.0, 0.0, 0.5, 3.0], [[0.875, 0.125], [0.5, 0.5], [0.25, 0.75], [0.125, 0.875]]),
+        (Truncated(0.125), [[-3.0, 0.0, 3.0]], [[0.125 / 1.5, 0.5 / 1.5, 0.875 / 1.5]]),
         (Share(), [[1.0, 3.0]], [[0.25, 0.75]]),
         (Share(), [[0.0, 0.0, 0.0]], [[1 / 3] * 3]),
     ],
@@ -163,6 +184,31 @@ def test_mean_needs_its_weight():
         with pytest.raises(ValueError, match="total is missing"):
             link.probability([0.5])
     np.testing.assert_array_equal(Share().probability([0.5], total=0.0), [[0.5, np.nextafter(0.5, 1.0)]])
+
+
+def test_a_winner_keeps_its_bits():
+    np.testing.assert_array_equal(Truncated().probability([0.5, -0.25]), [[0.25, 0.75], [0.625, 0.375]])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_leaves_that_hold_no_shares_are_refused(n_classes):
+    X = np.arange(6.0)[:, None]
+    forest = committee.TreeVoter().fit(X, np.arange(6) % n_classes).committee_.voters
+    weights = np.ones(1)
+    Share().check_votes(forest, weights)
+    leaf = np.flatnonzero(forest.feature < 0)[1]
+    for wrong in (-2.0, 1.1, np.nextafter(1.0, 2.0) if n_classes == 2 else 2e-9 + forest.value[leaf, 0]):
+        value = forest.value.copy()
+        value[leaf, 0] = wrong
+        with pytest.raises(ValueError, match=re.escape(f"A leaf holds {value[leaf].tolist()}")):
+            Share().check_votes(replace(forest, value=value), weights)
+
+
+def test_negative_weights_are_named():
+    forest = committee.TreeVoter().fit([[0.0], [1.0]], [0, 1]).committee_.voters
+    for link in (Share(), Softmax(normalized=True)):
+        with pytest.raises(ValueError, match=r"weights\[1\] is -0\.5"):
+            link.check_votes(forest, np.array([1.0, -0.5, 2.0]))
 
 
 def test_refused_scores():
@@ -206,6 +252,8 @@ def test_every_link_is_in_the_table():
         ({"name": "logistic", "scale": float("nan")}, "scale is nan"),
         ({"name": "logistic", "scale": float("inf")}, "scale is inf"),
         ({"name": "logistic", "scale": 10**400}, "scale is inf"),
+        ({"name": "truncated", "floor": 0.5}, r"floor is 0\.5"),
+        ({"name": "truncated", "floor": -0.01}, r"floor is -0\.01"),
     ],
 )
 def test_stored_links_are_checked(stored, message):
