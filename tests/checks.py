@@ -8,7 +8,7 @@ import multiprocessing
 import pickle
 import random
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -70,6 +70,27 @@ def yield_checks(subject: Subject) -> Iterator[Check]:
         yield check_missing_at_fit
         yield check_missing_only_at_predict
         yield check_unseen_category_is_missing
+
+
+def yield_checks_of_all(subjects: Iterable[Subject]) -> Iterator[tuple[Subject, Check]]:
+    """Each subject with its checks, but those of `interface` for the first subject of a learner alone.
+
+    A classifier of the user's among the parameters meets labels and tables itself, so it has them all.
+    """
+    seen = set[type]()
+    for subject in subjects:
+        known = type(subject.model) in seen and subject.storable
+        seen.add(type(subject.model))
+        yield from ((subject, check) for check in yield_checks(subject) if not (known and check in interface()))
+
+
+def interface() -> set[Check]:
+    """Checks of what all configurations of a learner share: how tables and labels come in, scikit-learn's ways."""
+    return {
+        *(check_labels_of_every_type, check_targets_of_every_type, check_renamed_columns, check_memory_layouts),
+        *(check_frames_of_numbers, check_frames_of_everything),
+        *(check_calibration, check_search, check_pipeline, check_metadata_routing),
+    }
 
 
 # --- the vote -----------------------------------------------------------------------------------------------

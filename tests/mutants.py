@@ -46,7 +46,7 @@ TESTS = {
     "bounds.tandem_loss": ("tests/bounds/test_pac_bayes.py", "tests/bounds/test_unlabelled.py"),
     "objectives.pac_bayes": ("tests/bounds/test_pac_bayes.py", "tests/objectives/margins/test_tandem.py"),
     "learners.trained.certificates": ("tests/learners/trained/test_certificates.py",),
-    "files.store": ("tests/files/test_store.py",),
+    "files.store": ("tests/files/test_store.py", "tests/test_golden_files.py"),
 }
 """Modules to mutate, and the tests that are to notice."""
 

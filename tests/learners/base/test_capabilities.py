@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 import committee
-from tests.checks import answers_of_child, yield_checks
+from tests.checks import answers_of_child, yield_checks_of_all
 from tests.subjects import Subject
 
 
@@ -209,8 +209,7 @@ def test_every_learner_is_checked():
     ("subject", "check"),
     [
         pytest.param(subject, check, id=f"{' '.join(repr(subject.model).split())}-{check.__name__}")
-        for subject in SUBJECTS
-        for check in yield_checks(subject)
+        for subject, check in yield_checks_of_all(SUBJECTS)
     ],
 )
 def test_capability(subject, check):

@@ -1,13 +1,15 @@
 """scikit-learn's own checks of its interface, on every learner in several configurations."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import check_param_validation, parametrize_with_checks
+from sklearn.utils.estimator_checks import check_param_validation, estimator_checks_generator
 
 import committee
 
@@ -84,6 +86,24 @@ LEARNERS = [
     committee.RandomForestRegressor(5),
 ]
 
+OF_THE_INTERFACE = {
+    f"check_{name}"
+    for name in (
+        *("estimator_cloneable", "estimator_tags_renamed", "valid_tag_types", "estimator_repr", "mixin_order"),
+        *("no_attributes_set_in_init", "do_not_raise_errors_in_init_or_set_params", "parameters_default_constructible"),
+        *("get_params_invariance", "set_params", "fit_score_takes_y", "estimators_fit_returns_self", "requires_y_none"),
+        *("estimators_unfitted", "fit_check_is_fitted", "n_features_in", "n_features_in_after_fitting", "fit1d"),
+        *("fit2d_predict1d", "readonly_memmap_input", "complex_data", "dtype_object", "array_api_input"),
+        *("estimators_empty_data_messages", "estimator_sparse_tag", "estimator_sparse_array"),
+        *("estimator_sparse_matrix", "classifier_data_not_an_array", "regressor_data_not_an_array"),
+        *("sample_weights_pandas_series", "sample_weights_not_an_array", "sample_weights_list"),
+        *("all_zero_sample_weights_error", "sample_weights_shape", "positive_only_tag_during_fit"),
+        *("classifiers_regression_target", "supervised_y_no_nan", "estimators_partial_fit_n_features"),
+        "regressors_no_decision_function",
+    )
+}
+"""Checks of what all configurations of a learner share: they run on its first, and where a voter is the user's."""
+
 WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
 WITH_A_CLASS_OF_ONE_ROW = (
     "check_dont_overwrite_parameters",
@@ -135,9 +155,31 @@ def test_every_learner_is_checked():
     }
 
 
+def yield_checks() -> Iterator[Any]:
+    """Each learner with the checks that it must pass, or is expected to fail."""
+    seen = set[type]()
+    for learner in LEARNERS:
+        known = type(learner) in seen and not any(isinstance(value, BaseEstimator) for value in vars(learner).values())
+        seen.add(type(learner))
+        for checked, check in estimator_checks_generator(learner):
+            name = check.func.__name__
+            if known and name in OF_THE_INTERFACE:
+                continue
+            reason = expected_failures(learner).get(name)
+            marks = [] if reason is None else [pytest.mark.xfail(reason=reason)]
+            words = " ".join(repr(learner).split())
+            details = "".join(f",{key}={value}" for key, value in check.keywords.items())
+            yield pytest.param(checked, check, marks=marks, id=f"{words}-{name}{details}")
+
+
+def test_checks_of_the_interface_have_their_names():
+    every = {check.func.__name__ for learner in LEARNERS for _, check in estimator_checks_generator(learner)}
+    assert not OF_THE_INTERFACE - every
+
+
 # labels drawn at random are no news to anyone
 @pytest.mark.filterwarnings("ignore:nu=.* is too small", "ignore:The least populated class in y")
-@parametrize_with_checks(LEARNERS, expected_failed_checks=expected_failures, xfail_strict=True)
+@pytest.mark.parametrize(("estimator", "check"), list(yield_checks()))
 def test_scikit_learn(estimator, check):
     check(estimator)
 
