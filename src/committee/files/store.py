@@ -116,7 +116,7 @@ class Storable:
         content = to_bytes(arrays, metadata={FORMAT: text, "digest": digest(text, arrays)})
         if (length := int.from_bytes(content[:8], "little")) > MAX_HEADER:
             raise ValueError(f"The model's description takes {length:,} bytes; a file holds at most {MAX_HEADER:,}.")
-        write_file(path, _ordered(content))
+        write_file(path, ordered(content))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -251,7 +251,7 @@ def _tensors(content: bytes) -> Arrays:
 # -- writing ------------------------------------------------------------------------------------------------
 
 
-def _ordered(content: bytes) -> bytes:
+def ordered(content: bytes) -> bytes:
     """The same file with its metadata in order, which the library shuffles: equal models make equal files."""
     end = 8 + int.from_bytes(content[:8], "little")
     header = json.loads(content[8:end])
