@@ -15,6 +15,7 @@ NAMES = (
     "adaboost",
     "gradient_boosting",
     "forest",
+    "forest_tables",
     "predict",
     "growth",
     "threads",
