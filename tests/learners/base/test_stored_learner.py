@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 import committee
 from committee import (
@@ -31,6 +31,7 @@ from committee.vote.links.mean import Average, Ordered
 from committee.vote.links.probability import Softmax
 from committee.voters.forest import Forest
 from committee.voters.rounds import Rounds
+from tests import subjects
 from tests.crafted_files import Change, craft, forget, gain, load_changed, lose, put, refused, swap, tell
 from tests.stored_models import boosted, matrix, table
 
@@ -279,3 +280,22 @@ def test_an_average_of_no_weight_is_refused_when_asked(tmp_path):
     loaded: Any = committee.load(tmp_path / "model")
     with pytest.raises(ValueError, match="weight, which must be above zero"):
         loaded.predict(table()[0])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    "learner",
+    [
+        committee.ArcGVClassifier(3, voter=committee.TreeVoter(max_depth=1)),
+        committee.DOOMBoostClassifier(n_estimators=3, n_start=2, voter=committee.TreeVoter(max_depth=1)),
+        committee.LPBoostClassifier(0.7, dictionary=committee.TreeVoter(max_depth=1), tol=0.05),
+        committee.MDBoostClassifier(2.0, voter=committee.TreeVoter(max_depth=1), tol=0.05),
+        committee.QuadBoostClassifier(n_estimators=3, dictionary=committee.TreeVoter(max_depth=1)),
+    ],
+    ids=lambda learner: type(learner).__name__,
+)
+def test_learners_of_other_learners_are_saved(learner, n_classes, tmp_path):
+    X, y = subjects.numbers(n_classes)
+    model = clone(learner).fit(X, y)
+    model.save(tmp_path / "model")
+    subjects.assert_same_bits(committee.load(tmp_path / "model"), model, X)

@@ -74,6 +74,7 @@ class LPBoostClassifier(CommitteeClassifier):
     """
 
     _voter_parameter = "dictionary"
+    voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators", "signed")
     stored_attributes: ClassVar[tuple[str, ...]] = ("rho_", "soft_margin_", "duality_gap_", "row_weights_")
 
     nu: float = parameter(

@@ -6,7 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,6 +38,7 @@ class MarginBoosting(Boosting, CommitteeClassifier):
     """Base of the learners: voters of largest edge, one class against the rest, and margins after each round."""
 
     _voter_parameter = "voter"
+    voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators", "signed")
 
     validation_errors_: F64 | None = fitted(
         "Held-out error after each round, when early stopping is on.", "float64 array or None"
