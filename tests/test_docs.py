@@ -38,7 +38,13 @@ from committee.vote.links.mean import MEAN_LINKS
 from committee.vote.links.probability import LINKS
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    ROOT / "SECURITY.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 MODULES = sorted(
     found.name

@@ -1,10 +1,13 @@
 """Saving and loading: the same model comes back, and nothing else does."""
 
 import os
+import re
 import stat
 import sys
 from dataclasses import replace
 from fractions import Fraction
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -318,3 +321,16 @@ def test_every_flipped_byte_of_the_arrays_is_noticed(tmp_path):
         content[at] ^= 0x10
         refused(tmp_path / "model", bytes(content), "do not match their digest")
         content[at] ^= 0x10
+
+
+# -- limits -------------------------------------------------------------------------------------------------
+
+
+def test_the_limits_that_are_written_down_are_those_of_the_code():
+    page = (Path(__file__).parents[2] / "SECURITY.md").read_text("utf-8")
+    stated = re.findall(r"^\| [^|]+ \| ([^|]+) \| `(committee[\w.]+)\.(MAX_\w+)` \|$", page, flags=re.MULTILINE)
+    assert len(stated) >= 10
+    for number, module, name in stated:
+        base, _, rest = number.replace(",", "").partition("^")
+        power, _, less = rest.partition(" - ")
+        assert int(base) ** int(power or 1) - int(less or 0) == getattr(import_module(module), name), name

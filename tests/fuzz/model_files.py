@@ -398,7 +398,7 @@ def rows(model: Any, table: TableSchema | None, p: int, n: int = 9) -> Any:
         names = getattr(getattr(model, "voters", None), "names", None)
     if table is not None:
         for j, categories in enumerate(table.categories):
-            if categories is not None and table.names is None:
+            if categories is not None and not any(isinstance(category, str) for category in categories):
                 X[:, j] = random.choice(np.array([*map(float, categories), np.nan]), size=n)
         names = table.names
     if names is None and table is not None and any(found and isinstance(found[0], str) for found in table.categories):

@@ -294,7 +294,9 @@ class LeafReweighter(TrainedEnsembleClassifier):
 
     def _from_file(self) -> None:
         """A loaded model's ensemble is its own small committee."""
-        if self.voters_.shape != (self.committee_.n_voters,) or self.voters_.dtype.kind != "i":
+        voters = getattr(self, "voters_", None)
+        of_voters = isinstance(voters, np.ndarray) and voters.shape == (self.committee_.n_voters,)
+        if not of_voters or self.voters_.dtype.kind != "i":
             raise ValueError("voters_ are not the numbers of the committee's voters")
         self.ensemble = self.committee_
 
