@@ -149,15 +149,20 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
     def _one_fit(self, X: Any, y: Any, sample_weight: Any) -> Iterator[FitTasks]:
         """Set callbacks up for a fit; one that fails leaves the estimator as it was before."""
         context = self._init_callback_context(max_subtasks=self._most_tasks(X))
-        before = dict(self.__dict__)
-        if not getattr(self, "warm_start", False):
-            for name in self.stored_attributes:  # of an earlier fit, on other rows
-                self.__dict__.pop(name, None)
-        try:
+        with self._as_before_if_it_fails():
+            if not getattr(self, "warm_start", False):
+                for name in ("committee_", *self.stored_attributes):  # of an earlier fit, on other rows
+                    self.__dict__.pop(name, None)
             yield FitTasks(self, context, X, y, sample_weight)
+
+    @contextmanager
+    def _as_before_if_it_fails(self) -> Iterator[None]:
+        """Undo all changes of the attributes when an exception, an interrupt among them, ends the block."""
+        before = dict(self.__dict__)
+        try:
+            yield
         except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
+            self.__dict__ = before  # at once: a second interrupt finds no half of it
             raise
 
     def _most_tasks(self, X: Any) -> int | None:

@@ -228,15 +228,15 @@ class LeafReweighter(TrainedEnsembleClassifier):
             path = search.path(limits, threads)
             step = path.steps[path.chosen(self.min_gain)]
             value = step.cut.refit(search.rows, step.C)
-        # all that could fail has been done
-        table = self._take_columns(ensemble, committee, X)
-        trees = step.cut.trees
-        voters = cut_forest(forest, step.cut.stands, value)[trees]
-        self.committee_ = Committee(voters, np.full(len(trees), 1.0 / len(trees)), committee.classes, LINK, table)
-        self.classes_, self.voters_, self.path_ = committee.classes, taken[trees], path
-        self.C_, self.growth_ = step.C, step.growth
-        self.n_nodes_before_, self.nbytes_before_ = committee.n_nodes, committee.nbytes
-        self.n_voters_before_ = committee.n_voters
+        with self._as_before_if_it_fails():
+            table = self._take_columns(ensemble, committee, X)
+            trees = step.cut.trees
+            voters = cut_forest(forest, step.cut.stands, value)[trees]
+            self.committee_ = Committee(voters, np.full(len(trees), 1.0 / len(trees)), committee.classes, LINK, table)
+            self.classes_, self.voters_, self.path_ = committee.classes, taken[trees], path
+            self.C_, self.growth_ = step.C, step.growth
+            self.n_nodes_before_, self.nbytes_before_ = committee.n_nodes, committee.nbytes
+            self.n_voters_before_ = committee.n_voters
         return self
 
     def _limits(self, total: int) -> tuple[int, ...]:

@@ -194,16 +194,16 @@ class MarginReweighter(TrainedEnsembleClassifier):
         new = solved.weights * lines.sign
         voters = np.flatnonzero(new)
         reweighted = _reweighted(committee, voters, new[voters])
-        # all that could fail has been done
-        self.__dict__.pop("pruning_path_", None)
-        table = self._take_columns(ensemble, committee, X)
-        committee, reweighted = replace(committee, table=table), replace(reweighted, table=table)
-        self.objective_, self.classes_ = objective, committee.classes
-        self.committee_, self.voters_ = reweighted, voters
-        self.weights_, self.own_weights_ = new, votes.weights
-        self.value_, self.value_before_, self.gap_ = solved.value, solved.before, solved.gap
-        self.status_, self.n_rows_used_, self.n_rounds_ = solved.status, solved.n_rows_used, solved.rounds
-        self._all, self._lines = committee, lines
+        with self._as_before_if_it_fails():
+            self.__dict__.pop("pruning_path_", None)
+            table = self._take_columns(ensemble, committee, X)
+            committee, reweighted = replace(committee, table=table), replace(reweighted, table=table)
+            self.objective_, self.classes_ = objective, committee.classes
+            self.committee_, self.voters_ = reweighted, voters
+            self.weights_, self.own_weights_ = new, votes.weights
+            self.value_, self.value_before_, self.gap_ = solved.value, solved.before, solved.gap
+            self.status_, self.n_rows_used_, self.n_rounds_ = solved.status, solved.n_rows_used, solved.rounds
+            self._all, self._lines = committee, lines
         return self
 
     def _objective(self) -> Objective:
