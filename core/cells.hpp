@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "histogram.hpp"
+#include "interrupt.hpp"
 #include "threads.hpp"
 #include "vector.hpp"
 
@@ -64,7 +65,9 @@ void add_pairs(const BinnedTable<Code>& table, const double* weights, double uni
   team.each(p, n * p * p / 2, [&](std::int64_t f) {
     const std::int64_t first = table.cell[f], n_own = table.cell[f + 1] - first, n_later = n_cells - first;
     Vector<Sum> sums(n_own * n_later, Sum{});
+    InterruptWatch watch;
     for (std::int64_t i = 0; i < n; ++i) {
+      watch.after(p);
       const std::uint32_t* const cell = cells.data() + i * p;
       Sum* const of_cell = sums.data() + (cell[f] - first) * n_later - first;
       const Sum w = weights ? static_cast<Sum>(weights[i]) : Sum{1};

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "interrupt.hpp"
 #include "lanes.hpp"
 #include "vector.hpp"
 
@@ -89,7 +90,9 @@ struct GreedyRounds {
 template <class Penalty>
 std::int64_t greedy_rounds(const Problem& on, const Penalty& penalty, const double* eta, const GreedyRounds& rounds) {
   const auto [n_rounds, as_new, least_decrease, voter, weight, decrease] = rounds;
+  InterruptWatch watch;
   for (std::int64_t t = 0; t < n_rounds; ++t) {
+    watch.after(8 * on.n);
     std::int64_t chosen = -1;
     double largest = least_decrease, chosen_step = 0.0;
     for (std::int64_t j = 0; j < on.n; ++j) {
@@ -126,9 +129,11 @@ template <class Penalty>
 std::int64_t cyclic_sweeps(const Problem& on, const Penalty& penalty, double tol, std::int64_t max_sweeps,
                            double& distance) {
   distance = optimality_distance(on, penalty);
+  InterruptWatch watch;
   std::int64_t sweep = 0;
   for (; sweep < max_sweeps && distance > tol; ++sweep) {
     for (std::int64_t j = 0; j < on.n; ++j) {
+      watch.after(on.n);
       const double eta = on.gram[j * on.n + j];
       if (eta <= 0.0) continue;
       const double best = penalty.best(on.c[j] + eta * on.alpha[j], eta);
@@ -203,6 +208,7 @@ class GroupedLasso {
     for (int cycle = 0; cycle < kCycles; ++cycle) {
       double moved = 0.0;
       for (std::int64_t k = 0; k < size; ++k) {
+        watch_.after(size);
         const double* const row = on_.gram + (first + k) * on_.n + first;
         const double eta = row[k];
         if (!(eta > 0.0)) continue;
@@ -216,9 +222,11 @@ class GroupedLasso {
     }
     for (std::int64_t k = 0; k < size; ++k)
       if (alpha[k] != before_[k]) subtract_row(on_.c, on_.gram + (first + k) * on_.n, alpha[k] - before_[k], on_.n);
+    watch_.after(size * on_.n);
   }
 
   LassoProblem on_;
+  InterruptWatch watch_;
   Vector<double> own_, before_;
 };
 

@@ -13,6 +13,7 @@
 #include "feature_draw.hpp"
 #include "growing_tree.hpp"
 #include "histogram.hpp"
+#include "interrupt.hpp"
 #include "vector.hpp"
 
 namespace committee {
@@ -65,6 +66,7 @@ class DeepGrowth {
     while (!open_.empty()) {
       const Node node = open_.back();
       open_.pop_back();
+      watch_.after(node.size() * draw_.wanted());
       expand(node);
     }
     return std::move(tree_);
@@ -244,6 +246,7 @@ class DeepGrowth {
   const int planes_;
   FeatureDraw draw_;
   GrowingTree tree_;
+  InterruptWatch watch_;
   NodePlanes planes_of_node_{planes_};
   Vector<Node> open_;
   Vector<std::uint64_t> sums_;  // of the open nodes

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "interrupt.hpp"
 #include "newton.hpp"
 #include "threads.hpp"
 #include "vector.hpp"
@@ -196,6 +197,7 @@ class LeafBoost {
     if (path) std::fill_n(path, settings.n_steps, -2);
     if (risk) std::fill_n(risk, settings.n_steps + 1, now_.risk / total_);
     for (; step < settings.n_steps && now_.weight > 0.0; ++step) {
+      watch_.after(n_ * leaf_.n_features());
       Line line = settings.by_likelihood ? most_likely(settings.loss) : least_squares();
       double after = risk_after(settings.loss, line);
       // a full Newton step may overshoot where weights have all but vanished: halve it until the risk decreases
@@ -246,6 +248,7 @@ class LeafBoost {
     double least = risk_after(loss, best);
     for (std::int64_t j = 0; j < leaf_.n_features(); ++j) {
       if (!has_line(j)) continue;
+      watch_.after(8 * n_);
       const double risk = risk_after(loss, line_of(j));
       if (risk < least * (1.0 - 1e-10)) {
         least = risk;
@@ -290,6 +293,7 @@ class LeafBoost {
   const std::int64_t n_;
   Vector<double> f_, y_, v_, w_, wz_, w2_, wz2_, trial_, zero_;
   Vector<FeatureSums> sums_;
+  InterruptWatch watch_;
   Vector<double> slope_;
   NewtonSums now_{}, then_{};
   double intercept_ = 0.0, total_ = 0.0, largest_ = 0.0, inverse_weight_ = 0.0;

@@ -18,4 +18,5 @@ NB_MODULE(_core, m) {
   committee::register_coordinate_descent(m);
   committee::register_soft_stumps(m);
   committee::register_vote_graph(m);
+  committee::register_interrupt(m);
 }

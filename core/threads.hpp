@@ -8,8 +8,10 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <semaphore>
 #include <thread>
 
+#include "interrupt.hpp"
 #include "vector.hpp"
 
 namespace committee {
@@ -56,31 +58,44 @@ class ThreadTeam {
   }
 
   // Calls body(part) for every part in [0, n_parts), in any order, on any thread; returns when all are done. The
-  // first exception ends the run and is thrown here, on the caller's thread.
+  // first exception, an interrupt among them, ends the run and is thrown here, on the caller's thread.
   template <class Body>
   void each(std::int64_t n_parts, std::int64_t work, Body&& body) {
     if (n_parts <= 1 || wanted(work) == 1) {
-      for (std::int64_t part = 0; part < n_parts; ++part) body(part);
+      for (std::int64_t part = 0; part < n_parts; ++part) {
+        look_for_interrupt();
+        body(part);
+      }
       return;
     }
     start();
     std::atomic<std::int64_t> next{0};
     std::exception_ptr failure;
     std::mutex failing;
-    job_ = [&]() noexcept {
+    const auto note_failure = [&](auto&& run) noexcept {
       try {
-        for (std::int64_t part; (part = next.fetch_add(1, std::memory_order_relaxed)) < n_parts;) body(part);
+        run();
       } catch (...) {
         next.store(n_parts, std::memory_order_relaxed);
         const std::scoped_lock lock(failing);
         if (!failure) failure = std::current_exception();
+        failed_.store(true, std::memory_order_relaxed);
       }
     };
+    job_ = [&] {
+      note_failure([&] {
+        for (std::int64_t part; (part = next.fetch_add(1, std::memory_order_relaxed)) < n_parts;) {
+          look_for_interrupt();
+          body(part);
+        }
+      });
+    };
+    failed_.store(false, std::memory_order_relaxed);
     busy_.store(static_cast<int>(others_.size()), std::memory_order_relaxed);
     round_.fetch_add(1, std::memory_order_release);
     round_.notify_all();
     job_();
-    for (int left; (left = busy_.load(std::memory_order_acquire)) != 0;) busy_.wait(left);
+    while (!all_done_.try_acquire_for(kInterruptPeriod)) note_failure(look_for_interrupt);
     if (failure) std::rethrow_exception(failure);
   }
 
@@ -88,12 +103,13 @@ class ThreadTeam {
   void start() {
     while (static_cast<int>(others_.size()) + 1 < n_threads_)
       others_.emplace_back([this, seen = round_.load()]() mutable {
+        call_has_failed = &failed_;
         for (;;) {
           round_.wait(seen, std::memory_order_acquire);
           seen = round_.load(std::memory_order_acquire);
           if (stopping_.load(std::memory_order_relaxed)) return;
           job_();
-          if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) busy_.notify_all();
+          if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) all_done_.release();
         }
       });
   }
@@ -101,7 +117,8 @@ class ThreadTeam {
   int n_threads_;
   std::atomic<std::uint32_t> round_{0};
   std::atomic<int> busy_{0};
-  std::atomic<bool> stopping_{false};
+  std::atomic<bool> stopping_{false}, failed_{false};
+  std::binary_semaphore all_done_{0};
   std::function<void()> job_;
   Vector<std::jthread> others_;
 };

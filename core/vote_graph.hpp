@@ -14,6 +14,7 @@
 
 #include "draws.hpp"
 #include "soft_stump.hpp"
+#include "interrupt.hpp"
 #include "threads.hpp"
 #include "vector.hpp"
 
@@ -171,62 +172,82 @@ struct Draws {
 };
 
 // Eight rows walk abreast, each by itself: one that is out begins its next graph, or its next path.
+struct Walk {
+  std::int64_t first, n, walking;  // rows first .. first + n, how many of which have paths left
+  const double* row[kLanes];
+  std::int32_t at[kLanes]{};
+  std::int64_t path[kLanes]{}, of_graph[kLanes]{}, steps[kLanes]{};
+  std::uint64_t key[kLanes]{};
+  double score[kLanes]{};
+
+  template <class Source>
+  Walk(const Source& source, std::int64_t begin, std::int64_t end, const std::uint64_t* keys)
+      : first(begin), n(std::min(kLanes, end - begin)), walking(n) {
+    rows_from(source.rows(), source.width(), begin, end, row);
+    for (std::int64_t r = 0; r < n; ++r) key[r] = path_key(keys[begin + r], 0);
+  }
+};
+
+// Whoever called may be interrupted after so many steps of eight rows. Clones do not look themselves: GCC takes them not
+// to throw.
+inline constexpr std::int64_t kStepsAtOnce = 4096;
+
 template <class Source>
-COMMITTEE_INLINE void draw_block_of(const VoteGraph& graph, const Source& source, std::int64_t begin, std::int64_t end,
-                                    const Draws& draws) {
+COMMITTEE_INLINE void walk_on(const VoteGraph& graph, const Source& source, const Draws& draws, Walk& walk) {
   const std::int64_t D = graph.n_graphs();
   const auto out = static_cast<std::int32_t>(graph.size());
-  const double* row[kLanes];
-  for (std::int64_t i = begin; i < end; i += kLanes) {
-    const std::int64_t n = std::min(kLanes, end - i);
-    rows_from(source.rows(), source.width(), i, end, row);
-    std::int32_t at[kLanes]{};
-    std::int64_t path[kLanes]{}, of_graph[kLanes]{}, steps[kLanes]{};
-    std::uint64_t key[kLanes]{};
-    double score[kLanes]{};
-    for (std::int64_t r = 0; r < n; ++r) key[r] = path_key(draws.keys[i + r], 0);
-    const auto leave = [&](std::int64_t r) {
-      const std::int64_t cell = (i + r) * D + of_graph[r];
-      draws.positive[cell] += score[r] > 0.0;
-      draws.scores[cell] = score[r];
-      score[r] = 0.0;
-      if (++of_graph[r] == D) {
-        of_graph[r] = 0;
-        if (++path[r] < draws.n_paths) key[r] = path_key(draws.keys[i + r], path[r]);
-      }
-      at[r] = static_cast<std::int32_t>(graph.start(of_graph[r]));
-    };
-    for (std::int64_t walking = n; walking > 0;) {
-      const Lanes q = source.answers(at, row);
-      for (std::int64_t r = 0; r < n; ++r) {
-        if (path[r] == draws.n_paths) continue;
-        const VoteGraph::Node& node = graph[at[r]];
-        const bool minus = !(draw_at(key[r], at[r]) < q[r]);
-        score[r] += node.vote[minus];
-        ++steps[r];
-        at[r] = node.next[minus];
-        if (at[r] != out) continue;
-        leave(r);
-        walking -= path[r] == draws.n_paths;
-      }
+  Walk w = walk;
+  const auto leave = [&](std::int64_t r) {
+    const std::int64_t cell = (w.first + r) * D + w.of_graph[r];
+    draws.positive[cell] += w.score[r] > 0.0;
+    draws.scores[cell] = w.score[r];
+    w.score[r] = 0.0;
+    if (++w.of_graph[r] == D) {
+      w.of_graph[r] = 0;
+      if (++w.path[r] < draws.n_paths) w.key[r] = path_key(draws.keys[w.first + r], w.path[r]);
     }
-    for (std::int64_t r = 0; r < n; ++r)
-      draws.steps[i + r] = static_cast<double>(steps[r]) / static_cast<double>(draws.n_paths);
+    w.at[r] = static_cast<std::int32_t>(graph.start(w.of_graph[r]));
+  };
+  for (std::int64_t step = 0; step < kStepsAtOnce && w.walking > 0; ++step) {
+    const Lanes q = source.answers(w.at, w.row);
+    for (std::int64_t r = 0; r < w.n; ++r) {
+      if (w.path[r] == draws.n_paths) continue;
+      const VoteGraph::Node& node = graph[w.at[r]];
+      const bool minus = !(draw_at(w.key[r], w.at[r]) < q[r]);
+      w.score[r] += node.vote[minus];
+      ++w.steps[r];
+      w.at[r] = node.next[minus];
+      if (w.at[r] != out) continue;
+      leave(r);
+      w.walking -= w.path[r] == draws.n_paths;
+    }
   }
+  walk = w;
 }
-COMMITTEE_CLONES inline void draw_block(const VoteGraph& graph, const MatrixSource& source, std::int64_t begin,
-                                        std::int64_t end, const Draws& draws) {
-  draw_block_of(graph, source, begin, end, draws);
+COMMITTEE_CLONES inline void some_steps(const VoteGraph& graph, const MatrixSource& source, const Draws& draws,
+                                        Walk& walk) {
+  walk_on(graph, source, draws, walk);
 }
-COMMITTEE_CLONES inline void draw_block(const VoteGraph& graph, const StumpSource& source, std::int64_t begin,
-                                        std::int64_t end, const Draws& draws) {
-  draw_block_of(graph, source, begin, end, draws);
+COMMITTEE_CLONES inline void some_steps(const VoteGraph& graph, const StumpSource& source, const Draws& draws,
+                                        Walk& walk) {
+  walk_on(graph, source, draws, walk);
 }
 
 template <class Source>
 void draw_paths(const VoteGraph& graph, const Source& source, std::int64_t n, const Draws& draws, ThreadTeam& team) {
   team.blocks_of(kGraphBlock, n, 20 * n * draws.n_paths * graph.n_graphs(),
-                 [&](std::int64_t begin, std::int64_t end) { draw_block(graph, source, begin, end, draws); });
+                 [&](std::int64_t begin, std::int64_t end) {
+                   InterruptWatch watch;
+                   for (std::int64_t i = begin; i < end; i += kLanes) {
+                     Walk walk(source, i, end, draws.keys);
+                     while (walk.walking > 0) {
+                       some_steps(graph, source, draws, walk);
+                       watch.after(20 * kStepsAtOnce);
+                     }
+                     for (std::int64_t r = 0; r < walk.n; ++r)
+                       draws.steps[i + r] = static_cast<double>(walk.steps[r]) / static_cast<double>(draws.n_paths);
+                   }
+                 });
 }
 
 }  // namespace committee

@@ -127,5 +127,6 @@ void register_cells(nb::module_& m);
 void register_coordinate_descent(nb::module_& m);
 void register_soft_stumps(nb::module_& m);
 void register_vote_graph(nb::module_& m);
+void register_interrupt(nb::module_& m);
 
 }  // namespace committee

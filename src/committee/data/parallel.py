@@ -1,9 +1,11 @@
 """Numbers of threads of a kernel, and of jobs of a fit."""
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from ctypes import c_ulong, py_object, pythonapi
 from multiprocessing import current_process
+from threading import Condition, get_ident
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,9 @@ from joblib import Parallel, cpu_count, effective_n_jobs
 
 MAX_THREADS = 256
 """More than any machine this is for has processors; a wild ``n_jobs`` asks for no more."""
+
+STOPPING_SECONDS = 0.3
+"""Kernels look for an interrupt every 0.05 s; a voter of the user's may do so later, and is not waited for."""
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -46,10 +51,47 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 @contextmanager
 def in_parallel(jobs: Iterable[Any], n_jobs: int | None) -> Iterator[Iterator[Any]]:
     """Results of joblib's delayed calls on `n_threads` threads, in order; leaving the context ends those left."""
-    results = Parallel(n_jobs=n_threads(n_jobs), prefer="threads", return_as="generator")(jobs)
+    running = _RunningJobs()
+    pool = Parallel(n_jobs=n_threads(n_jobs), prefer="threads", return_as="generator")
+    results = pool((running.run, job, {}) for job in jobs)
     try:
         yield results
     finally:
+        running.stop()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # joblib warns of jobs that nobody waited for
             results.close()
+
+
+class _JobStoppedError(Exception):
+    """Raised in a job whose result nobody waits for."""
+
+
+class _RunningJobs:
+    """Jobs under way in threads of a pool, which joblib itself would let run on: an exit of Python then aborts."""
+
+    def __init__(self) -> None:
+        self.changed = Condition()
+        self.threads: set[int] = set()
+        self.stopped = False
+
+    def run(self, function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Call the function, unless nobody waits for it any more."""
+        with self.changed:
+            if self.stopped:
+                raise _JobStoppedError
+            self.threads.add(get_ident())
+        try:
+            return function(*arguments, **named)
+        finally:
+            with self.changed:
+                self.threads.discard(get_ident())
+                self.changed.notify_all()
+
+    def stop(self) -> None:
+        """Raise `_JobStoppedError` in all jobs, and give them time to end."""
+        with self.changed:
+            self.stopped = True
+            for thread in self.threads - {get_ident()}:
+                pythonapi.PyThreadState_SetAsyncExc(c_ulong(thread), py_object(_JobStoppedError))
+            self.changed.wait_for(lambda: not self.threads - {get_ident()}, STOPPING_SECONDS)

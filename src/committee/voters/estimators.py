@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import is_regressor
 
 from committee.data.frames import TableSchema, is_frame
-from committee.data.parallel import MAX_THREADS
+from committee.data.parallel import in_parallel
 from committee.data.typed_json import encode_array
 from committee.data.typed_json import field as entry
 from committee.files.header import read_sorted_classes
@@ -239,9 +239,11 @@ class EstimatorVoters:
             raise ValueError(f"X has {width} columns; the members need {self.n_features}.")
         if n_threads == 1 or len(self) == 1:
             return (self._vote(t, X) for t in range(len(self)))
-        pool = Parallel(n_jobs=min(n_threads, len(self), MAX_THREADS), prefer="threads", return_as="generator")
-        votes: Iterator[Votes] = pool(delayed(self._vote)(t, X) for t in range(len(self)))
-        return votes
+        return self._in_threads(X, n_threads)
+
+    def _in_threads(self, X: Any, n_threads: int) -> Iterator[Votes]:
+        with in_parallel((delayed(self._vote)(t, X) for t in range(len(self))), min(n_threads, len(self))) as votes:
+            yield from votes
 
     def _array(self, X: Any) -> Any:
         """X without column names, once these are found right; sparse matrices stay what they are."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import signal
 import sys
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -282,3 +284,43 @@ def test_a_loss_or_a_voter_that_raises_leaves_the_learner_as_before(kind, monkey
         with pytest.raises(ArithmeticError, match="the user's"):
             model.fit(*other_rows(kind))
         monkeypatch.undo()
+
+
+# --- by a signal in threads of a pool -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        committee.RandomForestClassifier(1000, n_jobs=2),
+        committee.SubaggingClassifier(committee.AdaBoostClassifier(10_000, max_depth=3), n_estimators=9, n_jobs=2),
+        committee.SBPMTClassifier(9, 9, 1000, n_jobs=2),
+    ],
+    ids=lambda learner: type(learner).__name__,
+)
+def test_a_signal_ends_the_threads_of_a_pool(learner):
+    def ring(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    X, y = noisy_scores(20_000)
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    begun = time.perf_counter()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            learner.fit(X, y > np.median(y))
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert time.perf_counter() - begun < 0.3 + 0.5
+    assert not hasattr(learner, "committee_")
+    working = [frame for frame in sys._current_frames().values() if in_package(frame)]
+    assert not working
+
+
+def in_package(frame: FrameType | None) -> bool:
+    """True if a thread stands in a function of the package."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(PACKAGE):
+            return True
+        frame = frame.f_back
+    return False

@@ -335,6 +335,24 @@ def test_weights_of_rows():
     assert_allclose(weighted.decision_function(X), twice.decision_function(X), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("C", [1e-300, 1.0, 1e300])
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_wild_weights_come_to_an_end(scale, C):
+    X, y = make_classification(100, random_state=0)
+    forest = committee.RandomForestClassifier(5, max_leaf_nodes=8, random_state=0).fit(X, y)
+    model = LeafReweighter(forest, on="validation", max_nodes=0.5, C=C, cv=2).fit(X, y, np.full(len(y), scale))
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+@pytest.mark.parametrize("kind", [LeafReweighter, MarginReweighter])
+def test_weights_beyond_the_kernels_limits_are_refused(kind, scale):
+    X, y = make_classification(100, random_state=0)
+    forest = committee.RandomForestClassifier(5, max_leaf_nodes=8, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="scale it to between 1e-150 and 1e\\+150"):
+        kind(forest, on="validation").fit(X, y, np.full(len(y), scale))
+
+
 def test_several_classes_and_names():
     rows, labels = load_wine(return_X_y=True, as_frame=True)
     labels = np.array(["a", "b", "c"])[labels]

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
     from committee.vote.regression import RegressionCommittee
 
+LEAST_WEIGHT, MOST_WEIGHT = 1e-150, 1e150
+"""Limits of the sum of row weights, whose square must be a number too."""
 
 T = TypeVar("T")
 Fitted = Callable[[], dict[str, Any]]
@@ -388,13 +390,26 @@ def _row_weights(sample_weight: ArrayLike | None, X: NDArray[np.float64]) -> NDA
     if (weights < 0).any():
         row = int(np.argmax(weights < 0))
         raise ValueError(f"sample_weight[{row}] is {weights[row]}; weights must not be negative (0 leaves a row out).")
+    if not weights.any():
+        raise ValueError("sample_weight is zero for every row; at least one row must count.")
+    refuse_total(weights)
+    return weights
+
+
+def refuse_total(weights: NDArray[np.float64]) -> None:
+    """Refuse row weights whose sum the kernels cannot square.
+
+    Raises
+    ------
+    ValueError
+        If it is below `LEAST_WEIGHT` or above `MOST_WEIGHT`.
+    """
     with np.errstate(over="ignore"):
         total = weights.sum()
-    if not total:
-        raise ValueError("sample_weight is zero for every row; at least one row must count.")
-    if not 1e-150 <= total <= 1e150:  # the kernels square it
-        raise ValueError(f"sample_weight adds up to {total:.3g}; scale it to between 1e-150 and 1e150.")
-    return weights
+    if not LEAST_WEIGHT <= total <= MOST_WEIGHT:
+        raise ValueError(
+            f"sample_weight adds up to {total:.3g}; scale it to between {LEAST_WEIGHT:g} and {MOST_WEIGHT:g}."
+        )
 
 
 def _check_columns(estimator: CommitteeEstimator, frame: Any, *, reset: bool) -> None:

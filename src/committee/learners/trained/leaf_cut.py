@@ -22,8 +22,14 @@ SHRINKAGES = (10.0, 50.0)
 FREEDOM = 10.0
 """Standard deviation of the columns that hold the trees' own scores: their coefficients are hardly penalised."""
 
-TOLERANCE = 1e-9
-"""Of liblinear: the gradient against that at zero."""
+TOLERANCE = 1e-8
+"""Largest derivative of the mean loss at which a regression ends."""
+
+MOST_STEPS = 200
+"""Newton steps of one regression; where leaves tell the rows apart, under wild weights or a wild `C`, none is last."""
+
+WEAKEST, STRONGEST = 1e-150, 1e150
+"""Limits of `C` times the rows' weight, whose inverse must be a number too; beyond them votes change no more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +195,8 @@ def refit_leaves(
 
     for more than two classes each of them against the rest (D = K, else 1). Penalised are the leaves' deviations from
     their trees' votes, not the votes: without evidence a leaf keeps its say. The mean of the votes over the trees is
-    the score; the intercept is among them. liblinear ends where the gradient is `tol` times that at zero.
+    the score; the intercept is among them. The solver ends where no derivative of the mean
+    loss exceeds `tol`.
 
     References
     ----------
@@ -230,9 +237,12 @@ def _likeliest(
     if is_class.all() or not is_class.any():
         # as likely as if half a row were of the other kind
         return np.zeros(matrix.shape[1]), float(np.log(2.0 * len(is_class)) * (1 if is_class.all() else -1))
-    # without a seed of its own, which this solver never uses, it would draw one from NumPy's global generator
-    model = LogisticRegression(
-        C=C, solver="liblinear", intercept_scaling=FREEDOM, tol=tol, max_iter=1000, random_state=0
-    )
-    model.fit(matrix, is_class, sample_weight)
-    return model.coef_[0], float(model.intercept_[0])
+    # the intercept is a column too, and hardly penalised
+    wide = sparse.hstack([matrix, np.full((matrix.shape[0], 1), FREEDOM)]).tocsr()
+    # every step is Python's, so that Ctrl-C ends it; liblinear knows neither that nor, under wild weights, an end
+    total = float(len(is_class) if sample_weight is None else sample_weight.sum())
+    C = min(max(C, WEAKEST / total), STRONGEST / total)
+    model = LogisticRegression(C=C, solver="newton-cg", fit_intercept=False, tol=tol, max_iter=MOST_STEPS)
+    model.fit(wide, is_class, sample_weight)
+    *coefficients, intercept = model.coef_[0]
+    return np.array(coefficients), FREEDOM * float(intercept)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 Split = tuple[Index, Index]
 
-CHOOSING = 1e-3
-"""Tolerance of the votes that only choose; ten times less moves them by a thousandth."""
+CHOOSING = 1e-4
+"""Tolerance of the votes that only choose."""
 
 LINK = Logistic(scale=1.0)
 """Refitted scores are log-odds."""

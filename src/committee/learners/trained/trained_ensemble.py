@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64
-from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.estimator import CommitteeClassifier, refuse_total
 from committee.learners.base.parameters import fitted, required, with_parameters
 from committee.learners.base.scikit_types import MetaEstimatorMixin
 from committee.learners.trained.scikit_forest import scikit_forest
@@ -166,11 +166,12 @@ def row_weights(sample_weight: ArrayLike, n: int) -> F64:
     Raises
     ------
     ValueError
-        If they are not one number a row, finite, not negative and not all zero.
+        If they are not one number a row, finite, not negative and not all zero, or their sum is out of all bounds.
     """
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (n,):
         raise ValueError(f"sample_weight has shape {weights.shape}; X has {n} rows, which need one each.")
     if not np.isfinite(weights).all() or (weights < 0.0).any() or not weights.any():
         raise ValueError("sample_weight must be finite, not negative, and not zero for every row.")
+    refuse_total(weights)
     return weights

@@ -1,0 +1,28 @@
+// The user's interrupt, and what another thread raises in this one, as long calls see them: Python looks for both as it
+// enters a function.
+#include "../interrupt.hpp"
+
+#include <nanobind/eval.h>
+
+#include "arrays.hpp"
+
+namespace committee {
+namespace {
+
+PyObject* nothing = nullptr;  // a function of Python's that does nothing; never freed, as calls may outlive the module
+
+void raise_what_waits() {
+  nb::gil_scoped_acquire lock;
+  PyObject* const result = PyObject_CallNoArgs(nothing);
+  if (!result) throw nb::python_error();
+  Py_DECREF(result);
+}
+
+}  // namespace
+
+void register_interrupt(nb::module_&) {
+  nothing = nb::eval("lambda: None", nb::dict()).release().ptr();
+  interrupt_check = raise_what_waits;
+}
+
+}  // namespace committee
