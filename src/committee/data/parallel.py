@@ -50,7 +50,7 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 
 @contextmanager
 def in_parallel(jobs: Iterable[Any], n_jobs: int | None) -> Iterator[Iterator[Any]]:
-    """Results of joblib's delayed calls on `n_threads` threads, in order; leaving the context ends those left."""
+    """Results of joblib's delayed calls on `n_jobs` threads, in order; leaving the context ends those left."""
     running = _RunningJobs()
     pool = Parallel(n_jobs=n_threads(n_jobs), prefer="threads", return_as="generator")
     results = pool((running.run, job, {}) for job in jobs)

@@ -31,6 +31,9 @@ def simplex_solver(lower: F64, upper: F64, cost: F64) -> Any:
         ("dual_feasibility_tolerance", TOLERANCE),
     ):
         highs.setOptionValue(name, value)
+    highs.HandleUserInterrupt = (
+        True  # each iteration calls Python, which sees signals there; its cost is not measurable
+    )
     highs.addCols(n, cost, lower, upper, 0, np.zeros(n, dtype=np.int32), none, np.empty(0))
     return highs
 
