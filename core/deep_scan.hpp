@@ -155,7 +155,8 @@ COMMITTEE_CLONES inline void gains_of(SquaredError, RunningPlanes& running, std:
                                       const Units& units, double parent) {
   const auto node = [&](const LaneBits& weight, const LaneBits& moment) __attribute__((always_inline)) {
     const Lanes m = __builtin_convertvector(moment, Lanes) / units.moment_unit;
-    return m * m / weights_of(weight, units.fixed);
+    const Lanes w = weights_of(weight, units.fixed);
+    return w > 0.0 ? m * m / w : w / w;  // weights may round to nothing where moments do not
   };
   for (std::int64_t i = 0; i < n; i += kLanes) {
     const LaneBits a = load_sums(running.first.data() + i), b = load_sums(running.second.data() + i);

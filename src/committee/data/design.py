@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from committee.data.frames import TableSchema
 
 
+MAX_NUMBER = 1e150
+"""Largest number in a linear score, whose square must be a number too."""
+
 MAX_INDICATORS = 2**28
 """Cells of a design's 0/1 columns for categories: two GiB of them. A category per row would fill any memory."""
 
@@ -49,8 +52,16 @@ class Design:
         Raises
         ------
         ValueError
-            If the 0/1 columns of the categories would have more than `MAX_INDICATORS` cells.
+            If the 0/1 columns of the categories would have more than `MAX_INDICATORS` cells, or a number is beyond
+            `MAX_NUMBER`.
         """
+        largest = np.fmax.reduce(np.abs(X), axis=0)
+        if (largest > MAX_NUMBER).any():
+            j = int((largest > MAX_NUMBER).argmax())
+            raise ValueError(
+                f"column {table.column(j)!r} holds a number of size {largest[j]:.3g}; linear scores take none above "
+                f"{MAX_NUMBER:g}. Rescale the column, or leave such rows out."
+            )
         columns = np.where(table.n_categories == 2, 1, table.n_categories).astype(np.int64)
         if len(X) * int(columns.sum()) > MAX_INDICATORS:
             j = int(columns.argmax())
@@ -96,12 +107,12 @@ class Design:
         """Design matrix ``(n, q)`` of encoded rows."""
         if len(self) == X.shape[1] and (self.category == -1).all():
             missing = np.isnan(X)
-            return np.where(missing, self.fill, X) if missing.any() else X
+            return _within(np.where(missing, self.fill, X) if missing.any() else X)
         D = np.empty((len(X), len(self)))
         for c, (j, code) in enumerate(zip(self.source.tolist(), self.category.tolist(), strict=True)):
             column = X[:, j]
             if code == -1:
-                D[:, c] = np.where(np.isnan(column), self.fill[j], column)
+                D[:, c] = _within(np.where(np.isnan(column), self.fill[j], column))
             else:
                 D[:, c] = np.isnan(column) if code == -2 else column == code
         return D
@@ -146,3 +157,9 @@ class Design:
     def to_json(self) -> dict[str, Any]:
         """Lists, as JSON can hold them."""
         return {"source": self.source.tolist(), "category": self.category.tolist(), "fill": self.fill.tolist()}
+
+
+def _within(numbers: F64) -> F64:
+    """The numbers, those of new rows beyond `MAX_NUMBER` being this: a difference of infinities were no score."""
+    wild = numbers.size > 0 and (numbers.max() > MAX_NUMBER or numbers.min() < -MAX_NUMBER)
+    return np.clip(numbers, -MAX_NUMBER, MAX_NUMBER) if wild else numbers

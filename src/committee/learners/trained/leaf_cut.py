@@ -238,7 +238,8 @@ def _likeliest(
         # as likely as if half a row were of the other kind
         return np.zeros(matrix.shape[1]), float(np.log(2.0 * len(is_class)) * (1 if is_class.all() else -1))
     # the intercept is a column too, and hardly penalised
-    wide = sparse.hstack([matrix, np.full((matrix.shape[0], 1), FREEDOM)]).tocsr()
+    constant = sparse.csr_matrix(np.full((matrix.shape[0], 1), FREEDOM))
+    wide = sparse.hstack([matrix, constant]).tocsr()
     # every step is Python's, so that Ctrl-C ends it; liblinear knows neither that nor, under wild weights, an end
     total = float(len(is_class) if sample_weight is None else sample_weight.sum())
     C = min(max(C, WEAKEST / total), STRONGEST / total)

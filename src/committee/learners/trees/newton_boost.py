@@ -134,7 +134,7 @@ class LineRun(NewtonRun):
         if t == 1:
             self._steps = _line_steps(self.boost, self.rows, self.D, self.all)
         column, intercept, slope = next(self._steps)
-        return intercept + slope * np.where(column < 0, 0.0, self._held_out[:, column])
+        return intercept + slope * np.where(column < 0, 0.0, self._held_out[:, np.maximum(column, 0)])
 
     def boosted(self, n_rounds: int) -> Boosted:
         """Return the scores after the first steps."""

@@ -1,6 +1,7 @@
 """Losses of numbers: squared, absolute, quantiles, Huber, and those of counts and amounts with a log link."""
 
 from abc import abstractmethod
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
@@ -405,6 +406,10 @@ def weighted_quantile(values: Numbers, w: Numbers | None, quantile: float) -> fl
     return low + 0.5 * (high - low)
 
 
+LOST = 1e-6
+"""Rounding of the largest target, as a share of Huber's delta, from which on sums along the lines between ends fail."""
+
+
 def huber_location(y: Numbers, w: Numbers, delta: float) -> float:
     """The zero of sum_i w_i clip(c - y_i, -delta, delta), exactly; the middle, if the sum is zero on an interval.
 
@@ -425,9 +430,17 @@ def huber_location(y: Numbers, w: Numbers, delta: float) -> float:
     order = np.argsort(ends, kind="stable")
     ends, steepness = ends[order], np.cumsum(np.concatenate([w, -w])[order])
     pull = delta * w.sum()
-    sums = np.append(0.0, np.cumsum(np.maximum(steepness[:-1], 0.0) * np.diff(ends))) - pull
-    below = int(np.searchsorted(sums, -1e-12 * pull)) - 1  # the last end before the zero, the first one after it
-    above = int(np.searchsorted(sums, 1e-12 * pull, side="right"))
+
+    def pulled(c: float) -> float:
+        return float(w @ np.clip(c - y, -delta, delta))
+
+    if np.spacing(np.abs(y).max()) > LOST * delta:  # the lines are too short for a sum along them
+        below = max(bisect_left(ends, -1e-12 * pull, key=pulled) - 1, 0)
+        above = min(bisect_right(ends, 1e-12 * pull, key=pulled), len(ends) - 1)
+    else:  # the last end before the zero, and the first one after it
+        sums = np.append(0.0, np.cumsum(np.maximum(steepness[:-1], 0.0) * np.diff(ends))) - pull
+        below = int(np.searchsorted(sums, -1e-12 * pull)) - 1
+        above = int(np.searchsorted(sums, 1e-12 * pull, side="right"))
     if above - below > 1:  # there are ends at which the sum is zero
         below, above = below + 1, above - 1
     middle = 0.5 * (ends[below] + ends[above])
