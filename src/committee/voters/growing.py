@@ -34,8 +34,7 @@ class GrowthLimits:
     def of(cls, learner: Any) -> GrowthLimits:
         """The limits among a learner's parameters; those that it does not have are the defaults."""
         # not by get_params, which knows only what the __init__ of a user's subclass takes
-        names = (field.name for field in fields(cls) if hasattr(learner, field.name))
-        return cls(**{name: getattr(learner, name) for name in names})
+        return cls(**{each.name: getattr(learner, each.name) for each in fields(cls) if hasattr(learner, each.name)})
 
 
 def grower(binned: Binned, criterion: Criterion, n_classes: int, limits: GrowthLimits, n_threads: int) -> Grower:
