@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from committee.files.locks import lock
-from committee.files.replacement import remove_unfinished, replacing, write_file
+from committee.files.replacement import lock, remove_unfinished, replacing, write_file
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions, links, pipes and signals")
 

@@ -11,7 +11,7 @@ import typer
 from committee.cli.columns import Drop, columns_of, split_names
 from committee.cli.files import check_writable, load_learner
 from committee.cli.terminal import Debug, errors_in_one_line, say
-from committee.data.printable import printable
+from committee.data.names import printable
 from committee.files.replacement import replacing
 
 if TYPE_CHECKING:

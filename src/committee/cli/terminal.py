@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from committee.data.printable import printable
+from committee.data.names import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -1,9 +1,16 @@
-"""Column names that somebody asked for, checked against the names that are there."""
+"""Names of columns and categories: those asked for against those that are there, and how a terminal shows them."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+
+_HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+"""Categories of characters that are no text: controls, formats such as right-to-left overrides, lone surrogates and
+separators of lines."""
+_JOINERS = "\u200c\u200d"
+"""Formats that words of some languages need."""
 
 
 def known_names(wanted: Iterable[str], known: Sequence[str], where: str) -> tuple[str, ...]:
@@ -65,3 +72,23 @@ def listing(values: Iterable[object], limit: int = 20) -> str:
     shown = list(values)
     text = ", ".join(map(repr, shown[:limit]))
     return text if len(shown) <= limit else f"{text} and {len(shown) - limit} more"
+
+
+def printable(text: str) -> str:
+    r"""Return a text with its control characters, but for line breaks, as the escapes of a Python string.
+
+    Examples
+    --------
+    >>> from committee.data.names import printable
+    >>> print(printable("a\x1b[31mred\x1b[0m"))
+    a\x1b[31mred\x1b[0m
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(map(_shown, text))
+
+
+def _shown(character: str) -> str:
+    if character == "\n" or character in _JOINERS or unicodedata.category(character) not in _HIDDEN:
+        return character
+    return repr(character)[1:-1]

@@ -10,12 +10,11 @@ import os
 import re
 import secrets
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
-
-from committee.files.locks import lock
 
 _UNFINISHED = re.compile(r"\.committee-[0-9a-f]{16}\.tmp")
 """Names of files that are being written. A file of such a name that no process has locked was left by one killed."""
@@ -148,3 +147,30 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def lock(handle: int) -> None:
+    """Lock an open file for this process until the file is closed.
+
+    Raises
+    ------
+    BlockingIOError
+        If another process, or another opening of the file in this one, has it.
+    OSError
+        If the file system knows no locks.
+    """
+    if sys.platform == "win32":
+        import msvcrt
+
+        place = os.lseek(handle, 0, os.SEEK_CUR)
+        os.lseek(handle, 2**62, os.SEEK_SET)  # a locked byte cannot be read there, so one that no file has
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        except OSError as error:
+            raise BlockingIOError(error.errno, error.strerror) from error
+        finally:
+            os.lseek(handle, place, os.SEEK_SET)
+    else:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

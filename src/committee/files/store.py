@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from committee.data.typed_json import field
-from committee.files.kinds import COMMITTEES, describe_model, rebuild_model
 from committee.files.replacement import write_file
 from committee.files.tensors import Arrays, Document, Tensors
 
@@ -98,6 +97,7 @@ class Storable:
         from safetensors.numpy import save as to_bytes
 
         from committee.files.json_text import parse
+        from committee.files.kinds import COMMITTEES, describe_model, rebuild_model  # only files need them
 
         arrays: Arrays = {}
         described = describe_model(self, Tensors(arrays))
@@ -153,6 +153,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     ...     committee.load(path).predict([[0.5], [2.5]]).tolist()
     ['no', 'yes']
     """
+    from committee.files.kinds import rebuild_model
+
     path = Path(path)
     try:
         document, arrays = _read(path)

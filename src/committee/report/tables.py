@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import isclose
 from typing import TYPE_CHECKING, Literal
 
-from committee.data.printable import printable
+from committee.data.names import printable
 from committee.report.comparison import LEVEL, Comparison, ModelResult
 from committee.report.metrics import METRICS
 

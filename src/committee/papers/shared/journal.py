@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from committee.files.locks import lock
+from committee.files.replacement import lock
 
 Cell: TypeAlias = dict[str, Any]
 """Numbers of one cell, as JSON can hold them."""

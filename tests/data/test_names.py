@@ -6,7 +6,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from committee.data.printable import printable
+from committee.data.names import printable
 
 
 @given(st.text(st.characters(exclude_categories=[])))
