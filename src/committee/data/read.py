@@ -123,7 +123,7 @@ def read_table(path: FilePath, *, categorical: Iterable[str] = (), drop: Iterabl
     return frame.with_columns(pl.col(casts).cast(pl.String)).drop(dropped)
 
 
-def id_like_columns(frame: pl.DataFrame, target: str | None = None) -> list[IdLike]:
+def id_like_columns(frame: pl.DataFrame) -> list[IdLike]:
     """Find columns that number or name the rows.
 
     Integers that are all different and either in order or a permutation of consecutive numbers; text that is
@@ -133,9 +133,7 @@ def id_like_columns(frame: pl.DataFrame, target: str | None = None) -> list[IdLi
     Parameters
     ----------
     frame : polars.DataFrame
-        The table.
-    target : str or None, default=None
-        The label column, which is not looked at.
+        The table, without its labels.
 
     Returns
     -------
@@ -151,10 +149,8 @@ def id_like_columns(frame: pl.DataFrame, target: str | None = None) -> list[IdLi
 
     found: list[IdLike] = []
     n = frame.height
-    for column in frame.get_columns():
+    for column in frame.get_columns() if n >= 20 else []:
         name, dtype = column.name, column.dtype
-        if name == target or n < 20:
-            continue
         if dtype.is_integer() and not column.null_count() and column.n_unique() == n:
             if column.is_sorted() or column.is_sorted(descending=True):
                 found.append(IdLike(name, f"numbers all {n} rows in order"))
@@ -167,11 +163,10 @@ def id_like_columns(frame: pl.DataFrame, target: str | None = None) -> list[IdLi
     return found
 
 
-def nearly_numeric_columns(frame: pl.DataFrame, target: str | None = None) -> list[NearlyNumeric]:
+def nearly_numeric_columns(frame: pl.DataFrame) -> list[NearlyNumeric]:
     """Find text columns at least nine tenths of whose present cells are numbers, though not all.
 
-    Each would be learned as a category per number. Most often one spelling of "missing" is to blame. Parameters are
-    those of `id_like_columns`.
+    Each would be learned as a category per number. Most often one spelling of "missing" is to blame.
 
     Examples
     --------
@@ -183,14 +178,13 @@ def nearly_numeric_columns(frame: pl.DataFrame, target: str | None = None) -> li
 
     found: list[NearlyNumeric] = []
     for column in frame.get_columns():
-        name = column.name
-        if name == target or column.dtype != pl.String:
+        if column.dtype != pl.String:
             continue
         texts = column.drop_nulls()
         others = texts.filter(_as_numbers(texts).is_null())
         if 0 < len(others) <= 0.1 * len(texts):
             values = tuple(others.unique(maintain_order=True).head(3).to_list())
-            found.append(NearlyNumeric(name, values, len(others)))
+            found.append(NearlyNumeric(column.name, values, len(others)))
     return found
 
 

@@ -470,7 +470,8 @@ def test_a_test_set_counts_the_errors_of_the_vote_itself(model, votes):
     """Of ten classes a vote is right with far less than half of all weight."""
     X, X_test, y, y_test = train_test_split(*load_digits(return_X_y=True), random_state=0)
     model.fit(X, y)
-    bound = certify(model, X_test, y_test, bounds=("test_set",), votes=votes, X_test=X_test, y_test=y_test)["test_set"]
+    found = certify(model, X_test, y_test, bounds=("test_set",), votes=votes, X_test=X_test, y_test=y_test)
+    bound = found["test_set"]
     if votes == "own":
         wrong = int((model.predict(X_test) != y_test).sum())
     else:
@@ -482,5 +483,6 @@ def test_a_test_set_counts_the_errors_of_the_vote_itself(model, votes):
         tally[np.arange(len(y_test)), y_test] = -np.inf
         wrong = int((own <= tally.max(axis=1) + 1e-12).sum())
     assert bound.terms["wrong"] == wrong
+    assert found.test_error == pytest.approx(wrong / len(y_test))
     assert bound.value == pytest.approx(beta.ppf(0.95, wrong + 1, len(y_test) - wrong))
     assert bound.value < 0.2

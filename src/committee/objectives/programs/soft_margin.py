@@ -254,7 +254,6 @@ def soft_margin(
     sample_weight: ArrayLike | None = None,
     *,
     generate: bool = True,
-    tol: float = 1e-9,
     scale: F64 | None = None,
 ) -> SoftMarginSolution:
     """The best soft margin of a fixed set of voters.
@@ -272,8 +271,6 @@ def soft_margin(
     generate : bool, default=True
         Add voters while one has an edge above the value so far (column generation), which leaves most of a large
         set out. False: one program of all voters.
-    tol : float, default=1e-9
-        Voters are added while an edge exceeds the value by more than this.
     scale : float64 array (n,), default=None
         What the votes on each row are multiplied by; None: by 1.
 
@@ -310,7 +307,7 @@ def soft_margin(
     order: list[int] = []
     while True:
         edges = edges_of(S, u, scale)
-        limit = -np.inf if solved is None else solved.bound + tol
+        limit = -np.inf if solved is None else solved.bound + 1e-9  # what is not above it adds nothing
         new = np.flatnonzero((edges > limit) & left_out)
         if solved is not None and not len(new):
             break
