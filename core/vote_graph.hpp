@@ -13,8 +13,8 @@
 #include <string>
 
 #include "draws.hpp"
-#include "soft_stump.hpp"
 #include "interrupt.hpp"
+#include "soft_stump.hpp"
 #include "threads.hpp"
 #include "vector.hpp"
 
@@ -188,8 +188,8 @@ struct Walk {
   }
 };
 
-// Whoever called may be interrupted after so many steps of eight rows. Clones do not look themselves: GCC takes them not
-// to throw.
+// Whoever called may be interrupted after so many steps of eight rows. Clones do not look themselves: GCC takes them
+// not to throw.
 inline constexpr std::int64_t kStepsAtOnce = 4096;
 
 template <class Source>
@@ -235,19 +235,18 @@ COMMITTEE_CLONES inline void some_steps(const VoteGraph& graph, const StumpSourc
 
 template <class Source>
 void draw_paths(const VoteGraph& graph, const Source& source, std::int64_t n, const Draws& draws, ThreadTeam& team) {
-  team.blocks_of(kGraphBlock, n, 20 * n * draws.n_paths * graph.n_graphs(),
-                 [&](std::int64_t begin, std::int64_t end) {
-                   InterruptWatch watch;
-                   for (std::int64_t i = begin; i < end; i += kLanes) {
-                     Walk walk(source, i, end, draws.keys);
-                     while (walk.walking > 0) {
-                       some_steps(graph, source, draws, walk);
-                       watch.after(20 * kStepsAtOnce);
-                     }
-                     for (std::int64_t r = 0; r < walk.n; ++r)
-                       draws.steps[i + r] = static_cast<double>(walk.steps[r]) / static_cast<double>(draws.n_paths);
-                   }
-                 });
+  team.blocks_of(kGraphBlock, n, 20 * n * draws.n_paths * graph.n_graphs(), [&](std::int64_t begin, std::int64_t end) {
+    InterruptWatch watch;
+    for (std::int64_t i = begin; i < end; i += kLanes) {
+      Walk walk(source, i, end, draws.keys);
+      while (walk.walking > 0) {
+        some_steps(graph, source, draws, walk);
+        watch.after(20 * kStepsAtOnce);
+      }
+      for (std::int64_t r = 0; r < walk.n; ++r)
+        draws.steps[i + r] = static_cast<double>(walk.steps[r]) / static_cast<double>(draws.n_paths);
+    }
+  });
 }
 
 }  // namespace committee
