@@ -21,11 +21,12 @@ class _TrainsFirst:
         ensemble = clone(self.ensemble)
         weights = () if sample_weight is None else (sample_weight,)
         ensemble.fit(X, y, *weights)
-        inner = self._model(ensemble, **{k: v for k, v in self.get_params().items() if k != "ensemble"})
+        own = {name: getattr(self, name) for name in self._model.declared_parameters}
+        inner = self._model(**(own | {"ensemble": ensemble}))
         inner.fit(X, y, *weights)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
-        vars(self).update({name: value for name, value in vars(inner).items() if name not in self.get_params()})
+        vars(self).update({name: value for name, value in vars(inner).items() if name not in own})
         return self
 
 

@@ -239,7 +239,7 @@ BAD_WEIGHTS: dict[str, tuple[Any, str]] = {
     ),
     "NaN": (np.r_[ONES[1:], np.nan], "sample_weight contains NaN"),
     "infinite": (np.r_[ONES[1:], np.inf], "sample_weight contains infinity"),
-    "too large together": (1e308 * ONES, "sample_weight adds up to inf; scale it to between 1e-150 and 1e150"),
+    "too large together": (1e308 * ONES, r"sample_weight adds up to inf; scale it to between 1e-150 and 1e\+150"),
     "too small together": (1e-300 * ONES, "sample_weight adds up to 4e-299; scale it"),
     "too few": (ONES[1:], r"sample_weight.shape == \(39,\), expected \(40,\)"),
     "two columns": (np.ones((N, 2)), "Sample weights must be 1D array or scalar, got 2D array"),

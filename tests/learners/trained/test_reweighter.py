@@ -302,7 +302,7 @@ def test_what_is_no_trained_classifier_is_refused(forest):
     ("options", "message"),
     [
         ({"objective": "best"}, "objective='best' is unknown; choose from uniform, rank"),
-        ({"on": "test"}, "on='test' is unknown; choose from train, oob, validation"),
+        ({"on": "test"}, "'on' parameter of MarginReweighter must be a str among"),
         ({"slack": 0.1}, r"slack=0\.1 has no meaning for objective='soft_margin', only for uniform, rank, percentile"),
         ({"xi": 0.1}, r"xi=0\.1 has no meaning for objective='soft_margin', only for percentile, range"),
         ({"objective": "percentile", "xi": 0.0}, r"xi=0\.0 is not in \(0, 1\]"),

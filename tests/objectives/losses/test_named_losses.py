@@ -16,6 +16,7 @@ def test_every_loss_is_in_the_tables():
         return {loss} | {deeper for child in loss.__subclasses__() for deeper in below(child)}
 
     concrete = {loss for loss in below(losses.Loss) if not loss.__abstractmethods__ and is_ours(loss)}
+    concrete.remove(losses.Derivatives)  # a user's function, which has neither name nor file
     assert concrete == set(filter(is_ours, losses.LOSSES.values()))
     assert concrete == set(losses.REGRESSION_LOSSES.values()) | set(losses.CLASSIFICATION_LOSSES.values())
     assert {type(case.loss) for case in CASES} == concrete

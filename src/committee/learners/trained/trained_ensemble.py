@@ -71,8 +71,8 @@ class TrainedEnsembleClassifier(MetaEstimatorMixin, CommitteeClassifier):
 
     def __sklearn_clone__(self) -> Self:
         params = self.get_params()
-        ensemble = params.pop("ensemble")  # trained, and never changed: one for all
-        return type(self)(ensemble, **{name: clone(value, safe=False) for name, value in params.items()})
+        trained = {name: params.pop(name) for name in self.trained_parameters if name in params}  # one for all
+        return type(self)(**trained, **{name: clone(value, safe=False) for name, value in params.items()})
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name not in self._not_pickled}
