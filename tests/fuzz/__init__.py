@@ -47,13 +47,14 @@ def time_limit(seconds: float) -> Iterator[None]:
     """Interrupt what takes longer, by `TooSlowError`; and end the process if that does not help."""
     import faulthandler
     import signal
+    import sys
 
     def stop(*_: object) -> None:
         raise TooSlowError(f"it takes more than {seconds:g} s")
 
     before = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, seconds)
-    faulthandler.dump_traceback_later(6 * seconds, exit=True)
+    faulthandler.dump_traceback_later(6 * seconds, exit=True, file=sys.__stderr__)
     try:
         yield
     finally:
