@@ -1,0 +1,96 @@
+"""Random parameters of a learner, drawn from the constraints that it declares."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils._param_validation import Interval, StrOptions
+
+import committee
+from committee.objectives.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES
+from tests.fuzz.tables import Generator, choose
+
+MOST = {"n_estimators": 12, "n_boosting_rounds": 4, "max_voters": 12, "max_estimators": 30, "levels": 3}
+MOST |= {"n_leaf_steps": 15, "n_draws": 40, "n_paths": 40, "n_alphas": 5, "n_start": 8, "n_thresholds": 20}
+"""Larger values of what makes a fit long find nothing more."""
+
+FIXED: dict[str, Any] = {"n_jobs": 1, "cv": 2, "time_budget": None}
+"""Threads change no bits, which other tests hold; a budget of seconds ends where it likes."""
+
+
+def number(rng: Generator, name: str, interval: Interval) -> float | int:
+    """A number of an interval: its ends, its inside, every magnitude, and now and then outside."""
+    whole = interval.type is Integral
+    low = -1e3 if interval.left is None else float(interval.left)
+    high = max(low, 50.0 if whole else 1e3) if interval.right is None else float(interval.right)
+    high = min(high, MOST.get(name, high))
+    inside = rng.uniform(low, high)
+    magnitude = low + 10.0 ** rng.uniform(-12, 1) * min(1.0, high - low)
+    value = choose(rng, inside, inside, min(high, magnitude), low, high)
+    if interval.closed in ("neither", "right") and value == low:
+        value = np.nextafter(low, np.inf)
+    if interval.closed in ("neither", "left") and value == high and interval.right is not None:
+        value = np.nextafter(high, -np.inf)
+    if rng.random() < 0.02:
+        value = choose(rng, low - 1, -1e300)
+    if not whole:
+        return float(value)
+    return int(np.ceil(np.clip(value, -(2**62), 2**62))) if value > low else int(low)
+
+
+def value_of(rng: Generator, name: str, constraints: Any) -> Any:
+    """A value that one of a parameter's constraints allows."""
+    constraint = choose(rng, *constraints)
+    if isinstance(constraint, Interval):
+        return number(rng, name, constraint)
+    if isinstance(constraint, StrOptions):
+        return choose(rng, *sorted(constraint.options))
+    if constraint == "boolean":
+        return bool(rng.integers(2))
+    return None
+
+
+def columns_that_are_categories(rng: Generator, names: list[str]) -> Any:
+    """None, names, numbers or a mask."""
+    mask = rng.random(len(names)) < 0.4
+    numbers = np.flatnonzero(mask).tolist()
+    named = [names[j] for j in numbers] + (["absent"] if rng.random() < 0.1 else [])
+    return choose(rng, "from_dtype", "from_dtype", None, numbers, numbers, mask, named)
+
+
+def learner_of(rng: Generator, name: str, columns: list[str]) -> Any:
+    """An unfitted learner, about half of its parameters drawn."""
+    kind = committee.learner(name)
+    drawn: dict[str, Any] = {}
+    for parameter, declared in kind.declared_parameters.items():
+        constraints = kind._parameter_constraints[parameter]
+        if parameter in MOST and isinstance(declared.default, int):
+            drawn[parameter] = int(rng.integers(1, MOST[parameter] + 1))
+        if parameter in FIXED:
+            drawn[parameter] = FIXED[parameter]
+        elif parameter == "random_state":
+            drawn[parameter] = int(rng.integers(100))
+        elif rng.random() < 0.5:
+            continue
+        elif parameter in ("voter", "estimator", "dictionary"):
+            texts = [text for each in constraints if isinstance(each, StrOptions) for text in sorted(each.options)]
+            drawn[parameter] = choose(
+                rng, *texts, committee.TreeVoter(max_depth=2), DecisionTreeClassifier(max_depth=2)
+            )
+        elif parameter == "loss":
+            losses = CLASSIFICATION_LOSSES if name.endswith("Classifier") else REGRESSION_LOSSES
+            drawn[parameter] = choose(rng, *losses)
+        elif parameter == "quantile":
+            drawn[parameter] = choose(rng, 0.5, 0.01, [0.1, 0.5, 0.9])
+        elif parameter == "monotonic_constraints":
+            drawn[parameter] = rng.integers(-1, 2, len(columns)).tolist()
+        elif parameter == "shape":
+            drawn[parameter] = choose(rng, "binary", "greedy", [2, 4])
+        elif parameter == "categorical_features":
+            drawn[parameter] = columns_that_are_categories(rng, columns) if columns else None
+        elif isinstance(constraints, list):
+            drawn[parameter] = value_of(rng, parameter, constraints)
+    return kind(**{name: value for name, value in drawn.items() if name in kind.declared_parameters})
