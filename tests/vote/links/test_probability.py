@@ -259,3 +259,8 @@ def test_every_link_is_in_the_table():
 def test_stored_links_are_checked(stored, message):
     with pytest.raises(ValueError, match=message):
         from_json(stored)
+
+
+def test_a_share_is_at_most_one_whatever_the_order_of_the_sums():
+    tally = np.array([[0.1 + 0.2, 0.0], [0.0, 0.1 + 0.2]])  # three tenths, and a rounding
+    np.testing.assert_array_equal(Share().probability(tally, 0.3), [[1.0, 0.0], [0.0, 1.0]])

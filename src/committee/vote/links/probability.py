@@ -270,14 +270,14 @@ class Share(Link):
         return tally
 
     def _probability(self, F: Scores, total: float | None) -> Scores:
+        # F and the total are sums in different orders; their quotient may pass 1 by a rounding
         if F.shape[1] == 1:
             mean = _mean(F, total, np.zeros_like(F))
-            # F and the total are sums in different orders; their quotient may pass 1 by a rounding
             upper = np.clip((1.0 + mean) / 2.0, 0.0, 1.0)
             return np.hstack([1.0 - upper, upper])
         if F.size and F.min() < 0:
             raise ValueError(f"F holds {F.min()}; the share link needs tallies >= 0. Use the softmax link.")
-        return _mean(F, total, np.full_like(F, 1.0 / F.shape[1]))
+        return np.minimum(_mean(F, total, np.full_like(F, 1.0 / F.shape[1])), 1.0)
 
 
 @dataclass(frozen=True)
