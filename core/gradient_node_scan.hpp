@@ -118,11 +118,7 @@ class GradientScan {
   // its left side.
   GradientSums settle(NodeSplit& split, std::int64_t cell, std::int64_t missing_bin) const {
     if (split.bin >= 0 && rows_in(cell + split.bin) > 0)
-      for (std::int64_t b = split.bin + 1; b < missing_bin; ++b)
-        if (rows_in(cell + b) > 0) {
-          split.bin = middle_of_gap(split.bin, static_cast<std::int32_t>(b));
-          break;
-        }
+      split.bin = middle_of_gap_after(split.bin, missing_bin, [&](std::int64_t b) { return rows_in(cell + b) == 0; });
     const GradientSums left = left_of(split, cell, missing_bin);
     const bool larger = left.count > sums_.count - left.count;
     if (rows_in(cell + missing_bin) == 0) split.missing_left = larger;

@@ -222,11 +222,8 @@ class FeatureScan {
       sides_.take_left(cells_ + missing_bin, stride_);
     }
     if (best_.bin < 0) return;
-    for (std::int64_t b = best_.bin + 1; b < missing_bin; ++b)
-      if (!is_empty(cells_ + b, stride_, planes())) {
-        best_.bin = middle_of_gap(best_.bin, static_cast<std::int32_t>(b));
-        break;
-      }
+    best_.bin = middle_of_gap_after(best_.bin, missing_bin,
+                                    [&](std::int64_t b) { return is_empty(cells_ + b, stride_, planes()); });
     if (!has_missing) best_.missing_left = sides_.left_is_larger(best_.left.data());
   }
 

@@ -29,6 +29,14 @@ struct NodeSplit {
 // growth did not see go to the nearer side. Its middle in bins, not in values: a monotone transform changes no tree.
 inline std::int32_t middle_of_gap(std::int32_t below, std::int32_t above) { return below + (above - below - 1) / 2; }
 
+// The same, where the next bin with rows has to be looked for; `below` itself if there is none.
+template <class IsEmpty>
+std::int32_t middle_of_gap_after(std::int32_t below, std::int64_t missing_bin, IsEmpty&& is_empty) {
+  for (std::int32_t above = below + 1; above < missing_bin; ++above)
+    if (!is_empty(above)) return middle_of_gap(below, above);
+  return below;
+}
+
 struct FlatTree {
   Vector<std::int32_t> feature, bin, left;
   Vector<std::uint8_t> missing_left;
