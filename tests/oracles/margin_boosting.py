@@ -61,11 +61,9 @@ def sigmoid_cost(share: F64, margins: F64, steepness: float) -> float:
     return float(sum(p * (1.0 - np.tanh(steepness * m)) for p, m in zip(share, margins, strict=True)))
 
 
-def sigmoid_row_weights(share: F64, margins: F64, steepness: float, eps: float = 1e-6) -> F64:
-    """How fast each row's cost falls, by differences."""
-    fall = (np.tanh(steepness * (margins + eps)) - np.tanh(steepness * (margins - eps))) / (2 * eps)
-    u: F64 = share * fall
-    return u / u.sum()
+def sigmoid_slopes(share: F64, margins: F64, steepness: float) -> F64:
+    """How fast each row's cost falls: p_i lambda / cosh^2(lambda m_i)."""
+    return np.array([p * steepness / np.cosh(steepness * m) ** 2 for p, m in zip(share, margins, strict=True)])
 
 
 def least_on_a_line(share: F64, margins: F64, votes: NDArray[Any], steepness: float, most: float) -> float:

@@ -11,7 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from committee import AdaBoostClassifier, ArcGVClassifier, DOOMBoostClassifier
 from tests.margin_cases import signed_votes, small, without_noise
-from tests.oracles.margin_boosting import all_signed_stumps, least_on_a_line, sigmoid_cost, sigmoid_row_weights
+from tests.oracles.margin_boosting import all_signed_stumps, least_on_a_line, sigmoid_cost, sigmoid_slopes
 from tests.subjects import numbers
 
 seeds = st.integers(0, 2**32 - 1)
@@ -41,17 +41,22 @@ def test_every_step_takes_the_steepest_voter_to_the_lowest_cost(seed, steepness,
         if t < 4:
             continue
         before = votes_after(signed, weights, t)
-        u = sigmoid_row_weights(share, before, steepness)
+        slopes = sigmoid_slopes(share, before, steepness)
+        u = slopes / slopes.sum()
         assert u @ signed[:, t] >= (u @ stumps).max() - 1e-6
         assert costs[t] <= least_on_a_line(share, before, signed[:, t], steepness, rate) + 1e-6
         assert weights[t] <= rate * weights[: t + 1].sum() * (1 + 1e-9)
     assert (np.diff(costs[3:]) < 0).all()
     if len(costs) < 14:  # no way into the hull goes down
-        with np.errstate(invalid="ignore"):
-            u = sigmoid_row_weights(share, after, steepness)
-        if np.isnan(u).any():
-            return  # every row is certain, right or wrong, and the cost is flat
-        assert (u @ stumps).max() <= u @ after + 1e-6
+        slopes = sigmoid_slopes(share, after, steepness)
+        assert (slopes @ stumps).max() <= slopes @ after + 1e-5
+
+
+@given(st.sampled_from([1.0, 5.0, 20.0]), st.floats(-1.0, 1.0))
+def test_the_oracles_slope_is_the_fall_of_the_cost(steepness, margin):
+    one, eps = np.ones(1), 1e-6
+    fall = sigmoid_cost(one, one * (margin - eps), steepness) - sigmoid_cost(one, one * (margin + eps), steepness)
+    assert_allclose(fall / (2 * eps), sigmoid_slopes(one, one * margin, steepness)[0], rtol=1e-4, atol=1e-8)
 
 
 @settings(max_examples=20)

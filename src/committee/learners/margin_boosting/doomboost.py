@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
+from scipy.special import expit
 
 from committee.data.number_types import F64
 from committee.learners.base.parameters import COUNT, POSITIVE, SHARE, parameter, with_parameters
@@ -143,7 +144,7 @@ class DOOMRun(VotingRun):
         self._u = self.share
 
     def _cost(self, margins: F64) -> float:
-        return float(self.share @ (1.0 - np.tanh(self.steepness * margins)))
+        return float(self.share @ (2.0 * expit(-2.0 * self.steepness * margins)))  # 1 - tanh(z) = 2 sigma(-2 z)
 
     def _search(self, least: float) -> list[Candidate]:
         signed = self._u * self.y
@@ -178,13 +179,10 @@ class DOOMRun(VotingRun):
     def _descend(self) -> None:
         """Weigh the rows by the slopes of their costs."""
         self._starting = False
-        slope = self.share * (1.0 - np.tanh(self.steepness * self._margins) ** 2)
-        total = float(slope.sum())
-        if total > 0.0:
-            self._u = slope / total
-            self.least_edge = float(self._u @ self._margins) + NO_EDGE
-        else:  # every row is certain, right or wrong: the cost is flat
-            self.finished = True
+        flatness = np.abs(self.steepness * self._margins)
+        slope = self.share * sech_squared(flatness, flatness.min())
+        self._u = slope / slope.sum()
+        self.least_edge = float(self._u @ self._margins) + NO_EDGE
 
     def _best_step(self, toward: F64) -> float:
         """The step along ``margins + s toward`` of least cost on (0, learning_rate]; 0 if none lowers it."""
@@ -193,8 +191,7 @@ class DOOMRun(VotingRun):
             return self._cost(self._margins + s * toward)
 
         def slope(s: float) -> float:
-            bent = np.tanh(self.steepness * (self._margins + s * toward))
-            return -float((self.share * (1.0 - bent**2)) @ toward)
+            return -float((self.share * sech_squared(self.steepness * (self._margins + s * toward))) @ toward)
 
         # not convex: a look first that no slope of a row's cost fits between, then the bottom of the best valley
         slopes = self.steepness * self.learning_rate * float(np.abs(toward).max())
@@ -215,3 +212,10 @@ class DOOMRun(VotingRun):
         left = np.append(np.cumprod(1.0 - steps[:0:-1])[::-1], 1.0)
         weights: F64 = steps * left
         return weights
+
+
+def sech_squared(z: F64, least: float = 0.0) -> F64:
+    """1 - tanh^2(z), up to the factor e^(-2 least): 4 e / (1 + e)^2 of e = exp(-2 |z|), without taking 1 from 1."""
+    size = np.abs(z)
+    value: F64 = 4.0 * np.exp(-2.0 * (size - least)) / (1.0 + np.exp(-2.0 * size)) ** 2
+    return value
