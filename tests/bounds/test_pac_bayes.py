@@ -137,6 +137,18 @@ def test_first_order_and_tandem_are_kl_bounds(seed, delta, soft):
     assert c_bound_pac_bayes(losses, delta=delta, form="separate").value == pytest.approx(separate, abs=1e-7)
 
 
+@given(seeds)
+@settings(max_examples=25)
+def test_a_bound_by_pairs_says_how_few_rows_one_of_them_has(seed):
+    losses = random_losses(seed, 12, 4, oob=True)
+    _, _, _, _, pair_rows = oracle.losses(losses.least.astype(float), losses.unseen)
+    terms = tandem(losses).terms
+    assert terms["least_rows"] == pair_rows.min()
+    pairs = np.outer(losses.weights, losses.weights)
+    if pair_rows.min() > 0:
+        assert terms["rows"] == pytest.approx(1.0 / (pairs / pair_rows).sum())
+
+
 @pytest.mark.parametrize(("error", "n"), [(0.1, 300), (0.3, 1000), (0.05, 4000)])
 def test_the_joint_c_bound_is_the_worst_on_a_fine_grid(error, n):
     losses = random_losses(0, n, error=error)

@@ -1,5 +1,6 @@
 """Saving and loading: the same model comes back, and nothing else does."""
 
+import json
 import os
 import re
 import stat
@@ -22,7 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import committee
 from committee.files import json_text, store
-from committee.files.store import Storable, digest, load
+from committee.files.store import Storable, digest, load, ordered
 from committee.learners.adaboost.adaboost import AdaBoostClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
 from tests.crafted_files import craft, load_damaged, refused
@@ -145,6 +146,18 @@ def model() -> BaseEstimator:
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
 
 
+def test_arrays_start_at_a_multiple_of_eight_after_fewer_than_eight_blanks():
+    arrays = {"a": np.arange(3.0), "b": np.arange(2, dtype=np.int8)}
+    for n in range(8):
+        made = ordered(safetensors.numpy.save(arrays, {"of": "x" * n, "be": ""}))
+        length = int.from_bytes(made[:8], "little")
+        header = made[8 : 8 + length]
+        assert length % 8 == 0 and length - len(header.rstrip()) < 8
+        assert list(json.loads(header)["__metadata__"]) == ["be", "of"]
+        for name, array in safetensors.numpy.load(made).items():
+            np.testing.assert_array_equal(array, arrays[name])
+
+
 @posix
 def test_permissions(model, tmp_path):
     path = tmp_path / "model"
@@ -214,7 +227,9 @@ def with_document(text: str) -> bytes:
     ("content", "message"),
     [
         (b"", r"too short \(0 bytes\)"),
-        (b"abc", "too short"),
+        (b"\2" + b"\0" * 6, r"too short \(7 bytes\)"),
+        (b"\2" + b"\0" * 7, "its 8 bytes claim a header of 2"),
+        (b"\1" + b"\0" * 7 + b"{", "its 9 bytes claim a header of 1"),
         (b"PK\x03\x04 a zip archive, or so it begins", "no safetensors file, or cut off"),
         (b"\xff" * 100, "no safetensors file, or cut off"),
         ((10**8 + 1).to_bytes(8, "little") + b" " * 20, "claim a header of 100,000,001"),
@@ -250,8 +265,41 @@ def test_a_text_of_too_many_values_is_not_taken_apart(where, tmp_path, monkeypat
 
 
 def test_a_file_longer_than_any_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(store, "MAX_FILE", 100)
-    refused(tmp_path / "model", small_file()[0], "too long")
+    content = small_file()[0]
+    monkeypatch.setattr(store, "MAX_FILE", len(content))
+    (tmp_path / "model").write_bytes(content)
+    load(tmp_path / "model")
+    monkeypatch.setattr(store, "MAX_FILE", len(content) - 1)
+    refused(tmp_path / "model", None, "too long")
+
+
+def test_a_header_longer_than_any_is_neither_written_nor_read(model, tmp_path, monkeypatch):
+    path = tmp_path / "model"
+    model.save(path)
+    length = int.from_bytes(path.read_bytes()[:8], "little")
+    monkeypatch.setattr(store, "MAX_HEADER", length)
+    model.save(path)
+    load(path)
+    monkeypatch.setattr(store, "MAX_HEADER", length - 1)
+    with pytest.raises(ValueError, match=f"description takes {length:,} bytes; a file holds at most {length - 1:,}"):
+        model.save(path)
+    refused(path, None, f"claim a header of {length:,}")
+
+
+def test_a_header_ends_inside_the_file(tmp_path):
+    content = small_file()[0]
+    header = content[: 8 + int.from_bytes(content[:8], "little")][8:]
+    refused(tmp_path / "model", (len(header) + 1).to_bytes(8, "little") + header, "claim a header of")
+    refused(tmp_path / "model", len(header).to_bytes(8, "little") + header, "cut off")
+
+
+def test_arrays_of_a_type_that_no_model_has(tmp_path):
+    header = {
+        "__metadata__": {"committee": "{}", "digest": ""},
+        "a": {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]},
+    }
+    text = json.dumps(header).encode()
+    refused(tmp_path / "model", len(text).to_bytes(8, "little") + text + b"\0" * 4, "'a' has the foreign type BF16")
 
 
 def test_the_header_is_ascii(tmp_path):
@@ -293,6 +341,13 @@ def test_other_schema_versions(tmp_path, version, message):
         document |= {"schema_version": version, "package_version": "9.9"}
 
     refused(tmp_path / "model", craft(small_file()[0], change), message)
+
+
+def test_a_long_name_of_a_newer_version_is_cut_short(tmp_path):
+    def change(document: dict[str, Any], _: dict[str, np.ndarray]) -> None:
+        document |= {"schema_version": 3, "package_version": "9" * 1000}
+
+    refused(tmp_path / "model", craft(small_file()[0], change), r"newer committee \(9{40}, file schema 3\)")
 
 
 def test_truncated_anywhere(tmp_path):

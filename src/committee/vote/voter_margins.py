@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from committee.data.number_types import F64
 from committee.vote.committee import Committee
-from committee.vote.scores import lead
+from committee.vote.scores import elected, lead
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class VoterMargins:
     voter_margins : float64 array (n,)
         Weighted mean of the margins that those voters have on their own.
     elected : intp array (n,)
-        Class number that they elect.
+        Class number that they elect, as the committee would if they were all its voters.
     """
 
     margins: F64
@@ -68,11 +68,12 @@ class VoterMargins:
         data = committee.encode(X)
         weights, spread = committee.weights, np.abs(committee.weights) * committee.voters.spread
         n = len(truth)
-        F, alone, total = np.zeros((n, committee.n_classes)), np.zeros(n), np.zeros(n)
+        F, alone, total, weight = np.zeros((n, committee.n_classes)), np.zeros(n), np.zeros(n), np.zeros((n, 1))
         if committee.intercept is not None:
             F += _columns(committee.intercept[None, :])
             alone += lead(F, truth)
             total += committee.intercept_spread
+            weight += 1.0
         for t in range(committee.n_voters):
             vote = _columns(committee.voters[t : t + 1].tally(data, weights[t : t + 1], n_threads))
             if len(vote) != n:
@@ -81,10 +82,13 @@ class VoterMargins:
             F += vote * counts[:, None]
             alone += lead(vote, truth) * counts
             total += spread[t] * counts
+            weight[:, 0] += np.abs(weights[t]) * counts
         some = np.where(total > 0.0, total, 1.0)
         # sums in different orders: a quotient may pass 1 by a rounding
         margins, own = np.clip(lead(F, truth) / some, -1.0, 1.0), np.clip(alone / some, -1.0, 1.0)
-        return cls(margins, own, np.argmax(F / some[:, None], axis=1))
+        if committee.voters.kind == "score":
+            F = committee.link.settle(F, np.where(weight > 0.0, weight, 1.0))
+        return cls(margins, own, elected(F))
 
 
 def _columns(vote: F64) -> F64:

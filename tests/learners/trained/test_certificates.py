@@ -270,6 +270,9 @@ def test_a_certificate_shows_itself_without_the_votes():
     X, y = CANCER
     certificate = certify(forest().fit(X, y), X, y, on="oob")
     assert repr(certificate) == str(certificate)
+    lines = str(certificate).splitlines()[2:]
+    columns = {line.index(f"{b.value:7.4f}") for line, b in zip(lines, certificate.bounds.values(), strict=True)}
+    assert len(columns) == 1  # numbers stand under one another
     assert "array" not in repr(certificate.best) and certificate.best.name in repr(certificate.best)
 
 
@@ -280,6 +283,7 @@ def test_a_certificate_on_held_out_rows():
     assert tuple(found.bounds) == tuple(CERTIFICATES) and found.best is found["test_set"]
     assert 1 - model.score(new, labels) < found.best.value < 0.12
     assert "held-out rows" in str(found) and "test error" not in str(found)
+    assert found.n_untouched == 0
     theirs = certify(Committee.from_estimator(TheirForest(20, random_state=0).fit(X, y)), new, labels)
     assert theirs.ensemble == "Committee" and theirs.best.value < 0.15
 

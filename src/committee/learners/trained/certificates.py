@@ -222,9 +222,7 @@ def certify(
                 "X_unlabelled" if name == UNLABELLED else "on='validation', or rows that no voter has drawn (reserve)"
             )
             raise ValueError(f"bounds holds {name!r}, which needs {needs}; there are {', '.join(possible)}.")
-    test_error = None
-    if X_test is not None and y_test is not None:
-        test_error = _error(ensemble, X_test, y_test, votes, n_threads)
+    test_error = None if y_test is None else _error(ensemble, X_test, y_test, votes, n_threads)
     share = delta / len(names)
     by_name = {}
     for name in names:

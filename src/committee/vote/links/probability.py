@@ -7,7 +7,7 @@ names; a further link is one more class here and one more line there.
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import isfinite
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,8 @@ from committee.data.named import Named, float_of, read_named
 from committee.vote.scores import Scores, elected, signed
 from committee.voters.forest import Forest
 from committee.voters.protocol import Voters
+
+Weight: TypeAlias = float | NDArray[np.float64]
 
 
 class Link(Named, ABC):
@@ -72,8 +74,11 @@ class Link(Named, ABC):
     def _probability(self, F: Scores, total: float | None) -> Scores:
         """The equation alone, for a matrix of scores."""
 
-    def settle(self, tally: Scores, total: float) -> Scores:
-        """The tally with the ties that this link sees in it; the array itself if there are no others."""
+    def settle(self, tally: Scores, total: Weight) -> Scores:
+        """The tally with the ties that this link sees in it; the array itself if there are no others.
+
+        The total is the weight of the voters, of all rows or in a column of one for each.
+        """
         return tally
 
 
@@ -253,14 +258,14 @@ class Share(Link):
                 "which sum to one. Use the softmax or the logistic link for other scores."
             )
 
-    def settle(self, tally: Scores, total: float) -> Scores:
+    def settle(self, tally: Scores, total: Weight) -> Scores:
         """Tie the scores that have the same mean.
 
         Mean shares are what the vote is about, and sums that differ by a rounding can have the same mean.
         Such a tie belongs to the first class, as it does wherever shares are averaged first and compared
         then; so in the very few rows concerned that class is given the largest sum as well.
         """
-        if tally.shape[1] == 1 or total <= 0:
+        if tally.shape[1] == 1 or not np.all(total > 0):
             return tally
         first, largest = np.argmax(tally / total, axis=1), np.argmax(tally, axis=1)
         rows = np.flatnonzero(first != largest)
@@ -318,12 +323,12 @@ class Truncated(Link):
         if not 0.0 <= self.floor < 0.5:
             raise ValueError(f"floor is {self.floor!r}; it must lie in [0, 0.5).")
 
-    def settle(self, tally: Scores, total: float) -> Scores:
+    def settle(self, tally: Scores, total: Weight) -> Scores:
         """Tie the scores that differ by a rounding of their sums.
 
         Least squares on votes of -1 and +1 gives many rows the same score for two classes, as sums in different orders.
         """
-        near = 1e-12 * max(total, 1.0)
+        near = 1e-12 * np.maximum(total, 1.0)
         if tally.shape[1] == 1:
             tied = (tally != 0.0) & (np.abs(tally) <= near)
             return np.where(tied, 0.0, tally) if tied.any() else tally
