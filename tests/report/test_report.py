@@ -4,6 +4,7 @@ import base64
 import re
 import subprocess
 import sys
+import warnings
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -12,14 +13,17 @@ import pytest
 from rich.console import Console
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
 
-from committee import AdaBoostClassifier
+from committee import AdaBoostClassifier, MarginReweighter, QuadBoostClassifierCV, SubaggingClassifier, TreeVoter
 from committee.report import ComparisonDisplay, MarginDisplay, SizeDisplay
 from committee.report.comparison import compare
 from committee.report.html import render_report
 from committee.report.inspection import describe_margins, inspection
+from committee.report.metrics import METRICS
 from committee.report.tables import cost_grid, grids, measures, quality_grid, rich_table, table_sentence, verdict
 
 X, Y = load_breast_cancer(return_X_y=True)
@@ -178,6 +182,25 @@ def test_verdict_of_equal_models_and_of_worse_ones():
     assert sentences[2] == "Not significantly different from a: b."
 
 
+def test_verdict_names_models_that_cannot_be_ranked():
+    models = {"bayes": GaussianNB(), "svm": LinearSVC(random_state=0, max_iter=50)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = compare(X, Y, models, folds=2, rank_by="log_loss")
+    assert verdict(found)[-1] == "svm has no log loss, so it takes no place."
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ([99.94], "99.9"), ([99.96], "100"), ([1.0, 12345.4, 20000.0], "12,345"), ([0.0], "0"), ([0.00099], "<0.001"),
+        ([0.001], "0.001"), ([0.9994], "0.999"), ([0.9996], "1.00"), ([9.994], "9.99"), ([9.996], "10.0"),
+    ],
+)  # fmt: skip
+def test_times_have_three_digits(values, text):
+    assert METRICS["fit_seconds"].text(np.array(values)) == text
+
+
 def test_sentence_and_measures(result):
     assert table_sentence(result).startswith("tumours & more: 569 rows, 30 columns (30 numeric, 0 categorical)")
     assert "4 stratified folds, seed 0" in table_sentence(result)
@@ -194,6 +217,29 @@ def test_inspection_of_a_model():
     used = next(grid for title, grid in found.items() if title.startswith("Most used"))
     assert used.rows[0][0] == f"x{np.argmax(model.feature_importances_)}"
     assert dict(describe_margins(np.array([-1.0, 0.0, 1.0, 1.0])))["at most 0 (wrong or tied)"] == "50.0%"
+
+
+def test_inspection_of_what_training_left_behind():
+    """Margins of rows out of bag, short arrays and numbers of a learner, each as its file has them."""
+    bagged = SubaggingClassifier(TreeVoter(max_depth=2), 5, oob_score=True, random_state=0)
+    with pytest.warns(UserWarning, match="have no out-of-bag vote"):
+        bagged.fit(X, Y)
+    further = next(grid for grid in inspection(bagged) if grid.title == "Kept from training")
+    known = bagged.oob_margins_[np.isfinite(bagged.oob_margins_)]
+    assert 0 < known.size < len(X), "some rows were never out of the bag"
+    assert ("oob_margins_ rows", f"{known.size:,}") in further.rows
+    assert ("oob_margins_ minimum", f"{known.min():.3f}") in further.rows
+    assert ("oob_score_", f"{bagged.oob_score_:.4g}") in further.rows
+    boosted = QuadBoostClassifierCV(alphas=[0.1, 0.01], cv=3).fit(X, Y)
+    further = next(grid for grid in inspection(boosted) if grid.title == "Kept from training")
+    assert ("alphas_", "0.1, 0.01") in further.rows
+
+
+def test_inspection_of_voters_that_read_the_table_themselves():
+    ensemble = BaggingClassifier(GaussianNB(), 7, random_state=0).fit(X, Y)
+    grids = {grid.title: dict(row[:2] for row in grid.rows) for grid in inspection(MarginReweighter(ensemble).fit(X, Y))}
+    assert grids["Model"]["columns"] == "30, read by each voter on its own"
+    assert not any(title.startswith("Most used features") for title in grids)
 
 
 # --- pictures --------------------------------------------------------------------------------------------
@@ -241,6 +287,11 @@ def test_comparison_display_shows_every_fold(result):
 def test_size_display_leaves_out_models_without_size(result):
     display = SizeDisplay(result).plot()
     assert {t.get_text() for t in display.ax_.get_legend().get_texts()} == {"boosted", "forest"}
+
+
+def test_size_display_of_models_without_size_is_empty():
+    display = SizeDisplay(compare(X, Y, {"bayes": GaussianNB()}, folds=2)).plot()
+    assert display.ax_.get_legend() is None and not display.ax_.lines
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,13 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from sklearn.datasets import load_breast_cancer, load_iris
 
-from committee import AdaBoostClassifier, ProbitBoostClassifier, ProbitModelTreeClassifier, SBPMTClassifier
+from committee import (
+    AdaBoostClassifier,
+    GradientBoostingRegressor,
+    ProbitBoostClassifier,
+    ProbitModelTreeClassifier,
+    SBPMTClassifier,
+)
 from committee.report import CoefficientMapDisplay, ContributionDisplay, RiskPathDisplay
 from committee.report.inspection import inspection
 from committee.report.model_page import render_model
@@ -100,6 +106,14 @@ def test_map_of_constant_leaves_says_so():
     assert texts_inside(display).count("constant") == 2
 
 
+@pytest.mark.parametrize(("leaves", "columns", "written"), [(20, 20, 400), (21, 20, 0), (20, 21, 0)])
+def test_map_writes_numbers_where_there_is_room(leaves, columns, written):
+    rules, names = [f"rule {i}" for i in range(leaves)], [f"x{j}" for j in range(columns)]
+    values = np.arange(1.0, leaves * columns + 1).reshape(leaves, columns)
+    display = CoefficientMapDisplay(values, rules, names, max_leaves=30, max_columns=30).plot()
+    assert len(display.ax_.texts) == written
+
+
 def test_map_draws_on_given_axes(iris):
     ax = Figure().subplots()
     assert CoefficientMapDisplay.from_estimator(iris[2], ax=ax).ax_ is ax
@@ -154,6 +168,25 @@ def test_contributions_name_categories_and_gaps():
     model = ProbitModelTreeClassifier().fit(X, np.tile([0, 1, 1, 0], 30))
     assert ContributionDisplay.from_estimator(model, X, 1).labels == ["town = Bergen", "age missing"]
     assert ContributionDisplay.from_estimator(model, X, 2).labels == ["town missing", "age = 2"]
+
+
+def test_contributions_to_numbers(iris):
+    X, y, _ = iris
+    model = GradientBoostingRegressor(n_estimators=5).fit(X, y)
+    display = ContributionDisplay.from_estimator(model, X, 7)
+    np.testing.assert_array_equal(display.contributions, model.contributions(X)[7])
+    assert display.contributions.sum() == pytest.approx(model.predict(X)[7])
+    assert display.ax_.get_xlabel() == "score"
+    assert f"predicted {model.predict(X)[7]:.4g}" in texts_inside(display)
+    several = GradientBoostingRegressor("quantile", n_estimators=5, quantile=[0.25, 0.75]).fit(X, y)
+    with pytest.raises(ValueError, match="predicts several numbers at once, whose order is settled after the sum"):
+        ContributionDisplay.from_estimator(several, X, 7)
+
+
+def test_contributions_without_a_remark_have_no_title():
+    display = ContributionDisplay([0.5, -0.25, 1.0], ["age = 3", "size = 2"]).plot()
+    assert display.ax_.get_title("left") == ""
+    np.testing.assert_allclose(display.ax_.lines[-2].get_xdata(), [1.0, 1.25])
 
 
 def test_contributions_refuse_what_is_not_there(iris):
@@ -221,6 +254,7 @@ def test_inspection_names_the_leaves(wide, iris):
     assert features.columns[1] == "share of risk decrease"
     titles = [grid.title for grid in inspection(iris[2])]
     assert any(re.fullmatch(r"Largest of \d leaves of the first of \d trees", title) for title in titles)
+    assert any(re.search(r" \+ \d+ more$", row[3]) for row in leaves.rows), "of 31 columns three are written"
     plain = [grid.title for grid in inspection(AdaBoostClassifier(2).fit(*iris[:2]))]
     assert not any("leaves" in title for title in plain)
 

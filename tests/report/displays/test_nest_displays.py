@@ -174,6 +174,13 @@ def test_first_levels_are_drawn_and_the_rest_is_a_count(tree):
     assert sum(counts) == 31 - 7  # in a tree no voter is counted twice
 
 
+def test_a_voter_that_no_answer_leads_to_is_not_drawn():
+    following = [[2, -1], [2, 2], [-1, -1]]
+    display = whole(NestDisplay(["a", "b", "c"], following, np.ones((3, 2)), [1.0, 0.0, 0.5]).plot())
+    assert display.drawn_ == [0, 2] and title(display) == "score: first 2 of 3 voters"
+    assert [line[0] for line in lines_of(display)] == ["0:  a", "+ 2:  c"]
+
+
 def test_lines_of_a_tree_are_below_the_voter_that_leads_to_them(tree):
     display = NestDisplay.from_estimator(tree, max_voters=31)
     assert sorted(display.drawn_) == list(range(31))
@@ -282,6 +289,23 @@ def test_reference_curves_are_what_one_edge_promises():
     np.testing.assert_allclose(nested.get_ydata(), [two_matryoshka(T, rho) for T in (1, 2, 4, 8, 16)])
     kept = np.isfinite(total.get_ydata())
     np.testing.assert_allclose(total.get_ydata()[kept], rho ** np.arange(1, 21)[kept])
+
+
+@pytest.mark.parametrize(
+    ("least", "labels"),
+    [
+        (0.9, ["0.875", "0.9", "0.925", "0.95", "0.975", "1", "1.025"]),
+        (0.02, ["0.02", "0.05", "0.1", "0.2", "0.5", "1"]),
+        (0.002, ["0.01", "0.1", "1"]),
+        (1e-3, [rf"$\mathdefault{{10^{{{power}}}}}$" for power in range(-3, 1)]),
+    ],
+)
+def test_the_axis_of_bounds_is_labelled_at_round_numbers(least, labels):
+    """The narrower the bounds, the more numbers; powers of ten beyond three decades."""
+    axis = BoundDisplay({"sum": np.geomspace(1.0, least, 9)}, edge=None).plot().ax_.yaxis
+    low, high = axis.get_view_interval()
+    shown = axis.get_major_formatter().format_ticks([x for x in axis.get_majorticklocs() if low <= x <= high])
+    assert shown == labels
 
 
 def test_smallest_edge_is_the_first_model_s(total, tree):

@@ -186,6 +186,34 @@ def test_rounds_alone_are_a_curve():
     assert legend_of(ax)[-1].endswith(f"{model.n_estimators_} rounds")
 
 
+def test_a_map_without_standard_errors_marks_the_least_and_the_chosen():
+    errors = [[0.4, 0.3, 0.2], [0.3, 0.1, 0.2]]
+    options = {"errors": errors, "rounds": [1, 10, 1000], "penalty": "l2"}
+    (ax,) = whole(QuadBoostPathDisplay([1.0, 0.1], **options).plot()).axes_
+    assert legend_of(ax) == ["least: 0.1, 10 rounds"]
+    (ring,) = ax.lines
+    assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (1, 1)
+    (ax,) = whole(QuadBoostPathDisplay([1.0, 0.1], **options, chosen=(0, 2)).plot()).axes_
+    assert legend_of(ax) == ["chosen: 1, 1,000 rounds", "least: 0.1, 10 rounds"]
+    (ax,) = whole(QuadBoostPathDisplay([1.0, 0.1], **options, chosen=(1, 1)).plot()).axes_
+    assert legend_of(ax) == ["chosen, the least: 0.1, 10 rounds"]
+
+
+def test_the_error_of_a_single_strength_is_a_point_with_its_spread():
+    display = QuadBoostPathDisplay([0.5], errors=[0.2], standard_errors=[0.05], chosen=0)
+    (ax,) = whole(display.plot()).axes_
+    assert legend_of(ax) == ["error", "chosen, the least: 0.5", "± 1 standard error"]
+    (bar,) = ax.containers
+    (spread,) = bar[2][0].get_segments()
+    np.testing.assert_allclose(spread, [[0.5, 0.15], [0.5, 0.25]])
+
+
+def test_the_chosen_position_may_be_a_number_of_numpy():
+    errors = np.array([0.4, 0.1, 0.2])
+    display = QuadBoostPathDisplay([1.0, 0.1, 0.01], errors=errors, chosen=errors.argmin()).plot()
+    assert "chosen, the least: 0.1" in legend_of(display.axes_[0])
+
+
 # --- where it is drawn, and what it refuses --------------------------------------------------------------------------
 
 
@@ -216,6 +244,10 @@ def test_it_refuses_what_does_not_fit_together(path):
         QuadBoostPathDisplay([1.0, 0.5], errors=[0.1, 0.2, 0.3])
     with pytest.raises(ValueError, match=r"standard_errors has shape \(2,\); 2 alphas and 2 rounds need \(2, 2\)"):
         QuadBoostPathDisplay([1.0, 0.5], errors=np.ones((2, 2)), standard_errors=[0.1, 0.2], rounds=[1, 2])
+    with pytest.raises(ValueError, match=r"chosen=2 is no position; there are 2 alphas and 1 rounds, counted from 0"):
+        QuadBoostPathDisplay([1.0, 0.5], errors=[0.1, 0.2], chosen=2)
+    with pytest.raises(ValueError, match=r"chosen=\(0, -1\) is no position"):
+        QuadBoostPathDisplay([1.0, 0.5], errors=np.ones((2, 2)), rounds=[1, 2], chosen=(0, -1))
     X, y = cancer()
     with pytest.raises(ValueError, match="X and y belong together"):
         QuadBoostPathDisplay.from_path(path, X)

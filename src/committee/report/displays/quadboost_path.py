@@ -100,7 +100,11 @@ class QuadBoostPathDisplay:
         shape = (S, 1 if self.rounds is None else len(self.rounds))
         self.errors = _shaped("errors", errors, shape)
         self.standard_errors = _shaped("standard_errors", standard_errors, shape)
-        self.chosen = (chosen, 0) if isinstance(chosen, int) else chosen
+        self.chosen = (int(chosen), 0) if isinstance(chosen, int | np.integer) else chosen
+        if self.chosen is not None and not all(0 <= at < most for at, most in zip(self.chosen, shape, strict=True)):
+            raise ValueError(
+                f"chosen={chosen} is no position; there are {shape[0]} alphas and {shape[1]} rounds, counted from 0"
+            )
         self.penalty, self.subject = penalty, subject
         self.max_columns, self.max_voters = min(max_columns, MOST_NAMED), max_voters
 
