@@ -237,7 +237,9 @@ def test_inspection_of_what_training_left_behind():
 
 def test_inspection_of_voters_that_read_the_table_themselves():
     ensemble = BaggingClassifier(GaussianNB(), 7, random_state=0).fit(X, Y)
-    grids = {grid.title: dict(row[:2] for row in grid.rows) for grid in inspection(MarginReweighter(ensemble).fit(X, Y))}
+    grids = {
+        grid.title: dict(row[:2] for row in grid.rows) for grid in inspection(MarginReweighter(ensemble).fit(X, Y))
+    }
     assert grids["Model"]["columns"] == "30, read by each voter on its own"
     assert not any(title.startswith("Most used features") for title in grids)
 

@@ -1,6 +1,7 @@
 """The lecture notes' gradient boosting, its leaves, and the forest, on simulated rows."""
 
 import numpy as np
+import pytest
 
 from committee.papers.lectures import forest
 from committee.papers.lectures.plan import QUICK
@@ -32,6 +33,15 @@ def test_simulations_differ_from_repeat_to_repeat_only():
         one, again, other = (QUICK.simulated(task, 0, repeat) for repeat in (0, 0, 1))
         assert all((a == b).all() for a, b in zip(one, again, strict=True)) and (one[0] != other[0]).any()
         assert [len(part) for part in one] == [QUICK.training_rows] * 2 + [QUICK.test_rows] * 2
+
+
+@pytest.mark.parametrize(("repeats", "bands"), [(1, 0), (2, 2)])
+def test_a_single_repeat_has_no_band_of_errors(repeats, bands):
+    oob = np.array([[0.4, 0.3, 0.21], [0.5, 0.2, 0.3]])[:repeats]
+    left, right = forest.picture(forest.ForestCurves(oob, oob - 0.1), 100).axes
+    assert len(right.collections) == bands
+    np.testing.assert_allclose(left.lines[0].get_ydata(), 100.0 * oob.mean(axis=0))
+    np.testing.assert_allclose(right.lines[0].get_ydata(), 10.0)
 
 
 def test_numbers_of_trees_chosen_out_of_bag():

@@ -15,9 +15,11 @@ from committee.papers.margins.cells import (
     ADABOOST,
     DEEP_FOREST,
     ENSEMBLES,
+    FAILED,
     FOREST,
     LESS,
     NO_ROOM,
+    NO_SOLUTION,
     OBJECTIVES,
     SM2,
     SM2_SIMPLEX,
@@ -25,6 +27,7 @@ from committee.papers.margins.cells import (
     UWS,
     largest_xi,
     measured,
+    reweighted,
     reweighting_cell,
     solved,
     trained,
@@ -109,6 +112,34 @@ def test_a_single_tree_keeps_its_weight():
     for objective in OBJECTIVES.values():
         weights, state, _ = solved(objective, lines)
         assert weights.tolist() == [1.0] and state == NO_ROOM
+
+
+class Broken:
+    """An objective whose solver ends in an error."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def solve(self, lines):
+        raise self.error
+
+
+@pytest.mark.parametrize(("error", "state"), [(ValueError("no"), NO_SOLUTION), (RuntimeError("no"), FAILED)])
+def test_an_objective_that_cannot_be_solved_leaves_the_ensembles_weights(error, state):
+    S = np.where(np.random.default_rng(0).random((12, 3)) < 0.7, 1, -1).astype(np.int8)
+    lines, rows = MarginMatrix.of_matrix(S), np.arange(12)
+    test, positive = SignedVotes(S, rows, rows, 12, np.full(3, 1 / 3)), np.arange(12) % 2 == 0
+    found = reweighted(Broken(error), lines, test, positive)
+    own = S.mean(axis=1)
+    assert (found["state"], found["least"], found["xi"], found["trees"]) == (state, 0.0, None, 3)
+    assert (found["mean"], found["minimum"]) == (pytest.approx(own.mean()), pytest.approx(own.min()))
+    assert found["wrong"] == int((own < 0).sum()), "of three votes none is a tie"
+
+
+def test_figure_1_is_drawn_of_its_table(fold_of, tmp_path):
+    table = fold_of(0, 60).table
+    assert figures.write((1,), {figures.STAGED_DATA: table}, 0, tmp_path) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["figure1.png"]
 
 
 def test_ties_elect_the_first_class_whatever_rounding_makes_of_them():

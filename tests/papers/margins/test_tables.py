@@ -116,6 +116,11 @@ def test_rows_with_gaps_go_and_categories_become_columns(tmp_path):
     ]
 
 
+def test_errors_of_the_document_are_multiplied_by_its_training_rows_over_its_test_rows():
+    assert SourceData("Splice", "splice", 3175, ("N",), document_training_rows=1000).training_by_test == 1000 / 2175
+    assert SourceData("Pima", "pima", 768, ("1",)).training_by_test == pytest.approx(0.7 / 0.3)
+
+
 def test_other_tables_than_the_documents_are_refused(folder):
     data = SourceData("Sonar", "sonar", 208, ("M",))
     with pytest.raises(ValueError, match="are read from a folder; give one with --data or COMMITTEE_DATA"):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from committee.papers.matryoshka import report
+from committee.papers.matryoshka import figures, report
 from committee.papers.matryoshka.cells import EXPECTED, LIKELY, MAJORITY
-from committee.papers.matryoshka.plan import ADABOOST, BINARY, METHODS, QUICK, REFERENCE, TREE
-from committee.papers.matryoshka.results import NestingResults, bound_signs, duel, setting_of, wrong
+from committee.papers.matryoshka.plan import ADABOOST, BINARY, GREEDY, METHODS, QUICK, REFERENCE, TREE
+from committee.papers.matryoshka.results import NestingResults, bound_signs, duel, promised, setting_of, wrong
 from committee.papers.shared.paired import packed
 
 
@@ -76,6 +76,28 @@ def test_tables_add_up(made_up):
     assert cost.rows[0] == (ADABOOST, "4", "3.0", "2.0", "2.0", "2")
     assert [row[1] for row in soft.rows[:2]] == ["0", "0.25"] and len(soft.rows) == 8
     assert [row[1:3] for row in drawn.rows[:3]] == [("known", "-"), ("2", "MAP"), ("2", "ML")]
+
+
+@pytest.mark.parametrize("method", [ADABOOST, TREE, BINARY])
+def test_voters_that_are_never_wrong_promise_no_error(method):
+    cell = {"method": method, "voters": 8, "edge_least": 0.5}
+    assert promised(cell) == 0.0
+    assert promised(cell | {"edge_least": -0.1}) == pytest.approx(1.0), "no edge, no promise"
+    assert promised(cell | {"method": GREEDY}) is None
+
+
+@pytest.mark.parametrize("n_tables", [1, 3, 5, 8])
+def test_every_column_of_panels_has_its_label_below(made_up, n_tables):
+    names = [f"table {number}" for number in range(n_tables)]
+    cells = {(name, *key[1:]): cell for key, cell in made_up.cells.items() if key[0] == "german" for name in names}
+    picture = figures.bounds(replace(made_up, cells=cells, tables=tuple(names)))
+    shown = [ax for ax in picture.axes if ax.get_visible()]
+    assert [ax.get_title("left") for ax in shown] == names
+    picture.canvas.draw()
+    lowest = shown[-min(4, n_tables) :]
+    for ax in shown:
+        ticks = [label.get_text() for label in ax.get_xticklabels() if label.get_visible()]
+        assert (ax.get_xlabel() == "voters") == bool(ticks) == (ax in lowest)
 
 
 def test_tables_of_nothing_shared_are_dashes(made_up):

@@ -1,7 +1,10 @@
 """Finished cells on the disk, kept over interruptions."""
 
+import errno
+
 import pytest
 
+from committee.papers.shared import journal as journal_module
 from committee.papers.shared.journal import Journal
 
 
@@ -70,6 +73,18 @@ def test_one_run_at_a_time_writes(tmp_path):
         journal.append({"fold": 1})
     with Journal(path, {"seed": 0}) as journal:
         assert journal.cells == [{"fold": 0}, {"fold": 1}]
+
+
+def test_a_file_system_without_locks_is_written_all_the_same(tmp_path, monkeypatch):
+    def refuse(descriptor):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(journal_module, "lock", refuse)
+    path = tmp_path / "cells.jsonl"
+    with Journal(path, {"seed": 0}) as journal:
+        journal.append({"fold": 0})
+    with Journal(path, {"seed": 0}) as journal:
+        assert journal.cells == [{"fold": 0}]
 
 
 def test_what_somebody_else_adds_is_never_written_over(tmp_path):

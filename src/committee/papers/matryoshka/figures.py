@@ -57,8 +57,9 @@ def bounds(results: NestingResults) -> Figure:
         plain(ax, table)
     for ax in panels[len(results.tables) :]:
         ax.set_visible(False)
-    for ax in panels[-across:]:
+    for ax in panels[: len(results.tables)][-across:]:  # below the last one of a column there may be hidden ones
         ax.set_xlabel("voters")
+        ax.tick_params(labelbottom=True)
     picture.supylabel("bound on the expected training error", fontsize="medium")
     legend_below(picture, panels[0], len(METHODS))
     return picture
