@@ -161,7 +161,7 @@ def test_a_terminal_has_a_bar_of_progress():
     with process:
         assert b"has the highest mean accuracy" in process.stdout.read()
     assert process.returncode == 0
-    for words in (b"comparing", b"4/4", b"tree", b"abstaining_stump"):
+    for words in (b"comparing", b"4/4", b"abstaining_stump"):  # how it ends; what is between depends on the speed
         assert words in shown
     assert b"fits done" not in shown
 
