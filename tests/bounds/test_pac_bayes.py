@@ -1,6 +1,6 @@
 """First order, tandem, C-bound, binomial, test set: equal to their definitions, monotone, and they hold."""
 
-from math import exp, log, sqrt
+from math import exp, inf, log, sqrt
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from committee.bounds import (
     tandem,
     tandem_weights,
 )
-from committee.objectives.pac_bayes import PacBayesKl, kl_below, kl_inverse
+from committee.objectives.pac_bayes import PacBayesKl, kl_below, kl_inverse, mean_over
 from tests.oracles import certificates as oracle
 
 seeds = st.integers(0, 2**32 - 1)
@@ -116,6 +116,30 @@ def test_losses_without_a_row_are_taken_for_one():
     assert first_order(none).value == 2.0 and tandem(none).value == 4.0
     assert c_bound_pac_bayes(none, form="separate").value == 1.0
     np.testing.assert_array_equal(tandem_weights(none), [0.5, 0.5])
+
+
+def test_a_share_without_rows_is_set_aside_and_the_rest_is_a_posterior_of_its_own():
+    q, n = [0.0, 0.5, 0.25, 0.25], [7.0, 50.0, 20.0, 0.0]
+    found, rest = PacBayesKl.of(q, n, log(4), 0.05), PacBayesKl.of([2 / 3, 1 / 3], [50.0, 20.0], log(4), 0.05)
+    assert found.unknown == 0.25 and rest.unknown == 0.0
+    assert (found.c, found.rows, found.divergence) == pytest.approx((rest.c, rest.rows, rest.divergence))
+    for mean in (0.0, 0.1, 0.9, 1.0):
+        assert found.above(mean) == pytest.approx(0.75 * oracle.kl_above(mean, found.c) + 0.25)
+        assert found.below(mean) == pytest.approx(0.75 * oracle.kl_below(mean, found.c), abs=1e-9)
+
+
+def test_one_row_is_a_row_and_none_says_nothing():
+    one = PacBayesKl.of([0.5, 0.5], [1.0, 1.0], log(2), 0.5)
+    assert one.rows == 1.0 and one.c == pytest.approx(log(4.0))
+    assert one.above(0.0) == pytest.approx(0.75) and one.below(1.0) == pytest.approx(0.25)
+    none = PacBayesKl.of([0.5, 0.5], [0.0, 0.0], log(2), 0.5)
+    assert none == PacBayesKl(inf, 0.0, 0.0, 1.0) and (none.above(0.0), none.below(1.0)) == (1.0, 0.0)
+
+
+def test_a_mean_is_over_the_losses_of_which_there_is_a_row():
+    q, values = np.array([0.5, 0.25, 0.25]), np.array([0.2, 0.4, np.nan])
+    assert mean_over(q, np.array([1.0, 50.0, 0.0]), values) == pytest.approx(0.2 * 2 / 3 + 0.4 / 3)
+    assert mean_over(q, np.zeros(3), values) == 0.0
 
 
 # --- the formulas ----------------------------------------------------------------------------------------------------

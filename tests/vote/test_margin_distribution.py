@@ -142,6 +142,7 @@ def test_two_classes_the_identities(name, two):
     d = MarginDistribution.of(model, X, y, weight)
     committee = Committee.from_estimator(model)
     np.testing.assert_array_equal(d.margins, committee.margins(X, y))
+    np.testing.assert_array_equal(d.voter_margins, d.margins)
     np.testing.assert_allclose(d.mean, 1 - 2 * d.gibbs_risk, **CLOSE)
     np.testing.assert_allclose(d.second_moment, 1 - 2 * d.disagreement, **CLOSE)
     np.testing.assert_allclose(d.gibbs_risk, d.joint_error + d.disagreement / 2, **CLOSE)
@@ -197,6 +198,14 @@ def test_a_tie_is_settled_as_the_vote_settles_it():
     assert d.wrong.tolist() == [False, True]
     assert (d.error, d.nu(0.0)) == (0.5, 1.0)
     assert MarginDistribution([0.0, 0.0]).error == 1.0
+    assert MarginDistribution([-0.5, 0.0, 0.5]).wrong.tolist() == [True, True, False]
+
+
+def test_ties_are_settled_beside_rows_without_one():
+    committee = cast(np.array([[0, 1], [1, 1], [0, 1], [1, 1]]), np.ones(2), 2)
+    d = MarginDistribution.of(committee, rows(4), [0, 1, 1, 0])
+    assert d.margins.tolist() == [0.0, 1.0, 0.0, -1.0]
+    assert d.wrong.tolist() == [False, False, True, True]
 
 
 def test_negative_weights_count_the_other_way_round():
@@ -353,6 +362,9 @@ def test_refused_rows_and_models(two):
             MarginDistribution.of(model, X, y, asked=asked)
     with pytest.raises(ValueError, match="asked holds no True"):
         MarginDistribution.of(model, X, y, asked=np.zeros((len(y), 20), bool))
+    first = np.arange(len(y)) == 0
+    with pytest.raises(ValueError, match="asked holds no True in a row that has weight"):
+        MarginDistribution.of(model, X, y, 1.0 - first, asked=np.repeat(first[:, None], 20, axis=1))
     with pytest.raises(TypeError, match="regressor"):
         MarginDistribution.of(Ridge().fit(X, y), X, y)
     with pytest.raises(ValueError, match="labels"):

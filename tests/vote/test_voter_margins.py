@@ -92,13 +92,25 @@ def test_all_voters_elect_as_the_committee_does(case, link):
     np.testing.assert_array_equal(found.elected, committee.predict(rows(len(votes))))
 
 
-def test_shares_with_the_same_mean_are_a_tie_among_some_voters_too():
-    low = 1.0 / 3.0
-    high = np.nextafter(low, 1.0)
-    T = next(t for t in range(1, 100) if low * t / t == (high + low * (t - 1)) / t and high + low * (t - 1) != low * t)
-    votes = np.full((2, T + 1, 3), low)
-    votes[:, 0, 1] = high
-    votes[:, T] = [0.0, 0.0, 1.0]  # this one is not counted in the second row
-    committee = Committee(forest_that_votes(votes, 3), np.ones(T + 1), np.arange(3), Share())
-    counted = np.array([[True] * (T + 1), [True] * T + [False]])
-    assert VoterMargins.of(committee, rows(2), np.zeros(2, dtype=int), counted, 1).elected.tolist() == [2, 0]
+@pytest.mark.parametrize("weight", [1.0, 0.03])
+def test_shares_with_the_same_mean_are_a_tie_among_some_voters_too(weight):
+    """0.3 + 0.4 + 0.1 and 0.1 + 0.3 + 0.4 are apart by a rounding, a third of each is not."""
+    shares = np.array([[0.3, 0.1, 0.3, 0.3], [0.4, 0.3, 0.15, 0.15], [0.1, 0.4, 0.25, 0.25], [0.0, 0.0, 0.0, 1.0]])
+    tally = weight * shares[0] + weight * shares[1] + weight * shares[2]
+    assert tally[0] < tally[1]
+    of_three, of_four = (
+        Committee(forest_that_votes(np.array([shares[:T]] * 3), 4), np.full(T, weight), np.arange(4), Share())
+        for T in (3, 4)
+    )
+    assert of_three.predict(rows(3)).tolist() == [0, 0, 0]
+    counted = np.array([[True, True, True, True], [True, True, True, False], [False, False, False, False]])
+    found = VoterMargins.of(of_four, rows(3), np.zeros(3, dtype=int), counted, 1)
+    assert found.elected.tolist() == [3, 0, 0]
+
+
+def test_an_intercept_counts_as_a_voter_where_scores_are_near():
+    """Least squares takes scores for equal that are apart by 1e-12 of all weight, here 2."""
+    votes = np.array([[[0.0, 1.5e-12, -1.0]], [[0.0, 2.5e-12, -1.0]]])
+    committee = Committee(forest_that_votes(votes, 3), [1.0], np.arange(3), Truncated(), intercept=np.zeros(3))
+    found = VoterMargins.of(committee, rows(2), np.zeros(2, dtype=int), None, 1)
+    assert found.elected.tolist() == committee.predict(rows(2)).tolist() == [0, 1]

@@ -65,7 +65,7 @@ class PacBayesKl:
         used = (q > 0.0) & (n > 0.0)
         if not used.any():
             return cls(inf, 0.0, 0.0, 1.0)
-        unknown = float(q[(q > 0.0) & ~used].sum())
+        unknown = float(q[~used].sum())
         q, n = q[used] / q[used].sum(), n[used]
         rows = 1.0 / float((q / n).sum())
         tilted = rows * q / n
