@@ -1,6 +1,7 @@
 """Margins as a distribution: its curve, its moments, and what the voters on their own have to do with it."""
 
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -118,6 +119,21 @@ def test_a_curve_ends_at_one_whatever_the_rounding():
     weights = np.random.default_rng(0).random(1000)
     theta, share = MarginDistribution(np.linspace(-1, 1, 1000), weights).curve()
     assert share[-1] == 1.0 and (np.diff(share) >= 0).all() and (np.diff(theta) > 0).all()
+
+
+def test_a_curve_is_at_most_one_before_its_end_too():
+    """Weights whose sum is one, taken one after the other, may pass it before the last, small one."""
+    m = np.linspace(-1.0, 1.0, 21)
+    weights = [np.append(np.random.default_rng(seed).random(20), 1e-20) for seed in range(20)]
+    assert any((np.cumsum(w / w.sum())[:-1] > 1.0).any() for w in weights)
+    assert all((MarginDistribution(m, w).curve()[1] <= 1.0).all() for w in weights)
+
+
+def test_margins_beyond_one_by_a_rounding_are_one():
+    d = MarginDistribution([1.0 + 1e-9, -1.0 - 1e-9], voter_margins=[1.0 + 1e-9, -1.0 - 1e-9])
+    assert d.margins.tolist() == d.voter_margins.tolist() == [1.0, -1.0]
+    with pytest.raises(ValueError, match=r"margins\[0\] is -1\.0000000015"):
+        MarginDistribution([-1.0 - 1.5e-9])
 
 
 def test_it_keeps_what_it_was_given():
@@ -297,6 +313,12 @@ def test_rows_seen_by_all_have_no_out_of_bag_margin():
     assert MarginDistribution.out_of_bag(ours, y, weight).rows.min() >= 50
 
 
+def test_rows_without_a_whole_vote_have_no_out_of_bag_margin():
+    shares = np.array([[0.75, 0.25], [np.nan, np.nan], [0.0, 0.0], [0.5, np.nan], [0.0, 1.0]])
+    d = MarginDistribution.out_of_bag(SimpleNamespace(oob_decision_function_=shares, classes_=[3, 8]), [3, 3, 3, 3, 3])
+    assert d.rows.tolist() == [0, 4] and d.margins.tolist() == [0.5, -1.0]
+
+
 # --- in words --------------------------------------------------------------------------------------------------------
 
 
@@ -328,6 +350,7 @@ def test_in_words():
         ({"margins": [0.1], "row_weight": [1.0, 1.0]}, "weights of the rows have shape"),
         ({"margins": [0.1], "row_weight": [0.0]}, "above zero"),
         ({"margins": [0.1, 0.2], "row_weight": [1.0, -1.0]}, "not negative"),
+        ({"margins": [0.1, 0.2], "row_weight": [1.0, np.nan]}, "must be finite"),
     ],
 )
 def test_refused_numbers(given, match):
@@ -378,6 +401,11 @@ def test_refused_out_of_bag(two):
     forest = RandomForestClassifier(30, oob_score=True, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="was trained on"):
         MarginDistribution.out_of_bag(forest, y[:-1])
+    with pytest.raises(ValueError, match=r"y holds .*7.*, which is no class"):
+        MarginDistribution.out_of_bag(forest, np.append(y[:-1], 7))
+    forest.oob_decision_function_[:] = np.nan
+    with pytest.raises(ValueError, match="Every voter of the RandomForestClassifier saw all rows"):
+        MarginDistribution.out_of_bag(forest, y)
     for strange in (y + 1, y.astype(str), pd.Series(y.astype(str))):
         with pytest.raises(ValueError, match="no class of the"):
             MarginDistribution.out_of_bag(forest, strange)

@@ -249,7 +249,7 @@ class MarginDistribution:
             )
         weight = np.where(judged, _row_weight(sample_weight, len(labels)), 0.0)
         votes = np.where(judged[:, None], share, 0.0)
-        margins = np.clip(lead(votes, truth), -1.0, 1.0)
+        margins = lead(votes, truth)
         return cls(margins, weight, margins if len(classes) == 2 else None, np.argmax(votes, axis=1) != truth)
 
     # --- the margins of the vote -------------------------------------------------------------------------------------
