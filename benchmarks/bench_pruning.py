@@ -28,12 +28,12 @@ from benchmarks.pruning_cells import (
     TIMED,
     WHOLE,
     Cell,
-    CellFile,
     matrix,
     measured,
 )
 from benchmarks.pruning_picture import draw_curves
 from committee import LeafReweighter
+from committee.papers.shared.journal import Journal
 
 WAYS = (FIRST, WHOLE, DEPTHS, REFINED, LEAVES)
 LARGE = 1_000
@@ -60,13 +60,16 @@ def measuring(splits: int, large_splits: int, minutes: float) -> Measure:
         if folder is None:
             findings.settings["left out"] = "all: COMMITTEE_DATA names no folder of tables"
             return
-        file = CellFile((QUICK_RESULTS if quick else RESULTS) / CELLS, dict(findings.settings))
         tables = {name: matrix(Path(folder), name) for name in names}
+        splits_of = {name: most if len(y) < LARGE else most_large for name, (_, y) in tables.items()}
         end = time.monotonic() + 60.0 * minutes
-        for name, split in _in_turn({name: most if len(y) < LARGE else most_large for name, (_, y) in tables.items()}):
-            if (name, split) not in file.cells and time.monotonic() < end:
-                file.add(name, split, measured(*tables[name], n_trees, split))
-        report(findings, {key: cell for key, cell in file.cells.items() if key[0] in names})
+        with Journal((QUICK_RESULTS if quick else RESULTS) / CELLS, dict(findings.settings)) as journal:
+            done = {(cell["table"], cell["split"]) for cell in journal.cells}
+            for name, split in _in_turn(splits_of):
+                if (name, split) not in done and time.monotonic() < end:
+                    journal.append({"table": name, "split": split, "found": measured(*tables[name], n_trees, split)})
+            cells = {(cell["table"], cell["split"]): cell["found"] for cell in journal.cells}
+        report(findings, {key: cell for key, cell in cells.items() if key[0] in names})
 
     return measure
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -159,24 +158,3 @@ def _cost(committee: Committee, X: F64) -> dict[str, float]:
     committee.predict(rows)
     _, cpu = timed(lambda: committee.predict(rows), 2)
     return {"bytes": float(committee.nbytes), "us": 1e6 * cpu / len(rows)}
-
-
-class CellFile:
-    """Cells of an earlier run, which need not be measured again, and a place for new ones."""
-
-    def __init__(self, path: Path, settings: dict[str, Any]) -> None:
-        self.path, self.settings = path, settings
-        self.cells: dict[tuple[str, int], Cell] = {}
-        if path.exists():
-            for line in path.read_text(encoding="utf-8").splitlines():
-                cell = json.loads(line)
-                if cell["settings"] == settings:
-                    self.cells[cell["table"], cell["split"]] = cell["found"]
-
-    def add(self, name: str, split: int, found: Cell) -> None:
-        """Keep a cell at once."""
-        self.cells[name, split] = found
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        cell = {"settings": self.settings, "table": name, "split": split, "found": found}
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(cell) + "\n")

@@ -103,6 +103,9 @@ struct BoostSettings {
   bool by_likelihood = false;
 };
 
+// Columns that vary less count as constant: of other rows, up to 1e150 large, their slopes would make no number.
+inline constexpr double kLeastDeviation = 1e-150;
+
 // One leaf: its rows' features as standardised columns, padded to whole lanes.
 class Leaf {
  public:
@@ -121,7 +124,7 @@ class Leaf {
       for (std::int64_t i = 0; i < n && peak > 0.0; ++i) squares += (x[i] / peak) * (x[i] / peak);
       const double deviation = peak * std::sqrt(squares / count);
       // what is constant up to rounding has no line; its column is zero
-      const bool varies = deviation > 1e-12 * std::abs(mean_[j]) && std::isfinite(1.0 / deviation);
+      const bool varies = deviation > 1e-12 * std::abs(mean_[j]) && deviation > kLeastDeviation;
       scale_[j] = varies ? 1.0 / deviation : 0.0;
       for (std::int64_t i = 0; i < n; ++i) x[i] *= scale_[j];
       std::fill(x + n, x + stride_, x[n - 1]);  // padding repeats the last row, at weight 0

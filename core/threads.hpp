@@ -26,9 +26,12 @@ inline constexpr std::int64_t kRowBlock = 8192;
 
 inline std::int64_t n_blocks(std::int64_t n, std::int64_t block = kRowBlock) { return (n + block - 1) / block; }
 
+// More than any machine this is for has processors; a wild number of threads asks for no more.
+inline constexpr int kMostThreads = 256;
+
 class ThreadTeam {
  public:
-  explicit ThreadTeam(int n_threads) : n_threads_(std::max(1, n_threads)) {}
+  explicit ThreadTeam(int n_threads) : n_threads_(std::clamp(n_threads, 1, kMostThreads)) {}
   ThreadTeam(const ThreadTeam&) = delete;
   ThreadTeam& operator=(const ThreadTeam&) = delete;
 

@@ -400,6 +400,8 @@ DESIGN = Overlap(A=2.0, B=1.0, C=0.3, n_rows=50, n_drawn=5, n_draws=21)
         (lambda: boosting_vc(0.1, 10, 1.5, 1), "n_rounds is 1.5"),
         (lambda: boosting_vc(0.1, 10, 1, 0), "vc_dimension is 0"),
         (lambda: boosting_vc(0.1, 10, 1, 1, 1.0), "delta is 1.0"),
+        (lambda: boosting_vc(True, 10, 1, 1), "training_error is True"),
+        (lambda: boosting_vc(0.1, True, 1, 1), "n_rows is True"),
         (lambda: boosting_probit_risk([0.1, 0.35], 10, 1), r"risks\[1\] is 0.35.*n_leaf_steps"),
         (lambda: model_tree_vc_dimension(0, 1, [0]), "n_leaves is 0"),
         (lambda: overlap([1, 0]), r"draws has shape \(2,\)"),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from tests.oracles import grow as oracle
 MANY_ROWS = 200_000
 """Enough work for every kernel to start its threads."""
 THREADS = (1, 2, 5)
+THREADS_OF_PROCESS = Path("/proc/self/task")
 
 
 def large_case(kind: str, n: int = MANY_ROWS, **options: object) -> Case:
@@ -109,6 +111,17 @@ def test_any_ceiling_is_a_ceiling(n_threads: int) -> None:
     except ValueError:
         return
     assert_same_tree(tree, case.grow(limits))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are counted in /proc")
+def test_a_wild_number_of_threads_starts_few() -> None:
+    case = large_case("gini")
+    before = most = len(list(THREADS_OF_PROCESS.iterdir()))
+    with ThreadPoolExecutor(1) as pool:
+        growing = pool.submit(case.grow, oracle.Limits(max_depth=6), n_threads=4000)
+        while not growing.done():
+            most = max(most, len(list(THREADS_OF_PROCESS.iterdir())))
+    assert before + 100 < most <= before + 1 + 256
 
 
 def in_parallel(calls: list[Callable[[], _core.GrownTree]]) -> list[_core.GrownTree]:

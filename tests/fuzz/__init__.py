@@ -50,20 +50,23 @@ class TooSlowError(BaseException):
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Interrupt what takes longer, by `TooSlowError`; and end the process if that does not help."""
+    """Interrupt what takes more processor time, by `TooSlowError`; and end the process if that does not help.
+
+    A busy machine makes nothing slow; what waits for nothing and does not end is stopped by the second limit.
+    """
     import faulthandler
     import signal
     import sys
 
     def stop(*_: object) -> None:
-        raise TooSlowError(f"it takes more than {seconds:g} s")
+        raise TooSlowError(f"it takes more than {seconds:g} s of a processor")
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     faulthandler.dump_traceback_later(6 * seconds, exit=True, file=sys.__stderr__)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
         faulthandler.cancel_dump_traceback_later()
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGPROF, before)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral
 from typing import Any
 
@@ -19,6 +21,39 @@ MOST |= {"n_leaf_steps": 15, "n_draws": 40, "n_paths": 40, "n_alphas": 5, "n_sta
 
 FIXED: dict[str, Any] = {"n_jobs": 1, "cv": 2, "time_budget": None}
 """Threads change no bits, which other tests hold; a budget of seconds ends where it likes."""
+
+
+class RefusedByVoterError(ValueError):
+    """What a voter of the user's says of rows that it does not take."""
+
+
+class TreeOfUser(DecisionTreeClassifier):
+    """A voter of the user's, which says nothing of the numbers that it cannot take but refuses them."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True) -> Any:
+        """Grow the tree."""
+        with np.errstate(all="ignore"):
+            return super().fit(X, y, sample_weight, check_input)
+
+    def predict_proba(self, X: Any, check_input: bool = True) -> Any:
+        """Return the shares of the classes in the leaves."""
+        with refusing():
+            return super().predict_proba(X, check_input)
+
+    def predict(self, X: Any, check_input: bool = True) -> Any:
+        """Return the classes."""
+        with refusing():
+            return super().predict(X, check_input)
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Say of an error that it is the voter's."""
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except ValueError as error:
+        raise RefusedByVoterError(str(error)) from error
 
 
 def number(rng: Generator, name: str, interval: Interval) -> float | int:
@@ -77,9 +112,7 @@ def learner_of(rng: Generator, name: str, columns: list[str]) -> Any:
             continue
         elif parameter in ("voter", "estimator", "dictionary"):
             texts = [text for each in constraints if isinstance(each, StrOptions) for text in sorted(each.options)]
-            drawn[parameter] = choose(
-                rng, *texts, committee.TreeVoter(max_depth=2), DecisionTreeClassifier(max_depth=2)
-            )
+            drawn[parameter] = choose(rng, *texts, committee.TreeVoter(max_depth=2), TreeOfUser(max_depth=2))
         elif parameter == "loss":
             losses = CLASSIFICATION_LOSSES if name.endswith("Classifier") else REGRESSION_LOSSES
             drawn[parameter] = choose(rng, *losses)

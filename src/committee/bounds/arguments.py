@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from committee.data.number_types import F64
+from committee.data.number_types import F64, is_number
 
 
 def numbers(name: str, given: ArrayLike, low: float, high: float) -> F64:
@@ -27,20 +27,20 @@ def numbers(name: str, given: ArrayLike, low: float, high: float) -> F64:
 
 def number(name: str, given: float, low: float, high: float) -> float:
     """One number in [low, high]."""
-    if not low <= given <= high:
+    if not (is_number(given) and low <= given <= high):
         raise ValueError(f"{name} is {given}; it must be within {low:g} and {high:g}.")
     return float(given)
 
 
 def count(name: str, given: int, low: int = 1) -> int:
     """A whole number of at least `low`."""
-    if int(given) != given or given < low:
+    if not is_number(given) or int(given) != given or given < low:
         raise ValueError(f"{name} is {given}; it must be a whole number of at least {low}.")
     return int(given)
 
 
 def risk_of_failure(given: float, name: str = "delta") -> float:
     """Probability with which a bound may fail, strictly between 0 and 1."""
-    if not 0.0 < given < 1.0:
+    if not (is_number(given) and 0.0 < given < 1.0):
         raise ValueError(f"{name} is {given}, the probability that the bound fails; it must be between 0 and 1.")
     return float(given)

@@ -1,5 +1,6 @@
 """Arrays by the type of their numbers, and the limits that the kernels' number types set on tables and votes."""
 
+from numbers import Integral, Real
 from typing import TypeAlias
 
 import numpy as np
@@ -14,3 +15,13 @@ MAX_CLASSES = int(np.iinfo(np.int16).max)
 """Votes are class indices in 16 bits, one of them negative for "abstains"."""
 MAX_FEATURES = 2**29 - 1
 """The native node keeps its feature in 29 bits."""
+
+
+def is_number(value: object) -> bool:
+    """Say whether a value is a real number, of which True and False are none, though Python counts them among them."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def is_whole(value: object) -> bool:
+    """Say whether a value is a whole number, of which True and False are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool)

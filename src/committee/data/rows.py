@@ -16,6 +16,9 @@ from committee.data.frames import TableSchema
 MAX_TARGET = 1e150
 """Losses square a target, and sums of squares must stay finite."""
 
+LEAST_SHARE = 1e-150
+"""A row of a smaller share of all weight counts for nothing, as float64 has no quotients of such numbers."""
+
 RowIndex: TypeAlias = NDArray[np.integer[Any]] | NDArray[np.bool_]
 """A selection of rows: their numbers, or a mask."""
 
@@ -67,6 +70,17 @@ class TargetRows(WeightedRows):
     uniform: bool
 
 
+def counted(weights: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell which rows have weight beside the others, ``(n,)``.
+
+    Examples
+    --------
+    >>> counted(np.array([2.0, 0.0, 1.0, 1e-300])).tolist()
+    [True, False, True, False]
+    """
+    return np.asarray(weights > LEAST_SHARE * weights.sum())
+
+
 def have_weight(sample_weight: ArrayLike | None, n: int) -> NDArray[np.bool_]:
     """Tell which of the user's rows have weight, ``(n_given,)``; `n` is how many rows have.
 
@@ -75,8 +89,8 @@ def have_weight(sample_weight: ArrayLike | None, n: int) -> NDArray[np.bool_]:
     >>> have_weight([2.0, 0.0, 1.0], 2).tolist(), have_weight(None, 2).tolist()
     ([True, False, True], [True, True])
     """
-    given = np.asarray(1.0 if sample_weight is None else sample_weight)
-    return np.asarray((given if given.ndim else np.ones(n)) > 0)
+    given = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=np.float64)
+    return counted(given if given.ndim else np.ones(n))
 
 
 # --- labels and targets in -----------------------------------------------------------------------------------

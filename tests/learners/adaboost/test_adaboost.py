@@ -390,6 +390,18 @@ def test_extreme_weights(vote):
     assert heavy.score(X[1::2], y[1::2]) > 0.6
 
 
+@pytest.mark.parametrize(
+    "params",
+    [{"voter": DecisionTreeClassifier(max_depth=3)}, {"max_depth": 3}, {"vote": "confidence"}, {"vote": "abstaining"}],
+    ids=str,
+)
+def test_the_largest_steps_leave_weights_that_are_numbers(params):
+    X, y = noisy(100)
+    with np.errstate(over="raise", invalid="raise"):
+        model = AdaBoostClassifier(20, learning_rate=10.0, **params).fit(X, y, np.full(100, 1e140))
+    assert np.isfinite(model.predict_proba(X)).all() and np.isfinite(model.normalisers_).all()
+
+
 def test_limits_of_the_trees_hold():
     X, y = noisy()
     for params in ({"max_depth": 2}, {"max_depth": None, "max_leaf_nodes": 3}, {"max_depth": 4, "max_leaf_nodes": 5}):

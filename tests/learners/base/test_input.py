@@ -265,6 +265,12 @@ def test_odd_but_good_weights(learner):
         assert np.isfinite(clone(learner).fit(X, Y, np.full(N, weight)).predict_proba(X)).all()
 
 
+def test_a_weight_that_rounds_to_nothing_is_none():
+    weights = np.r_[np.ones(N - 5), np.full(5, 1e-200)]
+    model = AdaBoostClassifier(3).fit(X, Y, weights)
+    assert_array_equal(model.decision_function(X), AdaBoostClassifier(3).fit(X, Y, weights > 0.5).decision_function(X))
+
+
 # --- parameters ---------------------------------------------------------------------------------------------
 
 BAD_PARAMETERS = [

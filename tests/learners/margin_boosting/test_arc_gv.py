@@ -84,6 +84,14 @@ def test_it_closes_the_gap_that_adaboost_leaves():
     assert_allclose(arc.committee_.margins(X, y).min(), arc.minimum_margins_[0, -1])
 
 
+def test_a_class_whose_weight_rounds_to_nothing_is_absent():
+    X, y = np.array([[0.0], [1.0], [2.0]]), [0, 1, 1]
+    for params in ({}, {"voter": DecisionTreeClassifier()}):
+        with pytest.warns(UserWarning, match="one class"):
+            model = ArcGVClassifier(**params).fit(X, y, [5e-324, 1e150, 1.0])
+        assert model.classes_.tolist() == [1]
+
+
 def test_a_perfect_voter_is_the_whole_vote():
     X = np.arange(10.0)[:, None]
     y = (X[:, 0] > 4).astype(int)

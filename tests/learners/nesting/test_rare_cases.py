@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.tree import DecisionTreeClassifier
 
 from committee import BoostingTreeClassifier, MatryoshkaClassifier, ProbabilisticAdaBoostClassifier
 from committee.report import BoundDisplay
@@ -75,6 +76,13 @@ def test_a_softness_beyond_all_numbers_tells_nothing_apart():
     with pytest.warns(UserWarning, match="No voter beats chance"):
         model = BoostingTreeClassifier(2, softness=1e9).fit(1e300 * X, y)
     assert_allclose(model.predict_proba(1e300 * X)[:, 1], y.mean(), atol=0.01)
+
+
+def test_a_users_voter_is_given_weights_of_every_size():
+    X, y = table(20)
+    with np.errstate(over="raise", invalid="raise"):
+        model = ProbabilisticAdaBoostClassifier(12, voter=DecisionTreeClassifier()).fit(X, y, np.full(20, 1e100))
+    assert model.score(X, y) == 1.0
 
 
 @pytest.mark.parametrize("shape", [[1] * 2000, [True, 2]])

@@ -48,6 +48,8 @@ def test_a_limit_of_voters_is_the_only_one():
         ({"max_nodes": "10%"}, "max_nodes"),
         ({"max_nodes": "10%", "level": "voter"}, "max_nodes='10%' must be a share"),
         ({"on": "holdout"}, "on"),
+        ({"max_nodes": True}, "max_nodes"),
+        ({"max_voters": True, "level": "voter"}, "max_voters=True must be a whole number"),
     ],
 )
 def test_refused(arguments, message):

@@ -231,6 +231,14 @@ def test_awkward_tables(params, X, y):
     assert model.score(X, y) >= max(np.bincount(y)) / len(y) - 1e-9
 
 
+@pytest.mark.parametrize("link", ["probit", "logit"])
+def test_columns_too_small_for_a_slope_count_as_constant(link):
+    X, y = np.array([[2.2e-308, 1e-200], [-0.0, 0.0], [0.0, 2e-200]]), ["a", "b", "c"]
+    model = ProbitModelTreeClassifier(1, link=link).fit(X, y)
+    for rows in (X, np.full((1, 2), 1e308)):
+        assert np.isfinite(model.predict_proba(rows)).all()
+
+
 def test_missing_values_have_an_effect_of_their_own():
     """The value says nothing, its absence everything."""
     rng = np.random.default_rng(0)

@@ -14,7 +14,7 @@ from committee import _core
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
-from committee.learners.adaboost.emphasis import RULES, Round, is_chance, samme_factors, samme_weight
+from committee.learners.adaboost.emphasis import RULES, Round, is_chance, samme_factors, samme_step, samme_weight
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting, BoostingRun
 from committee.learners.base.estimator import CommitteeClassifier
@@ -237,7 +237,7 @@ class VoterRun(AdaBoostRun):
         error = float(weights[wrong].sum())
         useless = is_chance(error, n_classes)
         eps = 0.5 / self.rows.count
-        alpha = 1.0 if useless else self.learning_rate * samme_weight(error, eps, n_classes)
+        alpha = 1.0 if useless else samme_step(self.learning_rate, samme_weight(error, eps, n_classes))
         weights *= np.where(wrong, *reversed(samme_factors(alpha, n_classes)))
         Z = float(weights.sum())
         weights /= Z

@@ -43,6 +43,10 @@ class Round:
         return self.error <= 0.0
 
 
+MOST_STEP = 600.0
+"""Largest step of a round: the factors of right and wrong rows, exp(step) apart, must be numbers of float64."""
+
+
 def samme_weight(error: float, eps: float, n_classes: int) -> float:
     """ln((1 - err) / err) + ln(J - 1); a perfect voter is taken to err on half a row, eps = 1 / (2 n).
 
@@ -50,6 +54,11 @@ def samme_weight(error: float, eps: float, n_classes: int) -> float:
     """
     error = error if error > 0.0 else eps
     return float(np.log((1.0 - error) / error) + np.log(n_classes - 1.0))
+
+
+def samme_step(learning_rate: float, weight: float) -> float:
+    """The weight that a voter joins with, at most `MOST_STEP`."""
+    return min(learning_rate * weight, MOST_STEP)
 
 
 def samme_factors(alpha: float, n_classes: int) -> tuple[float, float]:
@@ -88,7 +97,7 @@ class Discrete:
         is_right = label[:, None] == np.arange(self.n_classes)
         error = float(W[~is_right].sum())
         useless = is_chance(error, self.n_classes)
-        alpha = 1.0 if useless else self.learning_rate * samme_weight(error, self.eps, self.n_classes)
+        alpha = 1.0 if useless else samme_step(self.learning_rate, samme_weight(error, self.eps, self.n_classes))
         right, wrong = samme_factors(alpha, self.n_classes)
         factor, Z = normalised(np.where(is_right, right, wrong), W)
         return Round(alpha, factor, error, Z, label=label, useless=useless)
@@ -115,7 +124,8 @@ class Confidence:
         """Decide one round."""
         W = shares(tree)
         no, yes = W[:, 0::2], W[:, 1::2]  # two classes: planes 0 and 1 are no and yes of the second class
-        c = 0.5 * np.log((yes + self.eps) / (no + self.eps))
+        most = 0.5 * MOST_STEP / self.learning_rate
+        c = np.clip(0.5 * np.log((yes + self.eps) / (no + self.eps)), -most, most)
         error = float(np.minimum(no, yes).sum())  # the sign of c goes with the heavier side
         factor = np.empty_like(W)
         factor[:, 0::2] = np.exp(self.learning_rate * c)
@@ -150,7 +160,8 @@ class Abstaining:
         is_wrong = (label >= 0)[:, None] & ~is_right
         P, N = float(W[is_right].sum()), float(W[is_wrong].sum())
         useless = (J - 1) * P <= N * (1.0 + 1e-12)
-        alpha = 1.0 if useless else float(self.learning_rate * np.log((J - 1) * (P + self.eps) / (N + self.eps)))
+        odds = (J - 1) * (P + self.eps) / (N + self.eps)
+        alpha = 1.0 if useless else samme_step(self.learning_rate, float(np.log(odds)))
         right, wrong = samme_factors(alpha, J)
         factor, Z = normalised(np.select([is_right, is_wrong], [right, wrong], 1.0), W)
         error = N if P + N > 1.0 - 1e-12 else max(N, self.eps)  # who abstains is not perfect

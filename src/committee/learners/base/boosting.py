@@ -84,7 +84,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         y : array-like (n,)
             Class labels, or numbers to predict.
         sample_weight : array-like (n,), default=None
-            Row weights; 0 means absent, k means repeated k times.
+            Row weights; 0, or less than 1e-150 of their sum, means absent, k means repeated k times.
         X_val, y_val : table and labels or numbers, default=None
             Held-out rows for early stopping.
 

@@ -28,7 +28,7 @@ from committee.data.arrays import is_matrix, numeric_matrix
 from committee.data.frames import TableSchema, check_frame, is_frame
 from committee.data.number_types import MAX_CLASSES
 from committee.data.parallel import n_threads
-from committee.data.rows import Rows, TargetRows, class_numbers, label_vector, target_vector
+from committee.data.rows import Rows, TargetRows, class_numbers, counted, label_vector, target_vector
 from committee.learners.base.parameters import Parameter, fitted, with_parameters
 from committee.learners.base.scikit_types import CallbackSupportMixin, ClassifierMixin, RegressorMixin
 from committee.learners.base.stored_learner import StoredLearner
@@ -123,7 +123,7 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
         y : array-like (n,)
             Class labels, or numbers to predict.
         sample_weight : array-like (n,), default=None
-            Row weights; 0 means absent, k means repeated k times.
+            Row weights; 0, or less than 1e-150 of their sum, means absent, k means repeated k times.
 
         Returns
         -------
@@ -199,8 +199,8 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
     ) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[np.float64], bool]:
         """Check and encode training rows: matrix, target, weights, and whether these are all equal.
 
-        Sets ``table_``, ``n_features_in_`` and names. Rows of zero weight are left out here, so that no learner
-        ever meets them.
+        Sets ``table_``, ``n_features_in_`` and names. Rows without weight are left out here, so that no learner ever
+        meets them.
         """
         if is_frame(X):
             _check_columns(self, X, reset=True)
@@ -211,8 +211,7 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
         encoded = self.table_.encode(X)
         uniform = sample_weight is None
         weights = np.ones(len(encoded)) if uniform else _row_weights(sample_weight, encoded)
-        if not weights.all():
-            keep = weights > 0
+        if not (keep := counted(weights)).all():
             encoded, target, weights = encoded[keep], target[keep], weights[keep]
         return encoded, target, weights, uniform
 

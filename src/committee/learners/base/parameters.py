@@ -53,6 +53,8 @@ class NumberInterval(Interval):  # type: ignore[misc]  # scikit-learn has no typ
 
 
 def _without_booleans(constraint: Any) -> Any:
+    if constraint is Real:
+        return NumberInterval(Real, None, None, closed="both")
     if type(constraint) is not Interval:
         return constraint
     return NumberInterval(constraint.type, constraint.left, constraint.right, closed=constraint.closed)

@@ -116,7 +116,7 @@ class VoterLearner:
             return None
         share = weights[heavy].astype(np.float64)
         # weights of about 1 a row, as learners with penalties or least weights expect them
-        member = self.clones.trained(self.X[heavy], self.y[heavy], share * (self.count / share.sum()))
+        member = self.clones.trained(self.X[heavy], self.y[heavy], share / share.sum() * self.count)
         if is_only_drawn(member):
             return Trained(member, None, answers=partial(drawn, member, self.X))
         return Trained(member, prob_positive(member, self.X))

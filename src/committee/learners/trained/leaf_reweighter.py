@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils._param_validation import Interval
 
-from committee.data.number_types import F64, Index, Mask
+from committee.data.number_types import F64, Index, Mask, is_number
 from committee.data.parallel import n_threads
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import POSITIVE, fitted, parameter, required, with_parameters
@@ -346,6 +346,6 @@ def _order(weights: F64, rows: FitRows, right: Mask | None, part: Index) -> Inde
 def _increasing(name: str, values: Any, least: float) -> tuple[float, ...]:
     """The values of a parameter that may be one or several, in increasing order."""
     values = (values,) if isinstance(values, Real) else values
-    if not values or not all(isinstance(v, Real) and least <= float(v) < np.inf and float(v) > 0.0 for v in values):
+    if not values or not all(is_number(v) and least <= float(v) < np.inf and float(v) > 0.0 for v in values):
         raise ValueError(f"{name}={values!r} must be finite numbers, each {'at least 1' if least else 'above 0'}.")
     return tuple(sorted(float(v) for v in values))

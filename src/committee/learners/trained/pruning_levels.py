@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 from numpy.typing import ArrayLike
 
+from committee.data.number_types import is_number, is_whole
 from committee.learners.trained.leaf_reweighter import LeafReweighter
 from committee.learners.trained.trained_ensemble import RowsGiven
 
@@ -29,12 +29,12 @@ class Limits:
 
     def __post_init__(self) -> None:
         nodes, voters, gain = self.max_nodes, self.max_voters, self.min_gain
-        if voters is not None and not (isinstance(voters, Integral) and voters >= 1):
+        if voters is not None and not (is_whole(voters) and voters >= 1):
             raise ValueError(f"max_voters={voters!r} must be a whole number of at least 1, or None.")
-        whole = isinstance(nodes, Integral)
-        if nodes is not None and not (isinstance(nodes, Real) and (nodes >= 1 if whole else 0.0 < nodes <= 1.0)):
+        whole = is_whole(nodes)
+        if nodes is not None and not (is_number(nodes) and (nodes >= 1 if whole else 0.0 < nodes <= 1.0)):
             raise ValueError(f"max_nodes={nodes!r} must be a share in (0, 1], a whole number above 0, or None.")
-        if gain is not None and not (isinstance(gain, Real) and gain >= 0.0):
+        if gain is not None and not (is_number(gain) and gain >= 0.0):
             raise ValueError(f"min_gain={gain!r} must be a share of rows that is not negative, or None.")
 
 
