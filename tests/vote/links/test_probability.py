@@ -22,6 +22,8 @@ from committee.vote.links.probability import (
     elected,
     from_json,
 )
+from tests.cast_votes import forest_that_votes
+from tests.golden.write import FOLDER
 from tests.oracles import vote as oracle
 
 ordinary = st.floats(-20, 20)
@@ -98,7 +100,7 @@ def test_promises_for_two_classes(link, F):
 def test_two_column_tally_is_its_difference(link, F):
     p = link.probability(F)
     np.testing.assert_array_equal(np.argmax(p, axis=1), [oracle.elected(row) for row in F.tolist()])
-    np.testing.assert_allclose(p, link.probability(F[:, 1] - F[:, 0]), rtol=1e-12)
+    np.testing.assert_array_equal(p, link.probability(F[:, 1] - F[:, 0]))
 
 
 @given(st.integers(2, 5).flatmap(lambda K: rows(extreme.map(abs), K)), st.booleans())
@@ -132,6 +134,9 @@ def test_settling_happens():
     single = tally[:, :1]
     assert Share().settle(single, total) is single
     assert Share().settle(tally, 0.0) is tally  # no voter has weight
+    np.testing.assert_array_equal(
+        Share().settle(tally / 1024, total / 1024), np.array([[high, high], [high, low]]) / 1024
+    )
 
 
 def test_least_squares_settles_what_differs_by_a_rounding():
@@ -143,8 +148,10 @@ def test_least_squares_settles_what_differs_by_a_rounding():
     np.testing.assert_array_equal(Truncated().settle(tallies, 1.0)[:, 0], [1.0 + 9e-13, 2.0, 0.0])
     np.testing.assert_array_equal(Truncated().settle(tallies, 3.0)[:, 0], [1.0 + 9e-13, 2.0 + 2e-12, 0.0])
     np.testing.assert_array_equal(Truncated().settle(tallies, 3.0)[:, 1:], tallies[:, 1:])
-    clear = tallies[2:]
-    assert Truncated().settle(clear, 1.0) is clear
+    for clear in (tallies[2:], np.array([[0.0], [-1.0]])):
+        assert Truncated().settle(clear, 1.0) is clear
+    np.testing.assert_array_equal(Truncated().settle(np.array([[1e-12], [-1e-12]]), 1.0), [[0.0], [0.0]])
+    np.testing.assert_array_equal(Truncated().settle(np.array([[0.0, 1e-12, -1.0]]), 1.0), [[1e-12, 1e-12, -1.0]])
 
 
 @pytest.mark.parametrize(
@@ -162,6 +169,7 @@ def test_least_squares_settles_what_differs_by_a_rounding():
         (Probit(), [0.0, 1.0], [[0.5, 0.5], [0.15865525393145707, 0.8413447460685429]]),
         (Probit(), [[-1.0, 1.0]], [[0.022750131948179195, 0.9772498680518208]]),
         (Probit(), [[0.0, 0.0, 0.0], [-1e200, -1e200, -3.0]], [[1 / 3] * 3, [0.0, 0.0, 1.0]]),
+        (Probit(), [[-50.0, -50.0, -100.0]], [[0.5, 0.5, 0.0]]),
         (Truncated(), [-3.0, -0.5, 0.0, 0.5, 3.0], [[1, 0], [0.75, 0.25], [0.5, 0.5], [0.25, 0.75], [0, 1]]),
         (Truncated(), [[0.5, 0.0], [-1e300, 1e300]], [[0.75, 0.25], [0.0, 1.0]]),
         (Truncated(), [[-1.0, 0.0, 2.0], [-1.0, -2.0, -3.0]], [[0.0, 1 / 3, 2 / 3], [1 / 3] * 3]),
@@ -204,11 +212,49 @@ def test_leaves_that_hold_no_shares_are_refused(n_classes):
             Share().check_votes(replace(forest, value=value), weights)
 
 
+@pytest.mark.parametrize("wrong", [[0.25, 0.25], [-0.5, 1.5], [1.0, 1.0], [0.5, 0.5 + 2e-9]])
+def test_two_shares_sum_to_one_and_neither_is_negative(wrong):
+    Share().check_votes(forest_that_votes(np.array([[[0.0, 1.0]], [[0.5, 0.5 + 5e-10]]]), 2), np.ones(1))
+    with pytest.raises(ValueError, match=re.escape(f"A leaf holds {wrong}")):
+        Share().check_votes(forest_that_votes(np.array([[[0.5, 0.5]], [wrong]]), 2), np.ones(1))
+
+
+@pytest.mark.parametrize("wrong", [np.nextafter(1.0, 2.0), np.nextafter(-1.0, -2.0), 3.0])
+def test_signed_shares_lie_within_one(wrong):
+    Share().check_votes(forest_that_votes(np.array([[[1.0]], [[-1.0]], [[0.0]]]), 2), np.ones(1))
+    with pytest.raises(ValueError, match=re.escape(f"A leaf holds [{wrong}]")):
+        Share().check_votes(forest_that_votes(np.array([[[0.5]], [[wrong]]]), 2), np.ones(1))
+
+
+def test_what_inner_nodes_hold_is_no_vote():
+    forest = forest_that_votes(np.array([[[0.5, 0.5]], [[1.0, 0.0]]]), 2)
+    value = np.where(forest.feature[:, None] < 0, forest.value, 7.0)
+    assert (value == 7.0).any()
+    Share().check_votes(replace(forest, value=value), np.ones(1))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("probit_boost", "LinearScores"),
+        ("boosting_tree_majority", "PathMajority"),
+        ("gradient_three", "Rounds"),
+        ("quadboost_learners", "SignedVoters"),
+        ("boosting_tree", "VoteGraph"),
+    ],
+)
+def test_voters_of_scores_have_no_shares(name, kind):
+    vote = committee.load(FOLDER / f"{name}.safetensors").committee_
+    with pytest.raises(ValueError, match=f"^{kind} hold scores, which are no shares"):
+        Share().check_votes(vote.voters, np.abs(vote.weights))
+
+
 def test_negative_weights_are_named():
     forest = committee.TreeVoter().fit([[0.0], [1.0]], [0, 1]).committee_.voters
     for link in (Share(), Softmax(normalized=True)):
         with pytest.raises(ValueError, match=r"weights\[1\] is -0\.5"):
             link.check_votes(forest, np.array([1.0, -0.5, 2.0]))
+        link.check_votes(forest, np.array([1.0, 0.0, 2.0]))
 
 
 def test_refused_scores():
@@ -264,3 +310,4 @@ def test_stored_links_are_checked(stored, message):
 def test_a_share_is_at_most_one_whatever_the_order_of_the_sums():
     tally = np.array([[0.1 + 0.2, 0.0], [0.0, 0.1 + 0.2]])  # three tenths, and a rounding
     np.testing.assert_array_equal(Share().probability(tally, 0.3), [[1.0, 0.0], [0.0, 1.0]])
+    np.testing.assert_array_equal(Share().probability([0.1 + 0.2, -0.1 - 0.2], 0.3), [[0.0, 1.0], [1.0, 0.0]])

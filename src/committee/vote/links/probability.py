@@ -341,8 +341,7 @@ class Truncated(Link):
         if F.shape[1] <= 2:
             z = np.clip(signed(F), -most, most)
             return np.column_stack([(1.0 - z) / 2.0, (1.0 + z) / 2.0])
-        shares = (1.0 + np.clip(F, -most, most)) / 2.0
-        return _mean(shares, None, np.full_like(F, 1.0 / F.shape[1]))
+        return _mean(1.0 + np.clip(F, -most, most), None, np.full_like(F, 1.0 / F.shape[1]))
 
 
 LINKS: dict[str, type[Link]] = {link.name: link for link in (Softmax, Logistic, Probit, Share, Truncated)}
