@@ -49,7 +49,7 @@ coverage: .venv/built
 
 # Faults put into the ten modules where a silent error costs most: do the tests notice?
 mutants: .venv/built
-	$(BIN)/python tests/mutants.py
+	$(BIN)/python tests/mutants.py --jobs $(JOBS)
 
 bench: .venv/built
 	$(BIN)/python -m benchmarks

@@ -87,7 +87,7 @@ class VoterMargins:
         # sums in different orders: a quotient may pass 1 by a rounding
         margins, own = np.clip(lead(F, truth) / some, -1.0, 1.0), np.clip(alone / some, -1.0, 1.0)
         if committee.voters.kind == "score":
-            F = committee.link.settle(F, np.where(weight > 0.0, weight, 1.0))
+            F = committee.link.settle(F, weight)
         return cls(margins, own, elected(F))
 
 

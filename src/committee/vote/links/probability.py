@@ -265,9 +265,10 @@ class Share(Link):
         Such a tie belongs to the first class, as it does wherever shares are averaged first and compared
         then; so in the very few rows concerned that class is given the largest sum as well.
         """
-        if tally.shape[1] == 1 or not np.all(total > 0):
+        if tally.shape[1] == 1:
             return tally
-        first, largest = np.argmax(tally / total, axis=1), np.argmax(tally, axis=1)
+        mean = tally / np.where(np.asarray(total) > 0.0, total, 1.0)
+        first, largest = np.argmax(mean, axis=1), np.argmax(tally, axis=1)
         rows = np.flatnonzero(first != largest)
         if len(rows):
             tally = tally.copy()
