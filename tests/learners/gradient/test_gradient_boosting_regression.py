@@ -273,3 +273,11 @@ def test_diabetes_is_learnt():
     X, y = load_diabetes(return_X_y=True)
     model = GradientBoostingRegressor(learning_rate=0.05, max_leaf_nodes=8).fit(X[::2], y[::2])
     assert model.score(X[1::2], y[1::2]) > 0.3
+
+
+def test_large_targets_of_heavy_rows_are_refused():
+    rng = np.random.default_rng(0)
+    X, y, w = rng.normal(size=(60, 1)), rng.choice([-1e150, 1e150], 60), rng.uniform(1e17, 2e17, 60)
+    for params in ({"line_search": True}, {"early_stopping": True}):
+        with np.errstate(over="raise"), pytest.raises(ValueError, match="rescale the target or the weights"):
+            GradientBoostingRegressor(random_state=0, **params).fit(X, y, w)

@@ -43,7 +43,8 @@ class Target:
 
     def mean_loss(self, F: F64) -> float:
         """Mean loss of scores ``(n,)`` or ``(D, n)``."""
-        return float(np.average(self.loss.value(self.y, F), weights=self.w))
+        shares = None if self.w is None else self.w / self.w.sum()  # a large loss times a large weight is no number
+        return float(np.average(self.loss.value(self.y, F), weights=shares))
 
 
 def add_tree(F: F64, leaf: NDArray[np.int32], value: F64, step: float, first: int, n_threads: int) -> None:
