@@ -127,7 +127,8 @@ class TableGradientGrower final : public GradientGrower {
     GradientRange range;
     for (const GradientRange& other : ranges) range.add(other);
     if (!std::isfinite(range.gradients) || !std::isfinite(range.hessians))
-      throw std::invalid_argument("gradients must be finite, and hessians finite and not negative");
+      throw std::invalid_argument(
+          "gradients must be finite, and hessians finite and not negative; rescale the target or the weights");
     if (range.largest_gradient > 1e150 || range.largest_hessian > 1e150)
       throw std::invalid_argument("a gradient or hessian is larger than 1e150; rescale the target or the weights");
     const WordLayout layout = word_layout(range, n, static_cast<double>(n_gradients));

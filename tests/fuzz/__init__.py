@@ -11,15 +11,11 @@ from typing import Protocol
 
 FUZZERS = {
     "commands": "tests.fuzz.commands:Commands",
-    "model_files": "tests.fuzz.model_files:ModelFiles",
-}
-"""Fuzzers by name; a further one is a class as `Fuzzer` describes it, and a line here."""
-
-FAULTS_OPEN = {
     "inputs": "tests.fuzz.inputs:Inputs",
+    "model_files": "tests.fuzz.model_files:ModelFiles",
     "storms": "tests.fuzz.inputs:Storms",
 }
-"""Fuzzers that still find faults (docs/reliability.md): run when they are named, and not by the tests."""
+"""Fuzzers by name; a further one is a class as `Fuzzer` describes it, and a line here."""
 
 CORPUS = Path(__file__).parent / "corpus"
 """Cases that once showed a fault, a folder for each fuzzer: ``test_corpus`` runs each."""
@@ -40,7 +36,7 @@ class Fuzzer(Protocol):
 
 def fuzzer(name: str, folder: Path) -> Fuzzer:
     """The fuzzer of that name, with a folder to work in."""
-    made: Fuzzer = resolve_name((FUZZERS | FAULTS_OPEN)[name])(folder)
+    made: Fuzzer = resolve_name(FUZZERS[name])(folder)
     return made
 
 

@@ -2,17 +2,23 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager, contextmanager
 from ctypes import c_ulong, py_object, pythonapi
 from multiprocessing import current_process
-from threading import Condition, get_ident
-from typing import Any
+from threading import Condition, Thread, get_ident
+from typing import Any, TypeVar
 
 import numpy as np
 from joblib import Parallel, cpu_count, effective_n_jobs
 
+T = TypeVar("T")
+
 MAX_THREADS = 256
 """More than any machine this is for has processors; a wild ``n_jobs`` asks for no more."""
+
+LOOKING_SECONDS = 0.1
+"""Between two looks for an interrupt while another thread works."""
 
 STOPPING_SECONDS = 0.3
 """Kernels look for an interrupt every 0.05 s; a voter of the user's may do so later, and is not waited for."""
@@ -61,6 +67,30 @@ def in_parallel(jobs: Iterable[Any], n_jobs: int | None) -> Iterator[Iterator[An
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # joblib warns of jobs that nobody waited for
             results.close()
+
+
+def in_own_thread(function: Callable[[], T], stop: Callable[[], None]) -> T:
+    """Call a function that looks for no interrupt in a thread of its own, so that one ends the waiting for it.
+
+    `stop` is called then, and asks the function to end; it has `STOPPING_SECONDS` for it before it is left behind.
+    """
+    future: Future[T] = Future()
+
+    def work() -> None:
+        try:
+            future.set_result(function())
+        except BaseException as error:
+            future.set_exception(error)
+
+    Thread(target=work).start()  # no daemon: an exit of Python waits for it
+    try:
+        while not wait([future], LOOKING_SECONDS).done:
+            pass  # a signal that another thread is given wakes nobody
+        return future.result()
+    except BaseException:
+        stop()
+        wait([future], STOPPING_SECONDS)
+        raise
 
 
 class _JobStoppedError(Exception):

@@ -23,7 +23,9 @@ from sklearn.base import clone, is_regressor
 from sklearn.tree import DecisionTreeClassifier
 
 import committee
+from committee.learners.trained import certify
 from committee.objectives.losses import Logistic
+from committee.report.comparison import compare
 from tests.subjects import assert_same_bits, noisy_scores, numbers
 
 NAMES = np.array(["benign", "malign"])
@@ -300,23 +302,47 @@ def test_a_loss_or_a_voter_that_raises_leaves_the_learner_as_before(kind, monkey
     ids=lambda learner: type(learner).__name__,
 )
 def test_a_signal_ends_the_threads_of_a_pool(learner):
-    def ring(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
     X, y = noisy_scores(20_000)
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, 0.3)
-    begun = time.perf_counter()
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            learner.fit(X, y > np.median(y))
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)  # a fit that is quicker must not leave it to ring in another test
-        signal.signal(signal.SIGALRM, before)
-    assert time.perf_counter() - begun < 0.3 + 0.5
+    with interrupted_after(0.3):
+        learner.fit(X, y > np.median(y))
     assert not hasattr(learner, "committee_")
     working = [frame for frame in sys._current_frames().values() if in_package(frame)]
     assert not working
+
+
+def test_a_signal_ends_a_certificate():
+    X, y = noisy_scores(20_000)
+    y = y > np.median(y)
+    forest = committee.RandomForestClassifier(500, max_depth=2, oob_score=True, random_state=0).fit(X, y)
+    with interrupted_after(0.2):
+        certify(forest, X, y, on="oob")
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_signal_ends_a_comparison(jobs):
+    X, y = noisy_scores(20_000)
+    models = {name: committee.AdaBoostClassifier(10_000, max_depth=3) for name in ("one", "other")}
+    with interrupted_after(1.0):
+        compare(X, y > np.median(y), models, folds=2, jobs=jobs)
+
+
+@contextmanager
+def interrupted_after(seconds: float) -> Iterator[None]:
+    """The block is ended by Ctrl-C then, and within half a second."""
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    begun = time.perf_counter()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)  # a block that is quicker must not leave it to ring in another test
+        signal.signal(signal.SIGALRM, before)
+    assert time.perf_counter() - begun < seconds + 0.5
 
 
 def in_package(frame: FrameType | None) -> bool:

@@ -335,3 +335,11 @@ def test_the_steps_can_be_walked_again():
             boosted = run.boosted(run.n_rounds)
             assert_allclose(loss.F, boosted.voters.tally(X), atol=1e-9)
             assert_allclose(stopping.losses, boosted.risk[:, 1:].sum(axis=0), rtol=1e-12)
+
+
+def test_early_stopping_walks_the_lines_of_large_numbers_and_heavy_rows():
+    rng = np.random.default_rng(0)
+    X, y = 1e150 * rng.uniform(-1, 1, size=(60, 2)), rng.integers(0, 2, 60)
+    with np.errstate(over="raise", invalid="raise"):
+        model = ProbitBoostClassifier(5, early_stopping=True, random_state=0).fit(X, y, np.full(60, 1e20))
+    assert np.isfinite(model.validation_risks_).all()

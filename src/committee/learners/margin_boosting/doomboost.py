@@ -201,7 +201,7 @@ class DOOMRun(VotingRun):
         best = int(np.argmin(at))
         low, high = grid[max(best - 1, 0)], grid[min(best + 1, n)]
         if slope(low) < 0.0 < slope(high):
-            bottom = float(brentq(slope, low, high, xtol=1e-15))
+            bottom = float(brentq(slope, low, high, xtol=1e-15, disp=False))
             if cost(bottom) <= at[best]:
                 return bottom
         return float(grid[best])

@@ -181,14 +181,17 @@ def _line_steps(
         intercept, slope = np.zeros((2, boost.n_outputs))
         for k in np.flatnonzero(column > -2).tolist():
             x = D[:, column[k]] if column[k] >= 0 else np.zeros(len(D))
+            unit = float(np.abs(x).max()) or 1.0  # in which squares are numbers
+            x = x / unit
             gradient, curvature, _ = _core.newton_terms(boost.link, signs[:, k] * F[:, k])
             w, response = v * curvature, signs[:, k] * gradient / curvature
+            w /= w.sum()
             centre, level = np.average(x, weights=w), np.average(response, weights=w)
             spread = w @ (x - centre) ** 2
             b = w @ ((x - centre) * response) / spread if spread > 0 else 0.0
             line, _, share = shortened(boost, F[:, k], level + b * (x - centre), signs[:, k], v, boosted.risk[k, step])
             F[:, k] = line
-            intercept[k], slope[k] = share * (level - b * centre), share * b
+            intercept[k], slope[k] = share * (level - b * centre), share * b / unit
         yield column, intercept, slope
 
 

@@ -247,8 +247,9 @@ def weighted(gradient: Numbers, hessian: Numbers, w: Numbers | None) -> tuple[Nu
     """Gradient and hessian times the weights, hessians not below their floor; in place."""
     np.maximum(hessian, SMALLEST_HESSIAN, out=hessian)
     if w is not None:
-        gradient *= w
-        hessian *= w
+        with np.errstate(over="ignore"):  # what is grown on them refuses infinities
+            gradient *= w
+            hessian *= w
     return gradient, hessian
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from committee.data.number_types import F64
 from committee.objectives.margins.objective import Objective, Reweighting
 from committee.objectives.programs.constraint_generation import Constraints, constraint_generation
-from committee.objectives.programs.highs import on_the_simplex, simplex_solver
+from committee.objectives.programs.highs import on_the_simplex, run, simplex_solver
 from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.objectives.programs.simplex_quadratic import simplex_quadratic
 from committee.vote.signed_votes import BLOCK
@@ -144,9 +144,7 @@ def _least_absolute(lines: MarginMatrix, centre: float) -> Answer:
         votes = lines.matrix[:, t] * (1.0 if lines.scale is None else lines.scale)
         column = np.append(np.flatnonzero(votes), r).astype(np.int32)
         highs.addRow(0.0, np.inf, len(column), column, np.append(votes[column[:-1]], -1.0))
-    highs.run()
-    said = highs.getModelStatus()
-    status = highs.modelStatusToString(said)
+    said, status = run(highs)
     if said != highspy.HighsModelStatus.kOptimal:
         raise RuntimeError(
             f"HiGHS reports the program of least absolute deviations of {r} lines as {status!r}. "

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from threading import Event
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.data.number_types import F64
+from committee.data.parallel import in_own_thread
 
 TOLERANCE = 1e-9
 """By how much HiGHS may miss a bound or a row; programs are scaled so that a row's mean weight is 1."""
 
 ROUNDING = 1e-11
 """A weight up to this is 0 but for rounding."""
+
+
+LARGE = 10**6
+"""Rows times variables of a program in which HiGHS may take longer for a step than an interrupt should."""
+
+MOST_STEPS = 10**7
+"""Steps of the simplex before HiGHS gives up, where no lower limit is asked for."""
 
 
 def simplex_solver(lower: F64, upper: F64, cost: F64) -> Any:
@@ -29,6 +38,7 @@ def simplex_solver(lower: F64, upper: F64, cost: F64) -> Any:
         ("solver", "simplex"),
         ("primal_feasibility_tolerance", TOLERANCE),
         ("dual_feasibility_tolerance", TOLERANCE),
+        ("simplex_iteration_limit", MOST_STEPS),
     ):
         highs.setOptionValue(name, value)
     highs.HandleUserInterrupt = (
@@ -59,13 +69,31 @@ def run(highs: Any, *, limits: tuple[Any, ...] = (), time_limit: float | None = 
     for attempt in range(2):
         if time_limit is not None:  # HiGHS counts the time of all runs
             highs.setOptionValue("time_limit", highs.getRunTime() + time_limit)
-        highs.run()
+        _run_once(highs)
         status = highs.getModelStatus()
         if status in (highspy.HighsModelStatus.kOptimal, *limits):
             break
         if attempt == 0:
             highs.clearSolver()
     return status, highs.modelStatusToString(status)
+
+
+def _run_once(highs: Any) -> None:
+    """Let HiGHS work, and see signals."""
+    if highs.getNumRow() * highs.getNumCol() < LARGE:
+        highs.run()
+        return
+    stopping = Event()
+
+    def look(event: Any) -> None:
+        if stopping.is_set():
+            event.interrupt()
+
+    highs.cbSimplexInterrupt += look
+    try:
+        in_own_thread(highs.run, stopping.set)
+    finally:
+        highs.cbSimplexInterrupt -= look
 
 
 def on_the_simplex(weights: ArrayLike) -> F64:
