@@ -1,5 +1,6 @@
 """Files are replaced whole or not at all; what must not be replaced is left as it is."""
 
+import errno
 import os
 import re
 import signal
@@ -75,6 +76,62 @@ def test_a_write_protected_file_is_refused_to_root_too(tmp_path):
 def test_a_missing_folder_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no such folder to write in.*nowhere"):
         write_file(tmp_path / "nowhere" / "file", "text")
+
+
+def test_a_folder_that_must_not_be_written_in_is_named(tmp_path, monkeypatch):
+    """As everyone but root finds it."""
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
+    with pytest.raises(PermissionError, match=re.escape(f"The folder is write-protected: '{tmp_path}'")):
+        write_file(tmp_path / "a", "new")
+    assert names(tmp_path) == []
+
+
+def test_a_folder_that_cannot_be_listed_or_synced_is_written_in(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError("not for you")
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    write_file(tmp_path / "a", "new")
+    opened = os.open
+    monkeypatch.setattr(os, "open", lambda path, *rest: refuse() if path == tmp_path else opened(path, *rest))
+    write_file(tmp_path / "a", "newer")
+    assert (tmp_path / "a").read_text() == "newer"
+
+
+def test_a_file_system_without_locks_is_written_in(tmp_path, monkeypatch):
+    def refuse(handle):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("committee.files.replacement.lock", refuse)
+    write_file(tmp_path / "a", "new")
+    assert names(tmp_path) == ["a"] and (tmp_path / "a").read_text() == "new"
+    (tmp_path / f".committee-{'0' * 16}.tmp").touch()  # perhaps of a live process
+    write_file(tmp_path / "a", "newer")
+    assert names(tmp_path) == [f".committee-{'0' * 16}.tmp", "a"]
+
+
+def test_a_new_file_that_another_process_takes_for_unfinished_is_followed_by_another(tmp_path, monkeypatch):
+    """It may hold the lock at that moment, or have removed the file before it was locked."""
+    happens = iter(["locked", "removed", "nothing"])
+
+    def lock_late(handle):
+        match next(happens):
+            case "locked":
+                raise BlockingIOError
+            case "removed":
+                for path in tmp_path.iterdir():
+                    path.unlink()
+        lock(handle)
+
+    monkeypatch.setattr("committee.files.replacement.remove_unfinished", lambda _: None)
+    monkeypatch.setattr("committee.files.replacement.lock", lock_late)
+    closed, close = [], os.close
+    monkeypatch.setattr(os, "close", lambda handle: (closed.append(handle), close(handle)))
+    monkeypatch.setattr("committee.files.replacement._sync_folder", lambda _: None)
+    write_file(tmp_path / "a", "new")
+    assert names(tmp_path) == ["a"] and (tmp_path / "a").read_text() == "new"
+    assert next(happens, None) is None
+    assert len(closed) == 2, "the handles of the two files that were given up"
 
 
 def test_the_temporary_name_cannot_be_foreseen_and_is_not_followed(tmp_path, monkeypatch):
