@@ -1,4 +1,4 @@
-"""Crafted files of graphs, soft stumps, oracles, signed voters and classifiers: each voter refuses what it cannot be."""
+"""Crafted files of graphs, soft stumps, oracles, signed voters and classifiers: what these cannot be is refused."""
 
 from pathlib import Path
 from typing import Any

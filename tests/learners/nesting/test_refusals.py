@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsClassifier
@@ -170,6 +171,37 @@ def test_a_branch_that_nobody_takes_stays_empty(model: NestedClassifier, method:
     assert np.isfinite(committee.predict_proba(X)).all()
     assert_array_equal(committee.graph_.vote[0, 1], 0.0)
     assert_allclose(committee.cost(X), 1.0)
+
+
+class Certain(Stump):
+    """Says + above 1/2 and nothing but - below, whatever the rows: one branch may have rows of one class alone."""
+
+    def prob_positive(self, X: Any) -> Floats:
+        return (X[:, 0] > 0.5).astype(np.float64)
+
+
+@pytest.mark.parametrize("n_draws", [None, 3])
+def test_a_branch_of_one_class_ends_there(n_draws: int | None) -> None:
+    """There is nothing to learn; the other branch has a voter of its own, which lowers nothing and is not taken."""
+    X = np.r_[np.full(30, 1.0), np.linspace(0.0, 0.4, 30)][:, None]
+    y = np.r_[np.ones(30), np.arange(30) % 3 == 0].astype(int)
+    model = BoostingTreeClassifier(6, voter=Certain(), n_draws=n_draws, estimate="ml", random_state=0).fit(X, y)
+    assert model.graph_.next.tolist() == [[-1, -1]]
+    assert_array_equal(model.predict(X), X[:, 0] > 0.5)
+
+
+@every_learner
+def test_weights_that_leave_rows_of_one_class_alone_are_refused(model: NestedClassifier) -> None:
+    X, y = table()
+    weights = np.where(y == 1, 1e-200, 1e140)
+    with pytest.raises(ValueError, match=r"voter=.* has no rows of two classes to learn from.*of fewer magnitudes"):
+        clone(model).set_params(voter=NoisyStump()).fit(X, y, weights)
+
+
+def test_a_voter_with_probabilities_answers_by_them() -> None:
+    q = np.array([0.0, 1.0, 0.25])
+    said = np.array([drawn(Told(lambda _: q), np.zeros((3, 1)), np.random.default_rng(s)) for s in range(400)])
+    assert not said[:, 0].any() and said[:, 1].all() and said[:, 2].mean() == pytest.approx(0.25, abs=0.06)
 
 
 @every_learner

@@ -172,7 +172,10 @@ class NestedClassifier(CommitteeClassifier):
         for growth, grower in zip(run.growths, growers, strict=True):
             next(grower, None)
             if not len(growth):
-                raise ValueError(f"voter={self.voter!r} could not be trained on the rows at all; choose another.")
+                raise ValueError(
+                    f"voter={self.voter!r} has no rows of two classes to learn from: beside the heaviest rows the "
+                    "weights of all others round to nothing. Give a sample_weight of fewer magnitudes."
+                )
         self._warn_of_chance(run.growths)
         tasks.each("voter", self._trained(run, growers, most, tasks.begun), lambda _: self._fitted(run))
         return self._fitted(run)
