@@ -162,6 +162,23 @@ def test_unseen_categories_are_missing(make_plain: Any) -> None:
     np.testing.assert_array_equal(schema.encode(make_plain({"c": ["c", "b"]})).ravel(), [np.nan, 1])
 
 
+@pytest.mark.parametrize(
+    ("encoded", "value"),
+    [
+        (np.array([[1.0], [np.nan], [7.0]]), "7.0"),
+        (pd.DataFrame({"c": [1.0, None, 7.0]}), "7.0"),
+        (pl.DataFrame({"c": [1, None, 7]}), "7"),
+    ],
+    ids=["array", "pandas", "polars"],
+)
+def test_a_schema_that_refuses_unseen_categories_names_the_first(encoded: Any, value: str) -> None:
+    schema = TableSchema(("c",), ((1, 3),), refuses_unknown=True)
+    with pytest.raises(ValueError, match=f"column 'c' holds the category {value} at row 2, which the model does not"):
+        schema.encode(encoded)
+    known = encoded[:2]
+    np.testing.assert_array_equal(schema.encode(known).ravel(), [0, np.nan])
+
+
 def test_a_categorical_column_without_values(make_plain: Any) -> None:
     schema = TableSchema((*"cx",), ((), None))
     np.testing.assert_array_equal(schema.n_categories, [0, 0])
@@ -169,6 +186,8 @@ def test_a_categorical_column_without_values(make_plain: Any) -> None:
     assert np.isnan(schema.encode(make_plain({"c": ["a"], "x": [1.0]}))[0, 0])
     empty = pd.DataFrame({"c": pd.Series([None, None], dtype="str")})
     assert TableSchema.learn(empty).categories == ((),)
+    undeclared = pd.DataFrame({"c": pd.Categorical([None, None], categories=["a"])})
+    assert TableSchema.learn(undeclared).categories == ((),)
 
 
 def test_a_column_may_be_all_missing_when_encoded() -> None:
@@ -403,6 +422,8 @@ def test_arrays_do_not_import_frame_libraries() -> None:
         {},
         {"names": None},
         {"names": None, "categories": [None], "more": 1},
+        {"names": None, "categories": [None], "refuses_unknown": False},
+        {"names": None, "categories": [None], "refuses_unknown": 1},
         {"names": None, "categories": []},
         {"names": None, "categories": {"a": None}},
         {"names": None, "categories": ["ab"]},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import os
@@ -20,6 +21,7 @@ from committee.data.examples import EXAMPLES, load_example
 from committee.data.frames import TableSchema
 from committee.data.read import (
     id_like_columns,
+    memory,
     nearly_numeric_columns,
     read_table,
     split_target,
@@ -118,6 +120,9 @@ def test_quoted_cells(tmp_path: Path) -> None:
         ("a,b\n1,é\n".encode("latin1"), "is not UTF-8 text"),
         ("a,b\n1,2\n".encode("utf-16"), "is not UTF-8 text"),
         ('a,b\n"x,2\n3,4\n', "cannot be read|cells in line"),
+        ('"a" ,b\n1,2\n', "has an unreadable first line; it must hold the column names"),
+        ("a,b\r\n1,2\r3,4\r\n", "cannot be read: found more fields"),
+        (f"a,b\n1,\n2,3\n{'x' * 2**18},4\n", "cannot be read at row 2: field larger than field limit"),
         (gzip.compress(TEXT.encode(), mtime=0), "is a gzip file; name it table.csv.gz"),
     ],
 )
@@ -365,6 +370,28 @@ def test_one_endless_line_in_a_small_file_is_refused_before_it_fills_the_memory(
         assert tracemalloc.get_traced_memory()[1] < 2**23
     finally:
         tracemalloc.stop()
+
+
+def test_a_file_that_must_not_be_read_is_no_broken_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As everyone but root finds it."""
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    path = tmp_path / "t.parquet"
+    pl.DataFrame({"a": [1]}).write_parquet(path)
+    monkeypatch.setattr(pl, "scan_parquet", refuse)
+    with pytest.raises(PermissionError, match=r"Permission denied: .*t\.parquet"):
+        read_table(path)
+
+
+def test_a_machine_that_does_not_say_what_memory_it_has_has_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(name: str) -> int:
+        raise ValueError("unrecognized configuration name")
+
+    assert 2**20 < memory() < 2**60
+    monkeypatch.setattr(os, "sysconf", refuse, raising=False)
+    assert memory() == 2**63
 
 
 def test_more_than_the_memory_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

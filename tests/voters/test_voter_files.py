@@ -26,6 +26,13 @@ def without_trees(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> No
             arrays[name] = array[: 1 if name.endswith("offset") else 0]
 
 
+def without_design(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    for name in ("voters.design.source", "voters.design.category"):
+        arrays[name] = arrays[name][:0]
+    for name in ("voters.coefficient", "voters.record.centre"):
+        arrays[name] = arrays[name][..., :0].copy()
+
+
 STUMPS = "voters.stumps."
 CRAFTED: list[tuple[str, Change, str]] = [
     # a graph
@@ -106,6 +113,7 @@ CRAFTED: list[tuple[str, Change, str]] = [
         tell("voters", "link", value="identity"),
         "link of the leaves is 'identity'; it must be 'probit' or",
     ),
+    ("model_tree", without_design, r"design.source is empty; a linear model needs a column"),
     ("model_tree", tell("voters", "trees_per_voter", value=2), "trees_per_voter is 2; for 3 classes that cannot be"),
     ("model_tree", tell("voters", "trees_per_voter", value=3), "1 trees, which are no whole voters of 3 trees"),
 ]

@@ -307,8 +307,6 @@ def _read_text(file: Path, separator: str, categorical: Iterable[str]) -> pl.Dat
             schema_overrides=dict.fromkeys(map(_quotes_doubled, texts), pl.String),
             glob=False,
         )
-    except pl.exceptions.NoDataError as error:
-        raise ValueError(f"{str(file)!r} has no data") from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, *_BROKEN) as error:
         _lines_without_cells(file, separator, len(names))
         raise ValueError(f"{str(file)!r} cannot be read: {_first_line(error)}") from error
