@@ -18,6 +18,14 @@ struct GrownGradientTree : TreeNodes {
     value = array_of(std::move(t.value), {n, n_outputs});
     bounds = array_of(std::move(limits), {n, 2});
   }
+
+  GrownGradientTree(const nb::tuple& nodes, nb::object value, nb::object bounds)
+      : TreeNodes(nodes), value(std::move(value)), bounds(std::move(bounds)) {
+    const std::int64_t n = length(exactly<In1<std::int32_t>>(feature));
+    const auto weights = exactly<In2<double>>(this->value), limits = exactly<In2<double>>(this->bounds);
+    require(extent(weights, 0) == n && extent(weights, 1) >= 1 && extent(limits, 0) == n && extent(limits, 1) == 2,
+            "the arrays of the tree are not of one length");
+  }
 };
 
 class PyGradientGrower {
@@ -122,6 +130,7 @@ void py_add_leaf_values(nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::devic
 
 void register_gradient_grow(nb::module_& m) {
   nb::class_<GrownGradientTree, TreeNodes>(m, "GradientTree")
+      .def(nb::init<nb::tuple, nb::object, nb::object>(), "nodes"_a, "value"_a, "bounds"_a)
       .def_ro("value", &GrownGradientTree::value)
       .def_ro("bounds", &GrownGradientTree::bounds);
   nb::class_<PyGradientGrower>(m, "GradientGrower")

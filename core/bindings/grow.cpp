@@ -37,6 +37,8 @@ class PyGrower : public PyTreeGrower {
 
 void register_grow(nb::module_& m) {
   nb::class_<TreeNodes>(m, "TreeNodes")
+      .def(nb::init<nb::tuple>(), "nodes"_a)
+      .def("nodes", &TreeNodes::nodes)
       .def_ro("feature", &TreeNodes::feature)
       .def_ro("bin", &TreeNodes::bin)
       .def_ro("left", &TreeNodes::left)
@@ -47,6 +49,7 @@ void register_grow(nb::module_& m) {
       .def_ro("count", &TreeNodes::count)
       .def_ro("sums", &TreeNodes::sums);
   nb::class_<GrownTree, TreeNodes>(m, "GrownTree")
+      .def(nb::init<nb::tuple, nb::object>(), "nodes"_a, "leaf_of_row"_a.none())
       .def_ro("leaf_of_row", &GrownTree::leaf_of_row)
       .def("forget_rows", [](GrownTree& tree) { tree.leaf_of_row = nb::none(); });
   nb::class_<PyGrower>(m, "Grower")

@@ -7,6 +7,8 @@ from committee.learners.bagging.random_forest import RandomForestClassifier as R
 from committee.learners.bagging.random_forest import RandomForestRegressor as RandomForestRegressor
 from committee.learners.bagging.sbpmt import SBPMTClassifier as SBPMTClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier as SubaggingClassifier
+from committee.learners.base.checkpoint import Checkpoint as Checkpoint
+from committee.learners.base.checkpoint import CheckpointError as CheckpointError
 from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier as GradientBoostingClassifier
 from committee.learners.gradient.gradient_boosting import GradientBoostingRegressor as GradientBoostingRegressor
 from committee.learners.margin_boosting.arc_gv import ArcGVClassifier as ArcGVClassifier

@@ -19,6 +19,7 @@ U32: TypeAlias = NDArray[np.uint32]
 U16: TypeAlias = NDArray[np.uint16]
 U8: TypeAlias = NDArray[np.uint8]
 Codes: TypeAlias = U8 | U16
+Nodes: TypeAlias = tuple[I32, I32, I32, U8, I64, U32, F64, I64, F64]
 Criterion: TypeAlias = Literal["gini", "entropy", "error", "confidence", "abstaining", "squared_error"]
 
 # --- bins.hpp ----------------------------------------------------------------------------------------------
@@ -62,6 +63,10 @@ def histogram_seconds(
 class TreeNodes:
     """One tree as flat arrays over its N nodes; node 0 is the root, children are adjacent."""
 
+    def __init__(self, nodes: Nodes) -> None:
+        """Make the tree again that had these `nodes`; arrays that are no tree's are refused."""
+    def nodes(self) -> Nodes:
+        """All arrays, in the order below."""
     feature: I32
     """Feature split on, -1 for a leaf."""
     bin: I32
@@ -84,6 +89,8 @@ class GrownTree(TreeNodes):
     ``sums``: ``(N, planes)`` sufficient statistics: class weights; (no, yes) weights per class for "confidence" with
     several outputs; (sum w, sum w z) for squared error.
     """
+
+    def __init__(self, nodes: Nodes, leaf_of_row: I32 | None) -> None: ...
 
     leaf_of_row: I32
     """``(n,)`` the leaf of every row in ``rows``; -1 elsewhere."""
@@ -149,7 +156,7 @@ class DeepGrower:
     def grow_classes(self, labels: U16, weights: F64, rows: I32 | None, seed: int) -> GrownTree: ...
     def grow_targets(self, targets: F64, weights: F64, rows: I32 | None, seed: int) -> GrownTree: ...
 
-def walk_codes(codes: Codes, n_bins: I32, tree: GrownTree, rows: I32) -> I32:
+def walk_codes(codes: Codes, n_bins: I32, tree: TreeNodes, rows: I32) -> I32:
     """The leaf that each of some rows of a binned table reaches in a tree, ``(len(rows),)``."""
 
 # --- gradient_grower.hpp -----------------------------------------------------------------------------------
@@ -159,6 +166,8 @@ class GradientTree(TreeNodes):
 
     ``sums``: ``(N, 2 D)``, G_1 .. G_D, H_1 .. H_D over the rows of the tree, in full precision.
     """
+
+    def __init__(self, nodes: Nodes, value: F64, bounds: F64) -> None: ...
 
     value: F64
     """``(N, D)``: the regularised weight of every node, within its bounds."""

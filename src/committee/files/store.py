@@ -94,8 +94,6 @@ class Storable:
         ...     committee.load(path)
         Committee(5 voters, 3 classes, share link)
         """
-        from safetensors.numpy import save as to_bytes
-
         from committee.files.json_text import parse
         from committee.files.kinds import COMMITTEES, describe_model, rebuild_model  # only files need them
 
@@ -113,10 +111,7 @@ class Storable:
             rebuild_model(parse(text, "document")["model"], Tensors(dict(arrays)))
         except ValueError as error:
             raise ValueError(f"The model cannot be saved, as no file of it would load: {error}") from error
-        content = to_bytes(arrays, metadata={FORMAT: text, "digest": digest(text, arrays)})
-        if (length := int.from_bytes(content[:8], "little")) > MAX_HEADER:
-            raise ValueError(f"The model's description takes {length:,} bytes; a file holds at most {MAX_HEADER:,}.")
-        write_file(path, ordered(content))
+        write_contents(path, text, arrays)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -157,8 +152,9 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     path = Path(path)
     try:
-        document, arrays = _read(path)
-        return rebuild_model(document, Tensors(arrays))
+        document, arrays = read_contents(path)
+        _check_version(document)
+        return rebuild_model(field(document, "model", dict), Tensors(arrays))
     except (ValueError, OverflowError, RecursionError, MemoryError) as error:
         reason = str(error) or type(error).__name__
         raise ModelFileError(f"{path} cannot be loaded: {reason.rstrip('.')}.") from error
@@ -182,8 +178,16 @@ def digest(text: str, arrays: Arrays) -> str:
 # -- reading ------------------------------------------------------------------------------------------------
 
 
-def _read(path: Path) -> tuple[Document, Arrays]:
-    """Document and arrays of a file, of which format, version, sizes and digest are right."""
+def read_contents(path: Path) -> tuple[Document, Arrays]:
+    """Document and arrays of a file that `write_contents` wrote, of which sizes and digest are right.
+
+    Raises
+    ------
+    ValueError
+        Saying what is wrong with the file.
+    OSError
+        If there is no such file or it cannot be read.
+    """
     from committee.files.json_text import parse
 
     if not stat.S_ISREG(path.stat().st_mode):
@@ -205,10 +209,7 @@ def _read(path: Path) -> tuple[Document, Arrays]:
     if digest(text, arrays) != claimed:
         raise ValueError("its contents do not match their digest; the file was changed or damaged")
     del content
-    document = parse(text, "document")
-    _check_version(document)
-    model: Document = field(document, "model", dict)
-    return model, arrays
+    return parse(text, "document"), arrays
 
 
 def _own_metadata(header: Document) -> tuple[str, str]:
@@ -251,6 +252,24 @@ def _tensors(content: bytes) -> Arrays:
 
 
 # -- writing ------------------------------------------------------------------------------------------------
+
+
+def write_contents(path: str | os.PathLike[str], text: str, arrays: Arrays) -> None:
+    """Write a document, as text, and its C-contiguous arrays: beside `path`, and then into place.
+
+    Raises
+    ------
+    ValueError
+        If the document is too long, or `path` is there and no regular file.
+    OSError
+        If the file cannot be written.
+    """
+    from safetensors.numpy import save as to_bytes
+
+    content = to_bytes(arrays, metadata={FORMAT: text, "digest": digest(text, arrays)})
+    if (length := int.from_bytes(content[:8], "little")) > MAX_HEADER:
+        raise ValueError(f"The model's description takes {length:,} bytes; a file holds at most {MAX_HEADER:,}.")
+    write_file(path, ordered(content))
 
 
 def ordered(content: bytes) -> bytes:

@@ -27,6 +27,8 @@ from committee.voters.protocol import Voters
 
 if TYPE_CHECKING:
     from committee.learners.base.early_stopping import EarlyStopping
+    from committee.learners.base.fit_record import FitRecord
+    from committee.learners.base.recorded_growth import RecordedGrower
 
 
 @with_parameters
@@ -192,10 +194,18 @@ class TreeRun(AdaBoostRun):
         if self.rule.one_versus_rest:
             self.row_weights = np.repeat(self.row_weights[:, None] / n_classes, n_classes, axis=1)
         binned = rows.binned(model.table_, model.max_bins, self.threads)
-        self.bins = binned.bins
+        self.binned = binned
         criterion = self.rule.criterion or model.criterion
-        self.grower = grower(binned, criterion, n_classes, GrowthLimits.of(model), self.threads)
+        self.grower: _core.Grower | RecordedGrower = grower(
+            binned, criterion, n_classes, GrowthLimits.of(model), self.threads
+        )
         self.trees: list[_core.GrownTree] = []
+
+    def keep(self, record: FitRecord) -> None:
+        """As `BoostingRun.keep`: the trees."""
+        from committee.learners.base.recorded_growth import RecordedGrower
+
+        self.grower = RecordedGrower(self.grower, self.binned, record)
 
     def _train(self) -> Round:
         labels = self.rows.labels
@@ -211,8 +221,10 @@ class TreeRun(AdaBoostRun):
         """Return the voters from `first` to `end`."""
         trees, steps = self.trees[first:end], self.steps[first:end]
         if self.steps[0].label is not None:
-            return forest_of(trees, self.bins, self.n_classes, label=[s.label for s in steps if s.label is not None])
-        return forest_of(trees, self.bins, self.n_classes, value=[s.value for s in steps if s.value is not None])
+            return forest_of(
+                trees, self.binned.bins, self.n_classes, label=[s.label for s in steps if s.label is not None]
+            )
+        return forest_of(trees, self.binned.bins, self.n_classes, value=[s.value for s in steps if s.value is not None])
 
 
 class VoterRun(AdaBoostRun):

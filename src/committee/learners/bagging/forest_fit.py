@@ -11,13 +11,12 @@ from typing import Any, Generic, Literal, TypeVar
 import numpy as np
 from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
 from committee.data.binning import Binned
-from committee.data.parallel import in_parallel, n_threads
+from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
 from committee.learners.bagging.draws import among_all
-from committee.learners.bagging.forest_trees import DeepCriterion, DrawnTree, ForestTrees, RowDraw
+from committee.learners.bagging.forest_trees import DeepCriterion, DrawnTree, ForestTrees, RowDraw, drawn_tree_form
 from committee.learners.bagging.oob_curve import EnoughTrees, OutOfBag, Rule
 from committee.learners.bagging.reserve import Reserve
 from committee.learners.base import shared_parameters as shared
@@ -68,7 +67,7 @@ class ForestEstimator(CommitteeEstimator, Generic[R]):
         return self.max_estimators if self.n_estimators == "oob" else self.n_estimators
 
     def _train(self, rows: R, tasks: FitTasks) -> dict[str, Any]:
-        random = check_random_state(self.random_state)
+        random = tasks.random()
         rows, reserve = self._reserved(rows, tasks.sample_weight, random)
         draw = self._draw(len(rows))
         binned = rows.binned(self.table_, self.max_bins, n_threads(self.n_jobs))
@@ -76,7 +75,8 @@ class ForestEstimator(CommitteeEstimator, Generic[R]):
         oob = self._out_of_bag(rows) if self._judged(draw) else None
         forest = GrowingForest(oob, self.oob_rule if self.n_estimators == "oob" else None)
         grow = self._trees(rows, binned, draw)
-        with in_parallel((delayed(grow)(int(seed)) for seed in seeds), self.n_jobs) as grown:
+        jobs = (delayed(grow)(int(seed)) for seed in seeds)
+        with tasks.in_parallel(jobs, self.n_jobs, lambda: drawn_tree_form(rows.X.shape[1], grow.n_classes)) as grown:
             trees = tasks.each("voter", forest.trees(grown), lambda trees: {"committee_": self._vote_of(trees)})
         trees, best = forest.best(trees, (draw.left_out(int(seed)) for seed in seeds))
         committee = self._vote_of(trees)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from committee.voters.growing import GrowthLimits, class_shares, forest_of, grow
 
 if TYPE_CHECKING:
     from committee._core import GrownTree
+    from committee.learners.base.fit_record import Form
 
 I32: TypeAlias = NDArray[np.int32]
 DeepCriterion: TypeAlias = Literal["gini", "entropy", "squared_error"]
@@ -83,6 +84,22 @@ class DrawnTree:
         """Votes of the tree on the rows that it did not see."""
         assert self.forest.value is not None
         return self.forest.value[self.leaves]
+
+
+def drawn_tree_form(n_features: int, n_classes: int) -> Form[DrawnTree]:
+    """Return how they become arrays of a checkpoint."""
+    from committee.learners.bagging.voter_parts import parts_of, voters_of
+    from committee.learners.base.fit_record import Form
+
+    def drawn_tree(*parts: NDArray[Any]) -> DrawnTree:
+        *voters, left_out, leaves = parts
+        forest = voters_of(Forest, voters, n_features, n_classes)
+        n_nodes = len(forest.feature)
+        if len(leaves) != len(left_out) or (len(leaves) and not 0 <= leaves.min() <= leaves.max() < n_nodes):
+            raise ValueError("the rows that a tree has not seen are in leaves that it does not have")
+        return DrawnTree(forest, left_out, leaves)
+
+    return Form(lambda tree: [*parts_of(tree.forest), tree.left_out, tree.leaves], drawn_tree)
 
 
 class ForestTrees(ABC, Generic[R]):

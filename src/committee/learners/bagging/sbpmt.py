@@ -5,17 +5,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from joblib import delayed
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from committee import _core
 from committee.data.number_types import F64
-from committee.data.parallel import in_parallel, n_threads
+from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.learners.adaboost.emphasis import is_chance, samme_weight
 from committee.learners.bagging.draws import draw, out_of_bag, packed_draws
@@ -34,6 +34,8 @@ from committee.voters.model_forest import LinkName, ModelForest
 if TYPE_CHECKING:
     import polars as pl
 
+    from committee.learners.base.fit_record import Form, Parts
+
 
 @dataclass(frozen=True)
 class BoostedTrees:
@@ -43,6 +45,25 @@ class BoostedTrees:
     alpha: list[float]
     errors: list[float]
     risks: list[float]
+
+
+def _boosted_form(n_features: int, n_classes: int) -> Form[BoostedTrees]:
+    """Return how they become arrays of a checkpoint."""
+    from committee.learners.bagging.voter_parts import parts_of, voters_of
+    from committee.learners.base.fit_record import Form
+
+    def parts_of_boosted(boosted: BoostedTrees) -> Parts:
+        figures = np.array([boosted.alpha, boosted.errors, boosted.risks])
+        return [*parts_of(ModelForest.concatenate(boosted.trees)), figures]
+
+    def boosted_trees(*parts: NDArray[Any]) -> BoostedTrees:
+        trees = voters_of(ModelForest, parts[:-1], n_features, n_classes)
+        alpha, errors, risks = parts[-1].tolist()
+        if not len(trees) == len(alpha) >= 1:
+            raise ValueError("a member has not a weight for each of its trees")
+        return BoostedTrees([trees[np.array([t])] for t in range(len(trees))], alpha, errors, risks)
+
+    return Form(parts_of_boosted, boosted_trees)
 
 
 def boost(
@@ -199,12 +220,13 @@ class SBPMTClassifier(CommitteeClassifier):
 
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
         """Draw rows, and boost model trees on each draw."""
-        random = check_random_state(self.random_state)
+        random = tasks.random()
         draws = [
             draw(rows.labels, len(self.classes_), self.max_samples, False, random) for _ in range(self.n_estimators)
         ]
         seeds = random.randint(2**31 - 1, size=self.n_estimators)
-        with in_parallel(self._jobs(rows, draws, seeds), self.n_jobs) as boosted:
+        form = partial(_boosted_form, rows.X.shape[1], len(self.classes_))
+        with tasks.in_parallel(self._jobs(rows, draws, seeds), self.n_jobs, form) as boosted:
             runs = tasks.each("voter", boosted, lambda runs: {"committee_": self._vote_of(runs)})
         committee, draws = self._vote_of(runs), draws[: len(runs)]
         if all(is_chance(run.errors[0], len(self.classes_)) for run in runs):

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from joblib import delayed
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import has_fit_parameter
 
-from committee.data.parallel import in_parallel, n_threads
+from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.learners.bagging.draws import draw, out_of_bag
 from committee.learners.base import shared_parameters as shared
@@ -29,6 +28,9 @@ from committee.voters.estimators import EstimatorVoters
 from committee.voters.forest import Forest
 from committee.voters.growing import class_shares, forest_of, leaf_labels
 from committee.voters.protocol import Voters
+
+if TYPE_CHECKING:
+    from committee.learners.base.fit_record import Form
 
 
 @with_parameters
@@ -100,13 +102,16 @@ class SubaggingClassifier(CommitteeClassifier):
     def _most_tasks(self, X: Any) -> int:
         return self.n_estimators
 
+    def _no_checkpoint(self, X: Any) -> str | None:
+        return None if type(self.estimator) is TreeVoter else super()._no_checkpoint(X)
+
     def _check_parameters(self) -> None:
         """Refuse nothing yet: a voter that takes no row weights will do where rows have none."""
 
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
         """Draw rows, and train a voter on each draw."""
         template = self._template(tasks.sample_weight is not None)
-        random = check_random_state(self.random_state)
+        random = tasks.random()
         draws = [
             draw(rows.labels, len(self.classes_), self.max_samples, self.bootstrap, random)
             for _ in range(self.n_estimators)
@@ -114,7 +119,8 @@ class SubaggingClassifier(CommitteeClassifier):
         seeds = random.randint(2**31 - 1, size=self.n_estimators)
         train = self._trainer(rows, template)
         jobs = (delayed(train)(counts, int(seed)) for counts, seed in zip(draws, seeds, strict=True))
-        with in_parallel(jobs, self.n_jobs) as trained:
+        form = partial(_tree_form, rows.X.shape[1], len(self.classes_))
+        with tasks.in_parallel(jobs, self.n_jobs, form) as trained:
             voters = tasks.each("voter", trained, lambda voters: {"committee_": self._vote_of(voters)})
         committee = self._vote_of(voters)
         fitted: dict[str, Any] = {"committee_": committee}
@@ -152,6 +158,14 @@ class SubaggingClassifier(CommitteeClassifier):
         else:
             voters = EstimatorVoters(trained, self.classes_, soft=self.voting == "soft")
         return Committee(voters, np.ones(len(trained)), self.classes_, Share(), self.table_)
+
+
+def _tree_form(n_features: int, n_classes: int) -> Form[Forest]:
+    """Return how native trees become arrays of a checkpoint."""
+    from committee.learners.bagging.voter_parts import parts_of, voters_of
+    from committee.learners.base.fit_record import Form
+
+    return Form(parts_of, lambda *parts: voters_of(Forest, parts, n_features, n_classes))
 
 
 class _TreeTrainer:

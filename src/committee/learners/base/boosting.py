@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.utils import check_random_state
 
 from committee.data.number_types import F64
 from committee.data.parallel import one_blas_thread
@@ -17,7 +16,11 @@ from committee.learners.base.estimator import CommitteeEstimator, FitTasks, Fitt
 from committee.learners.base.shared_parameters import EarlyStoppingParameters
 
 if TYPE_CHECKING:
+    import os
+
+    from committee.learners.base.checkpoint import Checkpoint
     from committee.learners.base.early_stopping import EarlyStopping
+    from committee.learners.base.fit_record import FitRecord
 
 
 class BoostingRun(ABC):
@@ -38,6 +41,9 @@ class BoostingRun(ABC):
     @abstractmethod
     def advance(self) -> None:
         """Take the next round."""
+
+    def keep(self, record: FitRecord) -> None:  # noqa: B027 - rounds that cost little are taken anew
+        """From now on record what is costly to find, and take what is known from the record."""
 
 
 def run_rounds(
@@ -74,6 +80,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         *,
         X_val: Any = None,
         y_val: ArrayLike | None = None,
+        checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
     ) -> Self:
         """Run the rounds. A fit that fails changes nothing.
 
@@ -87,6 +94,8 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             Row weights; 0, or less than 1e-150 of their sum, means absent, k means repeated k times.
         X_val, y_val : table and labels or numbers, default=None
             Held-out rows for early stopping.
+        checkpoint : path or Checkpoint, default=None
+            File from which the same fit goes on if it is killed; see `committee.Checkpoint`.
 
         Returns
         -------
@@ -95,26 +104,30 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         Raises
         ------
         ValueError
-            If `y` holds what is no number that can be predicted; a column holds infinity or what can be no feature; or
-            parameters contradict each other or the rows.
+            If `y` holds what is no number that can be predicted; a column holds infinity or what can be no feature;
+            parameters contradict each other or the rows; or the checkpoint is damaged or of another fit.
 
         Warns
         -----
         UserWarning
             If `y` holds one class only, which is then predicted everywhere.
         """
-        with self._one_fit(X, y, sample_weight) as tasks:
+        with self._one_fit(X, y, sample_weight, checkpoint) as tasks:
             self._check_parameters()
             rows = self.training_rows(X, y, sample_weight)
             if constant := self._constant(rows):
                 tasks.begin()
                 tasks.end(constant)
                 return self
-            random = self._random()
+            if checkpoint is not None:
+                tasks.open_record(checkpoint, rows)
+            random = self._random(tasks.random())
             held_out = None
             if self.early_stopping or X_val is not None or y_val is not None:
                 rows, held_out = self._hold_out(rows, X_val, y_val, random)
             run = self._run(rows, random)
+            if tasks.record is not None:
+                run.keep(tasks.record)
             del rows  # the run alone holds on to what it needs of them
             stopping = None if held_out is None else self._early_stopping(run, held_out)
 
@@ -131,9 +144,8 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             tasks.end(results)
         return self
 
-    def _random(self) -> np.random.RandomState:
-        """Return the draws of the held-out rows, and what else a run draws."""
-        generator: np.random.RandomState = check_random_state(self.random_state)
+    def _random(self, generator: np.random.RandomState) -> np.random.RandomState:
+        """Return the generator of the held-out rows, and of what else a run draws."""
         return generator
 
     def _hold_out(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
-from sklearn.utils import get_tags
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_n_features,
@@ -27,7 +29,7 @@ from sklearn.utils.validation import (
 from committee.data.arrays import is_matrix, numeric_matrix
 from committee.data.frames import TableSchema, check_frame, is_frame
 from committee.data.number_types import MAX_CLASSES
-from committee.data.parallel import n_threads
+from committee.data.parallel import in_parallel, n_threads
 from committee.data.rows import Rows, TargetRows, class_numbers, counted, label_vector, target_vector
 from committee.learners.base.parameters import Parameter, fitted, with_parameters
 from committee.learners.base.scikit_types import CallbackSupportMixin, ClassifierMixin, RegressorMixin
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from sklearn.callback import CallbackContext
     from sklearn.utils import Tags
 
+    from committee.learners.base.checkpoint import Checkpoint, RecordedFit
+    from committee.learners.base.fit_record import FitRecord, Form
     from committee.vote.regression import RegressionCommittee
 
 LEAST_WEIGHT, MOST_WEIGHT = 1e-150, 1e150
@@ -61,8 +65,53 @@ class FitTasks:
         self.sample_weight, self.begun = sample_weight, time.perf_counter()
         self._estimator, self._context = estimator, context
         self._part: CallbackContext | None = None
+        self._recorded: RecordedFit | None = None
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         self._about: dict[str, Any] = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
+
+    def open_record(self, checkpoint: Checkpoint | str | os.PathLike[str], rows: Any) -> None:
+        """Go on from a checkpoint of this fit, or begin one."""
+        from committee.learners.base import checkpoint as file  # few fits have one
+
+        given = checkpoint if isinstance(checkpoint, file.Checkpoint) else file.Checkpoint(checkpoint)
+        self._recorded = file.RecordedFit(given, self._estimator, rows)
+
+    @property
+    def record(self) -> FitRecord | None:
+        """The costly results of the fit; None if there is no checkpoint."""
+        return None if self._recorded is None else self._recorded.record
+
+    def random(self) -> np.random.RandomState:
+        """Return the generator of all that the fit draws; that of an earlier attempt if it goes on from there."""
+        if self._recorded is not None:
+            return self._recorded.random
+        generator: np.random.RandomState = check_random_state(getattr(self._estimator, "random_state", None))
+        return generator
+
+    def result(self, kind: str, given: Iterable[Any], compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+        """Return an array that is costly to find; the known one, if the fit goes on from a checkpoint."""
+        if self.record is None:
+            return compute()
+        from committee.learners.base.fit_record import Form
+
+        return self.record.result(kind, given, compute, Form(lambda array: [array], np.asarray))
+
+    @contextmanager
+    def in_parallel(
+        self, jobs: Iterable[Any], n_jobs: int | None, form: Callable[[], Form[T]]
+    ) -> Iterator[Iterator[T]]:
+        """Results of joblib's delayed calls in order, as `committee.data.parallel.in_parallel`; known ones at once."""
+        with ExitStack() as pools:
+
+            def computed(n_known: int) -> Iterator[T]:
+                return pools.enter_context(in_parallel(islice(jobs, n_known, None), n_jobs))
+
+            yield computed(0) if self.record is None else self.record.each("member", form(), computed)
+
+    def close_record(self) -> None:
+        """Write what the checkpoint does not hold yet."""
+        if self._recorded is not None:
+            self._recorded.write()
 
     def begin(self) -> None:
         """Begin the whole, once parameters and rows are known to be sound."""
@@ -113,7 +162,14 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
     # --- the fit ---------------------------------------------------------------------------------------------
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
+    ) -> Self:
         """Train on rows. A fit that fails changes nothing.
 
         Parameters
@@ -124,6 +180,8 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
             Class labels, or numbers to predict.
         sample_weight : array-like (n,), default=None
             Row weights; 0, or less than 1e-150 of their sum, means absent, k means repeated k times.
+        checkpoint : path or Checkpoint, default=None
+            File from which the same fit goes on if it is killed; see `committee.Checkpoint`.
 
         Returns
         -------
@@ -132,30 +190,38 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
         Raises
         ------
         ValueError
-            If `y` holds what is no finite number to predict; a column holds infinity or what can be no feature; or
-            parameters contradict each other or the rows.
+            If `y` holds what is no finite number to predict; a column holds infinity or what can be no feature;
+            parameters contradict each other or the rows; or the checkpoint is damaged or of another fit.
 
         Warns
         -----
         UserWarning
             If `y` holds one class only, which is then predicted everywhere.
         """
-        with self._one_fit(X, y, sample_weight) as tasks:
+        with self._one_fit(X, y, sample_weight, checkpoint) as tasks:
             self._check_parameters()
             rows = self.training_rows(X, y, sample_weight)
+            if checkpoint is not None:
+                tasks.open_record(checkpoint, rows)
             tasks.begin()
             tasks.end(self._constant(rows) or self._train(rows, tasks))
         return self
 
     @contextmanager
-    def _one_fit(self, X: Any, y: Any, sample_weight: Any) -> Iterator[FitTasks]:
+    def _one_fit(self, X: Any, y: Any, sample_weight: Any, checkpoint: object) -> Iterator[FitTasks]:
         """Set callbacks up for a fit; one that fails leaves the estimator as it was before."""
+        if checkpoint is not None and (reason := self._no_checkpoint(X)):
+            raise ValueError(f"checkpoint={checkpoint!r} is of no use: {reason}. Leave checkpoint out.")
         context = self._init_callback_context(max_subtasks=self._most_tasks(X))
         with self._as_before_if_it_fails():
             if not getattr(self, "warm_start", False):
                 for name in ("committee_", *self.stored_attributes):  # of an earlier fit, on other rows
                     self.__dict__.pop(name, None)
-            yield FitTasks(self, context, X, y, sample_weight)
+            tasks = FitTasks(self, context, X, y, sample_weight)
+            try:
+                yield tasks
+            finally:
+                tasks.close_record()
 
     @contextmanager
     def _as_before_if_it_fails(self) -> Iterator[None]:
@@ -170,6 +236,15 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
     def _most_tasks(self, X: Any) -> int | None:
         """Rounds or voters that callbacks see, at most: None where the rows will tell, 0 for a fit of one task."""
         return 0
+
+    def _no_checkpoint(self, X: Any) -> str | None:
+        """Say why no later fit could go on from a checkpoint; None if one could."""
+        if self._most_tasks(X) == 0:
+            return f"a {type(self).__name__} is trained in one step"
+        voter = None if self._voter_parameter is None else getattr(self, self._voter_parameter)
+        if voter is None or isinstance(voter, str):
+            return None
+        return f"{self._voter_parameter}={voter!r} is trained by code that is not the library's, and cannot be kept"
 
     def _constant(self, rows: Any) -> dict[str, Any]:
         """Return the fitted attributes where no training is needed to know them; else nothing."""

@@ -132,6 +132,11 @@ class GradientBoosting(Boosting):
         earlier = self._earlier_committee()
         return self.n_estimators - (earlier.n_voters if earlier else 0)
 
+    def _no_checkpoint(self, X: Any) -> str | None:
+        if self._earlier_committee() is not None:
+            return "warm_start goes on from a committee that the file would not hold"
+        return super()._no_checkpoint(X)
+
     def _earlier_committee(self) -> Committee | RegressionCommittee | None:
         """Return the committee that a warm start goes on from."""
         if not self.warm_start or not hasattr(self, "committee_"):
@@ -143,8 +148,7 @@ class GradientBoosting(Boosting):
             )
         return self.committee_
 
-    def _random(self) -> np.random.RandomState:
-        generator = super()._random()
+    def _random(self, generator: np.random.RandomState) -> np.random.RandomState:
         if isinstance(self.random_state, Integral):
             self.seed_ = int(self.random_state)
             return generator
@@ -174,7 +178,7 @@ class GradientBoosting(Boosting):
             target,
             self._grower(binned, n_scores, of_node, threads),
             F,
-            binned.bins,
+            binned,
             self._n_classes or n_scores,
             intercept=intercept,
             earlier=earlier,

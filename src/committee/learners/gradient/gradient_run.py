@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.data.binning import Bins
+from committee.data.binning import Binned
 from committee.data.number_types import F64
 from committee.learners.base.boosting import BoostingRun
 from committee.learners.gradient.leaf_refit import refits, refitted
@@ -21,6 +21,10 @@ from committee.vote.regression import RegressionCommittee
 from committee.voters.forest import Forest
 from committee.voters.growing import forest_of
 from committee.voters.rounds import Rounds
+
+if TYPE_CHECKING:
+    from committee.learners.base.fit_record import FitRecord
+    from committee.learners.base.recorded_growth import RecordedGradientGrower
 
 
 class GradientRun(BoostingRun):
@@ -43,8 +47,8 @@ class GradientRun(BoostingRun):
         The rounds that this run goes on from.
     shared : bool
         One tree for all scores.
-    target, grower, bins, draws, learning_rate, search, n_threads
-        What is boosted, the kernel and its bins, what each round may see, and its step.
+    target, grower, binned, draws, learning_rate, search, n_threads
+        What is boosted, the kernel and its table, what each round may see, and its step.
     """
 
     _idle = False
@@ -54,7 +58,7 @@ class GradientRun(BoostingRun):
         target: Target,
         grower: _core.GradientGrower,
         F: F64,
-        bins: Bins,
+        binned: Binned,
         n_classes: int,
         *,
         intercept: F64,
@@ -65,7 +69,8 @@ class GradientRun(BoostingRun):
         search: LineSearch | None,
         n_threads: int,
     ) -> None:
-        self.target, self.grower, self.F, self.bins, self.n_classes = target, grower, F, bins, n_classes
+        self.target, self.F, self.binned, self.n_classes = target, F, binned, n_classes
+        self.grower: _core.GradientGrower | RecordedGradientGrower = grower
         self.intercept, self.earlier = intercept, earlier
         self.n_rounds = self.n_earlier = earlier.n_voters if earlier else 0
         self.draws, self.learning_rate, self.search, self.n_threads = draws, learning_rate, search, n_threads
@@ -121,6 +126,12 @@ class GradientRun(BoostingRun):
         self.steps.append(step)
         self.n_rounds += 1
 
+    def keep(self, record: FitRecord) -> None:
+        """As `BoostingRun.keep`: the trees."""
+        from committee.learners.base.recorded_growth import RecordedGradientGrower
+
+        self.grower = RecordedGradientGrower(self.grower, self.binned, record)
+
     def voters(self, first: int, end: int) -> Forest | Rounds:
         """Return the rounds from `first` to `end`, earlier ones included, as voters."""
         if self.earlier is None or first >= self.n_earlier:
@@ -142,7 +153,7 @@ class GradientRun(BoostingRun):
             weights = [_rolled_up(t.left, w) for t, w in zip(trees, self.node_weights[chosen], strict=True)]
         weights = weights or [tree.count.astype(np.float64) for tree in trees]
         per_tree = self.n_classes if self.n_trees == 1 else 1
-        forest = forest_of(trees, self.bins, per_tree, value=self.values[chosen], weight=weights)
+        forest = forest_of(trees, self.binned.bins, per_tree, value=self.values[chosen], weight=weights)
         return forest if self.n_trees == 1 else Rounds(forest, self.n_trees)
 
     def _value(self, tree: _core.GradientTree, leaf: NDArray[np.int32], rows: NDArray[np.int32] | None, k: int) -> F64:

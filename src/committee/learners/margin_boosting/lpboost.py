@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from committee.data.number_types import F64
@@ -112,10 +111,12 @@ class LPBoostClassifier(CommitteeClassifier):
         return self.n_estimators
 
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
-        pool, distinct = self._pool(rows, int(check_random_state(self.random_state).randint(2**31 - 1)))
+        pool, distinct = self._pool(rows, int(tasks.random().randint(2**31 - 1)))
         n_classes = len(self.classes_)
         runs = [LPRun(pool, distinct, k, self.n_estimators, self.nu, self.tol) for k in scored_classes(n_classes)]
         run = ClassRuns(pool, distinct, runs, n_classes, rows.count)
+        if tasks.record is not None:
+            run.keep(tasks.record)
         run_rounds(run, self.n_estimators, tasks, lambda: self._fitted(run, tasks.sample_weight))
         fitted = self._fitted(run, tasks.sample_weight)
         self._warn_of_what_is_left(run, fitted)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import KW_ONLY
 from numbers import Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from committee.learners.pools.distinct_rows import DistinctRows
 from committee.learners.pools.pool import Candidate, Pool
 from committee.objectives.programs.simplex_active_set import simplex_minimum
 from committee.objectives.programs.soft_margin import VOTERS_AT_ONCE
+
+if TYPE_CHECKING:
+    from committee.learners.base.fit_record import FitRecord
 
 
 @with_parameters
@@ -157,6 +160,7 @@ class MDRun(VotingRun):
         self._weights: list[F64] = []
         self._known: set[Hashable] = set()
         self._of_vote = 0.0
+        self._record: FitRecord | None = None
 
     def _search(self, least: float) -> list[Candidate]:
         most = max(1, min(VOTERS_AT_ONCE, self.most - len(self.voters)))
@@ -176,7 +180,7 @@ class MDRun(VotingRun):
             start[: len(self._weights[-1])] = self._weights[-1]
         else:
             start[0] = 1.0  # the voter with the largest edge, which is the largest mean margin
-        w = simplex_minimum(self.price * self._covariance, self._mean_votes, start)
+        w = self._solved(start)
         self._weights.append(w)
         margins = np.zeros(len(self.y))
         for j in np.flatnonzero(w).tolist():
@@ -188,6 +192,23 @@ class MDRun(VotingRun):
         self.u = self.share * (1.0 - self.price * away)
         self._of_vote = float(self.u @ margins)
         self.least_edge = self._of_vote + self.tol + NO_EDGE
+
+    def keep(self, record: FitRecord, pool: Pool) -> None:
+        """As `VotingRun.keep`, and the weights."""
+        super().keep(record, pool)
+        self._record = record
+
+    def _solved(self, start: F64) -> F64:
+        """Weights w of largest objective."""
+
+        def compute() -> F64:
+            return simplex_minimum(self.price * self._covariance, self._mean_votes, start)
+
+        if self._record is None:
+            return compute()
+        from committee.learners.base.fit_record import Form
+
+        return self._record.result("weights", (self._mean_votes, start), compute, Form(lambda w: [w], np.copy))
 
     def _extend(self, signed: NDArray[np.int8]) -> None:
         """Products of the newest voters with all; votes stay bytes, and one voter at a time becomes numbers."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from committee.learners.base.early_stopping import weighted_error
 from committee.learners.pools.distinct_rows import DistinctRows
 from committee.learners.pools.pool import Candidate, Pool
 from committee.voters.protocol import Voters
+
+if TYPE_CHECKING:
+    from committee.learners.base.fit_record import FitRecord
 
 NO_EDGE = 1e-12
 """Edges that differ by no more than this are equal but for rounding."""
@@ -62,6 +65,10 @@ class VotingRun(ABC):
         self.least_edge = NO_EDGE
         self.finished = self.useless = self.cut_short = False
         self._waiting: list[Candidate] | None = None
+
+    def keep(self, record: FitRecord, pool: Pool) -> None:
+        """As `BoostingRun.keep`; `pool` is the run's own, recorded."""
+        self.pool = pool
 
     def round(self) -> None:
         """Let the voters found last join, and search for those of the next round."""
@@ -116,6 +123,12 @@ class ClassRuns(BoostingRun, Generic[R]):
         for run in self.runs:
             if not run.finished:
                 run.round()
+
+    def keep(self, record: FitRecord) -> None:
+        """As `BoostingRun.keep`: the searches."""
+        pool = self.pool.recorded(record)
+        for run in self.runs:
+            run.keep(record, pool)
 
     def voters(self, run: NDArray[np.intp], place: NDArray[np.intp]) -> Voters:
         """Return voters of a committee: of each the number of its run, and its place in that."""

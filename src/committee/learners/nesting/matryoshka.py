@@ -130,6 +130,9 @@ class MatryoshkaClassifier(NestedClassifier):
     def _is(self, name: str) -> bool:
         return isinstance(self.shape, str) and self.shape == name  # an array is not to be compared with a word
 
+    def _clocks(self) -> dict[str, bool]:
+        return {"rate": self.rate == "seconds" and self._is("greedy")}
+
     def _keeps_reach(self) -> bool:
         return True
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
@@ -163,10 +162,24 @@ class NestedClassifier(CommitteeClassifier):
         if self.voter is not None:
             check_answers(self.voter)
 
+    def _no_checkpoint(self, X: Any) -> str | None:
+        clocks = {"time_budget": self.time_budget is not None, "n_draws": self.n_draws == "stopwatch"}
+        for name in (name for name, used in (clocks | self._clocks()).items() if used):
+            return f"{name}={getattr(self, name)!r} makes the fit depend on the time it takes"
+        return super()._no_checkpoint(X)
+
+    def _clocks(self) -> dict[str, bool]:
+        """Tell which further parameters make the fit depend on the time it takes."""
+        return {}
+
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
         most = self._most_voters(rows.count)
-        random = check_random_state(self.random_state)
+        random = tasks.random()
         run = Run(self._growths(rows, random), int(random.randint(2**31 - 1)))
+        if tasks.record is not None:
+            for growth in run.growths:
+                if isinstance(growth.learner, StumpLearner):
+                    growth.learner.keep(tasks.record)
         growers = [self._grow(growth) for growth in run.growths]
         # every score gets its first voter before any gets its second, so that there is a committee at all times
         for growth, grower in zip(run.growths, growers, strict=True):

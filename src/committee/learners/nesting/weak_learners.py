@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,11 @@ from committee.voters.soft_stumps import SoftStumps
 if TYPE_CHECKING:
     from committee.data.binning import Binned
     from committee.data.rows import Rows
+    from committee.learners.base.fit_record import FitRecord, Parts
 
 Normaliser = Callable[[F64], float]
+StumpFound: TypeAlias = tuple[int, int, bool, float, float, "NDArray[np.uint32] | None"]
+"""As `committee._core.StumpSearch.best` returns it."""
 
 
 @dataclass
@@ -62,6 +65,7 @@ class StumpLearner:
 
     def __init__(self, rows: Rows, binned: Binned, positive: NDArray[np.uint8], softness: float, threads: int) -> None:
         # a node looks at one column, which takes several times as long to read where it stands row by row
+        self._record: FitRecord | None = None
         self.columns, self.threads, self.edges = np.asfortranarray(rows.X), threads, binned.bins.edges
         self.offset, n_bins = binned.bins.offset, binned.bins.n_bins
         spread = deviations(self.columns, rows.weights, binned.bins.n_categories > 0)
@@ -73,9 +77,13 @@ class StumpLearner:
             threads,
         )  # fmt: skip
 
+    def keep(self, record: FitRecord) -> None:
+        """From now on record the stumps that are found, and take known ones from the record."""
+        self._record = record
+
     def train(self, weights: NDArray[Any]) -> Trained | None:
         """The stump of least Z."""
-        feature, edge, ascending, missing, _, words = self.search.best(weights)
+        feature, edge, ascending, missing, _, words = self._best(weights)
         if feature < 0:
             return None
         if words is None:
@@ -83,6 +91,22 @@ class StumpLearner:
         else:
             c, s = 0.0, 0.0
         return self._trained((feature, c, s, ascending, missing, words))
+
+    def _best(self, weights: NDArray[Any]) -> StumpFound:
+        if self._record is None:
+            return self.search.best(weights)
+        from committee.learners.base.fit_record import Form  # few fits have a checkpoint
+
+        form = Form(_parts_of_stump, self._known)
+        return self._record.result("stump", (weights,), lambda: self.search.best(weights), form)
+
+    def _known(self, numbers: NDArray[Any], words: NDArray[np.uint32]) -> StumpFound:
+        """Undo `_parts_of_stump`."""
+        feature, edge, ascending, missing, Z, has_words = numbers.tolist()
+        j, at = int(feature), int(edge)
+        if not -1 <= j < self.columns.shape[1] or (j >= 0 and not -1 <= at < self.offset[j + 1] - self.offset[j]):
+            raise ValueError("a stump is on no column or threshold of the table")
+        return j, at, bool(ascending), missing, Z, words if has_words else None
 
     def constant(self) -> Trained | None:
         """A stump that all values are above."""
@@ -96,6 +120,11 @@ class StumpLearner:
     def voters(self, trained: list[Trained]) -> SoftStumps:
         """As flat arrays."""
         return SoftStumps.of([one.voter for one in trained], self.columns.shape[1])
+
+
+def _parts_of_stump(found: StumpFound) -> Parts:
+    *numbers, words = found
+    return [np.array([*numbers, words is not None]), np.zeros(0, np.uint32) if words is None else words]
 
 
 class VoterLearner:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +15,25 @@ from committee.learners.pools.pool import Candidate, TrainedPool
 from committee.voters.forest import Forest
 from committee.voters.growing import GrowthLimits, forest_of, grower, signed_votes
 
+if TYPE_CHECKING:
+    from committee.learners.base.fit_record import FitRecord
+    from committee.learners.base.recorded_growth import RecordedGrower
+
 
 class TreePool(TrainedPool):
     """Trees of two classes, grown by the Gini criterion; every node looks at all columns."""
 
     def __init__(self, binned: Binned, limits: GrowthLimits, n_threads: int, row_weights: F64 | None = None) -> None:
         super().__init__(row_weights)
-        self.bins = binned.bins
-        self.grower = grower(binned, "gini", 2, limits, n_threads)
+        self.binned = binned
+        self.grower: _core.Grower | RecordedGrower = grower(binned, "gini", 2, limits, n_threads)
+
+    def recorded(self, record: FitRecord) -> TreePool:
+        """As `Pool.recorded`: the same pool."""
+        from committee.learners.base.recorded_growth import RecordedGrower  # few fits have a checkpoint
+
+        self.grower = RecordedGrower(self.grower, self.binned, record)
+        return self
 
     def train(self, positive: NDArray[np.bool_], weights: F64) -> tuple[tuple[_core.GrownTree, NDArray[np.int32]], I8]:
         """As `TrainedPool.train`: a tree and the labels of its nodes."""
@@ -39,7 +51,7 @@ class TreePool(TrainedPool):
         signs = [one.sign * np.where(one.voter[1] < 0, 0, 2 * one.voter[1] - 1) for one in candidates]
         if output is None:
             label = [np.where(sign == 0, -1, sign > 0).astype(np.int32) for sign in signs]
-            return forest_of(trees, self.bins, 2, label=label)
+            return forest_of(trees, self.binned.bins, 2, label=label)
         columns = (output[:, None] == np.arange(n_classes)).astype(np.float64)
         value = [sign[:, None] * column for sign, column in zip(signs, columns, strict=True)]
-        return forest_of(trees, self.bins, n_classes, value=value)
+        return forest_of(trees, self.binned.bins, n_classes, value=value)

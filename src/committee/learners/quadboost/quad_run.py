@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,9 @@ from numpy.typing import NDArray
 from committee.data.number_types import F64
 from committee.learners.base.boosting import BoostingRun
 from committee.learners.quadboost.quad_voters import QuadVoters, ScoreTargets
+
+if TYPE_CHECKING:
+    from committee.learners.base.fit_record import FitRecord
 
 
 @dataclass(eq=False)
@@ -35,6 +39,11 @@ class QuadRun(BoostingRun):
         for run in self.voters.runs:
             run.advance(more)
             self.n_rounds = max(self.n_rounds, len(run.history))
+
+    def keep(self, record: FitRecord) -> None:
+        """As `BoostingRun.keep`."""
+        for run in self.voters.runs:
+            run.keep(record)
 
     def training_risks(self, n_rounds: int) -> F64:
         """Quadratic risk before the first round and after each, summed over the scores, ``(n_rounds + 1,)``."""

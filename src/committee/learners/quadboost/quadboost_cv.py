@@ -149,8 +149,11 @@ class QuadBoostClassifierCV(CommitteeClassifier):
         errors = np.empty((len(alphas), len(rounds) or 1, len(folds)))
         for k in range(len(folds)):
             tasks.begin_part("fold")
-            weights, start = self._solved(sums.without(k), alphas, rounds)
-            errors[:, :, k] = sums.losses(k, weights, start, self.criterion)
+
+            def errors_of_fold(k: int = k) -> F64:
+                return sums.losses(k, *self._solved(sums.without(k), alphas, rounds), self.criterion)
+
+            errors[:, :, k] = tasks.result("fold", (k, folds[k]), errors_of_fold)
             tasks.end_part(dict)
         a, t = self._chosen(errors)
         tasks.begin_part("all rows")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,9 @@ from committee.learners.pools.pool import Candidate, Pool
 from committee.objectives.programs.coordinate_steps import greedy_rounds
 from committee.objectives.programs.penalties import Penalty
 from committee.objectives.programs.reweighting import reweight
+
+if TYPE_CHECKING:
+    from committee.learners.base.fit_record import FitRecord
 
 NOISE = 1e-12
 """Share of the largest product below which a distance from an optimum is rounding."""
@@ -121,6 +125,11 @@ class ScoreRun(ABC):
         self.decreases: list[float] = []
         self.largest = self.missed = 0.0
         self.finished = False
+        self._record: FitRecord | None = None
+
+    def keep(self, record: FitRecord) -> None:
+        """As `BoostingRun.keep`: the solutions of re-weightings."""
+        self._record = record
 
     def advance(self, n_rounds: int) -> None:
         """Up to this many rounds more."""
@@ -137,9 +146,22 @@ class ScoreRun(ABC):
         """Set the weights of the voters present to their optimum, in place."""
         # near enough that no voter present lowers the risk by what a round must: the next one takes a new voter or ends
         wanted = 0.5 * self.schedule.tol * self.scale
-        reached = reweight(gram, b, weights, self.penalty, wanted)
+        reached = self._reweighted(gram, b, weights, wanted)
         if reached > wanted + NOISE * self.largest:
             self.missed = max(self.missed, reached)
+
+    def _reweighted(self, gram: F64, b: F64, weights: F64, wanted: float) -> float:
+        if self._record is None:
+            return reweight(gram, b, weights, self.penalty, wanted)
+        from committee.learners.base.fit_record import Form
+
+        def compute() -> tuple[F64, float]:
+            solution = weights.copy()
+            return solution, reweight(gram, b, solution, self.penalty, wanted)
+
+        form = Form[tuple[F64, float]](lambda found: [found[0], np.array(found[1])], lambda w, gap: (w, float(gap)))
+        weights[:], reached = self._record.result("weights", (b, weights), compute, form)
+        return reached
 
 
 class GramRun(ScoreRun):
@@ -263,6 +285,11 @@ class ResidualRun(ScoreRun):
             return
         self.history.add(np.array([self._number[found.key]]), np.array([held + step]))
         self.decreases.append(decrease)
+
+    def keep(self, record: FitRecord) -> None:
+        """As `ScoreRun.keep`, and the searches."""
+        super().keep(record)
+        self.pool = self.pool.recorded(record)
 
     def _add_products(self, newest: Candidate, start: F64) -> None:
         """Add a row to the products of the committee's voters.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,10 @@ from committee.voters.growing import GrowthLimits, forest_of, grower, leaf_means
 from committee.voters.linear_scores import LinearScores
 from committee.voters.model_forest import LinkName
 from committee.voters.training_record import TrainingRecord
+
+if TYPE_CHECKING:
+    from committee.learners.base.fit_record import FitRecord
+    from committee.learners.base.recorded_growth import RecordedGrower
 
 MAX_HALVINGS = 30
 """A step that overshoots is halved this often before boosting gives up."""
@@ -227,7 +232,8 @@ class StumpScore:
     """The boosted score of one output."""
 
     def __init__(self, boost: NewtonBoost, growing: _core.Grower, rows: Rows, output: int) -> None:
-        self.boost, self.growing, self.output = boost, growing, output
+        self.boost, self.output = boost, output
+        self.growing: _core.Grower | RecordedGrower = growing
         self.sign, self.v = boost.signs(rows.labels)[:, output], rows.weights / rows.weights.sum()
         self.f = np.zeros(len(self.v))
         self.risks = [boost.risk_of(self.f, self.sign, self.v)]
@@ -264,9 +270,16 @@ class StumpRun(NewtonRun):
         super().__init__(boost, rows)
         binned = rows.binned(table, boost.max_bins, boost.threads)
         growing = grower(binned, "squared_error", boost.n_classes, GrowthLimits(max_depth=1), boost.threads)
-        self.bins = binned.bins
+        self.binned = binned
         self.scores = [StumpScore(boost, growing, rows, k) for k in range(boost.n_outputs)]
         self.rounds: list[list[Stump]] = []
+
+    def keep(self, record: FitRecord) -> None:
+        """As `BoostingRun.keep`: the stumps."""
+        from committee.learners.base.recorded_growth import RecordedGrower  # few fits have a checkpoint
+
+        for score in self.scores:
+            score.growing = RecordedGrower(score.growing, self.binned, record)
 
     def advance(self) -> None:
         """Grow a stump for each score that has not ended."""
@@ -299,6 +312,6 @@ class StumpRun(NewtonRun):
         """Make voters of stumps; each adds to the score of its own output alone."""
         K = self.boost.n_outputs
         value = [stump.value[:, None] * (np.arange(K) == stump.output) for stump in stumps]
-        forest = forest_of([stump.tree for stump in stumps], self.bins, self.boost.n_classes, value=value)
+        forest = forest_of([stump.tree for stump in stumps], self.binned.bins, self.boost.n_classes, value=value)
         # a regression tree's sums are its weight and its weighted response
         return replace(forest, weight=np.concatenate([stump.tree.sums[:, 0] for stump in stumps]))

@@ -47,7 +47,7 @@ class ScoreBoostClassifier(Boosting, CommitteeClassifier):
     early_stopping: bool = shared.early_stopping("risk", "steps up to the best one")
 
     def _most_tasks(self, X: Any) -> int:
-        return 0  # lines are the kernel's affair
+        return 0 if self.learner == "line" else self.n_estimators  # lines are the kernel's affair
 
     def _check_parameters(self) -> None:
         if self.learner == "stump" and self.selection != "error":

@@ -1,0 +1,232 @@
+"""Checkpoints: a file beside a fit, from which the same fit goes on after it was killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import warnings
+from dataclasses import dataclass, fields
+from hashlib import blake2b
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, cast
+
+import joblib
+import numpy as np
+from sklearn.utils import check_random_state
+
+from committee.data.typed_json import field
+from committee.files.replacement import check_replaceable
+from committee.files.store import read_contents, write_contents
+from committee.files.tensors import Document
+from committee.learners.base.fit_record import FitRecord
+
+FORMAT = "committee checkpoint"
+SCHEMA_VERSION = 1
+LEAST_PAUSE = 9.0
+"""The file is not written again before this many times what the last writing took: a tenth of the time at most."""
+_OF_NO_MATTER = frozenset({"n_jobs"})
+"""Parameters that do not change a bit of the fit."""
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be gone on from: damaged, or of another fit."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A file from which a fit that was killed or interrupted goes on, and how often it is written.
+
+    ``fit(X, y, checkpoint=path)`` means ``checkpoint=Checkpoint(path)``. If the file is there, the fit goes on from it;
+    otherwise, and as it goes on, the file is written: beside its destination, then moved into place, so that at all
+    times it is whole. Only a fit of the same learner with the same parameters (but for `n_jobs`) on the same rows goes
+    on; it ends with the same bits as one that was never interrupted. When a fit has ended the file is written once
+    more, and it stays: the same fit is then done at once. Remove it when the model is saved.
+
+    The file holds what was costly to find: trees, stumps, members, solutions of re-weightings. A fit that goes on runs
+    through its rounds again without that cost. Loading it never runs code.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    interval : float, default=30.0
+        Least number of seconds between two writings. A writing that takes long is followed by a pause of nine times as
+        long. 0: after every round or member, but for that pause.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from committee import Checkpoint, RandomForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "forest.checkpoint")
+    ...     forest = RandomForestClassifier(20, random_state=0).fit(X, y, checkpoint=path)
+    ...     again = RandomForestClassifier(20, random_state=0).fit(X, y, checkpoint=Checkpoint(path, interval=5.0))
+    >>> bool((forest.predict_proba(X) == again.predict_proba(X)).all())
+    True
+    """
+
+    path: str | os.PathLike[str]
+    interval: float = 30.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.path, str | os.PathLike):
+            raise TypeError(f"checkpoint={self.path!r} is no path; give the name of a file, or a Checkpoint.")
+        if isinstance(self.interval, bool) or not 0.0 <= self.interval < float("inf"):
+            raise ValueError(f"interval={self.interval!r} must be a number of seconds, 0 or more.")
+
+
+class RecordedFit:
+    """A fit with a checkpoint: the record of its results, in a file, and the draws that it begins with.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint
+        Where the file is.
+    estimator : estimator
+        The learner that is fitted.
+    rows : Rows or TargetRows
+        Its training rows.
+
+    Raises
+    ------
+    CheckpointError
+        If there is a file, and it is damaged or of another fit.
+    ValueError
+        If a parameter cannot be compared with that of an earlier attempt.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, estimator: Any, rows: Any) -> None:
+        self.path, self.interval = Path(checkpoint.path), checkpoint.interval
+        self._document: Document = {
+            "format": FORMAT,
+            "schema_version": SCHEMA_VERSION,
+            "package_version": version("committee"),
+            "learner": type(estimator).__name__,
+            "parameters": _digests(estimator),
+            "rows": _digest_of_rows(estimator, rows),
+        }
+        seed = getattr(estimator, "random_state", 0)
+        self._drawn = seed is None or isinstance(seed, np.random.RandomState)
+        self.random: np.random.RandomState = check_random_state(seed)
+        self._unwritten = False
+        self.record = FitRecord(self._added, self._refusal)
+        check_replaceable(self.path)
+        if self.path.exists():
+            self._read()
+        else:
+            self._state = _state_of(self.random) if self._drawn else None
+            self._unwritten = True
+            self.write()  # a file that cannot be written is no surprise hours later
+        self._next = time.perf_counter() + self.interval
+
+    def write(self) -> None:
+        """Write the file, if there is anything new; a disk that is full does not end the fit."""
+        if not self._unwritten:
+            return
+        begun = time.perf_counter()
+        kinds, arrays = self.record.contents()
+        text = json.dumps({**self._document, "random": self._state, "results": kinds}, separators=(",", ":"))
+        try:
+            write_contents(self.path, text, arrays)
+        except OSError as error:
+            warnings.warn(f"checkpoint {str(self.path)!r} cannot be written ({error}); the fit goes on.", stacklevel=2)
+        self._unwritten = False
+        ended = time.perf_counter()
+        self._next = ended + max(self.interval, LEAST_PAUSE * (ended - begun))
+
+    def _added(self) -> None:
+        self._unwritten = True
+        if time.perf_counter() >= self._next:
+            self.write()
+
+    def _refusal(self, reason: str) -> CheckpointError:
+        """Return the error of a file that cannot be gone on from."""
+        return CheckpointError(
+            f"checkpoint {str(self.path)!r} cannot be gone on from: {reason.rstrip('.')}. Remove the file to begin "
+            "anew, or name another one."
+        )
+
+    def _read(self) -> None:
+        try:
+            document, arrays = read_contents(self.path)
+            self._compare(document)
+            self._state = field(document, "random", dict, None)
+            if self._drawn:
+                self.random = _random_of(self._state)
+            self.record.take(field(document, "results", dict), arrays)
+        except (ValueError, OverflowError, RecursionError, MemoryError) as error:
+            raise self._refusal(str(error) or type(error).__name__) from error
+
+    def _compare(self, document: Document) -> None:
+        """Refuse the file of another fit."""
+        if field(document, "format", str) != FORMAT:
+            raise ValueError("it is no checkpoint")
+        here = self._document
+        if field(document, "package_version", str) != here["package_version"]:
+            raise ValueError(
+                f"it is of committee {document['package_version'][:40]}, and this is {version('committee')}"
+            )
+        if field(document, "learner", str) != here["learner"]:
+            raise ValueError(f"it is of a {document['learner'][:80]}, and this is a {here['learner']}")
+        parameters: Document = field(document, "parameters", dict)
+        other = [name for name, value in here["parameters"].items() if parameters.get(name) != value]
+        if other or len(parameters) != len(here["parameters"]):
+            raise ValueError(f"it is of a fit with another {' and another '.join(other) or 'set of parameters'}")
+        if field(document, "rows", str) != here["rows"]:
+            raise ValueError("it is of a fit on other rows")
+
+
+def _digests(estimator: Any) -> dict[str, str]:
+    """Digest of each parameter's value; "drawn" for a random state that is no seed."""
+    digests = {}
+    for name, value in estimator.get_params(deep=False).items():
+        if name in _OF_NO_MATTER:
+            continue
+        if name == "random_state" and (value is None or isinstance(value, np.random.RandomState)):
+            digests[name] = "drawn"
+            continue
+        try:
+            digests[name] = joblib.hash(value)
+        except Exception as error:  # whatever a user's object raises when it is pickled
+            raise ValueError(
+                f"{name}={value!r} cannot be compared with that of an earlier attempt ({error}); give it as something "
+                "that can be pickled, or leave checkpoint out."
+            ) from error
+    return digests
+
+
+def _digest_of_rows(estimator: Any, rows: Any) -> str:
+    """Digest of the encoded rows, the columns' names and kinds, and the classes."""
+    digest = blake2b(digest_size=16)
+    for each in fields(rows):
+        value = getattr(rows, each.name)
+        if isinstance(value, np.ndarray):
+            digest.update(repr((each.name, value.shape, value.dtype.str)).encode())
+            digest.update(np.ascontiguousarray(value).data)
+    classes = getattr(estimator, "classes_", np.empty(0)).tolist()
+    digest.update(json.dumps(estimator.table_.to_json(), sort_keys=True, default=repr).encode())
+    digest.update(repr(classes).encode())
+    return digest.hexdigest()
+
+
+def _state_of(random: np.random.RandomState) -> Document:
+    name, keys, position, has_gauss, gauss = cast("tuple[str, Any, int, int, float]", random.get_state(legacy=True))
+    if name != "MT19937":
+        raise ValueError(f"random_state draws by {name}; a checkpoint knows MT19937 alone. Give a seed.")
+    return {"keys": keys.tolist(), "position": int(position), "has_gauss": int(has_gauss), "gauss": float(gauss)}
+
+
+def _random_of(state: Document | None) -> np.random.RandomState:
+    if state is None:
+        raise ValueError("it has no state of the random generator")
+    random = np.random.RandomState()
+    keys = np.array(field(state, "keys", list), dtype=np.uint32)
+    position, has_gauss = field(state, "position", int), field(state, "has_gauss", int)
+    if keys.shape != (624,) or not 0 <= position <= 624:
+        raise ValueError("the state of its random generator is none")
+    random.set_state(("MT19937", keys, position, has_gauss, field(state, "gauss", float)))
+    return random
