@@ -15,6 +15,7 @@ import pytest
 from sklearn.ensemble import BaggingClassifier
 from typer.testing import CliRunner
 
+import committee
 from committee import AdaBoostClassifier, GradientBoostingRegressor, MarginReweighter, TreeVoter, load
 from committee.cli.main import app
 from committee.data.examples import load_example
@@ -119,6 +120,15 @@ def test_compare_writes_report_and_json(table, tmp_path):
     assert page.read_text().startswith("<!DOCTYPE html>")
     assert f"report written to {page}" in result.stderr.replace("\n", "")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["data.csv", "figures.json", "report.html"]
+
+
+def test_compare_goes_on_from_a_checkpoint_and_removes_it_when_all_is_written(table, tmp_path):
+    json, checkpoint = tmp_path / "figures.json", tmp_path / "finished.jsonl"
+    arguments = ("compare", table, "-t", "label", "--models", "adaboost", "--folds", 3, "--checkpoint", checkpoint)
+    succeed(*arguments)
+    assert len(checkpoint.read_text().splitlines()) == 4
+    succeed(*arguments, "--json", json)
+    assert json.exists() and not checkpoint.exists()
 
 
 def test_compare_example_and_default_models():
@@ -255,6 +265,22 @@ def test_fit_says_what_it_did(table, tmp_path):
     assert "adaboost: 50 voters with 150 nodes, learned from 120 rows x 3 columns" in result.stderr
     assert "training margins: mean" in result.stderr
     assert result.stdout == ""
+
+
+def test_fit_goes_on_from_a_checkpoint_and_removes_it(table, tmp_path):
+    path, checkpoint = tmp_path / "model.safetensors", tmp_path / "fit.checkpoint"
+    arguments = ("fit", table, "-t", "label", "-m", "random_forest", "-o", path, "--checkpoint", checkpoint)
+    succeed(*arguments)
+    assert path.exists() and not checkpoint.exists()
+    expected = path.read_bytes()
+    frame = read_table(table)
+    X, y = split_target(frame, "label")
+    committee.model("random_forest").set_params(random_state=0).fit(X, y, checkpoint=checkpoint)
+    assert f"going on from {checkpoint}" in succeed(*arguments).stderr.replace("\n", "")
+    assert path.read_bytes() == expected and not checkpoint.exists()
+    checkpoint.write_text("no checkpoint")
+    assert "cannot be gone on from" in fail(*arguments)
+    assert checkpoint.read_text() == "no checkpoint"
 
 
 def test_fit_errors(table, tmp_path):

@@ -10,8 +10,10 @@ from random import Random
 from typing import Protocol
 
 FUZZERS = {
+    "checkpoint_files": "tests.fuzz.checkpoint_files:CheckpointFiles",
     "commands": "tests.fuzz.commands:Commands",
     "inputs": "tests.fuzz.inputs:Inputs",
+    "kills": "tests.fuzz.kills:Kills",
     "model_files": "tests.fuzz.model_files:ModelFiles",
     "storms": "tests.fuzz.inputs:Storms",
 }

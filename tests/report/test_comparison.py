@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 from committee import AdaBoostClassifier
 from committee.data.frames import TableSchema
 from committee.report.comparison import SCHEMA, compare
+from committee.report.crossvalidation import FoldResult
 from committee.report.metrics import METRICS, Metric
 from committee.report.models import PEERS, Peer, compared_models, default_models, installed_peers
 from committee.report.statistics import corrected_paired_t_test, holm
@@ -424,3 +425,54 @@ def test_a_further_peer_is_compared_by_its_name(monkeypatch):
     model = compare(X_IRIS, Y_IRIS, ["scikit-learn:tree"], folds=3)["scikit-learn:tree"]
     assert model.error is None and not model.own
     assert model.mean("n_voters") == 1 and model.mean("n_nodes") == 7
+
+
+# --- checkpoints -----------------------------------------------------------------------------------------------------
+
+
+class Counted(GaussianNB):
+    fits = 0
+    most = 10**9
+
+    def fit(self, X, y):
+        if Counted.fits == Counted.most:
+            raise KeyboardInterrupt
+        Counted.fits += 1
+        return super().fit(X, y)
+
+
+def test_a_comparison_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
+    path = tmp_path / "finished.jsonl"
+    models = {"counted": Counted(), "adaboost": AdaBoostClassifier(5), "bad": Refuses()}
+    expected = without_times(compare(X_IRIS, Y_IRIS, models, folds=4))
+    monkeypatch.setattr(Counted, "most", Counted.fits + 2)
+    with pytest.raises(KeyboardInterrupt):
+        compare(X_IRIS, Y_IRIS, models, folds=4, checkpoint=path)
+    monkeypatch.setattr(Counted, "most", 10**9)
+    before, seen = Counted.fits, []
+    result = compare(X_IRIS, Y_IRIS, models, folds=4, checkpoint=path, progress=lambda *seen_now: seen.append(seen_now))
+    assert Counted.fits - before == 2, "the fits of two folds are known"
+    assert without_times(result) == expected
+    assert seen[0][:2] == (5, 12) and seen[-1][:2] == (12, 12)
+    again = compare(X_IRIS, Y_IRIS, models, folds=4, checkpoint=path)
+    assert Counted.fits - before == 2 and without_times(again) == expected
+    assert len(path.read_text().splitlines()) == 1 + 8, "failed fits are not written, as they are run again"
+
+
+@pytest.mark.parametrize(
+    "change", [{"seed": 1}, {"folds": 5}, {"models": {"bayes": GaussianNB(var_smoothing=1e-3)}}, {"rows": 149}]
+)
+def test_another_comparison_does_not_go_on(tmp_path, change):
+    path = tmp_path / "finished.jsonl"
+    compare(X_IRIS, Y_IRIS, {"bayes": GaussianNB()}, folds=4, checkpoint=path)
+    options = {"models": {"bayes": GaussianNB()}, "folds": 4} | change
+    rows = slice(options.pop("rows", None))
+    with pytest.raises(ValueError, match=r"holds the cells of another run, with .* name another file, or remove that"):
+        compare(X_IRIS[rows], Y_IRIS[rows], **options, checkpoint=path)
+
+
+@pytest.mark.parametrize("figure", [float("inf"), -float("inf"), float("nan"), None, 0.1 + 0.2])
+def test_figures_come_back_from_json(figure):
+    result = FoldResult({"accuracy": figure}, np.array([0.1, 0.3]), None, ("odd",))
+    again = FoldResult.from_json(json.loads(json.dumps(result.to_json(), allow_nan=False)))
+    assert repr(again) == repr(result)

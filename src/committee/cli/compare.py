@@ -50,6 +50,10 @@ def compare(
     drop: Drop = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
     json: Annotated[Path | None, typer.Option(help="Write every figure as JSON here.")] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="File of finished fits: begun again with it, the same comparison runs only the others."),
+    ] = None,
     progress: Progress = None,
     debug: Debug = False,
 ) -> None:
@@ -78,9 +82,12 @@ def compare(
                 name=name,
                 target=target,
                 progress=hook,
+                checkpoint=checkpoint,
             )
         print_comparison(result)
         _write_comparison(result, json=json, report=report, notes=notes)
+        if checkpoint is not None and (json is not None or report is not None):
+            checkpoint.unlink()  # what it was for is written
         if all(model.error is not None for model in result.models):
             raise ValueError("every model failed; see their errors above")
 

@@ -26,6 +26,10 @@ def fit(
     seed: Annotated[int, typer.Option(help="random_state, unless -p sets it.")] = 0,
     categorical: Categorical = None,
     drop: Drop = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="File from which the same command goes on if it is killed; removed when MODEL is saved."),
+    ] = None,
     debug: Debug = False,
 ) -> None:
     """Fit a learner on a table and save it."""
@@ -40,14 +44,18 @@ def fit(
         frame = read_table(data, categorical=split_names(categorical) or (), drop=split_names(drop) or ())
         X, y = split_target(frame, target)
         look_at_columns(X)
+        if checkpoint is not None and checkpoint.exists():
+            say(f"note: going on from {checkpoint}")
         start = time.perf_counter()
         with notes_on_warnings():
-            learner.fit(X, y)
+            learner.fit(X, y, checkpoint=checkpoint)
         seconds = time.perf_counter() - start
         try:
             learner.save(output)
         except TypeError as error:
             raise ValueError(str(error)) from error
+        if checkpoint is not None:
+            checkpoint.unlink(missing_ok=True)
         committee = learner.committee_
         margins = dict(describe_margins(committee.margins(X, y)))
         say(

@@ -21,6 +21,8 @@ from committee.files.replacement import write_file
 from committee.files.tensors import Arrays, Document, Tensors
 
 FORMAT = "committee"
+CHECKPOINT = "committee checkpoint"
+"""The format of the files that fits go on from, which are no models."""
 SCHEMA_VERSION = 2
 """Files of learners are of the first version, those of a committee alone of the second."""
 MAX_HEADER = 100_000_000
@@ -222,7 +224,10 @@ def _own_metadata(header: Document) -> tuple[str, str]:
 
 
 def _check_version(document: Document) -> None:
-    if field(document, "format", str) != FORMAT:
+    kind = field(document, "format", str)
+    if kind == CHECKPOINT:
+        raise ValueError("it is the checkpoint of a fit; give it to fit(..., checkpoint=path)")
+    if kind != FORMAT:
         raise ValueError("it is a safetensors file, but no model that committee saved")
     made = field(document, "schema_version", int)
     if made > SCHEMA_VERSION:

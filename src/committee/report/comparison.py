@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import os
 import platform
 import warnings
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
+from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -203,6 +207,7 @@ def compare(
     name: str = "table",
     target: str | None = None,
     progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Comparison:
     r"""Compare classifiers on one table: every model on the same stratified folds.
 
@@ -236,6 +241,9 @@ def compare(
         Name of the labels; that of ``y`` by default.
     progress : callable ``(done, total, model)``, default=None
         Called after every fit (a model on a fold).
+    checkpoint : path, default=None
+        File of finished fits, each written as it ends. The same comparison, begun again, runs those that it has not;
+        failed ones are run again. Remove it afterwards.
 
     Returns
     -------
@@ -246,7 +254,8 @@ def compare(
     ------
     ValueError
         Labels missing, fewer than two classes, a class of one row, a numeric target with more than 50
-        distinct values, folds more than any class has rows, unknown models, or settings out of range.
+        distinct values, folds more than any class has rows, unknown models, settings out of range, or a checkpoint
+        that is damaged or of another comparison.
 
     Warns
     -----
@@ -282,7 +291,11 @@ def compare(
     for note in notes:
         warnings.warn(note, UserWarning, stacklevel=2)
     splits = stratified_folds(labels.codes, folds, repeats, seed)
-    grid = run_folds(table, chosen, splits, seed=seed, jobs=jobs, progress=progress)
+    settings = {"folds": folds, "repeats": repeats, "seed": seed}
+    with _finished(checkpoint, table, chosen, settings) as (finished, finish):
+        grid = run_folds(
+            table, chosen, splits, seed=seed, jobs=jobs, progress=progress, finished=finished, finish=finish
+        )
     results = [_collect(model, results) for model, results in zip(chosen, grid, strict=True)]
     return Comparison(
         table=_summarise(table, name),
@@ -295,6 +308,39 @@ def compare(
         versions=_versions(chosen),
         notes=tuple(notes),
     )
+
+
+@contextmanager
+def _finished(
+    checkpoint: str | os.PathLike[str] | None, table: Table, models: list[ComparedModel], settings: dict[str, int]
+) -> Iterator[tuple[dict[tuple[int, int], FoldResult], Callable[[int, int, FoldResult], None] | None]]:
+    """Fits that a checkpoint holds, by the numbers of model and fold, and how one more is written."""
+    if checkpoint is None:
+        yield {}, None
+        return
+    from committee.files.journal import Journal
+
+    schema, matrix = table.encoded()
+    rows = blake2b(json.dumps(schema.to_json(), default=repr).encode(), digest_size=16)
+    for array in (np.ascontiguousarray(matrix), table.labels.codes):
+        rows.update(array.data)
+    run = {
+        "comparison": SCHEMA,
+        **settings,
+        "models": {model.name: "" if model.estimator is None else repr(model.estimator) for model in models},
+        "classes": [str(label) for label in table.labels.classes.tolist()],
+        "rows": rows.hexdigest(),
+        "versions": _versions(models),
+    }
+    with Journal(Path(checkpoint), run) as journal:
+        place = {model.name: m for m, model in enumerate(models)}
+        known = {(place[cell["model"]], cell["fold"]): FoldResult.from_json(cell["result"]) for cell in journal.cells}
+
+        def finish(m: int, f: int, result: FoldResult) -> None:
+            if result.error is None:
+                journal.append({"model": models[m].name, "fold": f, "result": result.to_json()})
+
+        yield known, finish
 
 
 def _check_settings(*, folds: int, repeats: int, jobs: int, rank_by: str) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from committee.data.names import listing
 from committee.data.parallel import n_processes
+from committee.files.scratch import scratch_folder
 from committee.report.metrics import METRICS, FittedFold
 from committee.report.models import ComparedModel
 
@@ -158,6 +158,23 @@ class FoldResult:
     error: str | None = None
     warnings: tuple[str, ...] = ()
 
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain values; infinite figures, which JSON does not have, as text."""
+        quantiles = None if self.margin_quantiles is None else self.margin_quantiles.tolist()
+        figures = {name: value if _is_json(value) else str(value) for name, value in self.figures.items()}
+        return {"figures": figures, "margin_quantiles": quantiles, "error": self.error, "warnings": self.warnings}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> FoldResult:
+        """Undo `to_json`."""
+        figures = {name: float(value) if isinstance(value, str) else value for name, value in values["figures"].items()}
+        quantiles = None if values["margin_quantiles"] is None else np.array(values["margin_quantiles"])
+        return cls(figures, quantiles, values["error"], tuple(values["warnings"]))
+
+
+def _is_json(figure: float | None) -> bool:
+    return figure is None or bool(np.isfinite(figure))
+
 
 def stratified_folds(codes: NDArray[np.intp], folds: int, repeats: int, seed: int) -> list[Split]:
     """Training and test rows of every fold, as scikit-learn's RepeatedStratifiedKFold draws them."""
@@ -178,26 +195,39 @@ def run_folds(
     seed: int,
     jobs: int,
     progress: Callable[[int, int, str], None] | None = None,
+    finished: Mapping[tuple[int, int], FoldResult] | None = None,
+    finish: Callable[[int, int, FoldResult], None] | None = None,
 ) -> list[list[FoldResult]]:
-    """Run every model on every fold; ``[model][fold]``. The order in which they finish changes nothing."""
+    """Run every model on every fold; ``[model][fold]``. The order in which they finish changes nothing.
+
+    Those `finished` before, by the numbers of model and fold, are not run again; `finish` takes each new one.
+    """
     from joblib import Parallel, delayed, dump
 
     grid: list[list[FoldResult]] = [[FoldResult()] * len(splits) for _ in models]
-    tasks = [(m, f) for f in range(len(splits)) for m in range(len(models))]
-    with tempfile.TemporaryDirectory(prefix="committee-") as folder:
+    known = finished or {}
+    for (m, f), result in known.items():
+        grid[m][f] = result
+    n_tasks = len(splits) * len(models)
+    tasks = [(m, f) for f in range(len(splits)) for m in range(len(models)) if (m, f) not in known]
+    if not tasks:
+        return grid
+    with scratch_folder() as folder:
         source: Table | Path = table
         if jobs > 1:
             # Each process reads the table from here once; sent along with every task it would travel each time.
-            source = Path(folder) / "table.joblib"
+            source = folder / "table.joblib"
             dump(table, source)
         calls = (delayed(_task)(source, models[m], splits[f], seed, (m, f)) for m, f in tasks)
         outcome = Parallel(
             n_jobs=n_processes(jobs, len(tasks)), return_as="generator_unordered", pre_dispatch="2*n_jobs"
         )(calls)
-        for done, ((m, f), result) in enumerate(outcome, start=1):
+        for done, ((m, f), result) in enumerate(outcome, start=1 + len(known)):
             grid[m][f] = result
+            if finish is not None:
+                finish(m, f, result)
             if progress is not None:
-                progress(done, len(tasks), models[m].name)
+                progress(done, n_tasks, models[m].name)
     return grid
 
 

@@ -76,7 +76,7 @@ class ForestEstimator(CommitteeEstimator, Generic[R]):
         forest = GrowingForest(oob, self.oob_rule if self.n_estimators == "oob" else None)
         grow = self._trees(rows, binned, draw)
         jobs = (delayed(grow)(int(seed)) for seed in seeds)
-        with tasks.in_parallel(jobs, self.n_jobs, lambda: drawn_tree_form(rows.X.shape[1], grow.n_classes)) as grown:
+        with tasks.in_parallel(jobs, self.n_jobs, lambda: drawn_tree_form(*rows.X.shape, grow.n_classes)) as grown:
             trees = tasks.each("voter", forest.trees(grown), lambda trees: {"committee_": self._vote_of(trees)})
         trees, best = forest.best(trees, (draw.left_out(int(seed)) for seed in seeds))
         committee = self._vote_of(trees)

@@ -86,7 +86,7 @@ class DrawnTree:
         return self.forest.value[self.leaves]
 
 
-def drawn_tree_form(n_features: int, n_classes: int) -> Form[DrawnTree]:
+def drawn_tree_form(n_rows: int, n_features: int, n_classes: int) -> Form[DrawnTree]:
     """Return how they become arrays of a checkpoint."""
     from committee.learners.bagging.voter_parts import parts_of, voters_of
     from committee.learners.base.fit_record import Form
@@ -95,11 +95,18 @@ def drawn_tree_form(n_features: int, n_classes: int) -> Form[DrawnTree]:
         *voters, left_out, leaves = parts
         forest = voters_of(Forest, voters, n_features, n_classes)
         n_nodes = len(forest.feature)
-        if len(leaves) != len(left_out) or (len(leaves) and not 0 <= leaves.min() <= leaves.max() < n_nodes):
+        if left_out.shape != leaves.shape or not (_is_below(leaves, n_nodes) and _is_below(left_out, n_rows)):
             raise ValueError("the rows that a tree has not seen are in leaves that it does not have")
         return DrawnTree(forest, left_out, leaves)
 
     return Form(lambda tree: [*parts_of(tree.forest), tree.left_out, tree.leaves], drawn_tree)
+
+
+def _is_below(numbers: NDArray[Any], n: int) -> bool:
+    """Tell whether these are whole numbers from 0 to n - 1."""
+    if numbers.dtype != np.int32:
+        return False
+    return not numbers.size or bool(numbers.min() >= 0 and numbers.max() < n)
 
 
 class ForestTrees(ABC, Generic[R]):

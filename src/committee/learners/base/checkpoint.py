@@ -18,11 +18,10 @@ from sklearn.utils import check_random_state
 
 from committee.data.typed_json import field
 from committee.files.replacement import check_replaceable
-from committee.files.store import read_contents, write_contents
+from committee.files.store import CHECKPOINT, read_contents, write_contents
 from committee.files.tensors import Document
 from committee.learners.base.fit_record import FitRecord
 
-FORMAT = "committee checkpoint"
 SCHEMA_VERSION = 1
 LEAST_PAUSE = 9.0
 """The file is not written again before this many times what the last writing took: a tenth of the time at most."""
@@ -102,7 +101,7 @@ class RecordedFit:
     def __init__(self, checkpoint: Checkpoint, estimator: Any, rows: Any) -> None:
         self.path, self.interval = Path(checkpoint.path), checkpoint.interval
         self._document: Document = {
-            "format": FORMAT,
+            "format": CHECKPOINT,
             "schema_version": SCHEMA_VERSION,
             "package_version": version("committee"),
             "learner": type(estimator).__name__,
@@ -115,7 +114,8 @@ class RecordedFit:
         self._unwritten = False
         self.record = FitRecord(self._added, self._refusal)
         check_replaceable(self.path)
-        if self.path.exists():
+        self._goes_on = self.path.exists()
+        if self._goes_on:
             self._read()
         else:
             self._state = _state_of(self.random) if self._drawn else None
@@ -138,6 +138,11 @@ class RecordedFit:
         ended = time.perf_counter()
         self._next = ended + max(self.interval, LEAST_PAUSE * (ended - begun))
 
+    def add_note(self, error: Exception) -> None:
+        """Add to an error that the fit went on from the file, if it did."""
+        if self._goes_on and not isinstance(error, CheckpointError):
+            error.add_note(f"The fit went on from checkpoint {str(self.path)!r}; if it fails only so, remove the file.")
+
     def _added(self) -> None:
         self._unwritten = True
         if time.perf_counter() >= self._next:
@@ -158,12 +163,12 @@ class RecordedFit:
             if self._drawn:
                 self.random = _random_of(self._state)
             self.record.take(field(document, "results", dict), arrays)
-        except (ValueError, OverflowError, RecursionError, MemoryError) as error:
+        except (ValueError, TypeError, OverflowError, RecursionError, MemoryError) as error:
             raise self._refusal(str(error) or type(error).__name__) from error
 
     def _compare(self, document: Document) -> None:
         """Refuse the file of another fit."""
-        if field(document, "format", str) != FORMAT:
+        if field(document, "format", str) != CHECKPOINT:
             raise ValueError("it is no checkpoint")
         here = self._document
         if field(document, "package_version", str) != here["package_version"]:

@@ -113,6 +113,11 @@ class FitTasks:
         if self._recorded is not None:
             self._recorded.write()
 
+    def add_note(self, error: Exception) -> None:
+        """Add to the error of a fit that went on from a checkpoint where it came from."""
+        if self._recorded is not None:
+            self._recorded.add_note(error)
+
     def begin(self) -> None:
         """Begin the whole, once parameters and rows are known to be sound."""
         self._context.call_on_fit_task_begin(**self._about)
@@ -220,6 +225,9 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
             tasks = FitTasks(self, context, X, y, sample_weight)
             try:
                 yield tasks
+            except Exception as error:
+                tasks.add_note(error)
+                raise
             finally:
                 tasks.close_record()
 

@@ -106,6 +106,8 @@ class StumpLearner:
         j, at = int(feature), int(edge)
         if not -1 <= j < self.columns.shape[1] or (j >= 0 and not -1 <= at < self.offset[j + 1] - self.offset[j]):
             raise ValueError("a stump is on no column or threshold of the table")
+        if not 0.0 <= missing <= 1.0:
+            raise ValueError("a stump answers missing values with no probability")
         return j, at, bool(ascending), missing, Z, words if has_words else None
 
     def constant(self) -> Trained | None:

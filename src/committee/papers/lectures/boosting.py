@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from committee.data.number_types import F64
+from committee.files.journal import Cell
 from committee.learners.adaboost.adaboost import AdaBoostClassifier
 from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.papers.lectures.plan import LecturePlan
 from committee.papers.shared.cells import Task, timed
 from committee.papers.shared.figures import BLUE, GREEN, GREY, ORANGE, plain, save
-from committee.papers.shared.journal import Cell
 from committee.papers.shared.mease_wyner import NOISE
 from committee.papers.shared.pages import grid_of, write_grid
 from committee.papers.shared.paired import standard_error

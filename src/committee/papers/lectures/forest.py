@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.number_types import F64
+from committee.files.journal import Cell
 from committee.learners.bagging.random_forest import RandomForestClassifier
 from committee.papers.lectures.plan import LecturePlan
 from committee.papers.shared.cells import Task
 from committee.papers.shared.figures import BLUE, GREY, ORANGE, plain, save
-from committee.papers.shared.journal import Cell
 from committee.papers.shared.mease_wyner import NOISE
 from committee.papers.shared.pages import grid_of, write_grid
 from committee.papers.shared.paired import standard_error

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import log_loss
 
+from committee.files.journal import Cell
 from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier
 from committee.papers.lectures.plan import LecturePlan
 from committee.papers.shared.cells import Task
-from committee.papers.shared.journal import Cell
 from committee.papers.shared.pages import grid_of, write_grid
 from committee.report.tables import Grid
 

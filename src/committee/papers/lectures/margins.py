@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from committee.files.journal import Cell
 from committee.papers.lectures.margin_curves import (
     ALL,
     LEVELS,
@@ -21,7 +22,6 @@ from committee.papers.lectures.margin_figures import PICTURES
 from committee.papers.lectures.plan import LecturePlan
 from committee.papers.shared.cells import Task
 from committee.papers.shared.figures import save
-from committee.papers.shared.journal import Cell
 from committee.papers.shared.pages import grid_of, write_csv, write_grid
 from committee.papers.shared.tables import SOURCE_TABLES, load_source_table
 from committee.report.crossvalidation import stratified_folds

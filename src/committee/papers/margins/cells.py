@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from committee.data.number_types import F64
+from committee.files.journal import Cell
 from committee.objectives.margins.margin_maximum import Percentile, Rank, Uniform
 from committee.objectives.margins.margin_range import Range
 from committee.objectives.margins.margin_variance import Variance
@@ -19,7 +20,6 @@ from committee.objectives.programs.constraint_generation import Constraints, con
 from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.papers.shared.cells import timed
 from committee.papers.shared.folds import Fold
-from committee.papers.shared.journal import Cell
 from committee.vote.committee import Committee
 from committee.vote.signed_votes import SignedVotes
 from committee.voters.forest import Forest

@@ -9,10 +9,10 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from committee.data.number_types import F64
+from committee.files.journal import Cell
 from committee.papers.margins.cells import DEEP_FOREST, FOREST
 from committee.papers.margins.tables import HELPS, HURTS, NEITHER, PublishedTable, published
 from committee.papers.shared.cells import Key
-from committee.papers.shared.journal import Cell
 from committee.papers.shared.paired import LEVEL
 from committee.report.statistics import corrected_paired_t_test
 

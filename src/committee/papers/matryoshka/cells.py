@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.number_types import F64
+from committee.files.journal import Cell
 from committee.papers.matryoshka.plan import REFERENCE, Setting
 from committee.papers.shared.cells import timed
 from committee.papers.shared.folds import Fold, NamedTable
-from committee.papers.shared.journal import Cell
 from committee.papers.shared.paired import packed
 from committee.papers.shared.tables import read_from_folder
 

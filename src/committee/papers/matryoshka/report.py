@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from committee.files.journal import Cell
 from committee.papers.matryoshka.cells import EXPECTED, LIKELY, MAJORITY, WALKS
 from committee.papers.matryoshka.plan import (
     ADABOOST,
@@ -30,7 +31,6 @@ from committee.papers.matryoshka.results import (
     setting_of,
     wrong,
 )
-from committee.papers.shared.journal import Cell
 from committee.papers.shared.pages import grid_of, number, percent, write_csv, write_page
 from committee.papers.shared.paired import PairedComparison, signs_text
 from committee.report.tables import BLANK, Grid

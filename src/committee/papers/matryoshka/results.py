@@ -10,10 +10,10 @@ import numpy as np
 
 from committee.bounds.nested_trees import normaliser_of_edge, tree_factor, two_matryoshka
 from committee.data.number_types import F64
+from committee.files.journal import Cell
 from committee.papers.matryoshka.cells import EXPECTED
 from committee.papers.matryoshka.plan import BINARY, GREEDY, METHODS, REFERENCE, SOFTNESS, TREE, NestingPlan, Setting
 from committee.papers.shared.cells import Key
-from committee.papers.shared.journal import Cell
 from committee.papers.shared.paired import PairedComparison, compared, unpacked
 from committee.report.statistics import SignTest, average_ranks, sign_test
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from committee.files.journal import Cell
 from committee.papers.quadboost.methods import LEARNERS, SearchPlan
 from committee.papers.quadboost.tables import BinaryTable, draw_split, prepared
 from committee.papers.shared.cells import timed
-from committee.papers.shared.journal import Cell
 from committee.papers.shared.paired import packed
 from committee.report.crossvalidation import stratified_folds
 

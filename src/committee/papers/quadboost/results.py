@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.number_types import F64
+from committee.files.journal import Cell
 from committee.papers.quadboost.tables import ADABOOST, L1, L2, LINF, LPBOOST, METHODS, VANILLA, PublishedErrors
 from committee.papers.shared.cells import Key
-from committee.papers.shared.journal import Cell
 from committee.papers.shared.paired import PairedComparison, compared, unpacked
 from committee.report.statistics import About, average_ranks
 

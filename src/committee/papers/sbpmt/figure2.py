@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.number_types import F64
+from committee.files.journal import Cell
 from committee.learners.bagging.sbpmt import SBPMTClassifier
 from committee.papers.sbpmt.table2 import SETTINGS
 from committee.papers.shared.cells import Task
-from committee.papers.shared.journal import Cell
 from committee.papers.shared.mease_wyner import NOISE, mease_wyner
 from committee.papers.shared.pages import grid_of
 from committee.papers.shared.paired import standard_error

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
+from committee.files.journal import Cell
 from committee.papers.shared.cells import Key, Task, timed
-from committee.papers.shared.journal import Cell
 from committee.papers.shared.pages import grid_of
 from committee.papers.shared.tables import (
     SOURCE_TABLES,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from committee.data.parallel import n_processes
-from committee.papers.shared.journal import Cell, Journal
+from committee.files.journal import Cell, Journal
 from committee.papers.shared.options import Progress
 
 if TYPE_CHECKING:
@@ -67,7 +67,8 @@ def finished_cells(
     """
     from joblib import Parallel, delayed
 
-    with Journal(path, {**run, "committee": version("committee")}) as journal:
+    run = {**run, "committee": version("committee")}
+    with Journal(path, run, elsewhere="give another folder with --out") as journal:
         place = tasks[0].place
         if "digest" in place:
             _check_same_tables(journal, {task.place["table"]: task.place["digest"] for task in tasks})

@@ -4,8 +4,8 @@ import errno
 
 import pytest
 
-from committee.papers.shared import journal as journal_module
-from committee.papers.shared.journal import Journal
+from committee.files import journal as journal_module
+from committee.files.journal import Journal
 
 
 def test_a_journal_keeps_what_was_appended(tmp_path):
@@ -48,7 +48,7 @@ def test_cells_of_another_run_are_not_mixed(tmp_path):
     with Journal(path, {"seed": 0, "depth": 6}) as journal:
         journal.append({"fold": 0})
     before = path.read_bytes()
-    with pytest.raises(ValueError, match=r"another run, with depth=6 instead of None; give another folder with --out"):
+    with pytest.raises(ValueError, match=r"another run, with depth=6 instead of None; name another file, or remove"):
         Journal(path, {"seed": 0})
     assert path.read_bytes() == before
 

@@ -21,12 +21,13 @@ class Journal:
     The file and its folder are made if they are not there; `cells` are all finished ones, oldest first.
 
     The run is all that the cells depend on, as JSON values: settings, seed, version. Cells are never added to those of
-    another run: a file that holds such, or is no such file, raises ValueError, which names the settings that differ.
+    another run: a file that holds such, or is no such file, raises ValueError, which names the settings that differ
+    and, in the words of `elsewhere`, how to choose another file.
 
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from committee.papers.shared.journal import Journal
+    >>> from committee.files.journal import Journal
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "cells.jsonl"
     >>> with Journal(path, {"seed": 0}) as journal:
     ...     journal.append({"table": "iris", "fold": 0, "accuracy": 1.0})
@@ -35,8 +36,8 @@ class Journal:
     [{'table': 'iris', 'fold': 0, 'accuracy': 1.0}]
     """
 
-    def __init__(self, path: Path, run: dict[str, Any]) -> None:
-        self.path = path
+    def __init__(self, path: Path, run: dict[str, Any], elsewhere: str = "name another file") -> None:
+        self.path, self._elsewhere = path, elsewhere
         self.run = run
         self.cells: list[Cell] = []
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -68,8 +69,7 @@ class Journal:
             lock(self._file.fileno())
         except BlockingIOError as error:
             raise ValueError(
-                f"another run is writing its cells to {self.path}; wait until it ends, or give another folder"
-                " with --out"
+                f"another run is writing its cells to {self.path}; wait until it ends, or {self._elsewhere}"
             ) from error
         except OSError:
             pass  # a file system without locks; cells are appended there all the same
@@ -102,5 +102,5 @@ class Journal:
             name = other[0]
             raise ValueError(
                 f"{self.path} holds the cells of another run, with {name}={found.get(name)!r} instead of"
-                f" {here.get(name)!r}; give another folder with --out, or remove that file to begin anew"
+                f" {here.get(name)!r}; {self._elsewhere}, or remove that file to begin anew"
             )

@@ -1,0 +1,323 @@
+"""Fits that were interrupted go on from their checkpoints, and end with the bits of one that never was."""
+
+import os
+import signal
+import warnings
+from itertools import count
+
+import numpy as np
+import pytest
+from sklearn.callback import ProgressBar
+from sklearn.linear_model import LogisticRegression
+
+import committee as c
+from committee.learners.base import checkpoint as checkpoints
+from committee.learners.base.fit_record import FitRecord
+from tests.checkpoint_cases import CASES, bits, tables, unfitted
+from tests.crafted_files import craft
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Killed(BaseException):
+    """The end of an attempt."""
+
+
+def stop_after(monkeypatch: pytest.MonkeyPatch, n: float) -> list[int]:
+    """Make the next attempt end after n new results; returns a list whose only item counts them."""
+    counted, add = [0], FitRecord._add
+
+    def counting(self, *args):
+        add(self, *args)
+        counted[0] += 1
+        if counted[0] == n:
+            raise Killed
+
+    monkeypatch.setattr(FitRecord, "_add", counting)
+    return counted
+
+
+def attempt(name, path, monkeypatch, n=float("inf"), **params):
+    """A fit that ends after n new results, and how many there were."""
+    np.random.seed(7)  # noqa: NPY002 - what a learner with no seed draws from
+    model, X, y = unfitted(name)
+    with monkeypatch.context() as patched:
+        counted = stop_after(patched, n)
+        try:
+            model.set_params(**params).fit(X, y, checkpoint=c.Checkpoint(path, interval=0.0))
+        except Killed:
+            return None, counted[0]
+    return model, counted[0]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_fit_goes_on_and_ends_with_the_same_bits(name, tmp_path, monkeypatch):
+    path = tmp_path / "fit.checkpoint"
+    np.random.seed(7)  # noqa: NPY002
+    model, X, y = unfitted(name)
+    expected = bits(model.fit(X, y))
+    found = []
+    for n in (1, 4, 6, float("inf")):
+        model, new = attempt(name, path, monkeypatch, n)
+        found.append(new)
+        np.random.random(3)  # noqa: NPY002 - an attempt of another process would draw anew
+        if model is not None:
+            break
+    assert model is not None and bits(model) == expected
+    again, new = attempt(name, path, monkeypatch)
+    assert new == 0 < sum(found) and bits(again) == expected
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_fit_without_an_end_is_written_at_intervals_and_when_it_fails(tmp_path, monkeypatch):
+    path = tmp_path / "fit.checkpoint"
+    sizes, clock = [], count(0.0, 4.0)  # seconds from one look at the clock to the next
+    monkeypatch.setattr(checkpoints.time, "perf_counter", lambda: next(clock))
+    add = FitRecord._add
+
+    def adding(self, *args):
+        add(self, *args)
+        sizes.append(path.stat().st_size)
+
+    monkeypatch.setattr(FitRecord, "_add", adding)
+    model, X, y = unfitted("adaboost")
+    model.fit(X, y, checkpoint=path)
+    changes = np.flatnonzero(np.diff(sizes)) + 1
+    assert 2 <= len(changes) < len(sizes) / 2, "not after every round"
+    assert path.stat().st_size > sizes[-1], "and at the end"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"params": {"max_depth": 2}}, "of a fit with another max_depth"),
+        ({"params": {"random_state": 1, "max_bins": 17}}, "of a fit with another max_bins and another random_state"),
+        ({"rows": slice(1, None)}, "of a fit on other rows"),
+        ({"weights": True}, "of a fit on other rows"),
+        ({"learner": "arc-gv, trees"}, "of a AdaBoostClassifier, and this is a ArcGVClassifier"),
+    ],
+)
+def test_another_fit_does_not_go_on(tmp_path, monkeypatch, change, message):
+    path = tmp_path / "fit.checkpoint"
+    attempt("adaboost", path, monkeypatch, 5)
+    before = path.read_bytes()
+    model, X, y = unfitted(change.get("learner", "adaboost"))
+    model.set_params(**change.get("params", {}))
+    rows = change.get("rows", slice(None))
+    weights = np.linspace(1.0, 2.0, len(y)) if "weights" in change else None
+    with pytest.raises(c.CheckpointError, match=rf"fit\.checkpoint' cannot be gone on from: .*{message}.*Remove the f"):
+        model.fit(X[rows], y[rows], weights, checkpoint=path)
+    assert path.read_bytes() == before and not hasattr(model, "committee_")
+
+
+def test_any_number_of_threads_goes_on(tmp_path, monkeypatch):
+    path = tmp_path / "fit.checkpoint"
+    attempt("forest, enough trees", path, monkeypatch, 20)
+    model, _ = attempt("forest, enough trees", path, monkeypatch, n_jobs=2)
+    whole, X, y = unfitted("forest, enough trees")
+    assert bits(model.set_params(n_jobs=None)) == bits(whole.fit(X, y))
+
+
+def test_a_generator_goes_on_where_the_first_attempt_began(tmp_path, monkeypatch):
+    path = tmp_path / "fit.checkpoint"
+    attempt("forest", path, monkeypatch, 4, random_state=np.random.RandomState(3))
+    model, _ = attempt("forest", path, monkeypatch, random_state=np.random.RandomState(99))
+    whole, X, y = unfitted("forest")
+    whole.set_params(random_state=np.random.RandomState(3)).fit(X, y)
+    assert bits(model)[1] == bits(whole)[1]
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (c.TreeVoter(), "a TreeVoter is trained in one step"),
+        (c.ProbitBoostClassifier(), "a ProbitBoostClassifier is trained in one step"),
+        (c.AdaBoostClassifier(voter=LogisticRegression()), r"voter=LogisticRegression\(\) is trained by code"),
+        (c.SubaggingClassifier(c.AdaBoostClassifier(3)), "estimator=AdaBoost.* is trained by code"),
+        (c.ProbabilisticAdaBoostClassifier(time_budget=1.0), "time_budget=1.0 makes the fit depend on the time"),
+        (c.ProbabilisticAdaBoostClassifier(n_draws="stopwatch"), "n_draws='stopwatch' makes the fit depend"),
+        (c.MatryoshkaClassifier("greedy", rate="seconds"), "rate='seconds' makes the fit depend"),
+    ],
+)
+def test_what_could_not_go_on_is_refused_at_the_start(tmp_path, model, message):
+    X, y = tables()["two"]
+    with pytest.raises(ValueError, match=rf"checkpoint='.*' is of no use: {message}.*Leave checkpoint out"):
+        model.fit(X, y, checkpoint=str(tmp_path / "fit.checkpoint"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_warm_start_has_no_checkpoint(tmp_path):
+    X, y = tables()["two"]
+    model = c.GradientBoostingClassifier(n_estimators=3, warm_start=True, random_state=0)
+    model.fit(X, y, checkpoint=tmp_path / "fit.checkpoint").set_params(n_estimators=5)
+    with pytest.raises(ValueError, match="warm_start goes on from a committee that the file would not hold"):
+        model.fit(X, y, checkpoint=tmp_path / "more.checkpoint")
+    assert model.committee_.n_voters == 3
+
+
+def test_paths_and_intervals_are_checked(tmp_path):
+    X, y = tables()["two"]
+    for bad in (5, b"fit"):
+        with pytest.raises(TypeError, match="is no path; give the name of a file, or a Checkpoint"):
+            c.AdaBoostClassifier(2).fit(X, y, checkpoint=bad)
+    for bad in (-1.0, float("nan"), float("inf"), True):
+        with pytest.raises(ValueError, match="must be a number of seconds, 0 or more"):
+            c.Checkpoint(tmp_path / "fit", interval=bad)
+    with pytest.raises(FileNotFoundError):
+        c.AdaBoostClassifier(2).fit(X, y, checkpoint=tmp_path / "no folder" / "fit")
+    with pytest.raises(ValueError, match="is not a regular file"):
+        c.AdaBoostClassifier(2).fit(X, y, checkpoint=tmp_path)
+
+
+def test_parameters_that_cannot_be_compared_are_refused(tmp_path):
+    X, y = tables()["numbers"]
+    model = c.GradientBoostingRegressor(lambda y, F: (F - y, np.ones_like(F)))
+    with pytest.raises(ValueError, match=r"loss=<function.*cannot be compared with that of an earlier attempt"):
+        model.fit(X, y, checkpoint=tmp_path / "fit")
+
+
+def test_a_full_disk_does_not_end_the_fit(tmp_path, monkeypatch):
+    path = tmp_path / "fit.checkpoint"
+    attempt("adaboost", path, monkeypatch, 3)
+    before = path.read_bytes()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(checkpoints, "write_contents", full)
+    model, X, y = unfitted("adaboost")
+    with pytest.warns(UserWarning, match=r"cannot be written \(.*No space left.*the fit goes on"):
+        model.fit(X, y, checkpoint=path)
+    assert model.committee_.n_voters == 30 and path.read_bytes() == before
+
+
+def test_callbacks_see_rounds_that_are_known_too(tmp_path, monkeypatch):
+    path = tmp_path / "fit.checkpoint"
+    attempt("adaboost", path, monkeypatch, 10)
+    model, X, y = unfitted("adaboost")
+    assert model.set_callbacks(ProgressBar()).fit(X, y, checkpoint=path).committee_.n_voters == 30
+
+
+# --- damage ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def some_checkpoint(tmp_path_factory):
+    path = tmp_path_factory.mktemp("fit") / "fit.checkpoint"
+    with pytest.MonkeyPatch.context() as patched:
+        attempt("gradient, categories", path, patched, 6)
+    return path.read_bytes()
+
+
+def go_on(path, content):
+    path.write_bytes(content)
+    model, X, y = unfitted("gradient, categories")
+    return model.fit(X, y, checkpoint=path)
+
+
+def test_any_damage_is_noticed(some_checkpoint, tmp_path):
+    random = np.random.default_rng(0)
+    for at in random.integers(0, len(some_checkpoint), 40).tolist():
+        content = bytearray(some_checkpoint)
+        content[at] ^= 1 << int(random.integers(8))
+        with pytest.raises(c.CheckpointError, match="cannot be gone on from"):
+            go_on(tmp_path / "fit", bytes(content))
+    for end in (0, 7, 100, len(some_checkpoint) - 1):
+        with pytest.raises(c.CheckpointError, match="cannot be gone on from"):
+            go_on(tmp_path / "fit", some_checkpoint[:end])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d, a: d.update(format="other"), "it is no checkpoint"),
+        (lambda d, a: d.update(package_version="0.0.1"), "it is of committee 0.0.1"),
+        (lambda d, a: d.pop("results"), "'results' is absent"),
+        (lambda d, a: d["results"]["tree"].update(n_parts=2), "belongs to nothing"),
+        (lambda d, a: d["results"]["tree"].update(n_parts=99), "is absent"),
+        (lambda d, a: d["results"].update(other={"part": "9", "n_parts": 1}), "is absent"),
+        (lambda d, a: a.update({"0.check": a["0.check"][:-1]}), "are not the shapes of"),
+        (lambda d, a: a.update({"0.shape0": -a["0.shape0"]}), "are not the shapes of"),
+        (lambda d, a: a.update({"0.shape0": a["0.shape0"] + 1}), "its shapes ask for"),
+        (lambda d, a: a.update({"0.check": a["0.check"] + np.uint64(1)}), "its rounds are not those of this fit"),
+        (lambda d, a: a.update({"0.value2": np.zeros_like(a["0.value2"])}), "a child of the tree does not follow"),
+        (
+            lambda d, a: a.update({"0.value0": np.where(a["0.value0"] < 0, -1, 99).astype(np.int32)}),
+            "the tree was grown on more columns",
+        ),
+        (lambda d, a: a.update({"0.value0": a["0.value0"].astype(np.int64)}), "another type or shape"),
+        (lambda d, a: a.update({"0.value4": a["0.value4"] * 0}), "words of categories are not those of its nodes"),
+        (lambda d, a: a.update({"0.shape4": a["0.shape4"][:, :0]}), "its shapes ask for"),
+    ],
+)
+def test_what_no_fit_has_written_is_refused(some_checkpoint, tmp_path, change, message):
+    with pytest.raises(c.CheckpointError, match=message):
+        go_on(tmp_path / "fit", craft(some_checkpoint, change))
+
+
+@pytest.mark.parametrize(
+    "state",
+    [None, {}, {"keys": [1] * 624, "position": 10**6, "has_gauss": 0, "gauss": 0.0}, {"keys": [1], "position": 0}],
+)
+def test_a_state_of_draws_that_is_none_is_refused(tmp_path, monkeypatch, state):
+    path = tmp_path / "fit.checkpoint"
+    attempt("adaboost", path, monkeypatch, 4)
+    path.write_bytes(craft(path.read_bytes(), lambda document, _: document.update(random=state)))
+    with pytest.raises(c.CheckpointError, match="cannot be gone on from"):
+        attempt("adaboost", path, monkeypatch)
+
+
+def test_a_fit_that_fails_says_where_it_went_on_from(tmp_path, monkeypatch):
+    path = tmp_path / "fit.checkpoint"
+    attempt("forest", path, monkeypatch, 4)
+
+    def change(_, arrays):
+        for name in arrays:
+            if arrays[name].dtype == np.float64:
+                arrays[name] = np.full_like(arrays[name], 0.25)
+
+    path.write_bytes(craft(path.read_bytes(), change))
+    model, X, y = unfitted("forest")
+    with pytest.raises(ValueError, match="needs class shares") as caught:
+        model.fit(X, y, checkpoint=path)
+    assert caught.value.__notes__ == [
+        f"The fit went on from checkpoint {str(path)!r}; if it fails only so, remove the file."
+    ]
+
+
+def test_a_checkpoint_is_no_model(some_checkpoint, tmp_path):
+    path = tmp_path / "fit"
+    path.write_bytes(some_checkpoint)
+    with pytest.raises(c.ModelFileError, match=r"it is the checkpoint of a fit; give it to fit\(\.\.\., checkpoint="):
+        c.load(path)
+
+
+def test_a_model_is_no_checkpoint(tmp_path):
+    X, y = tables()["two"]
+    model = c.AdaBoostClassifier(3).fit(X, y)
+    model.save(tmp_path / "model")
+    with pytest.raises(c.CheckpointError, match="it is no checkpoint"):
+        model.fit(X, y, checkpoint=tmp_path / "model")
+
+
+# --- a process that is killed ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked, which Windows cannot (2026-11-22)")
+def test_a_killed_process_leaves_a_whole_checkpoint(tmp_path):
+    path = tmp_path / "fit.checkpoint"
+    model, X, y = unfitted("gradient, drawn rows")
+    model.set_params(n_estimators=300, random_state=0)
+    expected = bits(model.fit(X, y))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of forks in a process with threads
+        child = os.fork()
+    if not child:
+        model.fit(X, y, checkpoint=c.Checkpoint(path, interval=0.0))
+        os._exit(0)
+    while not path.exists():
+        pass
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert bits(model.fit(X, y, checkpoint=path)) == expected
+    assert [p.name for p in tmp_path.iterdir()] == [path.name], "unfinished files are removed"
