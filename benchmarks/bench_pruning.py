@@ -33,7 +33,7 @@ from benchmarks.pruning_cells import (
 )
 from benchmarks.pruning_picture import draw_curves
 from committee import LeafReweighter
-from committee.papers.shared.journal import Journal
+from committee.files.journal import Journal
 
 WAYS = (FIRST, WHOLE, DEPTHS, REFINED, LEAVES)
 LARGE = 1_000

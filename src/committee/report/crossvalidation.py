@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -15,7 +16,6 @@ from numpy.typing import NDArray
 
 from committee.data.names import listing
 from committee.data.parallel import n_processes
-from committee.files.scratch import scratch_folder
 from committee.report.metrics import METRICS, FittedFold
 from committee.report.models import ComparedModel
 
@@ -212,11 +212,13 @@ def run_folds(
     tasks = [(m, f) for f in range(len(splits)) for m in range(len(models)) if (m, f) not in known]
     if not tasks:
         return grid
-    with scratch_folder() as folder:
+    with ExitStack() as stack:
         source: Table | Path = table
         if jobs > 1:
+            from committee.files.scratch import scratch_folder
+
             # Each process reads the table from here once; sent along with every task it would travel each time.
-            source = folder / "table.joblib"
+            source = stack.enter_context(scratch_folder()) / "table.joblib"
             dump(table, source)
         calls = (delayed(_task)(source, models[m], splits[f], seed, (m, f)) for m, f in tasks)
         outcome = Parallel(

@@ -6,6 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, replace
+from functools import partial
 from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
@@ -75,8 +76,9 @@ class ForestEstimator(CommitteeEstimator, Generic[R]):
         oob = self._out_of_bag(rows) if self._judged(draw) else None
         forest = GrowingForest(oob, self.oob_rule if self.n_estimators == "oob" else None)
         grow = self._trees(rows, binned, draw)
+        form = partial(drawn_tree_form, len(rows), rows.X.shape[1], grow.n_classes)
         jobs = (delayed(grow)(int(seed)) for seed in seeds)
-        with tasks.in_parallel(jobs, self.n_jobs, lambda: drawn_tree_form(*rows.X.shape, grow.n_classes)) as grown:
+        with tasks.in_parallel(jobs, self.n_jobs, form) as grown:
             trees = tasks.each("voter", forest.trees(grown), lambda trees: {"committee_": self._vote_of(trees)})
         trees, best = forest.best(trees, (draw.left_out(int(seed)) for seed in seeds))
         committee = self._vote_of(trees)

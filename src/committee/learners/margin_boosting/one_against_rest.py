@@ -126,7 +126,9 @@ class ClassRuns(BoostingRun, Generic[R]):
 
     def keep(self, record: FitRecord) -> None:
         """As `BoostingRun.keep`: the searches."""
-        pool = self.pool.recorded(record)
+        from committee.learners.pools.recorded_pools import recorded  # few fits have a checkpoint
+
+        pool = recorded(self.pool, record)
         for run in self.runs:
             run.keep(record, pool)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,6 @@ from numpy.typing import NDArray
 from committee.data.number_types import F64, I8
 from committee.objectives.programs.penalties import Penalty
 from committee.voters.protocol import Voters
-
-if TYPE_CHECKING:
-    from committee.learners.base.fit_record import FitRecord
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,10 +112,6 @@ class Pool(ABC):
         n_classes : int
             Number of scores, or 2.
         """
-
-    def recorded(self, record: FitRecord) -> Pool:
-        """Return a pool whose searches are recorded; known ones are not made again."""
-        raise NotImplementedError
 
     @abstractmethod
     def stand_in(self, row_weights: F64) -> Candidate:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,6 @@ from committee.objectives.programs.coordinate_steps import first_largest
 from committee.objectives.programs.penalties import Penalty
 from committee.voters.forest import Forest
 from committee.voters.stump_dictionary import StumpDictionary, Stumps
-
-if TYPE_CHECKING:
-    from committee.learners.base.fit_record import FitRecord
 
 
 class StumpPool(Pool):
@@ -107,12 +104,6 @@ class StumpPool(Pool):
             if one.key not in known:
                 candidates.append(one)
         return float(sizes.max()), candidates
-
-    def recorded(self, record: FitRecord) -> StumpPool:
-        """As `Pool.recorded`."""
-        from committee.learners.pools.recorded_stumps import RecordedStumpPool  # few fits have a checkpoint
-
-        return RecordedStumpPool(self, record)
 
     def stand_in(self, row_weights: F64) -> Candidate:
         """As `Pool.stand_in`: the first that is listed, or else any subset."""

@@ -16,7 +16,6 @@ from committee.voters.forest import Forest
 from committee.voters.growing import GrowthLimits, forest_of, grower, signed_votes
 
 if TYPE_CHECKING:
-    from committee.learners.base.fit_record import FitRecord
     from committee.learners.base.recorded_growth import RecordedGrower
 
 
@@ -27,13 +26,6 @@ class TreePool(TrainedPool):
         super().__init__(row_weights)
         self.binned = binned
         self.grower: _core.Grower | RecordedGrower = grower(binned, "gini", 2, limits, n_threads)
-
-    def recorded(self, record: FitRecord) -> TreePool:
-        """As `Pool.recorded`: the same pool."""
-        from committee.learners.base.recorded_growth import RecordedGrower  # few fits have a checkpoint
-
-        self.grower = RecordedGrower(self.grower, self.binned, record)
-        return self
 
     def train(self, positive: NDArray[np.bool_], weights: F64) -> tuple[tuple[_core.GrownTree, NDArray[np.int32]], I8]:
         """As `TrainedPool.train`: a tree and the labels of its nodes."""

@@ -288,8 +288,10 @@ class ResidualRun(ScoreRun):
 
     def keep(self, record: FitRecord) -> None:
         """As `ScoreRun.keep`, and the searches."""
+        from committee.learners.pools.recorded_pools import recorded  # few fits have a checkpoint
+
         super().keep(record)
-        self.pool = self.pool.recorded(record)
+        self.pool = recorded(self.pool, record)
 
     def _add_products(self, newest: Candidate, start: F64) -> None:
         """Add a row to the products of the committee's voters.

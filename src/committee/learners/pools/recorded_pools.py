@@ -1,17 +1,37 @@
-"""Stumps as a pool whose searches are recorded: those known from an earlier attempt at the fit are not made again."""
+"""Pools whose searches are recorded: those known from an earlier attempt at the fit are not made again."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
 from committee.data.number_types import F64
 from committee.learners.base.fit_record import FitRecord, Form, Parts
-from committee.learners.pools.pool import Candidate
+from committee.learners.base.recorded_growth import RecordedGrower
+from committee.learners.pools.pool import Candidate, Pool
 from committee.learners.pools.stump_pool import StumpPool
+from committee.learners.pools.tree_pool import TreePool
 from committee.objectives.programs.penalties import Penalty
+
+
+@singledispatch
+def recorded(pool: Pool, record: FitRecord) -> Pool:
+    """Return a pool that finds what the given one does, and records it; the given one is not to be used any more."""
+    raise TypeError(f"the voters of a {type(pool).__name__} are not recorded")
+
+
+@recorded.register
+def _(pool: TreePool, record: FitRecord) -> Pool:
+    pool.grower = RecordedGrower(pool.grower, pool.binned, record)
+    return pool
+
+
+@recorded.register
+def _(pool: StumpPool, record: FitRecord) -> Pool:
+    return RecordedStumpPool(pool, record)
 
 
 class RecordedStumpPool(StumpPool):
