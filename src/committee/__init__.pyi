@@ -1,5 +1,7 @@
 from typing import Any
 
+from committee.files.checkpoint import Checkpoint as Checkpoint
+from committee.files.checkpoint import CheckpointError as CheckpointError
 from committee.files.store import ModelFileError as ModelFileError
 from committee.files.store import load as load
 from committee.learners.adaboost.adaboost import AdaBoostClassifier as AdaBoostClassifier
@@ -7,8 +9,6 @@ from committee.learners.bagging.random_forest import RandomForestClassifier as R
 from committee.learners.bagging.random_forest import RandomForestRegressor as RandomForestRegressor
 from committee.learners.bagging.sbpmt import SBPMTClassifier as SBPMTClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier as SubaggingClassifier
-from committee.learners.base.checkpoint import Checkpoint as Checkpoint
-from committee.learners.base.checkpoint import CheckpointError as CheckpointError
 from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier as GradientBoostingClassifier
 from committee.learners.gradient.gradient_boosting import GradientBoostingRegressor as GradientBoostingRegressor
 from committee.learners.margin_boosting.arc_gv import ArcGVClassifier as ArcGVClassifier

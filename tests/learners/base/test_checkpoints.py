@@ -11,7 +11,7 @@ from sklearn.callback import ProgressBar
 from sklearn.linear_model import LogisticRegression
 
 import committee as c
-from committee.learners.base import checkpoint as checkpoints
+from committee.learners.base import recorded_fit
 from committee.learners.base.fit_record import FitRecord
 from tests.checkpoint_cases import CASES, bits, tables, unfitted
 from tests.crafted_files import craft
@@ -72,7 +72,7 @@ def test_a_fit_goes_on_and_ends_with_the_same_bits(name, tmp_path, monkeypatch):
 def test_a_fit_without_an_end_is_written_at_intervals_and_when_it_fails(tmp_path, monkeypatch):
     path = tmp_path / "fit.checkpoint"
     sizes, clock = [], count(0.0, 4.0)  # seconds from one look at the clock to the next
-    monkeypatch.setattr(checkpoints.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(recorded_fit.time, "perf_counter", lambda: next(clock))
     add = FitRecord._add
 
     def adding(self, *args):
@@ -184,7 +184,7 @@ def test_a_full_disk_does_not_end_the_fit(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(checkpoints, "write_contents", full)
+    monkeypatch.setattr(recorded_fit, "write_contents", full)
     model, X, y = unfitted("adaboost")
     with pytest.warns(UserWarning, match=r"cannot be written \(.*No space left.*the fit goes on"):
         model.fit(X, y, checkpoint=path)

@@ -18,7 +18,7 @@ from committee.learners.base.shared_parameters import EarlyStoppingParameters
 if TYPE_CHECKING:
     import os
 
-    from committee.learners.base.checkpoint import Checkpoint
+    from committee.files.checkpoint import Checkpoint
     from committee.learners.base.early_stopping import EarlyStopping
     from committee.learners.base.fit_record import FitRecord
 

@@ -40,8 +40,9 @@ if TYPE_CHECKING:
     from sklearn.callback import CallbackContext
     from sklearn.utils import Tags
 
-    from committee.learners.base.checkpoint import Checkpoint, RecordedFit
+    from committee.files.checkpoint import Checkpoint
     from committee.learners.base.fit_record import FitRecord, Form
+    from committee.learners.base.recorded_fit import RecordedFit
     from committee.vote.regression import RegressionCommittee
 
 LEAST_WEIGHT, MOST_WEIGHT = 1e-150, 1e150
@@ -71,10 +72,11 @@ class FitTasks:
 
     def open_record(self, checkpoint: Checkpoint | str | os.PathLike[str], rows: Any) -> None:
         """Go on from a checkpoint of this fit, or begin one."""
-        from committee.learners.base import checkpoint as file  # few fits have one
+        from committee.files.checkpoint import Checkpoint  # few fits have one
+        from committee.learners.base.recorded_fit import RecordedFit
 
-        given = checkpoint if isinstance(checkpoint, file.Checkpoint) else file.Checkpoint(checkpoint)
-        self._recorded = file.RecordedFit(given, self._estimator, rows)
+        given = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
+        self._recorded = RecordedFit(given, self._estimator, rows)
 
     @property
     def record(self) -> FitRecord | None:

@@ -1,12 +1,11 @@
-"""Checkpoints: a file beside a fit, from which the same fit goes on after it was killed."""
+"""A fit whose costly results are kept in a checkpoint."""
 
 from __future__ import annotations
 
 import json
-import os
 import time
 import warnings
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from committee.data.typed_json import field
+from committee.files.checkpoint import Checkpoint, CheckpointError
 from committee.files.replacement import check_replaceable
 from committee.files.store import CHECKPOINT, read_contents, write_contents
 from committee.files.tensors import Document
@@ -27,55 +27,6 @@ LEAST_PAUSE = 9.0
 """The file is not written again before this many times what the last writing took: a tenth of the time at most."""
 _OF_NO_MATTER = frozenset({"n_jobs"})
 """Parameters that do not change a bit of the fit."""
-
-
-class CheckpointError(ValueError):
-    """A checkpoint that cannot be gone on from: damaged, or of another fit."""
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """A file from which a fit that was killed or interrupted goes on, and how often it is written.
-
-    ``fit(X, y, checkpoint=path)`` means ``checkpoint=Checkpoint(path)``. If the file is there, the fit goes on from it;
-    otherwise, and as it goes on, the file is written: beside its destination, then moved into place, so that at all
-    times it is whole. Only a fit of the same learner with the same parameters (but for `n_jobs`) on the same rows goes
-    on; it ends with the same bits as one that was never interrupted. When a fit has ended the file is written once
-    more, and it stays: the same fit is then done at once. Remove it when the model is saved.
-
-    The file holds what was costly to find: trees, stumps, members, solutions of re-weightings. A fit that goes on runs
-    through its rounds again without that cost. Loading it never runs code.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-    interval : float, default=30.0
-        Least number of seconds between two writings. A writing that takes long is followed by a pause of nine times as
-        long. 0: after every round or member, but for that pause.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> from sklearn.datasets import load_iris
-    >>> from committee import Checkpoint, RandomForestClassifier
-    >>> X, y = load_iris(return_X_y=True)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = os.path.join(folder, "forest.checkpoint")
-    ...     forest = RandomForestClassifier(20, random_state=0).fit(X, y, checkpoint=path)
-    ...     again = RandomForestClassifier(20, random_state=0).fit(X, y, checkpoint=Checkpoint(path, interval=5.0))
-    >>> bool((forest.predict_proba(X) == again.predict_proba(X)).all())
-    True
-    """
-
-    path: str | os.PathLike[str]
-    interval: float = 30.0
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.path, str | os.PathLike):
-            raise TypeError(f"checkpoint={self.path!r} is no path; give the name of a file, or a Checkpoint.")
-        if isinstance(self.interval, bool) or not 0.0 <= self.interval < float("inf"):
-            raise ValueError(f"interval={self.interval!r} must be a number of seconds, 0 or more.")
 
 
 class RecordedFit:
