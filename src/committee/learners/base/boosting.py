@@ -112,15 +112,11 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         UserWarning
             If `y` holds one class only, which is then predicted everywhere.
         """
-        with self._one_fit(X, y, sample_weight, checkpoint) as tasks:
-            self._check_parameters()
-            rows = self.training_rows(X, y, sample_weight)
+        with self._one_fit(X, y, sample_weight, checkpoint) as (tasks, rows):
             if constant := self._constant(rows):
                 tasks.begin()
                 tasks.end(constant)
                 return self
-            if checkpoint is not None:
-                tasks.open_record(checkpoint, rows)
             random = self._random(tasks.random())
             held_out = None
             if self.early_stopping or X_val is not None or y_val is not None:

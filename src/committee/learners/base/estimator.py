@@ -205,18 +205,16 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
         UserWarning
             If `y` holds one class only, which is then predicted everywhere.
         """
-        with self._one_fit(X, y, sample_weight, checkpoint) as tasks:
-            self._check_parameters()
-            rows = self.training_rows(X, y, sample_weight)
-            if checkpoint is not None:
-                tasks.open_record(checkpoint, rows)
+        with self._one_fit(X, y, sample_weight, checkpoint) as (tasks, rows):
             tasks.begin()
             tasks.end(self._constant(rows) or self._train(rows, tasks))
         return self
 
     @contextmanager
-    def _one_fit(self, X: Any, y: Any, sample_weight: Any, checkpoint: object) -> Iterator[FitTasks]:
-        """Set callbacks up for a fit; one that fails leaves the estimator as it was before."""
+    def _one_fit(
+        self, X: Any, y: Any, sample_weight: Any, checkpoint: Checkpoint | str | os.PathLike[str] | None
+    ) -> Iterator[tuple[FitTasks, Any]]:
+        """Make a fit ready: callbacks, rows and checkpoint; one that fails leaves the estimator as it was before."""
         if checkpoint is not None and (reason := self._no_checkpoint(X)):
             raise ValueError(f"checkpoint={checkpoint!r} is of no use: {reason}. Leave checkpoint out.")
         context = self._init_callback_context(max_subtasks=self._most_tasks(X))
@@ -226,12 +224,20 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
                     self.__dict__.pop(name, None)
             tasks = FitTasks(self, context, X, y, sample_weight)
             try:
-                yield tasks
+                self._check_parameters()
+                yield tasks, self._opened(tasks, X, y, sample_weight, checkpoint)  # kept by no name of this function
             except Exception as error:
                 tasks.add_note(error)
                 raise
             finally:
                 tasks.close_record()
+
+    def _opened(self, tasks: FitTasks, X: Any, y: Any, sample_weight: Any, checkpoint: Any) -> Any:
+        """Encode the training rows, and open the checkpoint of a fit on them."""
+        rows = self.training_rows(X, y, sample_weight)
+        if checkpoint is not None:
+            tasks.open_record(checkpoint, rows)
+        return rows
 
     @contextmanager
     def _as_before_if_it_fails(self) -> Iterator[None]:
