@@ -93,6 +93,30 @@ def test_rows_of_one_class_train_nothing(pool: Pool) -> None:
     assert pool.best(np.zeros(N), NoPenalty(), {}) is None
 
 
+@pytest.mark.parametrize("pool", pools(), ids=lambda pool: type(pool).__name__)
+def test_a_stand_in_needs_no_candidate_before_it_and_is_the_first_that_there_was(pool: Pool) -> None:
+    weights = np.full(N, 1.0 / N)
+    one = pool.stand_in(weights)
+    assert set(np.unique(pool.votes(one))) <= {-1, 0, 1}
+    assert len(pool.voters([one], None, 2)) == 1
+    assert pool.stand_in(weights).key == one.key
+
+
+def test_a_stand_in_of_categories_alone_is_a_subset() -> None:
+    """Which no list has; a column of one category parts nothing."""
+    codes = np.stack([np.ones(N), np.arange(N) % 8], axis=1)
+    binned = Binned.of(codes, None, TableSchema(None, ((0, 1), tuple(range(8)))), 255)
+    dictionary = StumpDictionary.of(binned, np.ones(N), subsets=True)
+    assert len(dictionary) == 0
+    pool = StumpPool(binned, dictionary, 1)
+    stand_in = pool.votes(pool.stand_in(np.full(N, 1.0 / N)))
+    assert set(stand_in) == {-1, 1}
+    sums = np.array([S[codes[:, 1] == k].sum() for k in range(8)])
+    largest, (best,) = pool.largest(S, S, 0.0, 10, set())
+    assert largest == best.c == pytest.approx(np.abs(sums).sum())
+    assert_array_equal(pool.votes(best), np.sign(sums)[codes[:, 1].astype(int)])
+
+
 def test_rows_that_look_the_same_are_one_row() -> None:
     x, labels, weights = np.array([2.0, 1.0, 2.0, 0.0, -0.0, 2.0]), [0, 1, 0, 1, 1, 1], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
     rows = Rows(x[:, None], np.array(labels, np.uint16), np.array(weights), uniform=False)

@@ -310,6 +310,31 @@ def test_number_of_scores():
     assert losses.Quantiles((0.2, 0.8)).n_scores() == 2
 
 
+class Slope(LogCosh):
+    """A loss of a user's own, by its slope, whatever the targets are."""
+
+    def __init__(self, slope):
+        self.slope = slope
+
+    def gradient_hessian(self, y, F, w=None):
+        return self.slope(F), np.ones(len(F))
+
+
+@pytest.mark.parametrize(
+    ("slope", "low", "high"),
+    [
+        (lambda F: F, 0.0, 0.0),
+        (lambda F: np.full(len(F), -1.0), 1e299, 1e300),
+        (lambda F: np.full(len(F), 0.5), -1e300, -1e299),
+        (lambda F: -np.exp(-F), 25.0, 35.0),
+        (lambda F: np.where(F > 100.0, np.nan, -1.0), 50.0, 100.0),
+    ],
+    ids=["least at zero", "falls forever", "rises forever", "flattens", "ends in no number"],
+)
+def test_the_inherited_constant_is_finite_whatever_the_slope(slope, low, high):
+    assert low <= Slope(slope).best_constant(np.zeros(3))[0] <= high
+
+
 def test_a_loss_of_ones_own_inherits_the_rest():
     loss = losses.regression_loss(LogCosh())
     y = np.array([-1.0, 1.0, 3.0])

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from highspy import HighsModelStatus
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -385,6 +386,44 @@ def test_numbers_that_are_whole_are_kept_as_bytes():
 def test_parameters_out_of_range_are_refused_by_name(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_a_single_voter_has_nothing_to_gain_by_doom():
+    lines = MarginMatrix.of_matrix(np.array([[1], [1], [-1]], dtype=np.int8))
+    found = Doom().solve(lines)
+    assert found.weights.tolist() == [1.0] and found.value == found.before == pytest.approx(1.0 - np.tanh(5.0) / 3.0)
+
+
+@pytest.mark.parametrize(
+    ("objective", "module", "what"),
+    [
+        (Uniform(slack=0.1), "programs.constraint_generation", r"the program of \d+ lines and 4 weights"),
+        (Variance("lad"), "margins.margin_variance", "the program of least absolute deviations of 30 lines"),
+    ],
+    ids=lambda given: type(given).__name__ if not isinstance(given, str) else "",
+)
+def test_what_the_solver_reports_is_named(monkeypatch, objective, module, what):
+    monkeypatch.setattr(f"committee.objectives.{module}.run", lambda highs: (HighsModelStatus.kSolveError, "Trouble"))
+    S = np.where(np.random.default_rng(0).random((30, 4)) < 0.7, 1, -1).astype(np.int8)
+    with pytest.raises(RuntimeError, match=f"HiGHS reports {what} as 'Trouble'. Look for votes or row weights of very"):
+        objective.solve(MarginMatrix.of_matrix(S))
+
+
+def test_rows_that_all_voters_of_weight_have_seen_are_not_judged():
+    S = np.array([[1, -1], [1, 1], [-1, 1]], dtype=np.int8)
+    unseen = np.array([[True, False], [False, True], [True, True]])
+    lines = MarginMatrix.of(SignedVotes(S, np.arange(3), np.ones(3, dtype=int), 3, np.full(2, 0.5)), unseen=unseen)
+    margins, weight = lines.judged(np.array([1.0, 0.0]))
+    assert (margins.tolist(), weight.tolist()) == ([1.0, -1.0], [0.5, 0.5])
+    margins, weight = lines.judged(np.zeros(2))
+    assert len(margins) == len(weight) == 3 and weight.sum() == pytest.approx(1.0), "no voter has weight: all rows"
+
+
+def test_votes_that_do_not_fit_into_a_block_stay_bytes(monkeypatch):
+    lines = MarginMatrix.of_matrix(np.ones((5, 4), dtype=np.int8))
+    assert lines.as_numbers().matrix.dtype == np.float64
+    monkeypatch.setattr("committee.objectives.programs.margin_matrix.BLOCK", 19)
+    assert lines.as_numbers() is lines
 
 
 def test_a_mean_that_no_weights_have_is_refused():

@@ -12,7 +12,7 @@ from committee import AdaBoostClassifier, MarginReweighter, RandomForestClassifi
 from committee.bounds import VoterLosses, tandem, tandem_weights
 from committee.learners.trained import voter_losses
 from committee.objectives.margins.pair_losses import PairLosses
-from committee.objectives.margins.tandem_bound import Tandem, tandem_bound
+from committee.objectives.margins.tandem_bound import Tandem, least_tandem_bound, tandem_bound
 from committee.objectives.programs.margin_matrix import MarginMatrix
 
 CANCER, WINE = load_breast_cancer(return_X_y=True), load_wine(return_X_y=True)
@@ -36,6 +36,18 @@ def test_it_is_the_bound_of_the_losses_and_never_above_the_own_weights(seed):
     assert found.value <= found.before and found.value <= tandem(losses, np.ones(8), 0.1).value
     assert found.weights.min() >= 0.0 and found.weights.sum() == pytest.approx(1.0)
     np.testing.assert_array_equal(found.weights, tandem_weights(losses, delta=0.1))
+
+
+@pytest.mark.parametrize("limits", [{"max_rounds": 0}, {"max_rounds": 1, "max_steps": 1}, {"max_steps": 3}], ids=str)
+def test_a_search_that_is_cut_short_is_no_worse_than_its_starts(limits):
+    """Which are the own weights and equal ones; the longer it goes on, the better."""
+    lines = random_lines(1)
+    pairs, prior = PairLosses.of_lines(lines), np.log(8)
+    weights, rounds = least_tandem_bound(pairs, prior, lines.own, **limits)
+    bound = tandem_bound(pairs, weights, prior, 0.05)
+    assert bound <= min(tandem_bound(pairs, w, prior, 0.05) for w in (lines.own, np.full(8, 1 / 8)))
+    assert rounds <= limits.get("max_rounds", 50)
+    assert bound >= tandem_bound(pairs, least_tandem_bound(pairs, prior, lines.own)[0], prior, 0.05) - 1e-6
 
 
 def test_no_other_weights_are_better():

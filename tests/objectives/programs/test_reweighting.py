@@ -95,6 +95,22 @@ def test_it_may_start_anywhere() -> None:
         assert_allclose(alpha, solved(H, y, w, penalty)[0], atol=1e-8)
 
 
+def test_the_distance_is_told_where_the_steps_run_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("committee.objectives.programs.reweighting.MOST_STEPS", 1)
+    monkeypatch.setattr("committee.objectives.programs.reweighting.SWEEPS_BETWEEN", 1)
+    H, y, w = problem(0, alike=True)
+    penalty = L1Penalty(0.03)
+    alpha, distance = solved(H, y, w, penalty)
+    assert distance > 1e-6
+    monkeypatch.undo()
+    best, settled = solved(H, y, w, penalty)
+    assert settled <= 1e-11 and penalised(H, y, w, best, penalty) <= penalised(H, y, w, alpha, penalty)
+
+
+def penalised(H: Any, y: Any, w: Any, alpha: Any, penalty: Penalty) -> float:
+    return float(w @ (y - H @ alpha) ** 2 + penalty.cost(alpha).sum())
+
+
 def test_no_voters_need_no_weights() -> None:
     assert reweight(np.zeros((0, 0)), np.zeros(0), np.zeros(0), NoPenalty(), 1e-9) == 0.0
 

@@ -208,3 +208,5 @@ def test_bad_input_is_refused():
     for empty in (np.ones((0, 2)), np.ones((2, 0)), np.ones(3)):
         with pytest.raises(ValueError, match="at least one row and one voter"):
             soft_margin(empty, 0.5)
+    with pytest.raises(ValueError, match="signed holds numbers that are not finite; votes must be finite"):
+        soft_margin(np.array([[1.0, np.inf], [0.5, 1.0]]), 0.5)
