@@ -27,6 +27,13 @@ def test_tree_factor_has_the_values_of_its_product(T: int, rho: float, expected:
     assert tree_factor(T, rho) == pytest.approx(expected, abs=1e-9)
 
 
+def test_what_is_no_tree_has_no_factor() -> None:
+    with pytest.raises(ValueError, match="n_nodes is -1; it must be at least 0"):
+        tree_factor(-1, 0.5)
+    with pytest.raises(ValueError, match=r"n_nodes is \[1, nan\]; it must be at least 0"):
+        tree_factor([1, np.nan], 0.5)
+
+
 @given(st.integers(1, 200), rhos)
 def test_tree_factor_is_the_product_and_the_beta_function(T: int, rho: float) -> None:
     t = np.arange(T)

@@ -91,11 +91,28 @@ def test_box_path_keeps_to_its_bounds() -> None:
     assert (np.abs(path.weights).max(axis=1) <= path.alphas * (1 + 1e-12)).all()
 
 
+def test_a_path_says_what_it_is_of() -> None:
+    X, y = noisy(50)
+    path = quadboost_path(X, y, alphas=[0.1, 0.01])
+    assert repr(path) == f"QuadBoostPath(l1, 2 strengths, {len(path.dictionary)} stumps)"
+
+
+def test_a_gap_that_no_digits_reach_is_told() -> None:
+    X, y = noisy(50)
+    near, far = (quadboost_path(X, y, penalty="linf", alphas=[0.05, 0.2], tol=tol) for tol in (1e-6, 1e-25))
+    assert 0.0 <= far.gaps.max() < 1e-9 and far.gaps.max() > 1e-25
+    assert_allclose(far.decision_function(X), near.decision_function(X), atol=1e-2)
+
+
 def test_what_a_path_cannot_follow_is_refused() -> None:
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="two classes or for numbers"):
         quadboost_path(X, y)
     X, y = noisy(50)
+    with pytest.raises(ValueError, match="y holds one class only, 'a'; a path needs two"):
+        quadboost_path(X, np.full(len(X), "a"))
+    with pytest.raises(ValueError, match=r"alphas=\['strong'\] must be a list of finite numbers"):
+        quadboost_path(X, y, alphas=["strong"])
     with pytest.raises(ValueError, match=r"alphas=\[-1\.0\]"):
         quadboost_path(X, y, alphas=[-1.0])
     with pytest.raises(ValueError, match="alphas holds 0, where"):

@@ -171,6 +171,13 @@ def test_ensembles_without_known_draws_are_refused(model, message):
         certify(model.fit(X, y), X, y, on="oob")
 
 
+def test_some_of_the_rows_are_not_those_that_a_subagging_remembers():
+    X, y = WINE
+    model = SubaggingClassifier(n_estimators=5, max_samples=0.3, oob_score=True, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="X has 170 rows, but ensemble remembers 178; X and y must be all the rows"):
+        certify(model, X[:-8], y[:-8], on="oob")
+
+
 @pytest.mark.parametrize("kind", [TheirForest, BaggingClassifier])
 def test_draws_by_weight_leave_out_light_rows_and_are_refused(kind):
     # coins are heavy: out of bag they are rare, and trees seem better than they are on new rows

@@ -9,10 +9,8 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from committee import AdaBoostClassifier, SBPMTClassifier, load
-from committee.bounds import (
-    Bound,
-    overlap,
-)
+from committee.bounds import Bound, overlap
+from committee.bounds.vc_dimension import model_tree_vc_dimension
 from committee.learners.trained import for_adaboost, for_sbpmt
 
 FAST = {"n_estimators": 7, "n_boosting_rounds": 3, "n_leaf_steps": 10, "max_depth": 2, "random_state": 0}
@@ -158,6 +156,27 @@ def test_perfect_trees_leave_no_margin_below_one():
     X, y = X[y < 2], y[y < 2]
     found = for_sbpmt(SBPMTClassifier(**HARD).fit(X, y), X, y, theta=0.9)
     assert found["margins"].value == found["margins"].terms["observed"] == 0.0
+
+
+def test_draws_of_all_rows_leave_no_row_to_judge_the_vote_by():
+    X, y = noisy(60)
+    model = SBPMTClassifier(**HARD | {"n_estimators": 2, "max_samples": 1.0}).fit(X, y)
+    assert (np.unpackbits(model.draws_, axis=1)[:, :60] == 1).all()
+    assert set(for_sbpmt(model, X, y)) == {"margins", "boosting", "probit_risk"}
+
+
+@pytest.mark.parametrize(
+    ("limits", "most"),
+    [({"max_depth": 2}, 4), ({"max_depth": None, "max_leaf_nodes": 3}, 3), ({"max_depth": None}, 12)],
+    ids=str,
+)
+def test_the_vc_dimension_is_that_of_the_largest_tree_that_may_be(limits, most):
+    X, y = noisy(120)
+    given = {"max_samples": 0.5, "min_samples_leaf": 5, "n_boosting_rounds": 2, "n_leaf_steps": 3} | limits
+    model = SBPMTClassifier(**HARD | given).fit(X, y)
+    assert int(np.unpackbits(model.draws_[0])[:120].sum()) == 60
+    V = for_sbpmt(model, X, y)["boosting"].inputs["vc_dimension"]
+    assert model_tree_vc_dimension(most, 4, np.zeros(4, np.int32)) == V
 
 
 def test_soft_votes_have_no_theorem_3():

@@ -101,6 +101,23 @@ def test_several_classes_are_as_many_questions():
         )
 
 
+def test_votes_are_looked_at_a_part_of_the_rows_at_a_time(monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    model = QuadBoostClassifier("l1", alpha=0.05).fit(X, y)
+    whole = for_quadboost(model, X, y, complexity=0.1)
+    monkeypatch.setattr(fitted_norm, "ROWS_VOTED", 1)
+    parts = for_quadboost(model, X, y, complexity=0.1)
+    assert {name: bound.value for name, bound in parts.items()} == {name: bound.value for name, bound in whole.items()}
+
+
+def test_other_learners_are_refused():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(
+        TypeError, match=r"model is of type DecisionTreeClassifier; these bounds are for QuadBoostClass"
+    ):
+        for_quadboost(DecisionTreeClassifier().fit(X, y), X, y)
+
+
 def test_a_class_without_a_voter_is_guessed():
     X, y = load_iris(return_X_y=True)
     with_gaps = X.copy()

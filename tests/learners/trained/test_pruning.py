@@ -24,6 +24,24 @@ def test_each_level_is_its_class_and_the_forest_stays_as_it_is():
     assert pickle.dumps(FOREST) == before
 
 
+def test_a_reweighted_ensemble_loses_leaves_too():
+    model = MarginReweighter(FOREST, "doom", on="oob").fit(X, y)
+    small = model.prune(max_nodes=0.2, level="leaf", X=X, y=y)
+    assert isinstance(small, LeafReweighter) and small.ensemble is model
+    assert small.committee_.n_nodes <= 0.2 * model.committee_.n_nodes
+    by_hand = LeafReweighter(model, max_nodes=0.2, on="oob").fit(X, y)
+    assert_array_equal(small.decision_function(X), by_hand.decision_function(X))
+    for given in ({}, {"X": X}, {"y": y}):
+        with pytest.raises(ValueError, match="level='leaf' looks at rows again; give X and y, those of fit or others"):
+            model.prune(max_nodes=0.2, level="leaf", **given)
+
+
+def test_what_was_pruned_once_has_forgotten_its_draws():
+    small = prune(FOREST, X, y)
+    with pytest.raises(ValueError, match=r"this LeafReweighter has forgotten its own\. Give the ensemble"):
+        MarginReweighter(small, "doom", on="oob").fit(X, y)
+
+
 @pytest.mark.parametrize("level", ["leaf", "voter"])
 def test_what_is_small_is_small_in_a_pickle_too(level):
     small = prune(FOREST, X, y, level=level, max_nodes=0.1, min_gain=0.02)
