@@ -11,6 +11,9 @@ from tests.conftest import pytest_report_header  # sets the kernels to test, bef
 from tests.fuzz import FUZZERS, fuzzer
 from tests.fuzz.loop import fuzz
 
+MEMORY_DISK = Path("/dev/shm")
+"""Where there is one, files that only a case needs lie in memory."""
+
 FOUND = Path(__file__).resolve().parents[2] / "build" / "fuzz"
 
 
@@ -29,7 +32,7 @@ def main() -> int:
     FOUND.mkdir(parents=True, exist_ok=True)
     n_faults = 0
     for name in options.names:
-        with TemporaryDirectory() as folder:
+        with TemporaryDirectory(dir=MEMORY_DISK if MEMORY_DISK.is_dir() else None) as folder:
             tested = fuzzer(name, Path(folder))
             if options.again is not None:
                 print(name, tested.run(options.again.read_bytes()))

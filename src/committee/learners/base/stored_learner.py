@@ -170,9 +170,10 @@ def _rebuild_unfitted(document: Document, depth: int) -> Any:
 
     name = field(document, "class", str)
     kind = learner_class(name, depth)
+    known = set(kind._get_param_names()).difference(kind.trained_parameters)  # read off a signature, which takes long
     params: dict[str, Any] = {}
     for key, value in field(document, "params", dict).items():
-        if key not in kind._get_param_names() or key in kind.trained_parameters:
+        if key not in known:
             raise ValueError(f"{name} has no parameter {key!r}")
         params[key] = _rebuild_parameter(value, depth)
     return kind(**dict.fromkeys(kind.trained_parameters), **params)
