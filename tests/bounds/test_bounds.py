@@ -229,6 +229,10 @@ def test_model_trees_shatter_no_more_than_the_bound(n_leaves):
     assert 2 * n_leaves <= model_tree_vc_dimension(n_leaves, 1, [0]) <= 40 * n_leaves
 
 
+def test_vc_dimension_of_very_many_leaves_takes_no_time():
+    assert model_tree_vc_dimension(10**9, 3, [0, 0, 0]) > 4e9
+
+
 def test_vc_dimension_grows_with_the_trees():
     base = model_tree_vc_dimension(8, 5, [0] * 5)
     assert base >= 8 * 6
@@ -404,6 +408,7 @@ DESIGN = Overlap(A=2.0, B=1.0, C=0.3, n_rows=50, n_drawn=5, n_draws=21)
         (lambda: boosting_vc(0.1, True, 1, 1), "n_rows is True"),
         (lambda: boosting_probit_risk([0.1, 0.35], 10, 1), r"risks\[1\] is 0.35.*n_leaf_steps"),
         (lambda: model_tree_vc_dimension(0, 1, [0]), "n_leaves is 0"),
+        (lambda: model_tree_vc_dimension(8, 2, [np.inf, 0]), r"n_categories\[0\] is inf"),
         (lambda: overlap([1, 0]), r"draws has shape \(2,\)"),
         (lambda: overlap([[2, 0]]), "draws holds other values"),
         (lambda: overlap([[1, 0], [1, 1]]), "draws have 1 to 2 of 2 rows"),

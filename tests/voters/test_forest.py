@@ -144,6 +144,8 @@ def test_feature_importances():
     assert small().feature_importances().tolist() == [4 / 6, 2 / 6]
     assert small().feature_importances(np.array([-1.0, 2.0])).tolist() == [5 / 9, 4 / 9]
     assert small(gain=np.zeros(8)).feature_importances().tolist() == [0.0, 0.0]
+    for unit in (2.0**1020, 2.0**-1040):
+        assert small(gain=unit * small().gain).feature_importances().tolist() == [4 / 6, 2 / 6]
     with pytest.raises(ValueError, match="weights has 3 elements; the forest has 2 trees"):
         small().feature_importances(np.ones(3))
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from math import exp, inf, log, sqrt
+from math import exp, inf, lgamma, log, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.bounds.arguments import count, number, numbers, risk_of_failure
 from committee.bounds.result import Bound
+
+MOST_CATEGORIES = 1e15
+"""Categories of a column: more than any table has rows."""
 
 
 def boosting_vc(training_error: float, n_rows: int, n_rounds: int, vc_dimension: float, delta: float = 0.05) -> Bound:
@@ -182,7 +185,7 @@ def model_tree_vc_dimension(n_leaves: int, n_inputs: int, n_categories: ArrayLik
     1969.0
     """
     L, q = count("n_leaves", n_leaves), count("n_inputs", n_inputs)
-    k = numbers("n_categories", n_categories, 0.0, inf)
+    k = numbers("n_categories", n_categories, 0.0, MOST_CATEGORIES)
     low, high = L * (q + 1), 2 * L * (q + 1)
     while _log_model_trees(high, L, q, k) >= high * log(2.0):
         low, high = high, 2 * high
@@ -197,7 +200,8 @@ def model_tree_vc_dimension(n_leaves: int, n_inputs: int, n_categories: ArrayLik
 
 def _log_model_trees(n: int, n_leaves: int, n_inputs: int, n_categories: NDArray[np.float64]) -> float:
     """Logarithm of how many ways the trees can label n rows, at most; n >= n_inputs + 1."""
-    shapes = sum(log(n_leaves - 1 + i) - log(i) for i in range(2, n_leaves))
+    # the sum of ln((L - 1 + i) / i) over 1 < i < L
+    shapes = lgamma(2 * n_leaves - 1) - lgamma(n_leaves + 1) - lgamma(n_leaves) if n_leaves > 1 else 0.0
     ways = np.where(n_categories > 0, (n_categories + 1.0) * log(2.0), log(2.0 * (n + 1.0)))
     splits = float(np.logaddexp.reduce(ways))
     halfspaces = (n_inputs + 1) * log(np.e * n / (n_inputs + 1))

@@ -16,6 +16,9 @@ from committee.data.frames import TableSchema
 MAX_TARGET = 1e150
 """Losses square a target, and sums of squares must stay finite."""
 
+MAX_SQUARES = 1e306
+"""Limit of the weight of all rows times the square of the largest target: no sum of weighted squares is larger."""
+
 LEAST_SHARE = 1e-150
 """A row of a smaller share of all weight counts for nothing, as float64 has no quotients of such numbers."""
 
@@ -68,6 +71,21 @@ class TargetRows(WeightedRows):
     target: NDArray[np.float64]
     weights: NDArray[np.float64]
     uniform: bool
+
+    def refuse_squares(self) -> None:
+        """Refuse targets whose weighted squares add up to no number.
+
+        Raises
+        ------
+        ValueError
+            If they may exceed `MAX_SQUARES`.
+        """
+        largest, total = float(np.abs(self.target).max()), float(self.weights.sum())
+        if largest * largest > MAX_SQUARES / total:
+            raise ValueError(
+                f"y holds numbers up to {largest:.3g}, and the rows weigh {total:.3g} together, so that the weighted "
+                f"squares of y exceed {MAX_SQUARES:g}. Rescale y or sample_weight."
+            )
 
 
 def counted(weights: NDArray[Any]) -> NDArray[np.bool_]:

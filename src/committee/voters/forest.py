@@ -241,7 +241,8 @@ class Forest(FlatTrees):
         --------
         ``np.argsort(forest.feature_importances())[::-1][:5]`` are the five most used features.
         """
-        gain = self.gain
+        # in units of a power of two, so that no sum of large gains overflows and all bits stay
+        gain = np.ldexp(self.gain, -np.frexp(self.gain.max(initial=0.0))[1])
         if weights is not None:
             if len(weights) != len(self):
                 raise ValueError(f"weights has {len(weights)} elements; the forest has {len(self)} trees.")

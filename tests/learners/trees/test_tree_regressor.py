@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 from sklearn.tree import DecisionTreeRegressor
 
-from committee import TreeRegressor
+from committee import GradientBoostingRegressor, RandomForestRegressor, TreeRegressor
 from committee.data.rows import MAX_TARGET, target_vector
 
 
@@ -137,3 +137,11 @@ def test_the_largest_targets_are_kept():
     X = np.arange(6.0)[:, None]
     y = [-MAX_TARGET, MAX_TARGET] * 3
     assert TreeRegressor().fit(X, y).predict(X).tolist() == y
+
+
+@pytest.mark.parametrize("learner", [TreeRegressor(), RandomForestRegressor(2), GradientBoostingRegressor()], ids=str)
+def test_targets_whose_weighted_squares_are_no_number_are_refused(learner):
+    X, y = np.arange(40.0)[:, None], np.where(np.arange(40) % 3, 1e150, 0.0)
+    with pytest.raises(ValueError, match=r"y holds numbers up to 1e\+150, and the rows weigh 4e\+09 .* Rescale y or"):
+        learner.fit(X, y, np.full(40, 1e8))
+    assert np.isfinite(learner.fit(X, y / 1e10, np.full(40, 1e3)).feature_importances_).all()

@@ -448,7 +448,9 @@ class CommitteeRegressor(RegressorMixin, CommitteeEstimator):
 
     def training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> TargetRows:
         """Check and encode training rows; sets ``table_``, ``n_features_in_`` and names."""
-        return TargetRows(*self._encoded(X, target_vector(y), sample_weight))
+        rows = TargetRows(*self._encoded(X, target_vector(y), sample_weight))
+        rows.refuse_squares()
+        return rows
 
     def _validation_rows(self, X_val: Any, y_val: ArrayLike | None) -> TargetRows:
         encoded = self._validation_matrix(X_val, y_val)
