@@ -35,14 +35,14 @@ def test_a_signal_ends_the_simplex_method(monkeypatch, large):
     highs = packing(500, 700)
     before, threads = signal.signal(signal.SIGALRM, ring), threading.active_count()
     signal.setitimer(signal.ITIMER_REAL, 0.1)
-    begun = time.perf_counter()
+    begun, used = time.perf_counter(), time.process_time()
     try:
         with pytest.raises(AlarmError):
             run(highs)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
-    assert time.perf_counter() - begun < 0.6
+    assert time.process_time() - used < 0.6  # a busy machine may take longer
     while threading.active_count() > threads and time.perf_counter() - begun < 5.0:
         time.sleep(0.01)  # its thread is at the end of a step
     assert threading.active_count() == threads
