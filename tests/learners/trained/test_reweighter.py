@@ -29,7 +29,8 @@ from committee.objectives.margins.margin_maximum import Rank, Uniform
 from committee.objectives.margins.named_objectives import OBJECTIVES
 from committee.objectives.programs import simplex_quadratic
 from committee.vote.committee import Committee
-from committee.vote.links.probability import Softmax
+from committee.vote.links.probability import Share, Softmax
+from committee.voters.estimators import EstimatorVoters
 
 X, y = make_classification(400, 8, n_informative=4, flip_y=0.1, random_state=0)
 X_new, y_new = make_classification(400, 8, n_informative=4, flip_y=0.1, random_state=0, shift=0.05)
@@ -107,6 +108,30 @@ def test_a_committee_may_be_given_and_negative_weights_count_as_opposites(forest
     model = MarginReweighter(turned, "uniform", slack=0.1).fit(X, y)
     assert (model.weights_[:5] <= 0.0).all() and (model.weights_[5:] >= 0.0).all()
     assert (model.margins(X, y) - turned.margins(X, y)).min() >= -0.1 - 2e-8
+
+
+def test_votes_without_any_weight_are_refused(forest):
+    weightless = Committee.from_estimator(forest).select(slice(None), np.zeros(40))
+    with pytest.raises(ValueError, match="No voter of the ensemble has any weight; there is nothing to re-weight"):
+        MarginReweighter(weightless).fit(X, y)
+
+
+class Threshold:
+    """A classifier of a user's own, which does not say how many columns it reads."""
+
+    def __init__(self, column):
+        self.column, self.classes_ = column, np.array([0, 1])
+
+    def predict(self, X):
+        return (X[:, self.column] > 0.0).astype(int)
+
+
+def test_voters_that_do_not_say_how_wide_their_rows_are():
+    voters = EstimatorVoters([Threshold(j) for j in range(4)], [0, 1])
+    model = MarginReweighter(Committee(voters, np.ones(4), [0, 1], Share()), "mincq").fit(X, y)
+    assert not hasattr(model, "n_features_in_") and model.table_ is None
+    says = np.where(X[:, :4] > 0.0, 1.0, -1.0) @ model.weights_
+    assert_array_equal(model.predict(X), says > 0.0)
 
 
 def test_free_weights_below_zero_get_a_link_that_takes_them(forest):

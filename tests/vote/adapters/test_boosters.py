@@ -19,6 +19,7 @@ import committee
 from committee import MarginReweighter
 from committee.objectives.margins.named_objectives import OBJECTIVES
 from committee.objectives.programs.margin_matrix import MarginMatrix
+from committee.vote.adapters.lightgbm_model import lightgbm_model
 from committee.vote.committee import Committee
 from committee.vote.explain.tree_contributions import tree_contributions
 from committee.vote.links.probability import Logistic, Softmax
@@ -340,6 +341,11 @@ def refusals() -> list[Any]:
     accents = pd.DataFrame({"size": X[:, 0], "kind": pd.Categorical(np.where(two, "é", "e"))})
     ordered = pd.DataFrame({"size": X[:, 0], "step": pd.Categorical(X[:, 4], ordered=True)})
 
+    steps = pd.DataFrame({"size": pd.Categorical(np.where(two, "é", "e")), "step": np.arange(len(X)) % 5})
+
+    def named() -> Any:
+        return lgb.LGBMClassifier(**few, verbose=-1).fit(steps, two, categorical_feature=["step"])
+
     def lightgbm(table: Any = X, labels: Any = two, **options: Any) -> Any:
         return lambda: lgb.LGBMClassifier(**few, verbose=-1, **options).fit(table, labels)
 
@@ -373,6 +379,7 @@ def refusals() -> list[Any]:
             (of_light("regression"), ValueError, "objective='regression'"),
             (of_light("cross_entropy"), ValueError, "objective='cross_entropy'"),
             (lightgbm(ordered), ValueError, "give ordered categories as numbers"),
+            (named, ValueError, "column 'step' among categorical_feature, and other columns as the frame's own"),
             (lambda: lgb.LGBMRegressor(**few, verbose=-1).fit(X, two), TypeError, "of its library, LGBMClassifier"),
             (
                 lambda: xgb.XGBRegressor(**few).fit(X, two),
@@ -385,6 +392,12 @@ def refusals() -> list[Any]:
             (lambda: xgb.XGBClassifier, TypeError, "must be a fitted classifier"),
         ]
     ]
+
+
+def test_a_model_file_without_trees_is_refused():
+    text = boosted("lightgbm", 2).booster_.model_to_string()
+    with pytest.raises(ValueError, match="estimator has no trees; train it for at least one round"):
+        lightgbm_model(text.partition("\nTree=")[0] + "\nend of trees\n")
 
 
 @pytest.mark.filterwarnings("ignore:Found whitespace", "ignore:.*gblinear")

@@ -438,6 +438,14 @@ def test_several_outputs():
         Committee.from_estimator(original)
 
 
+def test_members_with_and_without_probabilities_cannot_vote_alike():
+    X, y = load_iris(return_X_y=True)
+    bagged = BaggingClassifier(Tree(max_depth=2), 3, random_state=0).fit(X, y)
+    bagged.estimators_[1] = Perceptron().fit(X, y)
+    with pytest.raises(ValueError, match="mixes members with and without predict_proba; they cannot vote alike"):
+        Committee.from_estimator(bagged)
+
+
 def test_negative_weights():
     X, y = TABLES["iris"]
     original = VotingClassifier(list(few), weights=[1, -1, 1]).fit(X, y)
