@@ -1,7 +1,7 @@
 """Arrays by the type of their numbers, and the limits that the kernels' number types set on tables and votes."""
 
 from numbers import Integral, Real
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,11 @@ MAX_FEATURES = 2**29 - 1
 """The native node keeps its feature in 29 bits."""
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Say whether a value is a real number, of which True and False are none, though Python counts them among them."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def is_whole(value: object) -> bool:
+def is_whole(value: object) -> TypeGuard[int]:
     """Say whether a value is a whole number, of which True and False are none."""
     return isinstance(value, Integral) and not isinstance(value, bool)

@@ -372,6 +372,8 @@ def test_numbers_that_are_whole_are_kept_as_bytes():
         (lambda: Uniform(slack=-0.1), r"slack=-0\.1 must be finite and not negative"),
         (lambda: Uniform(tol=0.0), r"tol=0\.0 must be positive"),
         (lambda: Rank(k=np.inf), r"k=inf must be finite"),
+        (lambda: Uniform(slack=True), r"slack=True must be finite and not negative"),
+        (lambda: SoftMargin(True), r"nu=True is not in \(0, 1\]"),
         (lambda: Percentile(xi=0.0), r"xi=0\.0 is not in \(0, 1\]"),
         (lambda: Range(1.5), r"xi=1\.5 is not in \(0, 1\]"),
         (lambda: Range(tol=-1.0), r"tol=-1\.0 must be positive"),

@@ -12,7 +12,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from committee.data.number_types import F64
 from committee.objectives.margins.margins_of_rows import sum_of_margins
-from committee.objectives.margins.objective import Objective, Reweighting, check_share, check_tolerance, is_number
+from committee.objectives.margins.objective import (
+    Objective,
+    Reweighting,
+    check_share,
+    check_tolerance,
+    is_finite_number,
+)
 from committee.objectives.programs.constraint_generation import Constraints, constraint_generation
 from committee.objectives.programs.margin_matrix import MarginMatrix
 
@@ -45,7 +51,7 @@ class MarginMaximum(Objective):
     tol: float = 1e-8
 
     def __post_init__(self) -> None:
-        if not (is_number(self.slack) and self.slack >= 0.0):
+        if not (is_finite_number(self.slack) and self.slack >= 0.0):
             raise ValueError(f"slack={self.slack!r} must be finite and not negative; 0 lets no margin decrease.")
         check_tolerance(self.tol)
 
@@ -139,7 +145,7 @@ class Rank(MarginMaximum):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (is_number(self.k) and self.k >= 0.0):
+        if not (is_finite_number(self.k) and self.k >= 0.0):
             raise ValueError(f"k={self.k!r} must be finite and not negative; 0 counts all rows the same.")
 
     def emphasis(self, margins: F64, row_weight: F64) -> F64:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from numbers import Real
 from typing import ClassVar
 
 from committee.data.named import Named
-from committee.data.number_types import F64
+from committee.data.number_types import F64, is_number
 from committee.objectives.programs.margin_matrix import MarginMatrix
 
 
@@ -75,16 +74,16 @@ class Objective(Named, ABC):
 
 def check_share(name: str, value: float) -> None:
     """Refuse what is no share of rows, in (0, 1]."""
-    if not (is_number(value) and 0.0 < value <= 1.0):
+    if not (is_finite_number(value) and 0.0 < value <= 1.0):
         raise ValueError(f"{name}={value!r} is not in (0, 1]; it is a share of the rows.")
 
 
 def check_tolerance(tol: float) -> None:
     """Refuse a tolerance of lines that is not positive."""
-    if not tol > 0.0:
+    if not (is_number(tol) and tol > 0.0):
         raise ValueError(f"tol={tol!r} must be positive; HiGHS itself is exact to 1e-9.")
 
 
-def is_number(value: object) -> bool:
+def is_finite_number(value: object) -> bool:
     """A finite number."""
-    return isinstance(value, Real) and math.isfinite(value)
+    return is_number(value) and math.isfinite(value)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from committee.data.number_types import F64
-from committee.objectives.margins.objective import Objective, Reweighting, is_number
+from committee.objectives.margins.objective import Objective, Reweighting, is_finite_number
 from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.objectives.programs.simplex_quadratic import simplex_quadratic
 
@@ -54,7 +54,7 @@ class MinCq(Objective):
     mu: float | None = None
 
     def __post_init__(self) -> None:
-        if self.mu is not None and not is_number(self.mu):
+        if self.mu is not None and not is_finite_number(self.mu):
             raise ValueError(f"mu={self.mu!r} must be a finite number or None.")
 
     def value(self, lines: MarginMatrix, weights: F64) -> float:

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from committee.data.number_types import F64
-from committee.objectives.margins.objective import Objective, Reweighting, is_number
+from committee.objectives.margins.objective import Objective, Reweighting, is_finite_number
 from committee.objectives.programs.highs import on_the_simplex
 from committee.objectives.programs.margin_matrix import MarginMatrix
 
@@ -67,7 +67,7 @@ class Doom(Objective):
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        if not (is_number(self.steepness) and self.steepness > 0.0):
+        if not (is_finite_number(self.steepness) and self.steepness > 0.0):
             raise ValueError(f"steepness={self.steepness!r} must be finite and positive.")
         if self.restarts < 0 or self.max_iter < 1:
             raise ValueError(

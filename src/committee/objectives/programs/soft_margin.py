@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from committee.data.number_types import F64
+from committee.data.number_types import F64, is_number
 from committee.objectives.programs.highs import add_rows, on_the_simplex, run, simplex_solver
 from committee.vote.signed_votes import BLOCK
 
@@ -124,7 +124,7 @@ class SoftMarginLP:
         iteration_limit: int | None = None,
         scale: F64 | None = None,
     ) -> None:
-        if not 0.0 < nu <= 1.0:
+        if not (is_number(nu) and 0.0 < nu <= 1.0):
             raise ValueError(f"nu={nu!r} is not in (0, 1]; it is the largest share of rows that may miss the margin.")
         w = np.ones(int(weights)) if isinstance(weights, Integral) else np.asarray(weights, dtype=np.float64)
         if w.ndim != 1 or not len(w) or not np.isfinite(w).all() or (w < 0).any() or not w.any():
