@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import committee
 from committee import AdaBoostClassifier, GradientBoostingRegressor, MarginReweighter, TreeVoter, load
-from committee.cli.main import app
+from committee.cli.main import COMMANDS, LazyCommands, app
 from committee.data.examples import load_example
 from committee.data.read import read_table, split_target
 from committee.report import ContributionDisplay
@@ -458,6 +458,13 @@ def test_models_of_numbers_are_read(tmp_path):
     assert "does not know" in fail("predict", one, rows)
     drawn = ContributionDisplay.from_estimator(number, frame, 3)
     assert drawn.contributions.sum() == pytest.approx(number.predict(frame)[3])
+
+
+def test_every_command_is_in_the_help():
+    commands = LazyCommands()
+    assert len(commands) == len(list(commands)) == len(COMMANDS)
+    for name in commands:
+        assert commands[name].name == name and name in succeed("--help").stdout
 
 
 def test_help_is_fast_and_needs_no_library():

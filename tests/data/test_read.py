@@ -131,6 +131,12 @@ def test_broken_text_files(tmp_path: Path, content: str | bytes, message: str) -
         read_table(written(tmp_path, content))
 
 
+def test_text_that_is_no_utf_8_far_into_a_file_is_refused_with_its_row(tmp_path: Path) -> None:
+    path = written(tmp_path, b"a,b\n" + b"1,2\n" * 5000 + "1,é\n".encode("latin1"))
+    with pytest.raises(ValueError, match=r"is not UTF-8 text \(row \d+\); convert it, e.g. with iconv"):
+        read_table(path)
+
+
 def test_broken_compressed_files(tmp_path: Path) -> None:
     rows = "a,b\n" + "".join(f"{i},{i * i}\n" for i in range(5_000))
     packed = gzip.compress(rows.encode())
@@ -380,7 +386,7 @@ def test_a_file_that_must_not_be_read_is_no_broken_one(tmp_path: Path, monkeypat
 
     path = tmp_path / "t.parquet"
     pl.DataFrame({"a": [1]}).write_parquet(path)
-    monkeypatch.setattr(pl, "scan_parquet", refuse)
+    monkeypatch.setattr(pl.LazyFrame, "collect", refuse)
     with pytest.raises(PermissionError, match=r"Permission denied: .*t\.parquet"):
         read_table(path)
 

@@ -166,6 +166,12 @@ def test_printed_tables_fit_and_keep_names_literal(result, width):
     assert "<b>odd</b> [red]" in text
 
 
+def test_models_of_a_comparison_go_by_their_names(result):
+    assert result["forest"].name == "forest"
+    with pytest.raises(KeyError, match="forrest"):
+        result["forrest"]
+
+
 def test_verdict_names_everyone(result):
     text = " ".join(verdict(result))
     for model in result.models:
