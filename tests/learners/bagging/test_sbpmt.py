@@ -418,12 +418,16 @@ def test_refused_parameters(params, message):
         small(**params).fit(X, y)
 
 
-def test_weights_too_far_apart_are_refused_by_name():
-    """A row of no weight beside the others is neither dropped in silence nor an error from within."""
+def test_a_weight_that_is_nothing_beside_the_others_is_zero():
     X, y = table(0)
-    w = np.ones(90)
-    w[0], w[1] = 1e-180, 1e149
-    with pytest.raises(ValueError, match="sample_weight"):
+    w = np.linspace(1.0, 2.0, 90) * 1e140
+    w[0] = 1e-180
+    model, without = small().fit(X, y, w), small().fit(X, y, np.where(np.arange(90) > 0, w, 0.0))
+    np.testing.assert_array_equal(model.predict_proba(X), without.predict_proba(X))
+    np.testing.assert_array_equal(model.draws_, without.draws_)
+    w[1:] = 1e-180
+    w[1] = 1e140
+    with pytest.warns(UserWarning, match=r"y holds one class only, .* \(rows of zero weight do not count\)"):
         small().fit(X, y, w)
 
 
