@@ -50,6 +50,17 @@ def attempt(name, path, monkeypatch, n=float("inf"), **params):
     return model, counted[0]
 
 
+def test_every_learner_has_a_case_or_is_trained_in_one_step():
+    tried = {type(make()).__name__ for _, make in CASES.values()}
+    one_step = {"AbstainingStump", "ProbitModelTreeClassifier", "TreeRegressor", "TreeVoter"}
+    of_trained_ensembles = {"LeafReweighter", "MarginReweighter"}
+    assert tried | one_step | of_trained_ensembles == set(c.LEARNERS) and not tried & one_step
+    X, y = tables()["two"]
+    for name in one_step:
+        with pytest.raises(ValueError, match=f"a {name} is trained in one step"):
+            c.learner(name)().fit(X, y, checkpoint="never written")
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_fit_goes_on_and_ends_with_the_same_bits(name, tmp_path, monkeypatch):
     path = tmp_path / "fit.checkpoint"
