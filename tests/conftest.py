@@ -7,9 +7,16 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("default", deadline=None, max_examples=60, derandomize="CI" in os.environ)
+# the same examples in every run, so that a failure is of the change and not of the day; new ones where they are asked for
+SAME = "COMMITTEE_NEW_EXAMPLES" not in os.environ
+settings.register_profile("default", deadline=None, max_examples=60, derandomize=SAME)
 settings.register_profile(
-    "sanitize", deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow], database=None
+    "sanitize",
+    deadline=None,
+    max_examples=15,
+    suppress_health_check=[HealthCheck.too_slow],
+    database=None,
+    derandomize=SAME,
 )
 settings.load_profile("default")
 
