@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
-# the same examples in every run, so that a failure is of the change and not of the day; new ones where they are asked for
+# the same examples in every run, so that a failure is of the change and not of the day; new ones if they are asked for
 SAME = "COMMITTEE_NEW_EXAMPLES" not in os.environ
 settings.register_profile("default", deadline=None, max_examples=60, derandomize=SAME)
 settings.register_profile(

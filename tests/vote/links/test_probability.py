@@ -60,7 +60,8 @@ def test_equations(F, scale):
     np.testing.assert_allclose(Softmax(scale).probability(F), softmax, rtol=1e-9)
     logistic = [oracle.logistic(row, scale) for row in F.tolist()]
     np.testing.assert_allclose(Logistic(scale).probability(F), logistic, rtol=1e-9)
-    np.testing.assert_allclose(Probit().probability(F), [oracle.probit(row) for row in F.tolist()], rtol=1e-9)
+    probit = [oracle.probit(row) for row in F.tolist()]
+    np.testing.assert_allclose(Probit().probability(F), probit, rtol=1e-9, atol=1e-300)  # smaller ones have few digits
     truncated = [oracle.truncated(row) for row in (F / 8).tolist()]
     np.testing.assert_allclose(Truncated().probability(F / 8), truncated, rtol=1e-9, atol=1e-15)
 
