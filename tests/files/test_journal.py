@@ -1,6 +1,7 @@
 """Finished cells on the disk, kept over interruptions."""
 
 import errno
+import os
 
 import pytest
 
@@ -54,7 +55,7 @@ def test_cells_of_another_run_are_not_mixed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["no cells\n", '{"fold": 1}\n', "[1]\n", '{"run": {"seed": 0}}\nbroken\n{"fold": 1}\n']
+    "text", ["no cells\n", "one line of notes", '{"fold": 1}\n', "[1]\n", '{"run": {"seed": 0}}\nbroken\n{"fold": 1}\n']
 )
 def test_a_file_that_is_no_journal_is_left_alone(tmp_path, text):
     path = tmp_path / "cells.jsonl"
@@ -95,3 +96,10 @@ def test_what_somebody_else_adds_is_never_written_over(tmp_path):
         journal.append({"fold": 0})
     with Journal(path, {"seed": 0}) as journal:
         assert journal.cells == [{"fold": 7}, {"fold": 0}]
+
+
+def test_what_is_no_regular_file_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path):
+        with pytest.raises(ValueError, match="exists and is not a regular file; give the name of a file"):
+            Journal(path, {"seed": 0})

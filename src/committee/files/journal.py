@@ -7,10 +7,13 @@ import os
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from committee.files.replacement import lock
+from committee.files.replacement import check_replaceable, lock
 
 Cell: TypeAlias = dict[str, Any]
 """Numbers of one cell, as JSON can hold them."""
+
+_BEGINNING = b'{"run": '
+"""Of every journal; a file that does not begin so, or as a part of it, is somebody else's."""
 
 
 class Journal:
@@ -41,6 +44,7 @@ class Journal:
         self.run = run
         self.cells: list[Cell] = []
         path.parent.mkdir(parents=True, exist_ok=True)
+        check_replaceable(path)
         self._file = path.open("a+b")
         try:
             self._lock()
@@ -81,19 +85,24 @@ class Journal:
 
     def _read(self, content: bytes) -> int:
         """Take over the cells of the file; the number of its bytes that are whole lines."""
-        *lines, _ = content.split(b"\n")
+        *lines, rest = content.split(b"\n")
+        if not lines and not _BEGINNING.startswith(rest[: len(_BEGINNING)]):
+            raise self._no_cell(1)
         for number, line in enumerate(lines, start=1):
             try:
                 values = json.loads(line)
             except ValueError:
                 values = None
             if not isinstance(values, dict) or (number == 1 and not isinstance(values.get("run"), dict)):
-                raise ValueError(f"line {number} of {self.path} is no finished cell; move the file away or mend it")
+                raise self._no_cell(number)
             if number == 1:
                 self._same_run(values["run"])
             else:
                 self.cells.append(values)
         return sum(len(line) + 1 for line in lines)
+
+    def _no_cell(self, number: int) -> ValueError:
+        return ValueError(f"line {number} of {self.path} is no finished cell; move the file away or mend it")
 
     def _same_run(self, found: dict[str, Any]) -> None:
         here = json.loads(json.dumps(self.run))
