@@ -115,3 +115,26 @@ def test_formulas_are_made_text_where_that_is_asked_for(tmp_path):
         assert lines[0] == "prediction,probability:=1+1,probability:plain"
         assert lines[1].startswith(f"{first},")
         assert lines[-1].startswith("plain,")
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("fit", ["-o", "one", "--checkpoint", "./one"]),
+        ("compare", ["--json", "one", "--checkpoint", "one"]),
+        ("compare", ["--json", "one", "--report", "link"]),
+        ("fit", ["-o", "TABLE"]),
+        ("predict", ["-o", "TABLE"]),
+        ("inspect", ["--report", "MODEL"]),
+    ],
+)
+def test_no_file_is_named_twice(command, options, inputs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link").symlink_to("one")
+    model, table = inputs["predict"][1:]
+    places = {"TABLE": table, "MODEL": model}
+    before = model.read_bytes(), table.read_bytes()
+    words = [str(word) for word in (*inputs[command], *(places.get(word, word) for word in options))]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 2 and "is named for two files, of which one would be lost" in result.stderr
+    assert (model.read_bytes(), table.read_bytes()) == before and [p.name for p in tmp_path.iterdir()] == ["link"]

@@ -63,7 +63,7 @@ def compare(
         from committee.report.comparison import compare as run
         from committee.report.models import compared_models
 
-        check_writable(report, json)
+        check_writable(report, json, checkpoint, read=[data])
         chosen = split_names(models)
         compared_models(chosen)  # a mistyped name must not wait for the table to be read
         frame, target, name = _table_to_compare(data, example, target, split_names(categorical), split_names(drop))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +23,14 @@ def load_learner(path: Path) -> Any:
     return model
 
 
-def check_writable(*paths: Path | None) -> None:
-    """Refuse a place that cannot be written before the work that would be lost."""
+def check_writable(*paths: Path | None, read: Iterable[Path | None] = ()) -> None:
+    """Refuse a place that cannot be written, or that is named twice, before the work that would be lost."""
+    named = {os.path.realpath(path) for path in read if path is not None}
     for path in paths:
-        if path is not None:
-            check_replaceable(path)
+        if path is None:
+            continue
+        check_replaceable(path)
+        place = os.path.realpath(path)
+        if place in named:
+            raise ValueError(f"{path} is named for two files, of which one would be lost; give each its own name")
+        named.add(place)

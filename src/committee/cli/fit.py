@@ -39,7 +39,7 @@ def fit(
         from committee.data.read import read_table, split_target
         from committee.report.inspection import describe_margins
 
-        check_writable(output)
+        check_writable(output, checkpoint, read=[data])
         learner = _learner(model, parameter or [], seed)
         frame = read_table(data, categorical=split_names(categorical) or (), drop=split_names(drop) or ())
         X, y = split_target(frame, target)

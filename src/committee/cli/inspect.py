@@ -25,7 +25,7 @@ def inspect(
     with errors_in_one_line(debug):
         from committee.report.inspection import inspection
 
-        check_writable(report)
+        check_writable(report, read=[model, data])
         if (data is None) != (target is None):
             raise ValueError("--data and --target go together: margins need rows and their labels")
         learner = load_learner(model)

@@ -42,7 +42,7 @@ def predict(
     with errors_in_one_line(debug):
         import polars as pl
 
-        check_writable(output)
+        check_writable(output, read=[model, data])
         if output is not None:
             _writer(output)  # refuses an unknown ending before any work is done
         learner = load_learner(model)
