@@ -471,6 +471,48 @@ def test_another_comparison_does_not_go_on(tmp_path, change):
         compare(X_IRIS[rows], Y_IRIS[rows], **options, checkpoint=path)
 
 
+class Tabled(GaussianNB):
+    def __init__(self, table=None):
+        super().__init__()
+        self.table = table
+
+
+def test_estimators_that_look_alike_are_told_apart(tmp_path):
+    path = tmp_path / "finished.jsonl"
+    tables = np.zeros((2, 5000))
+    tables[1, 2500] = 1.0
+    assert repr(Tabled(tables[0])) == repr(Tabled(tables[1]))
+    compare(X_IRIS, Y_IRIS, {"bayes": Tabled(tables[0])}, folds=2, checkpoint=path)
+    with pytest.raises(ValueError, match="holds the cells of another run, with models="):
+        compare(X_IRIS, Y_IRIS, {"bayes": Tabled(tables[1])}, folds=2, checkpoint=path)
+    with pytest.raises(ValueError, match=r"bayes=Tabled\(.* cannot be compared with that of an earlier attempt"):
+        compare(X_IRIS, Y_IRIS, {"bayes": Tabled(lambda x: x)}, folds=2, checkpoint=tmp_path / "other.jsonl")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda cell: cell.clear(),
+        lambda cell: cell.update(model="forest"),
+        lambda cell: cell.update(fold=2),
+        lambda cell: cell.update(fold=-1),
+        lambda cell: cell["result"].clear(),
+        lambda cell: cell["result"]["figures"].pop("accuracy"),
+        lambda cell: cell["result"]["figures"].update(accuracy="high"),
+        lambda cell: cell.update(result=[1]),
+    ],
+)
+def test_lines_that_no_comparison_has_written_are_refused(tmp_path, change):
+    path = tmp_path / "finished.jsonl"
+    compare(X_IRIS, Y_IRIS, {"bayes": GaussianNB()}, folds=2, checkpoint=path)
+    run, line, _ = path.read_text().splitlines()
+    cell = json.loads(line)
+    change(cell)
+    path.write_text(f"{run}\n{json.dumps(cell)}\n")
+    with pytest.raises(ValueError, match=r"holds a line that no comparison has written .* remove that file to begin"):
+        compare(X_IRIS, Y_IRIS, {"bayes": GaussianNB()}, folds=2, checkpoint=path)
+
+
 @pytest.mark.parametrize("figure", [float("inf"), -float("inf"), float("nan"), None, 0.1 + 0.2])
 def test_figures_come_back_from_json(figure):
     result = FoldResult({"accuracy": figure}, np.array([0.1, 0.3]), None, ("odd",))

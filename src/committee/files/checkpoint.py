@@ -10,6 +10,25 @@ class CheckpointError(ValueError):
     """A checkpoint that cannot be gone on from: damaged, or of another fit."""
 
 
+def digest_of(name: str, value: object) -> str:
+    """Digest of a parameter's value or of an estimator, by which another attempt knows it.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be pickled, as a function that no module holds.
+    """
+    import joblib
+
+    try:
+        return str(joblib.hash(value))
+    except Exception as error:  # whatever a user's object raises when it is pickled
+        raise ValueError(
+            f"{name}={value!r} cannot be compared with that of an earlier attempt ({error}); give it as something "
+            "that can be pickled, or leave checkpoint out."
+        ) from error
+
+
 @dataclass(frozen=True)
 class Checkpoint:
     """A file from which a fit that was killed or interrupted goes on, and how often it is written.

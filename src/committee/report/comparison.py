@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from committee.report.crossvalidation import FoldResult, Labels, Table, run_fold
 from committee.report.metrics import METRICS
 from committee.report.models import ComparedModel, compared_models
 from committee.report.statistics import average_ranks, corrected_paired_t_test, holm
+
+if TYPE_CHECKING:
+    from committee.files.journal import Journal
 
 RankBy: TypeAlias = Literal["accuracy", "log_loss"]
 Progress: TypeAlias = Callable[[int, int, str], None]
@@ -318,7 +321,13 @@ def _finished(
     if checkpoint is None:
         yield {}, None
         return
+    from committee.files.checkpoint import digest_of  # few comparisons have one
     from committee.files.journal import Journal
+
+    def described(model: ComparedModel) -> str:
+        if model.estimator is None:
+            return ""
+        return f"{model.estimator!r} {digest_of(model.name, model.estimator)}"  # the first leaves out what is long
 
     schema, matrix = table.encoded()
     rows = blake2b(json.dumps(schema.to_json(), default=repr).encode(), digest_size=16)
@@ -327,20 +336,35 @@ def _finished(
     run = {
         "comparison": SCHEMA,
         **settings,
-        "models": {model.name: "" if model.estimator is None else repr(model.estimator) for model in models},
+        "models": {model.name: described(model) for model in models},
         "classes": [str(label) for label in table.labels.classes.tolist()],
         "rows": rows.hexdigest(),
         "versions": _versions(models),
     }
     with Journal(Path(checkpoint), run) as journal:
-        place = {model.name: m for m, model in enumerate(models)}
-        known = {(place[cell["model"]], cell["fold"]): FoldResult.from_json(cell["result"]) for cell in journal.cells}
+        known = _known_fits(journal, [model.name for model in models], settings["folds"] * settings["repeats"])
 
         def finish(m: int, f: int, result: FoldResult) -> None:
             if result.error is None:
                 journal.append({"model": models[m].name, "fold": f, "result": result.to_json()})
 
         yield known, finish
+
+
+def _known_fits(journal: Journal, names: list[str], n_folds: int) -> dict[tuple[int, int], FoldResult]:
+    """Take the fits of a journal, by the numbers of model and fold; ``ValueError`` for what are none."""
+    known = {}
+    for cell in journal.cells:
+        try:
+            result = FoldResult.from_json(cell["result"])
+            if result.figures.keys() != METRICS.keys():
+                raise ValueError("figures are missing")
+            known[names.index(cell["model"]), range(n_folds).index(cell["fold"])] = result
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ValueError(
+                f"{journal.path} holds a line that no comparison has written ({error}); remove that file to begin anew"
+            ) from error
+    return known
 
 
 def _check_settings(*, folds: int, repeats: int, jobs: int, rank_by: str) -> None:

@@ -11,12 +11,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
-import joblib
 import numpy as np
 from sklearn.utils import check_random_state
 
 from committee.data.typed_json import field
-from committee.files.checkpoint import Checkpoint, CheckpointError
+from committee.files.checkpoint import Checkpoint, CheckpointError, digest_of
 from committee.files.replacement import check_replaceable
 from committee.files.store import CHECKPOINT, read_contents, write_contents
 from committee.files.tensors import Document
@@ -145,13 +144,7 @@ def _digests(estimator: Any) -> dict[str, str]:
         if name == "random_state" and (value is None or isinstance(value, np.random.RandomState)):
             digests[name] = "drawn"
             continue
-        try:
-            digests[name] = joblib.hash(value)
-        except Exception as error:  # whatever a user's object raises when it is pickled
-            raise ValueError(
-                f"{name}={value!r} cannot be compared with that of an earlier attempt ({error}); give it as something "
-                "that can be pickled, or leave checkpoint out."
-            ) from error
+        digests[name] = digest_of(name, value)
     return digests
 
 
