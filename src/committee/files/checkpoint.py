@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from numbers import Real
 
 
 class CheckpointError(ValueError):
@@ -70,5 +71,6 @@ class Checkpoint:
     def __post_init__(self) -> None:
         if not isinstance(self.path, str | os.PathLike):
             raise TypeError(f"checkpoint={self.path!r} is no path; give the name of a file, or a Checkpoint.")
-        if isinstance(self.interval, bool) or not 0.0 <= self.interval < float("inf"):
+        number = isinstance(self.interval, Real) and not isinstance(self.interval, bool)
+        if not (number and 0.0 <= self.interval < float("inf")):
             raise ValueError(f"interval={self.interval!r} must be a number of seconds, 0 or more.")

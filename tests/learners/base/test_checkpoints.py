@@ -136,6 +136,7 @@ def test_a_generator_goes_on_where_the_first_attempt_began(tmp_path, monkeypatch
     whole, X, y = unfitted("forest")
     whole.set_params(random_state=np.random.RandomState(3)).fit(X, y)
     assert bits(model)[1] == bits(whole)[1]
+    assert model.random_state.random() == whole.random_state.random(), "whatever draws from it next"
 
 
 @pytest.mark.parametrize(
@@ -171,7 +172,7 @@ def test_paths_and_intervals_are_checked(tmp_path):
     for bad in (5, b"fit"):
         with pytest.raises(TypeError, match="is no path; give the name of a file, or a Checkpoint"):
             c.AdaBoostClassifier(2).fit(X, y, checkpoint=bad)
-    for bad in (-1.0, float("nan"), float("inf"), True):
+    for bad in (-1.0, float("nan"), float("inf"), True, None, "30"):
         with pytest.raises(ValueError, match="must be a number of seconds, 0 or more"):
             c.Checkpoint(tmp_path / "fit", interval=bad)
     with pytest.raises(FileNotFoundError):
@@ -187,19 +188,56 @@ def test_parameters_that_cannot_be_compared_are_refused(tmp_path):
         model.fit(X, y, checkpoint=tmp_path / "fit")
 
 
-def test_a_full_disk_does_not_end_the_fit(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [(OSError(28, "No space left on device"), ".*No space left on device"), (MemoryError(), "MemoryError")],
+)
+def test_a_file_that_cannot_be_written_does_not_end_the_fit(tmp_path, monkeypatch, error, reason):
     path = tmp_path / "fit.checkpoint"
     attempt("adaboost", path, monkeypatch, 3)
     before = path.read_bytes()
 
     def full(*_):
-        raise OSError(28, "No space left on device")
+        raise error
 
     monkeypatch.setattr(recorded_fit, "write_contents", full)
     model, X, y = unfitted("adaboost")
-    with pytest.warns(UserWarning, match=r"cannot be written \(.*No space left.*the fit goes on"):
+    with pytest.warns(UserWarning, match=rf"cannot be written \({reason}\); the fit goes on"):
         model.fit(X, y, checkpoint=path)
     assert model.committee_.n_voters == 30 and path.read_bytes() == before
+
+
+def test_a_folder_that_takes_the_place_of_the_file_does_not_end_the_fit(tmp_path, monkeypatch):
+    path = tmp_path / "fit.checkpoint"
+    add = FitRecord._add
+
+    def adding(self, *args):
+        add(self, *args)
+        if path.is_file():
+            path.unlink()
+            path.mkdir()
+
+    monkeypatch.setattr(FitRecord, "_add", adding)
+    model, X, y = unfitted("adaboost")
+    with pytest.warns(UserWarning, match=r"cannot be written \(.*not a regular file.*the fit goes on"):
+        model.fit(X, y, checkpoint=path)
+    assert model.committee_.n_voters == 30
+
+
+def test_what_a_full_disk_did_not_take_is_written_at_the_end(tmp_path, monkeypatch):
+    path = tmp_path / "fit.checkpoint"
+    write, sizes = recorded_fit.write_contents, []
+
+    def full_at_last(*args):
+        sizes.append(len(args[2]))
+        if len(sizes) == 2:
+            raise OSError(28, "No space left on device")
+        write(*args)
+
+    monkeypatch.setattr(recorded_fit, "write_contents", full_at_last)
+    model, X, y = unfitted("adaboost")
+    model.set_params(n_estimators=1).fit(X, y, checkpoint=c.Checkpoint(path, interval=0.0))
+    assert sizes[0] == 0 and sizes[1] == sizes[2] > 0 and len(sizes) == 3
 
 
 def test_callbacks_see_rounds_that_are_known_too(tmp_path, monkeypatch):

@@ -58,8 +58,9 @@ class RecordedFit:
             "parameters": _digests(estimator),
             "rows": _digest_of_rows(estimator, rows),
         }
-        seed = getattr(estimator, "random_state", 0)
-        self._drawn = seed is None or isinstance(seed, np.random.RandomState)
+        seed: int | np.random.RandomState | None = getattr(estimator, "random_state", 0)
+        self._own = isinstance(seed, np.random.RandomState)
+        self._drawn = seed is None or self._own
         self.random: np.random.RandomState = check_random_state(seed)
         self._unwritten = False
         self.record = FitRecord(self._added, self._refusal)
@@ -74,17 +75,18 @@ class RecordedFit:
         self._next = time.perf_counter() + self.interval
 
     def write(self) -> None:
-        """Write the file, if there is anything new; a disk that is full does not end the fit."""
+        """Write the file, if there is anything new; where it cannot be written, the fit goes on."""
         if not self._unwritten:
             return
         begun = time.perf_counter()
-        kinds, arrays = self.record.contents()
-        text = json.dumps({**self._document, "random": self._state, "results": kinds}, separators=(",", ":"))
         try:
+            kinds, arrays = self.record.contents()
+            text = json.dumps({**self._document, "random": self._state, "results": kinds}, separators=(",", ":"))
             write_contents(self.path, text, arrays)
-        except OSError as error:
-            warnings.warn(f"checkpoint {str(self.path)!r} cannot be written ({error}); the fit goes on.", stacklevel=2)
-        self._unwritten = False
+            self._unwritten = False
+        except (OSError, ValueError, MemoryError) as error:  # ValueError: by now a folder stands there, for example
+            reason = str(error).rstrip(".") or type(error).__name__
+            warnings.warn(f"checkpoint {str(self.path)!r} cannot be written ({reason}); the fit goes on.", stacklevel=2)
         ended = time.perf_counter()
         self._next = ended + max(self.interval, LEAST_PAUSE * (ended - begun))
 
@@ -110,11 +112,19 @@ class RecordedFit:
             document, arrays = read_contents(self.path)
             self._compare(document)
             self._state = field(document, "random", dict, None)
-            if self._drawn:
-                self.random = _random_of(self._state)
+            begun = _random_of(self._state) if self._drawn else None
             self.record.take(field(document, "results", dict), arrays)
+            if begun is not None:
+                self._go_back(begun)
         except (ValueError, TypeError, OverflowError, RecursionError, MemoryError) as error:
             raise self._refusal(str(error) or type(error).__name__) from error
+
+    def _go_back(self, begun: np.random.RandomState) -> None:
+        """Draw as the first attempt did; a generator of the user's is left as an only attempt would have left it."""
+        if self._own:
+            self.random.set_state(begun.get_state())
+        else:
+            self.random = begun  # no seed: all of the process draw from that one, and may have drawn since
 
     def _compare(self, document: Document) -> None:
         """Refuse the file of another fit."""
