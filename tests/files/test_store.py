@@ -245,6 +245,7 @@ def with_document(text: str) -> bytes:
         (with_document('{"format": NaN}'), "NaN is no JSON"),
         (with_document("{}"), "'format' is absent"),
         (with_document('{"format": "lightgbm"}'), "no model that committee saved"),
+        (with_document('{"format": "committee checkpoint"}'), "it is the checkpoint of a fit"),
         (with_metadata({"committee": "{", "digest": ""}), "do not match their digest"),
     ],
 )
