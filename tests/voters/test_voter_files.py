@@ -1,5 +1,6 @@
 """Crafted files of graphs, soft stumps, oracles, signed voters and classifiers: what these cannot be is refused."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,15 @@ def test_some_of_the_voters_of_a_graph_cannot_be_saved(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="A selection of a graph's voters cannot be saved; save the learner with all"):
         vote.select([0, 2]).save(tmp_path / "some")
     assert not (tmp_path / "some").exists()
+
+
+def test_what_a_graph_cannot_be_is_refused() -> None:
+    graph = committee.load(GOLDEN / "probabilistic.safetensors").graph_
+    with pytest.raises(ValueError, match=r"walk is 'drunk'; it must be one of expected"):
+        replace(graph, walk="drunk")
+    with pytest.raises(ValueError, match="threshold is float32 of 1 dimensions; it must be float64 of one"):
+        replace(graph.voters, threshold=graph.voters.threshold.astype(np.float32))
+    graph.check_columns(None)  # without a table there is nothing to refuse
 
 
 def test_a_majority_of_paths_is_one_voter() -> None:

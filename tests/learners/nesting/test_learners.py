@@ -377,6 +377,32 @@ def test_the_bound_is_that_of_the_graph_after_hundreds_of_voters(model: NestedCl
     assert model.cost_ == pytest.approx(model.cost(X).mean(), rel=1e-6)
 
 
+@every_learner
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_importances_are_shares_of_what_each_voter_took_from_the_bound(model: NestedClassifier, n_classes: int) -> None:
+    X, y = table(200, n_classes)
+    model = fitted(model, X, y)
+    graph, earned = model.graph_, np.zeros(4)
+    for begin, end in pairwise(graph.start.tolist()):
+        bound = 1.0
+        for t in range(begin, end):
+            earned[graph.voters.feature[t]] += max(0.0, bound - model.bounds_[t])
+            bound = model.bounds_[t]
+    assert_allclose(model.feature_importances_, earned / earned.sum())
+    assert model.feature_importances_.argmax() != 3, "a column of noise"
+
+
+@every_learner
+def test_voters_of_ones_own_have_no_importances(model: NestedClassifier) -> None:
+    committee = fitted(model, *table(80), voter=GaussianNB())
+    with pytest.raises(AttributeError, match="feature_importances_ needs stumps; a voter of one's own may look at any"):
+        committee.feature_importances_  # noqa: B018
+    with pytest.warns(UserWarning, match="one class only"):
+        constant = fitted(model, np.zeros((4, 1)), np.zeros(4))
+    with pytest.raises(AttributeError, match="this model has no graph: it was trained on rows of one class"):
+        constant.graph_  # noqa: B018
+
+
 # --- the user's voters ----------------------------------------------------------------------------------------
 
 
