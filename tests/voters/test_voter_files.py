@@ -126,6 +126,19 @@ def test_crafted_files_are_refused(tmp_path: Path, name: str, change: Change, me
     refused(tmp_path / "model", craft(content, change), message)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "adaboost", "adaboost_of_trees", "boosting_tree_majority", "gradient_log_loss", "gradient_three", "logit_boost",
+        "matryoshka", "model_tree", "probit_boost", "quadboost_learners", "sbpmt",
+    ],
+)  # fmt: skip
+def test_a_tally_of_every_kind_of_voters_has_its_outputs_for_columns(name: str) -> None:
+    model = committee.load(GOLDEN / f"{name}.safetensors")
+    voters, weights = model.committee_.voters, model.committee_.weights
+    assert voters.tally(np.zeros((3, model.n_features_in_)), weights).shape == (3, voters.n_outputs)
+
+
 def test_some_of_the_voters_of_a_graph_cannot_be_saved(tmp_path: Path) -> None:
     """Where the others lead to is part of the graph."""
     vote = committee.load(GOLDEN / "matryoshka.safetensors").committee_
