@@ -2,6 +2,7 @@
 
 import os
 import signal
+import tracemalloc
 import warnings
 from itertools import count
 
@@ -276,6 +277,10 @@ def test_any_damage_is_noticed(some_checkpoint, tmp_path):
             go_on(tmp_path / "fit", some_checkpoint[:end])
 
 
+def no_parts(document):
+    document["results"] = {"tree": {"part": "0", "n_parts": 0}}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -297,6 +302,7 @@ def test_any_damage_is_noticed(some_checkpoint, tmp_path):
         (lambda d, a: a.update({"0.value0": a["0.value0"].astype(np.int64)}), "another type or shape"),
         (lambda d, a: a.update({"0.value4": a["0.value4"] * 0}), "words of categories are not those of its nodes"),
         (lambda d, a: a.update({"0.shape4": a["0.shape4"][:, :0]}), "its shapes ask for"),
+        (lambda d, a: (a.clear(), a.update({"0.check": np.empty(0, np.uint64)}), no_parts(d)), "has no results"),
     ],
 )
 def test_what_no_fit_has_written_is_refused(some_checkpoint, tmp_path, change, message):
@@ -332,6 +338,25 @@ def test_a_fit_that_fails_says_where_it_went_on_from(tmp_path, monkeypatch):
     assert caught.value.__notes__ == [
         f"The fit went on from checkpoint {str(path)!r}; if it fails only so, remove the file."
     ]
+
+
+def test_many_results_in_a_short_file_take_little_memory(some_checkpoint, tmp_path):
+    n = 300_000
+
+    def change(document, arrays):
+        arrays.clear()
+        arrays |= {"0.check": np.zeros(n, np.uint64), "0.shape0": np.zeros((n, 0), np.int64)}
+        arrays["0.value0"] = np.zeros(n, np.uint8)
+        document["results"] = {"tree": {"part": "0", "n_parts": 1}}
+
+    content = craft(some_checkpoint, change)
+    tracemalloc.start()
+    try:
+        with pytest.raises(c.CheckpointError, match="its rounds are not those of this fit"):
+            go_on(tmp_path / "fit", content)
+        assert tracemalloc.get_traced_memory()[1] < 4 * len(content) + 10**7
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_checkpoint_is_no_model(some_checkpoint, tmp_path):

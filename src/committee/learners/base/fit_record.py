@@ -31,13 +31,46 @@ class Form(Generic[T]):
     """Takes the arrays as its arguments."""
 
 
+class _Column:
+    """One part of all known results of a kind, end to end as in the file: single arrays are cut out when asked for."""
+
+    def __init__(self, shapes: NDArray[np.int64], values: NDArray[Any], name: str) -> None:
+        self.shapes, self.values = shapes, values
+        asked = float(len(shapes))
+        if shapes.shape[1]:  # else each is one number, and its place is known
+            sizes = shapes.astype(np.float64).prod(axis=1)  # no product overflows
+            asked = sizes.sum()
+            self._ends = np.cumsum(sizes).astype(np.int64)
+        if asked != len(values):
+            raise ValueError(f"{name} has {len(values)} numbers; its shapes ask for {asked:.0f}")
+
+    def __getitem__(self, i: int) -> NDArray[Any]:
+        if not self.shapes.shape[1]:
+            return self.values[i : i + 1].reshape(())
+        return self.values[self._ends[i] - self.shapes[i].prod() : self._ends[i]].reshape(self.shapes[i])
+
+
 @dataclass(eq=False)
 class _Results:
-    """The results of one kind: those known from an earlier attempt first, of which `used` are needed again so far."""
+    """The results of one kind, those known from an earlier attempt first; `used` of all are needed again so far."""
 
+    known_checks: NDArray[np.uint64] = made_by(default_factory=lambda: np.empty(0, np.uint64))
+    known: list[_Column] = made_by(default_factory=list)
     checks: list[int] = made_by(default_factory=list)
     parts: list[Parts] = made_by(default_factory=list)
     used: int = 0
+
+    def columns(self) -> Iterator[tuple[NDArray[np.int64], NDArray[Any]]]:
+        """Yield shapes and values of each part of all results."""
+        new = list(zip(*self.parts, strict=True)) or [() for _ in self.known]
+        for i, arrays in enumerate(new):
+            shapes = np.array([array.shape for array in arrays], dtype=np.int64).reshape(len(arrays), -1)
+            values = [array.ravel() for array in arrays]
+            if self.known:
+                column = self.known[i]
+                shapes = np.concatenate([column.shapes, shapes]) if arrays else column.shapes
+                values = [column.values, *values]
+            yield shapes, np.concatenate(values)
 
 
 class FitRecord:
@@ -113,13 +146,13 @@ class FitRecord:
 
     def _known(self, kind: str, check: int, form: Form[T]) -> tuple[T] | None:
         results = self._results.setdefault(kind, _Results())
-        if results.used == len(results.parts):
+        if results.used >= len(results.known_checks):
             return None
-        if results.checks[results.used] != check:
+        if results.known_checks[results.used] != check:
             raise self._refusal("its rounds are not those of this fit")
         results.used += 1
         try:
-            return (form.value_of(*results.parts[results.used - 1]),)
+            return (form.value_of(*(column[results.used - 1] for column in results.known)),)
         except (ValueError, TypeError, IndexError, KeyError, OverflowError) as error:
             raise self._refusal(f"it holds what no fit has written ({error})") from error
 
@@ -138,15 +171,15 @@ class FitRecord:
         kinds: Document = {}
         arrays: Arrays = {}
         for number, (kind, results) in enumerate(self._results.items()):
-            if not results.parts:
+            columns = list(results.columns())
+            if not columns:
                 continue
             tensors = Tensors(arrays).part(str(number))
-            tensors.put(check=np.array(results.checks, dtype=np.uint64))
-            columns = list(zip(*results.parts, strict=True))
+            new_checks = np.array(results.checks, dtype=np.uint64)
+            tensors.put(check=np.concatenate([results.known_checks, new_checks]))
             kinds[kind] = {"part": str(number), "n_parts": len(columns)}
-            for i, column in enumerate(columns):
-                shapes = np.array([part.shape for part in column], dtype=np.int64).reshape(len(column), -1)
-                tensors.put(**{f"shape{i}": shapes, f"value{i}": np.concatenate([part.ravel() for part in column])})
+            for i, (shapes, values) in enumerate(columns):
+                tensors.put(**{f"shape{i}": shapes, f"value{i}": values})
         return kinds, arrays
 
     def take(self, kinds: Document, arrays: Arrays) -> None:
@@ -161,25 +194,20 @@ class FitRecord:
             described: Document = field(kinds, kind, dict)
             tensors = Tensors(arrays).part(field(described, "part", str))
             checks = tensors.take("check", np.uint64, 1)
-            columns = [_pieces(tensors, i, len(checks)) for i in range(field(described, "n_parts", int))]
-            parts = list(zip(*columns, strict=True))
-            if len(parts) != len(checks):
-                raise ValueError(f"{kind} has no parts")
-            self._results[kind] = _Results(checks.tolist(), parts)
+            columns = [_column(tensors, i, len(checks)) for i in range(field(described, "n_parts", int))]
+            if not columns or not len(checks):
+                raise ValueError(f"{kind} has no results")
+            self._results[kind] = _Results(checks, columns)
         if arrays:
             raise ValueError(f"the array {min(arrays)!r} belongs to nothing")
 
 
-def _pieces(tensors: Tensors, i: int, n: int) -> list[NDArray[Any]]:
+def _column(tensors: Tensors, i: int, n: int) -> _Column:
     """Part i of all n results of a kind."""
     shapes, values = tensors.take(f"shape{i}", np.int64, 2), tensors.take(f"value{i}")
     if len(shapes) != n or values.ndim != 1 or (shapes < 0).any() or shapes.shape[1] > 3:
         raise ValueError(f"{tensors.prefix}shape{i} are not the shapes of {n} arrays")
-    sizes = np.ones(n) if not shapes.shape[1] else shapes.astype(np.float64).prod(axis=1)  # no product overflows
-    if sizes.sum() != len(values):
-        raise ValueError(f"{tensors.prefix}value{i} has {len(values)} numbers; its shapes ask for {sizes.sum():.0f}")
-    ends = np.cumsum(sizes).astype(np.int64)[:-1]
-    return [piece.reshape(shape) for piece, shape in zip(np.split(values, ends), shapes.tolist(), strict=True)]
+    return _Column(shapes, values, f"{tensors.prefix}value{i}")
 
 
 def checksum(given: Iterable[Any]) -> int:
