@@ -41,7 +41,12 @@ class Checkpoint:
     more, and it stays: the same fit is then done at once. Remove it when the model is saved.
 
     The file holds what was costly to find: trees, stumps, members, solutions of re-weightings. A fit that goes on runs
-    through its rounds again without that cost. Loading it never runs code.
+    through its rounds again without that cost. Loading it never runs code. It takes up to four
+    times the file's bytes of memory: the results are kept until the fit ends, and copied as they are written. A fit
+    that is interrupted ends when the file is written, which takes seconds for some hundred megabytes.
+
+    One file is for one fit. Fits of a cross-validation have other rows each: of those that share a file all but one are
+    refused, or, where they begin at once in several processes, the file is of the one that wrote last.
 
     Parameters
     ----------

@@ -142,7 +142,7 @@ class RecordedFit:
         if other or len(parameters) != len(here["parameters"]):
             raise ValueError(f"it is of a fit with another {' and another '.join(other) or 'set of parameters'}")
         if field(document, "rows", str) != here["rows"]:
-            raise ValueError("it is of a fit on other rows")
+            raise ValueError("it is of a fit on other rows, weights, labels or names of columns")
 
 
 def _digests(estimator: Any) -> dict[str, str]:
