@@ -122,6 +122,8 @@ class _RunningJobs:
         """Raise `_JobStoppedError` in all jobs, and give them time to end."""
         with self.changed:
             self.stopped = True
-            for thread in self.threads - {get_ident()}:
-                pythonapi.PyThreadState_SetAsyncExc(c_ulong(thread), py_object(_JobStoppedError))
-            self.changed.wait_for(lambda: not self.threads - {get_ident()}, STOPPING_SECONDS)
+            given_up = monotonic() + STOPPING_SECONDS
+            while (running := self.threads - {get_ident()}) and monotonic() < given_up:
+                for thread in running:  # again and again: one raised while Python ends a weak reference is lost
+                    pythonapi.PyThreadState_SetAsyncExc(c_ulong(thread), py_object(_JobStoppedError))
+                self.changed.wait(STOPPING_SECONDS / 6)

@@ -42,11 +42,11 @@ class Checkpoint:
 
     The file holds what was costly to find: trees, stumps, members, solutions of re-weightings. A fit that goes on runs
     through its rounds again without that cost. Loading it never runs code. It takes up to four
-    times the file's bytes of memory: the results are kept until the fit ends, and copied as they are written. A fit
-    that is interrupted ends when the file is written, which takes seconds for some hundred megabytes.
+    times the file's bytes of memory: the results are kept until the fit ends, and copied as they are written. After
+    Ctrl-C the file is written once more, unless that would take longer than a moment.
 
-    One file is for one fit. Fits of a cross-validation have other rows each: of those that share a file all but one are
-    refused, or, where they begin at once in several processes, the file is of the one that wrote last.
+    One file is for one fit, and locked while that is under way: another one is refused, as those of a cross-validation
+    would be.
 
     Parameters
     ----------

@@ -106,7 +106,10 @@ def test_a_fit_without_an_end_is_written_at_intervals_and_when_it_fails(tmp_path
         ({"params": {"random_state": 1, "max_bins": 17}}, "of a fit with another max_bins and another random_state"),
         ({"rows": slice(1, None)}, "of a fit on other rows"),
         ({"weights": True}, "of a fit on other rows"),
-        ({"learner": "arc-gv, trees"}, "of a AdaBoostClassifier, and this is a ArcGVClassifier"),
+        (
+            {"learner": "arc-gv, trees"},
+            r"of a committee\.\S*\.AdaBoostClassifier, and this is a committee\.\S*\.ArcGVClassifier",
+        ),
     ],
 )
 def test_another_fit_does_not_go_on(tmp_path, monkeypatch, change, message):
@@ -320,6 +323,64 @@ def test_a_state_of_draws_that_is_none_is_refused(tmp_path, monkeypatch, state):
     path.write_bytes(craft(path.read_bytes(), lambda document, _: document.update(random=state)))
     with pytest.raises(c.CheckpointError, match="cannot be gone on from"):
         attempt("adaboost", path, monkeypatch)
+
+
+class AdaBoostClassifier(c.AdaBoostClassifier):
+    """A user's own, of the same name."""
+
+
+def test_a_subclass_of_the_same_name_does_not_go_on(tmp_path, monkeypatch):
+    attempt("adaboost", tmp_path / "fit", monkeypatch, 3)
+    X, y = tables()["two"]
+    with pytest.raises(c.CheckpointError, match=r"and this is a .*test_checkpoints\.AdaBoostClassifier"):
+        AdaBoostClassifier(30).fit(X, y, checkpoint=tmp_path / "fit")
+
+
+def test_a_file_is_of_one_fit_at_a_time(tmp_path, monkeypatch):
+    path = tmp_path / "fit.checkpoint"
+    X, y = tables()["two"]
+    for written in (True, False):  # by an earlier attempt, or by the fit under way
+        if written:
+            attempt("adaboost", path, monkeypatch, 3)
+
+        model, add = unfitted("adaboost")[0], FitRecord._add
+
+        def adding(self, *args, add=add):
+            add(self, *args)
+            with pytest.raises(c.CheckpointError, match="is that of another fit under way; wait until it ends, or nam"):
+                c.AdaBoostClassifier(30).fit(X, y, checkpoint=path)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(FitRecord, "_add", adding)
+            model.fit(X, y, checkpoint=c.Checkpoint(path, interval=0.0))
+        assert c.AdaBoostClassifier(30).fit(X, y, checkpoint=path).committee_.n_voters == 30, "it is free again"
+        path.unlink()
+
+
+@pytest.mark.parametrize(("seconds", "written"), [(0.0, True), (1.0, False)])
+def test_an_interrupt_waits_for_what_is_written_in_a_moment(tmp_path, monkeypatch, seconds, written):
+    path = tmp_path / "fit.checkpoint"
+    write = recorded_fit.write_contents
+
+    def slow(*args):
+        recorded_fit.time.sleep(seconds)
+        write(*args)
+
+    monkeypatch.setattr(recorded_fit, "write_contents", slow)
+    model, X, y = unfitted("adaboost")
+    add = FitRecord._add
+
+    def interrupted(self, *args):
+        add(self, *args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(FitRecord, "_add", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y, checkpoint=path)
+    monkeypatch.setattr(FitRecord, "_add", add)
+    monkeypatch.setattr(recorded_fit, "write_contents", write)
+    _, new = attempt("adaboost", path, monkeypatch)
+    assert new == 30 - written
 
 
 def test_a_fit_that_fails_says_where_it_went_on_from(tmp_path, monkeypatch):

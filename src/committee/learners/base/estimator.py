@@ -113,7 +113,12 @@ class FitTasks:
     def close_record(self) -> None:
         """Write what the checkpoint does not hold yet."""
         if self._recorded is not None:
-            self._recorded.write()
+            self._recorded.close()
+
+    def interrupt(self) -> None:
+        """End soon: what takes long to write is not written."""
+        if self._recorded is not None:
+            self._recorded.interrupt()
 
     def add_note(self, error: Exception) -> None:
         """Add to the error of a fit that went on from a checkpoint where it came from."""
@@ -228,6 +233,9 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
                 yield tasks, self._opened(tasks, X, y, sample_weight, checkpoint)  # kept by no name of this function
             except Exception as error:
                 tasks.add_note(error)
+                raise
+            except KeyboardInterrupt:
+                tasks.interrupt()
                 raise
             finally:
                 tasks.close_record()
@@ -473,6 +481,8 @@ def _row_weights(sample_weight: ArrayLike | None, X: NDArray[np.float64]) -> NDA
     """One weight for each row: finite, not negative, and not all zero."""
     if isinstance(sample_weight, list | tuple):
         sample_weight = np.asarray(sample_weight)
+    if getattr(getattr(sample_weight, "dtype", None), "kind", None) == "c":
+        raise ValueError("sample_weight holds complex numbers; give real ones, as by sample_weight.real.")
     try:
         weights: NDArray[np.float64] = _check_sample_weight(
             sample_weight, X, dtype=np.float64, allow_all_zero_weights=True

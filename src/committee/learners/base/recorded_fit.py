@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 import warnings
+from contextlib import suppress
 from dataclasses import fields
 from hashlib import blake2b
 from importlib.metadata import version
@@ -16,7 +18,7 @@ from sklearn.utils import check_random_state
 
 from committee.data.typed_json import field
 from committee.files.checkpoint import Checkpoint, CheckpointError, digest_of
-from committee.files.replacement import check_replaceable
+from committee.files.replacement import check_replaceable, lock
 from committee.files.store import CHECKPOINT, read_contents, write_contents
 from committee.files.tensors import Document
 from committee.learners.base.fit_record import FitRecord
@@ -24,6 +26,8 @@ from committee.learners.base.fit_record import FitRecord
 SCHEMA_VERSION = 1
 LEAST_PAUSE = 9.0
 """The file is not written again before this many times what the last writing took: a tenth of the time at most."""
+SOON = 0.2
+"""Seconds that an interrupt waits for the file to be written."""
 _OF_NO_MATTER = frozenset({"n_jobs"})
 """Parameters that do not change a bit of the fit."""
 
@@ -54,7 +58,7 @@ class RecordedFit:
             "format": CHECKPOINT,
             "schema_version": SCHEMA_VERSION,
             "package_version": version("committee"),
-            "learner": type(estimator).__name__,
+            "learner": f"{type(estimator).__module__}.{type(estimator).__qualname__}",
             "parameters": _digests(estimator),
             "rows": _digest_of_rows(estimator, rows),
         }
@@ -62,33 +66,78 @@ class RecordedFit:
         self._own = isinstance(seed, np.random.RandomState)
         self._drawn = seed is None or self._own
         self.random: np.random.RandomState = check_random_state(seed)
-        self._unwritten = False
+        self._unwritten, self._seconds = False, 0.0
+        self._held: int | None = None
         self.record = FitRecord(self._added, self._refusal)
         check_replaceable(self.path)
         self._goes_on = self.path.exists()
         if self._goes_on:
-            self._read()
+            self._hold()
+            try:
+                self._read()
+            except BaseException:
+                self._release()
+                raise
         else:
             self._state = _state_of(self.random) if self._drawn else None
             self._unwritten = True
             self.write()  # a file that cannot be written is no surprise hours later
+            self._hold()
         self._next = time.perf_counter() + self.interval
 
     def write(self) -> None:
         """Write the file, if there is anything new; where it cannot be written, the fit goes on."""
         if not self._unwritten:
             return
-        begun = time.perf_counter()
+        begun, held = time.perf_counter(), self._held is not None
         try:
             kinds, arrays = self.record.contents()
             text = json.dumps({**self._document, "random": self._state, "results": kinds}, separators=(",", ":"))
+            self._release()  # what is open cannot be replaced everywhere
             write_contents(self.path, text, arrays)
             self._unwritten = False
         except (OSError, ValueError, MemoryError) as error:  # ValueError: by now a folder stands there, for example
             reason = str(error).rstrip(".") or type(error).__name__
             warnings.warn(f"checkpoint {str(self.path)!r} cannot be written ({reason}); the fit goes on.", stacklevel=2)
-        ended = time.perf_counter()
-        self._next = ended + max(self.interval, LEAST_PAUSE * (ended - begun))
+        if held:
+            with suppress(CheckpointError, OSError):  # another fit that came in between writes what is as whole
+                self._hold()
+        self._seconds = time.perf_counter() - begun
+        self._next = begun + self._seconds + max(self.interval, LEAST_PAUSE * self._seconds)
+
+    def interrupt(self) -> None:
+        """Let the newest results go if they would keep an interrupt waiting."""
+        if self._seconds > SOON:
+            self._unwritten = False
+
+    def close(self) -> None:
+        """Write what the file does not hold yet, and leave it to others."""
+        try:
+            self.write()
+        finally:
+            self._release()
+
+    def _hold(self) -> None:
+        """Lock the file, so that no other fit goes on from it meanwhile."""
+        self._release()
+        handle = os.open(self.path, os.O_RDWR)
+        try:
+            lock(handle)
+        except BlockingIOError as error:
+            os.close(handle)
+            raise CheckpointError(
+                f"checkpoint {str(self.path)!r} is that of another fit under way; wait until it ends, or name another "
+                "file."
+            ) from error
+        except OSError:
+            os.close(handle)  # a file system without locks
+        else:
+            self._held = handle
+
+    def _release(self) -> None:
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
 
     def add_note(self, error: Exception) -> None:
         """Add to an error that the fit went on from the file, if it did."""
@@ -136,7 +185,7 @@ class RecordedFit:
                 f"it is of committee {document['package_version'][:40]}, and this is {version('committee')}"
             )
         if field(document, "learner", str) != here["learner"]:
-            raise ValueError(f"it is of a {document['learner'][:80]}, and this is a {here['learner']}")
+            raise ValueError(f"it is of a {document['learner'][:120]}, and this is a {here['learner']}")
         parameters: Document = field(document, "parameters", dict)
         other = [name for name, value in here["parameters"].items() if parameters.get(name) != value]
         if other or len(parameters) != len(here["parameters"]):
