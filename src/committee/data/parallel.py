@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from ctypes import c_ulong, py_object, pythonapi
 from multiprocessing import current_process
 from threading import Condition, Thread, get_ident
+from time import monotonic
 from typing import Any, TypeVar
 
 import numpy as np
