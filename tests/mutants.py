@@ -292,7 +292,6 @@ class Reached:
 def run_pytest(arguments: list[str], plugins: list[Any]) -> int:
     import pytest
 
-    os.environ["CI"] = "1"  # Hypothesis draws the same examples each time
     quiet = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow", "--assert=plain"]
     return int(pytest.main([*quiet, *arguments], plugins=plugins))
 

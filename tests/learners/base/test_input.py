@@ -243,7 +243,7 @@ BAD_WEIGHTS: dict[str, tuple[Any, str]] = {
     "too small together": (1e-300 * ONES, "sample_weight adds up to 4e-299; scale it"),
     "too few": (ONES[1:], r"sample_weight.shape == \(39,\), expected \(40,\)"),
     "two columns": (np.ones((N, 2)), "Sample weights must be 1D array or scalar, got 2D array"),
-    "complex": ([1j] * N, "Complex data not supported"),
+    "complex": ([1j] * N, "sample_weight holds complex numbers; give real ones"),
     "of 400 digits": ([10**400] * N, "sample_weight holds a number of more than 300 digits; scale the weights"),
 }
 
