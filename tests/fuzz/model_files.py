@@ -335,7 +335,7 @@ class ModelFiles:
                 for _ in range(random.choice((1, 1, 1, 2, 3, 5))):
                     random.choice(STRUCTURED)(random, document, arrays)
                 content = written(document, arrays)
-            except (KeyError, IndexError, TypeError, ValueError, RecursionError, OverflowError):
+            except (KeyError, IndexError, TypeError, AttributeError, ValueError, RecursionError, OverflowError):
                 continue  # changes that do not go together, or cannot be written
             return damage(random, content) if random.random() < 0.03 else content
 
