@@ -50,7 +50,9 @@ def read_named(stored: object, table: Mapping[str, type[T]], kind: str) -> T:
     numbers = {key: value for key, value in stored.items() if key != "name"}
     known = {field.name for field in fields(table[name])}  # type: ignore[arg-type]  # all of them are dataclasses
     if unknown := numbers.keys() - known:
-        raise ValueError(f"{kind} {name!r} has no {min(unknown)!r}; it knows {sorted(known) or 'nothing else'}.")
+        raise ValueError(
+            f"{kind} {name!r} has no {min(unknown, key=repr)!r}; it knows {sorted(known) or 'nothing else'}."
+        )
     try:
         return table[name](**numbers)
     except TypeError as error:  # text or a list where a number must be

@@ -73,7 +73,7 @@ def read_count(document: Document, name: str) -> int:
 def read_classes(document: Document) -> NDArray[Any]:
     """Labels to choose from: some, of one type, finite."""
     classes = decode_array(document)
-    if not len(classes) or len(set(map(type, classes.tolist()))) > 1:
+    if not len(classes) or len(set(map(type, classes.tolist()))) > 1 or classes.tolist()[0] is None:
         raise ValueError("classes are none, or of several types")
     if classes.dtype.kind == "f" and not np.isfinite(classes).all():
         raise ValueError("classes hold a number that is not finite")

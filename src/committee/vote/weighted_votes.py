@@ -329,6 +329,12 @@ class WeightedVotes(Storable, ABC):
         voters.check_columns(header.table)
         weights = tensors.take_numbers("weights", len(voters), "one for each voter")
         link = cls.read_link(field(document, "link", dict))
+        # a graph multiplies its votes by the weights, and a mean divides by their sum
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not np.isfinite(weights * voters.spread).all():
+                raise ValueError("weights times votes are larger than numbers can be")
+        if link.name == "average" and not weights.sum() > 0.0:
+            raise ValueError("weights have no sum above zero, which a mean vote needs")
         intercept = None
         if "intercept" in document:
             if field(document, "intercept", bool) is not True:
