@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
@@ -24,21 +25,18 @@ class RecordedGrower:
 
     def grow_classes(self, labels: U16, weights: F64, rows: I32 | None, seed: int) -> _core.GrownTree:
         """As `committee._core.Grower.grow_classes`."""
-        return self._record.result(
-            "tree",
-            (labels, weights, rows, seed),
-            lambda: self._grower.grow_classes(labels, weights, rows, seed),
-            Form(_core.GrownTree.nodes, lambda *nodes: self._known(nodes, rows)),
-        )
+        return self._grown(self._grower.grow_classes, labels, weights, rows, seed)
 
     def grow_targets(self, targets: F64, weights: F64, rows: I32 | None, seed: int) -> _core.GrownTree:
         """As `committee._core.Grower.grow_targets`."""
-        return self._record.result(
-            "tree",
-            (targets, weights, rows, seed),
-            lambda: self._grower.grow_targets(targets, weights, rows, seed),
-            Form(_core.GrownTree.nodes, lambda *nodes: self._known(nodes, rows)),
-        )
+        return self._grown(self._grower.grow_targets, targets, weights, rows, seed)
+
+    def _grown(
+        self, grow: Callable[..., _core.GrownTree], y: U16 | F64, weights: F64, rows: I32 | None, seed: int
+    ) -> _core.GrownTree:
+        given = (y, weights, rows, seed)
+        form = Form(_core.GrownTree.nodes, lambda *nodes: self._known(nodes, rows))
+        return self._record.result("tree", given, lambda: grow(*given), form)
 
     def _known(self, nodes: tuple[Any, ...], rows: I32 | None) -> _core.GrownTree:
         leaf = leaf_of_rows(self._binned, _core.TreeNodes(cast("_core.Nodes", nodes)), rows)
