@@ -92,11 +92,7 @@ class FitTasks:
 
     def result(self, kind: str, given: Iterable[Any], compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
         """Return an array that is costly to find; the known one, if the fit goes on from a checkpoint."""
-        if self.record is None:
-            return compute()
-        from committee.learners.base.fit_record import Form
-
-        return self.record.result(kind, given, compute, Form(lambda array: [array], np.asarray))
+        return compute() if self.record is None else self.record.array(kind, given, compute)
 
     @contextmanager
     def in_parallel(

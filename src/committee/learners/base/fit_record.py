@@ -134,6 +134,10 @@ class FitRecord:
         self._add(kind, check, form.parts_of(value))
         return value
 
+    def array(self, kind: str, given: Iterable[Any], compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+        """As `result`, of results that are a single array each."""
+        return self.result(kind, given, compute, Form(lambda array: [array], np.copy))
+
     def each(self, kind: str, form: Form[T], computed: Callable[[int], Iterator[T]]) -> Iterator[T]:
         """Yield results of a fixed order: the known ones, and then those of `computed(number of known ones)`."""
         n_known = 0

@@ -204,11 +204,7 @@ class MDRun(VotingRun):
         def compute() -> F64:
             return simplex_minimum(self.price * self._covariance, self._mean_votes, start)
 
-        if self._record is None:
-            return compute()
-        from committee.learners.base.fit_record import Form
-
-        return self._record.result("weights", (self._mean_votes, start), compute, Form(lambda w: [w], np.copy))
+        return compute() if self._record is None else self._record.array("weights", (self._mean_votes, start), compute)
 
     def _extend(self, signed: NDArray[np.int8]) -> None:
         """Products of the newest voters with all; votes stay bytes, and one voter at a time becomes numbers."""
