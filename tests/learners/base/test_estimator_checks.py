@@ -9,7 +9,11 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import check_param_validation, estimator_checks_generator
+from sklearn.utils.estimator_checks import (
+    check_class_weight_classifiers,
+    check_param_validation,
+    estimator_checks_generator,
+)
 
 import committee
 
@@ -105,6 +109,12 @@ OF_THE_INTERFACE = {
 """Checks of what all configurations of a learner share: they run on its first, and where a voter is the user's."""
 
 WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
+CLASS_WEIGHTS = "check_class_weight_classifiers"
+OF_A_CLASS_THAT_WEIGHS_NOTHING = (
+    "No voter beats chance",
+    "The committee has no voter of any weight",
+    "The path ran out of its",
+)
 WITH_A_CLASS_OF_ONE_ROW = (
     "check_dont_overwrite_parameters",
     "check_f_contiguous_array_estimator",
@@ -116,8 +126,37 @@ WITH_A_CLASS_OF_ONE_ROW = (
 )
 
 
+def has_leaves_of_light_rows(learner: Any) -> bool:
+    """Whether a leaf or a stump's side of rows of the light class alone predicts that class, whatever it weighs."""
+    if isinstance(learner, committee.SubaggingClassifier):
+        return not isinstance(learner.estimator, LogisticRegression)
+    if isinstance(learner, committee.LPBoostClassifier):
+        return isinstance(learner.dictionary, str)
+    if isinstance(learner, committee.AdaBoostClassifier) and isinstance(learner.voter, LogisticRegression):
+        return False
+    if isinstance(learner, committee.MDBoostClassifier | committee.DOOMBoostClassifier):
+        return learner.voter is None
+    if isinstance(learner, committee.ArcGVClassifier):
+        return not learner.early_stopping
+    return (
+        isinstance(learner, committee.TreeVoter | committee.RandomForestClassifier)
+        or (isinstance(learner, committee.AdaBoostClassifier) and learner.vote == "discrete")
+        or getattr(learner, "learner", None) == "stump"
+        or getattr(learner, "softness", None) == 0.0
+    )
+
+
 def expected_failures(learner: Any) -> dict[str, str]:
     """The checks that a learner fails because of what it is, and why."""
+    if not has_leaves_of_light_rows(learner):
+        return failures_by_nature(learner)
+    # scikit-learn sets min_weight_fraction_leaf of its own trees first, and its AdaBoost would fail too
+    reason = "a class 10^7 times lighter keeps the leaves that it has alone; see min_weight_leaf below (2026-11-22)"
+    return failures_by_nature(learner) | {CLASS_WEIGHTS: reason}
+
+
+def failures_by_nature(learner: Any) -> dict[str, str]:
+    """The checks that a learner fails because of how it draws, holds out or breaks ties, and why."""
     if isinstance(learner, committee.SubaggingClassifier | committee.SBPMTClassifier):
         # scikit-learn expects the same of its own BaggingClassifier
         return {
@@ -167,6 +206,8 @@ def yield_checks() -> Iterator[Any]:
                 continue
             reason = expected_failures(learner).get(name)
             marks = [] if reason is None else [pytest.mark.xfail(reason=reason)]
+            if name == CLASS_WEIGHTS:  # where one class has nearly all weight
+                marks += [pytest.mark.filterwarnings(f"ignore:{text}") for text in OF_A_CLASS_THAT_WEIGHS_NOTHING]
             words = " ".join(repr(learner).split())
             details = "".join(f",{key}={value}" for key, value in check.keywords.items())
             yield pytest.param(checked, check, marks=marks, id=f"{words}-{name}{details}")
@@ -184,6 +225,22 @@ def test_checks_of_the_interface_have_their_names():
 @pytest.mark.parametrize(("estimator", "check"), list(yield_checks()))
 def test_scikit_learn(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        committee.TreeVoter(min_weight_leaf=0.01),
+        committee.RandomForestClassifier(5, min_weight_leaf=0.01),
+        committee.RandomForestClassifier(5, min_weight_leaf=0.01, max_samples=0.5, bootstrap=False),
+        committee.SubaggingClassifier(committee.TreeVoter(min_weight_leaf=0.01), n_estimators=3),
+        committee.AdaBoostClassifier(10, min_weight_leaf=0.01),
+        committee.AdaBoostClassifier(10, max_depth=2, min_weight_leaf=0.01),
+    ],
+    ids=lambda learner: " ".join(repr(learner).split()),
+)
+def test_class_weights_decide_where_every_leaf_has_weight(learner):
+    check_class_weight_classifiers(type(learner).__name__, learner)
 
 
 @pytest.mark.parametrize("name", committee.LEARNERS)

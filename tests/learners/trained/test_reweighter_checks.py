@@ -29,10 +29,14 @@ def leaves(ensemble: Any) -> LeavesTrainedFirst:
 
 
 def expected_failures(learner: Any) -> dict[str, str]:
+    failures = {}
     if isinstance(learner.ensemble, SubaggingClassifier):
         reason = "its ensemble draws a row or not as a whole, as test_estimator_checks.py says (2026-11-21)"
-        return {"check_sample_weight_equivalence_on_dense_data": reason}
-    return {}
+        failures["check_sample_weight_equivalence_on_dense_data"] = reason
+    if isinstance(learner, TrainedFirst):
+        reason = "weights of voters that are trained already cannot make nearly all of them say one class (2026-11-22)"
+        failures["check_class_weight_classifiers"] = reason
+    return failures
 
 
 @pytest.mark.filterwarnings("ignore:No weights gain", "ignore:y holds one class only")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from committee.data.class_weights import balancing_factors
+from committee.data.number_types import F64
 from committee.data.rows import Rows, have_weight
 from committee.vote.scores import elected
 
@@ -51,6 +53,18 @@ def draw(
         held[labels[given_up]] -= 1
         held[lost] = 1
     return counts
+
+
+def balanced_draw(labels: NDArray[np.uint16], n_classes: int, weights: F64, counts: NDArray[np.int64]) -> F64:
+    """Row weights ``(n,)`` under which the classes of one draw, with row i drawn ``counts[i]`` times, weigh alike.
+
+    Examples
+    --------
+    >>> labels, counts = np.array([0, 1, 1], dtype=np.uint16), np.array([1, 2, 1])
+    >>> balanced_draw(labels, 2, np.ones(3), counts).round(3).tolist()
+    [2.0, 0.667, 0.667]
+    """
+    return weights * balancing_factors(np.bincount(labels, weights * counts, n_classes))[labels]
 
 
 def packed_draws(draws: list[NDArray[np.int64]], sample_weight: ArrayLike | None) -> NDArray[np.uint8]:

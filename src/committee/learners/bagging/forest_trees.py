@@ -14,6 +14,7 @@ from committee import _core
 from committee.data.binning import Binned
 from committee.data.number_types import F64
 from committee.data.rows import Rows, TargetRows
+from committee.learners.bagging.draws import balanced_draw
 from committee.voters.forest import Forest
 from committee.voters.growing import GrowthLimits, class_shares, forest_of, grower, leaf_means, n_features_tried
 
@@ -137,7 +138,7 @@ class ForestTrees(ABC, Generic[R]):
         """Draw rows, and grow the tree."""
         times = self.draw.times(seed)
         drawn = rows_where(times > 0)
-        tree, voter = self._grow(self.rows.weights * times, drawn, seed)
+        tree, voter = self._grow(self._weights(times) * times, drawn, seed)
         if not self.judged:
             return DrawnTree(voter, drawn[:0], drawn[:0])
         left_out = rows_where(times == 0)
@@ -151,6 +152,10 @@ class ForestTrees(ABC, Generic[R]):
             return self.deep
         return grower(self.binned, self.criterion, self.n_classes, self.limits, 1)
 
+    def _weights(self, times: NDArray[np.int64]) -> F64:
+        """Weights of the rows in a draw of each of them so many times."""
+        return self.rows.weights
+
     @abstractmethod
     def _grow(self, weights: F64, drawn: I32, seed: int) -> tuple[GrownTree, Forest]:
         """The tree as it was grown, and as it votes."""
@@ -162,6 +167,13 @@ class ClassTrees(ForestTrees[Rows]):
     def _grow(self, weights: F64, drawn: I32, seed: int) -> tuple[GrownTree, Forest]:
         tree = self.grower.grow_classes(self.rows.labels, weights, drawn, seed)
         return tree, forest_of([tree], self.binned.bins, self.n_classes, value=[class_shares(tree)])
+
+
+class BalancedTrees(ClassTrees):
+    """Trees in whose draws all classes weigh alike."""
+
+    def _weights(self, times: NDArray[np.int64]) -> F64:
+        return balanced_draw(self.rows.labels, self.n_classes, self.rows.weights, times)
 
 
 class TargetTrees(ForestTrees[TargetRows]):

@@ -15,7 +15,7 @@ from committee.data.binning import Binned
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows, have_weight
 from committee.learners.bagging.forest_fit import ForestEstimator
-from committee.learners.bagging.forest_trees import ClassTrees, RowDraw, TargetTrees
+from committee.learners.bagging.forest_trees import BalancedTrees, ClassTrees, RowDraw, TargetTrees
 from committee.learners.bagging.oob_curve import OutOfBag, OutOfBagClasses, OutOfBagTargets
 from committee.learners.bagging.reserve import Reserve
 from committee.learners.base import shared_parameters as shared
@@ -110,6 +110,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CommitteeClassifier):
         Interval(Real, 0.0, 1.0, closed="left"),
         after="max_estimators",
     )
+    class_weight: Any = shared.class_weight_of_draws()
 
     def _reserved(
         self, rows: Rows, sample_weight: ArrayLike | None, random: np.random.RandomState
@@ -123,7 +124,8 @@ class RandomForestClassifier(ForestEstimator[Rows], CommitteeClassifier):
 
     def _trees(self, rows: Rows, binned: Binned, draw: RowDraw) -> ClassTrees:
         n_classes, threads = len(self.classes_), n_threads(self.n_jobs)
-        return ClassTrees(
+        kind = BalancedTrees if self.class_weight == "balanced_subsample" else ClassTrees
+        return kind(
             rows, binned, draw, self.criterion, n_classes, self._limits(), judged=self._judged(draw), n_threads=threads
         )
 

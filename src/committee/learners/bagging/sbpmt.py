@@ -18,7 +18,7 @@ from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.learners.adaboost.emphasis import is_chance, samme_weight
-from committee.learners.bagging.draws import draw, out_of_bag, packed_draws
+from committee.learners.bagging.draws import balanced_draw, draw, out_of_bag, packed_draws
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier, FitTasks
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
@@ -210,6 +210,7 @@ class SBPMTClassifier(CommitteeClassifier):
     selection: Literal["error", "likelihood"] = shared.selection()
     tol: float = shared.newton_tol("Boosting of a leaf")
     oob_score: bool = shared.oob_score()
+    class_weight: Any = shared.class_weight_of_draws()
     max_bins: int = shared.max_bins("For the trees.")
     categorical_features: Any = shared.categorical_features("Leaves see them as 0/1 columns.")
     random_state: Any = shared.random_state("the subsamples and the features of `max_features`")
@@ -252,7 +253,10 @@ class SBPMTClassifier(CommitteeClassifier):
         limits = model_tree_limits(self)
         for counts, seed in zip(draws, seeds, strict=True):
             drawn = np.flatnonzero(counts).astype(np.int32)
-            yield delayed(boost)(table, limits, rows.weights, drawn, self.n_boosting_rounds, self.emphasis, int(seed))
+            weights = rows.weights
+            if self.class_weight == "balanced_subsample":
+                weights = balanced_draw(rows.labels, len(self.classes_), weights, counts)
+            yield delayed(boost)(table, limits, weights, drawn, self.n_boosting_rounds, self.emphasis, int(seed))
 
     @property
     def estimators_samples_(self) -> list[NDArray[np.int64]]:

@@ -14,9 +14,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import has_fit_parameter
 
+from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
-from committee.learners.bagging.draws import draw, out_of_bag
+from committee.learners.bagging.draws import balanced_draw, draw, out_of_bag
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier, FitTasks
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
@@ -95,6 +96,7 @@ class SubaggingClassifier(CommitteeClassifier):
     voting: Literal["hard", "soft"] = parameter(
         "hard", """"hard": one vote for the predicted class. "soft": class probabilities are averaged."""
     )
+    class_weight: Any = shared.class_weight_of_draws()
     categorical_features: Any = shared.categorical_features()
     n_jobs: int | None = shared.n_jobs("Voters trained at the same time")
     random_state: Any = shared.random_state("the rows of the draws and of each voter's own ``random_state``")
@@ -133,8 +135,9 @@ class SubaggingClassifier(CommitteeClassifier):
         given = TreeVoter() if self.estimator is None else self.estimator
         template = voter_to_clone("estimator", given, self.table_)
         if weights_given and not has_fit_parameter(template, "sample_weight"):
+            given_name = "sample_weight" if self.class_weight is None else "class_weight"
             raise ValueError(
-                f"sample_weight is given, but the fit of estimator={self.estimator!r} takes none; "
+                f"{given_name} is given, but the fit of estimator={self.estimator!r} takes no sample_weight; "
                 "leave the weights out or choose another estimator."
             )
         if self.voting == "soft" and not hasattr(template, "predict_proba"):
@@ -148,7 +151,12 @@ class SubaggingClassifier(CommitteeClassifier):
         if type(template) is TreeVoter:
             return _TreeTrainer(self, template, rows)
         weighted = has_fit_parameter(template, "sample_weight")
-        return partial(_train, template, rows, self.classes_, weighted)
+        return partial(_train, template, rows, self.classes_, weighted, self._balances)
+
+    @property
+    def _balances(self) -> bool:
+        """Whether the classes of each draw weigh alike."""
+        return bool(self.class_weight == "balanced_subsample")
 
     def _vote_of(self, trained: list[Any]) -> Committee:
         """Give each voter one vote; native trees are one forest."""
@@ -173,25 +181,38 @@ class _TreeTrainer:
 
     def __init__(self, model: SubaggingClassifier, template: TreeVoter, rows: Rows) -> None:
         self.template, self.rows, self.soft = template.validated(), rows, model.voting == "soft"
-        self.n_classes = len(model.classes_)
+        self.n_classes, self.balances = len(model.classes_), model._balances
         self.binned = rows.binned(model.table_, template.max_bins, n_threads(model.n_jobs))
 
     def __call__(self, counts: NDArray[np.int64], seed: int) -> Forest:
         drawn = np.flatnonzero(counts).astype(np.int32)
         grower = self.template.grower(self.binned, self.n_classes, n_threads(self.template.n_jobs))
-        tree = grower.grow_classes(self.rows.labels, self.rows.weights * counts, drawn, seed)
+        weights = _weights_of_draw(self.rows, self.n_classes, self.balances, counts)
+        tree = grower.grow_classes(self.rows.labels, weights * counts, drawn, seed)
         if self.soft:
             return forest_of([tree], self.binned.bins, self.n_classes, value=[class_shares(tree)])
         return forest_of([tree], self.binned.bins, self.n_classes, label=[leaf_labels(tree)])
 
 
+def _weights_of_draw(rows: Rows, n_classes: int, balances: bool, counts: NDArray[np.int64]) -> F64:
+    """Weights of the rows where each is drawn so many times."""
+    return balanced_draw(rows.labels, n_classes, rows.weights, counts) if balances else rows.weights
+
+
 def _train(
-    template: BaseEstimator, rows: Rows, classes: NDArray[Any], weighted: bool, counts: NDArray[np.int64], seed: int
+    template: BaseEstimator,
+    rows: Rows,
+    classes: NDArray[Any],
+    weighted: bool,
+    balances: bool,
+    counts: NDArray[np.int64],
+    seed: int,
 ) -> Any:
     """One voter on one draw; a row drawn k times has weight k, or stands k times where weights are not taken."""
     member: Any = seeded(clone(template), seed)
     if weighted:
         drawn = np.flatnonzero(counts)
-        return member.fit(rows.X[drawn], classes[rows.labels[drawn]], sample_weight=rows.weights[drawn] * counts[drawn])
+        weights = _weights_of_draw(rows, len(classes), balances, counts) * counts
+        return member.fit(rows.X[drawn], classes[rows.labels[drawn]], sample_weight=weights[drawn])
     drawn = np.repeat(np.arange(len(counts)), counts)
     return member.fit(rows.X[drawn], classes[rows.labels[drawn]])

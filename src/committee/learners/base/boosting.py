@@ -120,7 +120,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             random = self._random(tasks.random())
             held_out = None
             if self.early_stopping or X_val is not None or y_val is not None:
-                rows, held_out = self._hold_out(rows, X_val, y_val, random)
+                rows, held_out = self._hold_out(rows, X_val, y_val, y, sample_weight, random)
             run = self._run(rows, random)
             if tasks.record is not None:
                 run.keep(tasks.record)
@@ -145,14 +145,20 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         return generator
 
     def _hold_out(
-        self, rows: Any, X_val: Any, y_val: ArrayLike | None, random: np.random.RandomState
+        self,
+        rows: Any,
+        X_val: Any,
+        y_val: ArrayLike | None,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        random: np.random.RandomState,
     ) -> tuple[Any, Any]:
         """Training rows, and those that early stopping looks at: the user's own, or a share of the training rows."""
         if X_val is None and y_val is None:
             from committee.learners.base.held_out import split  # few fits hold rows out
 
             return split(rows, self.validation_fraction, random, getattr(self, "classes_", None))
-        held_out = self._validation_rows(X_val, y_val)
+        held_out = self._validation_rows(X_val, y_val, y, sample_weight)
         if not self.early_stopping:
             raise ValueError("X_val is only used by early stopping; set early_stopping=True or leave it out.")
         return rows, held_out

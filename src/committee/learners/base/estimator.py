@@ -7,6 +7,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import KW_ONLY
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
@@ -27,10 +28,12 @@ from sklearn.utils.validation import (
 )
 
 from committee.data.arrays import is_matrix, numeric_matrix
+from committee.data.class_weights import ClassWeights
 from committee.data.frames import TableSchema, check_frame, is_frame
 from committee.data.number_types import MAX_CLASSES
 from committee.data.parallel import in_parallel, n_threads
 from committee.data.rows import Rows, TargetRows, class_numbers, counted, label_vector, target_vector
+from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import Parameter, fitted, with_parameters
 from committee.learners.base.scikit_types import CallbackSupportMixin, ClassifierMixin, RegressorMixin
 from committee.learners.base.stored_learner import StoredLearner
@@ -57,7 +60,8 @@ class FitTasks:
     """One fit as scikit-learn's callbacks see it: a task, and one for each of its rounds or voters.
 
     The estimator's own `context` knows how many parts there are at most; `begun` is when the fit began, by
-    `time.perf_counter`.
+    `time.perf_counter`. `sample_weight` are the weights of all the user's rows, once these are known to be sound
+    multiplied by those of their classes; None if all rows weigh alike.
     """
 
     def __init__(
@@ -238,7 +242,8 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
 
     def _opened(self, tasks: FitTasks, X: Any, y: Any, sample_weight: Any, checkpoint: Any) -> Any:
         """Encode the training rows, and open the checkpoint of a fit on them."""
-        rows = self.training_rows(X, y, sample_weight)
+        tasks.sample_weight = self.fit_weights(y, sample_weight)
+        rows = self.training_rows(X, y, tasks.sample_weight)
         if checkpoint is not None:
             tasks.open_record(checkpoint, rows)
         return rows
@@ -285,9 +290,16 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
 
     # --- rows in ---------------------------------------------------------------------------------------------
 
+    def fit_weights(self, y: ArrayLike, sample_weight: ArrayLike | None) -> ArrayLike | None:
+        """Return the weights that a fit gives the rows, by those that its user gave; None if all are equal."""
+        return sample_weight
+
     @abstractmethod
     def training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Any:
-        """Check and encode training rows; sets ``table_``, ``n_features_in_`` and names."""
+        """Check and encode training rows of weights as `fit_weights` has them.
+
+        Sets ``table_``, ``n_features_in_`` and names.
+        """
 
     def _encoded(
         self, X: Any, target: NDArray[Any], sample_weight: ArrayLike | None
@@ -317,8 +329,10 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
         return self.table_.encode(self.validate_rows(X_val))
 
     @abstractmethod
-    def _validation_rows(self, X_val: Any, y_val: ArrayLike | None) -> Rows | TargetRows:
-        """Encode a validation set by the training table."""
+    def _validation_rows(
+        self, X_val: Any, y_val: ArrayLike | None, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> Rows | TargetRows:
+        """Encode a validation set by the training table; classes weigh as in the fit on `y` and `sample_weight`."""
 
     def validate_rows(self, X: Any) -> Any:
         """Return X as the committee takes it: names and width checked, arrays made float64."""
@@ -379,10 +393,33 @@ class CommitteeClassifier(ClassifierMixin, CommitteeEstimator):
     classes_: NDArray[Any] = fitted("Classes, in the order of votes and probabilities.", "array (n_classes,)")
     committee_: Committee = fitted()
 
+    _: KW_ONLY
+    class_weight: Any = shared.class_weight()
+
     # --- rows in ---------------------------------------------------------------------------------------------
 
+    def fit_weights(self, y: ArrayLike, sample_weight: ArrayLike | None) -> ArrayLike | None:
+        """Return the weights that a fit gives the rows: the user's, multiplied by those of the classes."""
+        if self.class_weight is None:
+            return sample_weight
+        labels = label_vector(y)
+        weights = _row_weights(sample_weight, labels)
+        of_classes = ClassWeights.of(self.class_weight, labels, weights)
+        with np.errstate(over="ignore", under="ignore"):
+            weights = weights * of_classes.of_rows(labels)
+        refuse_total(weights, "class_weight times sample_weight")
+        if lost := set(of_classes.classes.tolist()).difference(labels[counted(weights)].tolist()):
+            raise ValueError(
+                f"class_weight={self.class_weight!r} leaves class {min(lost)!r} less than 1e-150 of all weight, which "
+                "counts for nothing; give classes weights of fewer magnitudes."
+            )
+        return weights
+
     def training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
-        """Check and encode training rows; sets ``classes_``, ``table_``, ``n_features_in_`` and names."""
+        """Check and encode training rows of weights as `fit_weights` has them.
+
+        Sets ``classes_``, ``table_``, ``n_features_in_`` and names.
+        """
         encoded, target, weights, uniform = self._encoded(X, label_vector(y), sample_weight)
         classes, labels = class_numbers(target)
         if len(classes) > MAX_CLASSES:
@@ -399,7 +436,9 @@ class CommitteeClassifier(ClassifierMixin, CommitteeEstimator):
 
         return {"committee_": constant_committee(rows, self.classes_, self.table_)}
 
-    def _validation_rows(self, X_val: Any, y_val: ArrayLike | None) -> Rows:
+    def _validation_rows(
+        self, X_val: Any, y_val: ArrayLike | None, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> Rows:
         encoded = self._validation_matrix(X_val, y_val)
         target: NDArray[Any] = column_or_1d(y_val)
         check_consistent_length(encoded, target)
@@ -409,8 +448,12 @@ class CommitteeClassifier(ClassifierMixin, CommitteeEstimator):
             raise ValueError(
                 f"y_val holds {unknown[0]!r}, which is not a class of y; its classes are {self.classes_.tolist()}."
             )
-        labels = [number[label] for label in target.tolist()]
-        return Rows(encoded, np.array(labels, dtype=np.uint16), np.ones(len(labels)), uniform=True)
+        labels = np.array([number[label] for label in target.tolist()], dtype=np.uint16)
+        if self.class_weight is None:
+            return Rows(encoded, labels, np.ones(len(labels)), uniform=True)
+        trained = label_vector(y)
+        of_classes = ClassWeights.of(self.class_weight, trained, _row_weights(sample_weight, trained))
+        return Rows(encoded, labels, of_classes.factors[labels], uniform=False)
 
     # --- the committee out -----------------------------------------------------------------------------------
 
@@ -456,7 +499,9 @@ class CommitteeRegressor(RegressorMixin, CommitteeEstimator):
         rows.refuse_squares()
         return rows
 
-    def _validation_rows(self, X_val: Any, y_val: ArrayLike | None) -> TargetRows:
+    def _validation_rows(
+        self, X_val: Any, y_val: ArrayLike | None, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> TargetRows:
         encoded = self._validation_matrix(X_val, y_val)
         target = target_vector(y_val, "y_val")
         check_consistent_length(encoded, target)
@@ -473,8 +518,8 @@ class CommitteeRegressor(RegressorMixin, CommitteeEstimator):
         return self.committee_.staged_predict(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
 
 
-def _row_weights(sample_weight: ArrayLike | None, X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """One weight for each row: finite, not negative, and not all zero."""
+def _row_weights(sample_weight: ArrayLike | None, X: NDArray[Any]) -> NDArray[np.float64]:
+    """One weight for each row of X: finite, not negative, and not all zero."""
     if isinstance(sample_weight, list | tuple):
         sample_weight = np.asarray(sample_weight)
     if getattr(getattr(sample_weight, "dtype", None), "kind", None) == "c":
@@ -494,8 +539,8 @@ def _row_weights(sample_weight: ArrayLike | None, X: NDArray[np.float64]) -> NDA
     return weights
 
 
-def refuse_total(weights: NDArray[np.float64]) -> None:
-    """Refuse row weights whose sum the kernels cannot square.
+def refuse_total(weights: NDArray[np.float64], name: str = "sample_weight") -> None:
+    """Refuse row weights whose sum the kernels cannot square; errors call them by `name`.
 
     Raises
     ------
@@ -505,9 +550,7 @@ def refuse_total(weights: NDArray[np.float64]) -> None:
     with np.errstate(over="ignore"):
         total = weights.sum()
     if not LEAST_WEIGHT <= total <= MOST_WEIGHT:
-        raise ValueError(
-            f"sample_weight adds up to {total:.3g}; scale it to between {LEAST_WEIGHT:g} and {MOST_WEIGHT:g}."
-        )
+        raise ValueError(f"{name} adds up to {total:.3g}; scale it to between {LEAST_WEIGHT:g} and {MOST_WEIGHT:g}.")
 
 
 def _check_columns(estimator: CommitteeEstimator, frame: Any, *, reset: bool) -> None:

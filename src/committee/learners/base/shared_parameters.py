@@ -240,6 +240,33 @@ def n_jobs(at_once: str = "Threads") -> int | None:
     )
 
 
+# --- rare classes -----------------------------------------------------------------------------------------------------
+
+
+def class_weight(more: str = "") -> Any:
+    """Factors of row weights by class."""
+    return _class_weight(more, "balanced")
+
+
+def class_weight_of_draws() -> Any:
+    """Factors of row weights by class, for learners that draw rows for each voter."""
+    more = """"balanced_subsample": as "balanced", and in each draw of rows the classes weigh alike, too."""
+    return _class_weight(more, "balanced", "balanced_subsample")
+
+
+def _class_weight(more: str, *options: str) -> Any:
+    return parameter(
+        None,
+        f"""Factor of the weight of each row by its class: a dict of labels and numbers above 0 (1 for a class that it
+        does not name), or "balanced", by which all classes weigh alike. It is the same as a `sample_weight` so
+        multiplied: probabilities, out-of-bag figures and held-out losses speak of the weighted rows. {more}""",
+        dict,
+        StrOptions(set(options)),
+        None,
+        type_words=", ".join(["dict", *(f'"{option}"' for option in options)]) + " or None",
+    )
+
+
 # --- early stopping ---------------------------------------------------------------------------------------------------
 
 

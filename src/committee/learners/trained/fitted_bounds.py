@@ -54,7 +54,7 @@ def for_sbpmt(
     Parameters
     ----------
     model : SBPMTClassifier
-        Fitted, without row weights other than 0 and 1 (the theorems count rows).
+        Fitted, without row weights other than 0 and 1 and without `class_weight` (the theorems count rows).
     X : table or array-like (n, p)
         The rows that it was fitted on.
     y : array-like (n,)
@@ -69,8 +69,8 @@ def for_sbpmt(
     Raises
     ------
     ValueError
-        If X has not as many rows as were fitted, y holds a label that the model does not know, or a number is
-        out of its range.
+        If X has not as many rows as were fitted, y holds a label that the model does not know, a number is out of
+        its range, or the model has class weights.
 
     Examples
     --------
@@ -86,6 +86,11 @@ def for_sbpmt(
     True
     """
     theta, delta = number("theta", theta, -1.0, 1.0), risk_of_failure(delta)
+    if model.class_weight is not None:
+        raise ValueError(
+            f"model was fitted with class_weight={model.class_weight!r}, and these theorems count every row once; fit it "
+            "without, or use certify."
+        )
     encoded, labels = _training_rows(model, X, y)
     drawn = unpacked(model.draws_)[:, : len(labels)]
     margins = _committee_margins(model, encoded, labels)

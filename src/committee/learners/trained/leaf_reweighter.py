@@ -23,7 +23,6 @@ from committee.learners.trained.trained_ensemble import (
     RowsGiven,
     TrainedEnsembleClassifier,
     refuse_missing,
-    row_weights,
     trained_committee,
 )
 from committee.learners.trained.tree_nodes import cut_forest, leaf_votes
@@ -264,7 +263,7 @@ class LeafReweighter(TrainedEnsembleClassifier):
         matrix = committee.encode(X)
         if len(matrix) != len(numbers):
             raise ValueError(f"y has {len(numbers)} labels; X has {len(matrix)} rows.")
-        weight = None if sample_weight is None else row_weights(sample_weight, len(numbers))
+        weight = self._weights(y, sample_weight, len(numbers))
         counts = np.ones(len(numbers), dtype=bool) if weight is None else weight > 0.0
         unseen = None
         if self.on == "oob":

@@ -79,6 +79,6 @@ class LeafPruning(PruningLevel):
         """See `PruningLevel`; the new weights are those of the trees before they are cut."""
         if X is None or y is None:
             raise ValueError("level='leaf' looks at rows again; give X and y, those of fit or others as `on` says.")
-        leaves = self.of_ensemble(model, limits, X, y, sample_weight)
+        leaves = self.of_ensemble(model, limits, X, y, model.fit_weights(y, sample_weight))
         leaves.ensemble = model
         return leaves

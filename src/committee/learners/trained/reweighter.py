@@ -22,7 +22,6 @@ from committee.learners.trained.trained_ensemble import (
     RowsGiven,
     TrainedEnsembleClassifier,
     refuse_missing,
-    row_weights,
     trained_committee,
 )
 from committee.learners.trained.unseen_rows import unseen_in_fit
@@ -187,7 +186,7 @@ class MarginReweighter(TrainedEnsembleClassifier):
             raise ValueError(f"ensemble has {committee.n_voters} voter; weights need at least 2 to share out.")
         refuse_missing(ensemble, committee, X)
         votes = SignedVotes.of(committee, X, y, n_threads=n_threads(self.n_jobs))
-        weight = None if sample_weight is None else row_weights(sample_weight, votes.n_rows)
+        weight = self._weights(y, sample_weight, votes.n_rows)
         unseen = unseen_in_fit(ensemble, committee, X, y, sample_weight, votes) if self.on == "oob" else None
         lines = MarginMatrix.of(votes, weight, unseen)
         solved = objective.solve(lines)
@@ -298,7 +297,7 @@ class MarginReweighter(TrainedEnsembleClassifier):
             raise ValueError("X and y go together; one of them is missing.")
         if X is not None and y is not None:
             votes = SignedVotes.of(self._all, X, y, n_threads=n_threads(self.n_jobs))
-            return MarginMatrix.of(votes, None if sample_weight is None else row_weights(sample_weight, votes.n_rows))
+            return MarginMatrix.of(votes, self._weights(y, sample_weight, votes.n_rows))
         lines: MarginMatrix | None = getattr(self, "_lines", None)
         if lines is None:
             raise ValueError("The votes of fit are not kept in a file; give X and y to prune, or fit again.")

@@ -108,6 +108,11 @@ class TrainedEnsembleClassifier(MetaEstimatorMixin, CommitteeClassifier):
         self.table_: Any = known
         return known
 
+    def _weights(self, y: ArrayLike, sample_weight: ArrayLike | None, n: int) -> F64 | None:
+        """Weights of n rows, checked, times those of their classes; None if all are equal."""
+        weights = self.fit_weights(y, None if sample_weight is None else row_weights(sample_weight, n))
+        return None if weights is None else np.asarray(weights)
+
     def _check_voters(self, kind: str) -> None:
         """Refuse a kind of voters that cannot be; classifiers may each read the table themselves."""
         if self.table_ is not None or kind != "estimators":

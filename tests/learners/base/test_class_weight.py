@@ -1,0 +1,280 @@
+"""`class_weight` of every classifier: the same fit as with weights that are multiplied, bit for bit."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone, is_classifier
+from sklearn.datasets import load_breast_cancer
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils.class_weight import compute_sample_weight
+
+import committee
+from committee import (
+    AdaBoostClassifier,
+    GradientBoostingClassifier,
+    LeafReweighter,
+    MarginReweighter,
+    RandomForestClassifier,
+    SBPMTClassifier,
+    SubaggingClassifier,
+    TreeVoter,
+)
+from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.trained import for_sbpmt
+from tests.learners.base.test_capabilities import SUBJECTS
+from tests.subjects import assert_same_bits, numbers, weights
+
+NAMES = np.array(["ant", "bee", "cow"])
+CLASSIFIERS = [subject for subject in SUBJECTS if is_classifier(subject.model)]
+DRAWING = (RandomForestClassifier, SBPMTClassifier, SubaggingClassifier)
+
+
+def table(n_classes: int, seed: int = 0):
+    """A table with a rare class, labels of text."""
+    X, y = numbers(n_classes, 160, seed)
+    keep = (y != 1) | (np.arange(160) % 3 == 0)
+    return X[keep], NAMES[y[keep]]
+
+
+def balanced_by_hand(y, w):
+    """Weights times sum_j W_j / (K W_k), in the order of sums that scikit-learn has."""
+    number = np.unique(y, return_inverse=True)[1]
+    totals = np.bincount(number, w)
+    return w * (totals.sum() / (len(totals) * totals))[number]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("subject", CLASSIFIERS, ids=lambda subject: " ".join(repr(subject.model).split()))
+def test_same_bits_as_multiplied_weights(subject, n_classes):
+    X, y = table(n_classes)
+    w = weights(len(y))
+    given = {"ant": 0.3, "bee": 4}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of rounds and chance, which both fits say
+        plain = subject.fit(X, y, compute_sample_weight(given, y))
+        assert_same_bits(subject.fit(X, y, class_weight=given), plain, X)
+        assert_same_bits(
+            subject.fit(X, y, w, class_weight=given), subject.fit(X, y, w * compute_sample_weight(given, y)), X
+        )
+        balanced = subject.fit(X, y, balanced_by_hand(y, w))
+        assert_same_bits(subject.fit(X, y, w, class_weight="balanced"), balanced, X)
+        w[y == "bee"] = 0.0
+        absent = y != "bee"
+        fewer = subject.fit(X[absent], y[absent], w[absent], class_weight="balanced")
+        assert_same_bits(subject.fit(X, y, w, class_weight="balanced"), fewer, X)
+
+
+@pytest.mark.parametrize("subject", CLASSIFIERS, ids=lambda subject: " ".join(repr(subject.model).split()))
+def test_a_heavier_class_is_elected_more_often(subject):
+    X, y = numbers(2, 300, 5)
+    y = np.where(np.random.default_rng(0).random(300) < 0.3, 1 - y, y)
+    if "min_weight_leaf" in subject.model.get_params():  # a leaf of one class elects it, whatever it weighs
+        subject = replace(subject, model=clone(subject.model).set_params(min_weight_leaf=0.05))
+    elif isinstance(subject.model, SubaggingClassifier):
+        subject = replace(subject, model=clone(subject.model).set_params(estimator=TreeVoter(min_weight_leaf=0.05)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        light, heavy = (subject.fit(X[::2], y[::2], class_weight={1: factor}) for factor in (0.1, 10.0))
+    assert (light.predict(X[1::2]) == 1).mean() <= (heavy.predict(X[1::2]) == 1).mean()
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in committee.LEARNERS if issubclass(committee.learner(name), CommitteeClassifier)]
+)
+def test_every_classifier_has_it(name):
+    declared = committee.learner(name).declared_parameters["class_weight"]
+    draws = issubclass(committee.learner(name), DRAWING)
+    assert ("balanced_subsample" in declared.entry("class_weight")) == draws
+    assert declared.default is None
+    assert declared.keyword_only
+
+
+# --- what must be refused --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("class_weight", "message"),
+    [
+        ({"dog": 2.0}, "class_weight has the key 'dog', which is not a class of y"),
+        ({"ant": 0.0}, r"class_weight\['ant'\] is 0.0; it must be a finite number above 0"),
+        ({"ant": 1e300}, r"class_weight times sample_weight adds up to .*; scale it to between"),
+        ({"ant": 1e-200}, "leaves class 'ant' less than 1e-150 of all weight"),
+        ("balance", "'class_weight' parameter of AdaBoostClassifier must be"),
+        ("balanced_subsample", "'class_weight' parameter of AdaBoostClassifier must be"),
+        ([1.0, 2.0], "'class_weight' parameter of AdaBoostClassifier must be"),
+    ],
+)
+def test_refused(class_weight, message):
+    X, y = table(2)
+    model = AdaBoostClassifier(3, class_weight=class_weight)
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+    assert vars(model) == before
+
+
+def test_weights_that_do_not_fit_the_rows_are_refused_by_their_own_name():
+    X, y = table(2)
+    model = AdaBoostClassifier(3, class_weight="balanced")
+    with pytest.raises(ValueError, match=r"sample_weight\[2\] is -1.0"):
+        model.fit(X, y, np.where(np.arange(len(y)) == 2, -1.0, 1.0))
+    with pytest.raises(ValueError, match="sample_weight"):
+        model.fit(X, y, np.ones(len(y) - 1))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.fit(X[1:], y)
+
+
+def test_a_classifier_without_row_weights_cannot_be_weighted():
+    X, y = table(2)
+    model = SubaggingClassifier(KNeighborsClassifier(), class_weight="balanced")
+    with pytest.raises(ValueError, match=r"class_weight is given, but the fit of estimator=KNeigh.* no sample_weight"):
+        model.fit(X, y)
+    model.set_params(class_weight=None).fit(X, y)
+
+
+# --- held-out and out-of-bag rows ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", {"ant": 0.3, "bee": 4.0}])
+def test_the_users_held_out_rows_weigh_as_the_classes_of_training(class_weight):
+    X, y = table(2)
+    X_val, y_val = table(2, seed=3)
+    w = weights(len(y))
+    factor = dict(
+        zip(["ant", "bee"], committee.data.class_weights.ClassWeights.of(class_weight, y, w).factors, strict=True)
+    )
+    model = AdaBoostClassifier(12, class_weight=class_weight, early_stopping=True)
+    model.fit(X, y, w, X_val=X_val, y_val=y_val)
+    of_row = np.array([factor[label] for label in y_val.tolist()])
+    errors = [np.average(labels != y_val, weights=of_row) for labels in model.staged_predict(X_val)]
+    assert_array_equal(model.validation_errors_, errors)
+
+
+def test_out_of_bag_figures_are_of_weighted_rows():
+    X, y = table(2)
+    w = weights(len(y))
+    forest = RandomForestClassifier(60, oob_score=True, class_weight="balanced", random_state=0).fit(X, y, w)
+    votes = forest.oob_decision_function_
+    right = forest.classes_[votes.argmax(axis=1)] == y
+    assert forest.oob_score_ == pytest.approx(np.average(right, weights=balanced_by_hand(y, w)))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RandomForestClassifier(6, random_state=0, oob_score=True),
+        RandomForestClassifier(6, random_state=0, max_leaf_nodes=8, reserve=0.2),
+        SubaggingClassifier(TreeVoter(max_depth=2), 4, random_state=0, bootstrap=True, voting="soft"),
+        SBPMTClassifier(3, 2, 8, min_samples_leaf=8, random_state=0),
+    ],
+    ids=lambda model: " ".join(repr(model).split()),
+)
+@pytest.mark.filterwarnings("ignore:.* rows were left out of no draw")
+def test_balanced_subsample_takes_back_what_classes_weighed_before(model):
+    X, y = table(3)
+    subsampled = clone(model).set_params(class_weight="balanced_subsample").fit(X, y)
+    balanced = clone(model).set_params(class_weight="balanced").fit(X, y)
+    assert not np.array_equal(subsampled.predict_proba(X), balanced.predict_proba(X))
+    again = clone(model).set_params(class_weight="balanced_subsample").fit(X, y, 3.0 * (1 + (y == "bee")))
+    assert_allclose(again.predict_proba(X), subsampled.predict_proba(X), atol=1e-8)
+
+
+class Recording(LogisticRegression):
+    """Remembers the weights of the classes."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.totals_ = np.unique(y, return_inverse=True)[1]
+        self.totals_ = np.bincount(self.totals_, sample_weight)
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize("bootstrap", [False, True])
+def test_the_classes_of_each_draw_weigh_alike(bootstrap):
+    X, y = table(3)
+    settings = {"class_weight": "balanced_subsample", "bootstrap": bootstrap, "random_state": 0}
+    model = SubaggingClassifier(Recording(), 5, **settings).fit(X, y, weights(len(y)))
+    for voter in model.committee_.voters.estimators:
+        assert_allclose(voter.totals_, voter.totals_.mean())
+
+
+def test_a_tree_of_balanced_draws_is_that_of_balanced_weights():
+    X, y = table(3)
+    forest = RandomForestClassifier(5, max_features=None, class_weight="balanced_subsample", random_state=4).fit(X, y)
+    drawn = forest_draws(forest, len(y))
+    for t, counts in enumerate(drawn):
+        times = counts.astype(float)
+        share = forest.committee_.voters[t].tally(X)
+        root = share[counts > 0]
+        leaf_share = np.average(root, axis=0, weights=balanced_by_hand(y[counts > 0], times[counts > 0]))
+        assert_allclose(leaf_share, 1 / 3, atol=1e-9)  # leaves' shares add up to the balanced root's
+
+
+def forest_draws(forest, n):
+    from committee.learners.bagging.forest_trees import RowDraw
+
+    random = np.random.RandomState(forest.random_state)
+    seeds = random.randint(2**31 - 1, size=forest.n_estimators)
+    return [RowDraw(n, n, True).times(int(seed)) for seed in seeds]
+
+
+# --- files, checkpoints, trained ensembles ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "class_weight",
+    ["balanced", {"ant": 2, "bee": 0.5}, {np.str_("bee"): np.float32(0.5)}],
+    ids=["balanced", "dict", "numpy"],
+)
+def test_files_keep_it(tmp_path, class_weight):
+    X, y = table(2)
+    model = GradientBoostingClassifier(n_estimators=4, class_weight=class_weight).fit(X, y)
+    model.save(tmp_path / "model.safetensors")
+    again = committee.load(tmp_path / "model.safetensors")
+    assert again.class_weight == class_weight
+    assert_same_bits(again.fit(X, y), model, X)
+
+
+def test_checkpoints_tell_class_weights_apart(tmp_path):
+    X, y = table(2)
+    path = tmp_path / "fit.checkpoint"
+    model = RandomForestClassifier(5, class_weight={"ant": 2.0}, random_state=0)
+    first = model.fit(X, y, checkpoint=path).predict_proba(X)
+    assert_array_equal(clone(model).fit(X, y, checkpoint=path).predict_proba(X), first)
+    with pytest.raises(committee.CheckpointError, match="class_weight"):
+        clone(model).set_params(class_weight={"ant": 3.0}).fit(X, y, checkpoint=path)
+
+
+@pytest.mark.parametrize("on", ["train", "oob"])
+def test_trained_ensembles_are_reweighted_by_classes(on):
+    X, y = load_breast_cancer(return_X_y=True)
+    forest = RandomForestClassifier(20, random_state=0).fit(X, y)
+    w = np.random.default_rng(0).exponential(size=len(y))
+    given = {0: 3.0, 1: 0.25}
+    multiplied = w * compute_sample_weight(given, y)
+    for kind in (MarginReweighter, LeafReweighter):
+        weighted = kind(forest, on=on, class_weight=given).fit(X, y, w)
+        assert_same_bits(weighted, kind(forest, on=on).fit(X, y, multiplied), X)
+        if kind is MarginReweighter:
+            limits = {"max_nodes": 0.2, "X": X, "y": y, "level": "leaf"}
+            plain = MarginReweighter(forest, on=on).fit(X, y, multiplied)
+            assert_same_bits(
+                weighted.prune(sample_weight=w, **limits), plain.prune(sample_weight=multiplied, **limits), X
+            )
+
+
+def test_a_tree_of_one_class_alone():
+    X, y = table(2)
+    with pytest.warns(UserWarning, match="one class only"):
+        model = TreeVoter(class_weight="balanced").fit(X, np.full(len(y), "ant"))
+    assert set(model.predict(X)) == {"ant"}
+
+
+def test_theorems_that_count_rows_are_refused_of_weighted_classes():
+    X, y = table(2)
+    model = SBPMTClassifier(3, 2, 4, class_weight="balanced", random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="class_weight='balanced', and these theorems count every row once"):
+        for_sbpmt(model, X, y)
