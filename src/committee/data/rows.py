@@ -8,7 +8,7 @@ from typing import Any, Self, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import assert_all_finite, column_or_1d
+from sklearn.utils.validation import _check_sample_weight, assert_all_finite, column_or_1d
 
 from committee.data.binning import Binned
 from committee.data.frames import TableSchema
@@ -21,6 +21,9 @@ MAX_SQUARES = 1e306
 
 LEAST_SHARE = 1e-150
 """A row of a smaller share of all weight counts for nothing, as float64 has no quotients of such numbers."""
+
+LEAST_WEIGHT, MOST_WEIGHT = 1e-150, 1e150
+"""Limits of the sum of row weights, whose square must be a number too."""
 
 RowIndex: TypeAlias = NDArray[np.integer[Any]] | NDArray[np.bool_]
 """A selection of rows: their numbers, or a mask."""
@@ -109,6 +112,55 @@ def have_weight(sample_weight: ArrayLike | None, n: int) -> NDArray[np.bool_]:
     """
     given = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=np.float64)
     return counted(given if given.ndim else np.ones(n))
+
+
+# --- weights in ------------------------------------------------------------------------------------------------------
+
+
+def row_weights(sample_weight: ArrayLike | None, X: NDArray[Any]) -> NDArray[np.float64]:
+    """One weight for each row of X; ones if none are given.
+
+    Raises
+    ------
+    ValueError
+        If they are not one number a row, finite, not negative and not all zero, or their sum is out of all bounds.
+
+    Examples
+    --------
+    >>> row_weights([2, 0], np.zeros((2, 1))).tolist()
+    [2.0, 0.0]
+    """
+    if isinstance(sample_weight, list | tuple):
+        sample_weight = np.asarray(sample_weight)
+    if getattr(getattr(sample_weight, "dtype", None), "kind", None) == "c":
+        raise ValueError("sample_weight holds complex numbers; give real ones, as by sample_weight.real.")
+    try:
+        weights: NDArray[np.float64] = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, allow_all_zero_weights=True
+        )
+    except OverflowError as error:
+        raise ValueError("sample_weight holds a number of more than 300 digits; scale the weights.") from error
+    if (weights < 0).any():
+        row = int(np.argmax(weights < 0))
+        raise ValueError(f"sample_weight[{row}] is {weights[row]}; weights must not be negative (0 leaves a row out).")
+    if not weights.any():
+        raise ValueError("sample_weight is zero for every row; at least one row must count.")
+    refuse_total(weights)
+    return weights
+
+
+def refuse_total(weights: NDArray[np.float64], name: str = "sample_weight") -> None:
+    """Refuse row weights whose sum the kernels cannot square; errors call them by `name`.
+
+    Raises
+    ------
+    ValueError
+        If it is below `LEAST_WEIGHT` or above `MOST_WEIGHT`.
+    """
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if not LEAST_WEIGHT <= total <= MOST_WEIGHT:
+        raise ValueError(f"{name} adds up to {total:.3g}; scale it to between {LEAST_WEIGHT:g} and {MOST_WEIGHT:g}.")
 
 
 # --- labels and targets in -----------------------------------------------------------------------------------

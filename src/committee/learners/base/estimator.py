@@ -18,7 +18,6 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_n_features,
-    _check_sample_weight,
     _num_samples,
     check_consistent_length,
     check_is_fitted,
@@ -28,11 +27,19 @@ from sklearn.utils.validation import (
 )
 
 from committee.data.arrays import is_matrix, numeric_matrix
-from committee.data.class_weights import ClassWeights
 from committee.data.frames import TableSchema, check_frame, is_frame
 from committee.data.number_types import MAX_CLASSES
 from committee.data.parallel import in_parallel, n_threads
-from committee.data.rows import Rows, TargetRows, class_numbers, counted, label_vector, target_vector
+from committee.data.rows import (
+    Rows,
+    TargetRows,
+    class_numbers,
+    counted,
+    label_vector,
+    refuse_total,
+    row_weights,
+    target_vector,
+)
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import Parameter, fitted, with_parameters
 from committee.learners.base.scikit_types import CallbackSupportMixin, ClassifierMixin, RegressorMixin
@@ -43,13 +50,11 @@ if TYPE_CHECKING:
     from sklearn.callback import CallbackContext
     from sklearn.utils import Tags
 
+    from committee.data.class_weights import ClassWeights
     from committee.files.checkpoint import Checkpoint
     from committee.learners.base.fit_record import FitRecord, Form
     from committee.learners.base.recorded_fit import RecordedFit
     from committee.vote.regression import RegressionCommittee
-
-LEAST_WEIGHT, MOST_WEIGHT = 1e-150, 1e150
-"""Limits of the sum of row weights, whose square must be a number too."""
 
 T = TypeVar("T")
 Fitted = Callable[[], dict[str, Any]]
@@ -317,7 +322,7 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
         self.table_ = TableSchema.learn(X, self.categorical_features)
         encoded = self.table_.encode(X)
         uniform = sample_weight is None
-        weights = np.ones(len(encoded)) if uniform else _row_weights(sample_weight, encoded)
+        weights = np.ones(len(encoded)) if uniform else row_weights(sample_weight, encoded)
         if not (keep := counted(weights)).all():
             encoded, target, weights = encoded[keep], target[keep], weights[keep]
         return encoded, target, weights, uniform
@@ -403,8 +408,8 @@ class CommitteeClassifier(ClassifierMixin, CommitteeEstimator):
         if self.class_weight is None:
             return sample_weight
         labels = label_vector(y)
-        weights = _row_weights(sample_weight, labels)
-        of_classes = ClassWeights.of(self.class_weight, labels, weights)
+        weights = row_weights(sample_weight, labels)
+        of_classes = self._class_weights(labels, weights)
         with np.errstate(over="ignore", under="ignore"):
             weights = weights * of_classes.of_rows(labels)
         refuse_total(weights, "class_weight times sample_weight")
@@ -414,6 +419,11 @@ class CommitteeClassifier(ClassifierMixin, CommitteeEstimator):
                 "counts for nothing; give classes weights of fewer magnitudes."
             )
         return weights
+
+    def _class_weights(self, y: NDArray[Any], weights: NDArray[np.float64]) -> ClassWeights:
+        from committee.data.class_weights import ClassWeights  # few fits weigh classes
+
+        return ClassWeights.of(self.class_weight, y, weights)
 
     def training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
         """Check and encode training rows of weights as `fit_weights` has them.
@@ -452,7 +462,7 @@ class CommitteeClassifier(ClassifierMixin, CommitteeEstimator):
         if self.class_weight is None:
             return Rows(encoded, labels, np.ones(len(labels)), uniform=True)
         trained = label_vector(y)
-        of_classes = ClassWeights.of(self.class_weight, trained, _row_weights(sample_weight, trained))
+        of_classes = self._class_weights(trained, row_weights(sample_weight, trained))
         return Rows(encoded, labels, of_classes.factors[labels], uniform=False)
 
     # --- the committee out -----------------------------------------------------------------------------------
@@ -516,41 +526,6 @@ class CommitteeRegressor(RegressorMixin, CommitteeEstimator):
         """Predictions after each voter."""
         check_is_fitted(self)
         return self.committee_.staged_predict(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
-
-
-def _row_weights(sample_weight: ArrayLike | None, X: NDArray[Any]) -> NDArray[np.float64]:
-    """One weight for each row of X: finite, not negative, and not all zero."""
-    if isinstance(sample_weight, list | tuple):
-        sample_weight = np.asarray(sample_weight)
-    if getattr(getattr(sample_weight, "dtype", None), "kind", None) == "c":
-        raise ValueError("sample_weight holds complex numbers; give real ones, as by sample_weight.real.")
-    try:
-        weights: NDArray[np.float64] = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, allow_all_zero_weights=True
-        )
-    except OverflowError as error:
-        raise ValueError("sample_weight holds a number of more than 300 digits; scale the weights.") from error
-    if (weights < 0).any():
-        row = int(np.argmax(weights < 0))
-        raise ValueError(f"sample_weight[{row}] is {weights[row]}; weights must not be negative (0 leaves a row out).")
-    if not weights.any():
-        raise ValueError("sample_weight is zero for every row; at least one row must count.")
-    refuse_total(weights)
-    return weights
-
-
-def refuse_total(weights: NDArray[np.float64], name: str = "sample_weight") -> None:
-    """Refuse row weights whose sum the kernels cannot square; errors call them by `name`.
-
-    Raises
-    ------
-    ValueError
-        If it is below `LEAST_WEIGHT` or above `MOST_WEIGHT`.
-    """
-    with np.errstate(over="ignore"):
-        total = weights.sum()
-    if not LEAST_WEIGHT <= total <= MOST_WEIGHT:
-        raise ValueError(f"{name} adds up to {total:.3g}; scale it to between {LEAST_WEIGHT:g} and {MOST_WEIGHT:g}.")
 
 
 def _check_columns(estimator: CommitteeEstimator, frame: Any, *, reset: bool) -> None:

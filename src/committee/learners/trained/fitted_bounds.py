@@ -88,8 +88,8 @@ def for_sbpmt(
     theta, delta = number("theta", theta, -1.0, 1.0), risk_of_failure(delta)
     if model.class_weight is not None:
         raise ValueError(
-            f"model was fitted with class_weight={model.class_weight!r}, and these theorems count every row once; fit it "
-            "without, or use certify."
+            f"model was fitted with class_weight={model.class_weight!r}, and these theorems count every row once; fit "
+            "it without, or use certify."
         )
     encoded, labels = _training_rows(model, X, y)
     drawn = unpacked(model.draws_)[:, : len(labels)]

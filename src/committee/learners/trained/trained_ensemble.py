@@ -14,7 +14,8 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64
-from committee.learners.base.estimator import CommitteeClassifier, refuse_total
+from committee.data.rows import refuse_total
+from committee.learners.base.estimator import CommitteeClassifier
 from committee.learners.base.parameters import fitted, required, with_parameters
 from committee.learners.base.scikit_types import MetaEstimatorMixin
 from committee.learners.trained.scikit_forest import scikit_forest
