@@ -15,7 +15,7 @@ models = {
     **{vote: AdaBoostClassifier(100, vote=vote) for vote in ("discrete", "confidence", "abstaining")},
     "scikit-learn's AdaBoost": ScikitLearnAdaBoost(n_estimators=100, random_state=0),
 }
-result = compare(X, y, models, folds=5, rank_by="log_loss")
+result = compare(X, y, models, folds=5, metric="log_loss")
 
 print(f"{'':24} {'accuracy':>9} {'log loss':>9} {'fit ms':>8} {'mean margin':>12}")
 for model in result.models:

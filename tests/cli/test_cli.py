@@ -109,11 +109,11 @@ def test_compare_writes_report_and_json(table, tmp_path):
     result = succeed(
         "compare", table, "--target", "label", "--models", "adaboost,tree", "--folds", 3, "--repeats", 2,
         "--seed", 5, "--drop", "id", "--categorical", "code", "--report", page, "--json", figures,
-        "--rank-by", "log_loss",
+        "--metric", "log_loss,mcc",
     )  # fmt: skip
     document = json.loads(figures.read_text())
     assert document["settings"] == {
-        "folds": 3, "repeats": 2, "seed": 5, "jobs": 1, "rank_by": "log_loss", "level": 0.05,
+        "folds": 3, "repeats": 2, "seed": 5, "jobs": 1, "metric": "log_loss", "level": 0.05,
     }  # fmt: skip
     assert document["table"]["categorical"] == 2
     assert len(document["models"][0]["folds"]) == 6
@@ -136,7 +136,7 @@ def test_compare_example_and_default_models():
     for name in ("adaboost", "subagging", "tree", "scikit-learn:random_forest"):
         assert name in result.stdout
     assert "abstaining_stump" not in result.stdout
-    assert "ROC AUC" not in result.stdout  # three classes
+    assert "ROC AUC" in result.stdout and "MCC" not in result.stdout
 
 
 def test_progress_lines_where_there_is_no_terminal():

@@ -12,8 +12,10 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import AdaBoostClassifier as ScikitAdaBoost
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.metrics import average_precision_score, brier_score_loss, get_scorer, make_scorer
 from sklearn.model_selection import RepeatedStratifiedKFold, cross_validate
 from sklearn.naive_bayes import GaussianNB
+from sklearn.preprocessing import label_binarize
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
@@ -21,11 +23,11 @@ from threadpoolctl import threadpool_limits
 from committee import AdaBoostClassifier
 from committee.data.frames import TableSchema
 from committee.report.comparison import SCHEMA, compare
-from committee.report.crossvalidation import FoldResult
-from committee.report.metrics import METRICS, Metric
+from committee.report.crossvalidation import FoldResult, stratified_folds
+from committee.report.metrics import METRICS, Metric, ranking_metrics
 from committee.report.models import PEERS, Peer, compared_models, default_models, installed_peers
 from committee.report.statistics import corrected_paired_t_test, holm
-from committee.report.tables import grids, measures
+from committee.report.tables import grids, measures, metric_words, quality_grid, verdict
 
 X_CANCER, Y_CANCER = load_breast_cancer(return_X_y=True)
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
@@ -156,9 +158,9 @@ def test_equal_models_share_ranks_and_do_not_differ():
     assert result["c"].against_best.significant
 
 
-def test_rank_by_log_loss_and_models_without_probabilities():
+def test_places_by_log_loss_and_models_without_probabilities():
     models = {"bayes": GaussianNB(), "svm": LinearSVC(), "dummy": DummyClassifier()}
-    result = compare(X_CANCER, Y_CANCER, models, folds=3, rank_by="log_loss")
+    result = compare(X_CANCER, Y_CANCER, models, folds=3, metric="log_loss")
     assert result.ranked[0].mean("log_loss") < result.ranked[1].mean("log_loss")
     svm = result["svm"]
     assert svm.place is None
@@ -166,6 +168,85 @@ def test_rank_by_log_loss_and_models_without_probabilities():
     assert svm.mean("log_loss") is None
     assert svm.mean("roc_auc") > 0.9  # from its decision function
     assert compare(X_CANCER, Y_CANCER, models, folds=3)["svm"].place is not None
+
+
+def rare_table(n_classes=2):
+    """A table of overlapping classes, the last of them rare, with labels of text."""
+    rng = np.random.default_rng(1)
+    y = np.searchsorted([0.6, 0.9] if n_classes == 3 else [0.9], rng.random(400))
+    X = rng.normal(size=(400, 3)) + 0.8 * y[:, None]
+    return X, np.array(["often", "rare", "scarce"])[y]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_metrics_are_those_of_scikit_learn(n_classes):
+    X, y = rare_table(n_classes)
+    result = compare(X, y, {"bayes": GaussianNB()}, folds=3, metric=ranking_metrics())
+    several = n_classes > 2
+    scorers = {name: name for name in ("accuracy", "balanced_accuracy", "f1_macro")}
+    scorers |= {"mcc": "matthews_corrcoef", "log_loss": "neg_log_loss", "brier": "neg_brier_score"}
+    scorers["roc_auc"] = "roc_auc_ovr" if several else "roc_auc"
+    folds = stratified_folds(np.unique(y, return_inverse=True)[1], 3, 1, 0)
+    for f, (train, test) in enumerate(folds):
+        model = GaussianNB().fit(X[train], y[train])
+        figures = result["bayes"].fold_results[f].figures
+        for name, scorer in scorers.items():
+            score = get_scorer(scorer)
+            if name == "brier" and not several:
+                score = make_scorer(brier_score_loss, response_method="predict_proba", pos_label="rare")
+            value = score(model, X[test], y[test])
+            assert figures[name] == pytest.approx(-value if scorer == "neg_log_loss" else abs(value)), name
+        of_class = label_binarize(y[test], classes=model.classes_)
+        of_class = of_class if several else np.column_stack([1 - of_class, of_class])
+        precision = average_precision_score(of_class, model.predict_proba(X[test]), average="macro")
+        assert figures["average_precision"] == pytest.approx(precision)
+
+
+@pytest.mark.parametrize("metric", ranking_metrics())
+def test_places_by_every_metric(metric):
+    X, y = rare_table()
+    models = {"none": DummyClassifier(strategy="uniform", random_state=0), "bayes": GaussianNB()}
+    result = compare(X, y, models, folds=3, metric=metric)
+    best, other = result.models
+    assert result.metrics == (metric,)
+    assert (best.name, best.place, other.place) == ("bayes", 1, 2)
+    better = METRICS[metric].best
+    assert (best.mean(metric) > other.mean(metric)) == (better == "highest")
+    assert other.against_best.difference == pytest.approx(abs(best.mean(metric) - other.mean(metric)))
+    grid = quality_grid(result)
+    assert METRICS[metric].heading in grid.columns
+    assert verdict(result)[0] == f"bayes has the {better} mean {metric_words(metric)} ({best.mean(metric):.4f})."
+
+
+def test_a_model_that_never_says_the_rare_class_is_no_better_than_chance_where_classes_count_alike():
+    X, y = rare_table()
+    models = {"often": DummyClassifier(strategy="most_frequent"), "bayes": GaussianNB()}
+    result = compare(X, y, models, folds=3, metric=["balanced_accuracy", "mcc"])
+    assert result["often"].mean("accuracy") > 0.85
+    assert result["often"].mean("balanced_accuracy") == 0.5
+    assert result["often"].mean("mcc") == 0.0
+    assert [model.name for model in result.models] == ["bayes", "often"]
+
+
+def test_folds_without_a_class_have_the_metrics_of_the_others():
+    X, y = rare_table(3)
+    y[:-2][y[:-2] == "scarce"] = "often"
+    y[-2:] = "scarce"
+    with pytest.warns(UserWarning, match="fewer rows than folds"):
+        result = compare(X, y, {"bayes": GaussianNB(), "svm": LinearSVC()}, folds=5, metric="balanced_accuracy")
+    assert not result["bayes"].warnings
+    for name in ranking_metrics():
+        assert result["bayes"].values(name).size == 5, name
+    assert result["svm"].mean("roc_auc") is None
+
+
+def test_the_help_of_the_command_names_every_metric():
+    from inspect import signature
+
+    from committee.cli.compare import compare as command
+
+    words = signature(command, eval_str=True).parameters["metric"].annotation.__metadata__[0].help
+    assert f"out of {', '.join(ranking_metrics())};" in words
 
 
 def test_a_failing_model_does_not_stop_the_others():
@@ -238,7 +319,9 @@ def test_refused_labels(y, match):
         ({"folds": 51}, "folds=51 is more than any class .* at most 50"),
         ({"repeats": 0}, "repeats must be"),
         ({"jobs": 0}, "jobs must be"),
-        ({"rank_by": "f1"}, "rank_by must be"),
+        ({"metric": "f1"}, "there is no metric 'f1' to rank models by; .*'f1_macro'"),
+        ({"metric": "fit_seconds"}, "there is no metric 'fit_seconds' to rank models by"),
+        ({"metric": []}, "metric is empty"),
         ({"models": []}, "at least one"),
         ({"models": ["adabost"]}, "there is no model 'adabost'; did you mean 'adaboost'"),
         ({"models": ["tree", "tree"]}, "named 2 times"),
@@ -304,7 +387,7 @@ def test_json_layout_is_stable():
     frame, y = mixed_table()
     result = compare(frame, y, ["adaboost", "scikit-learn:random_forest"], folds=3, name="mixed")
     document = json.loads(json.dumps(result.to_json(), allow_nan=False))
-    assert document["schema"] == SCHEMA == "committee.comparison/1"
+    assert document["schema"] == SCHEMA == "committee.comparison/2"
     assert list(document) == ["schema", "table", "settings", "versions", "notes", "models"]
     assert document["table"] == {
         "name": "mixed",
@@ -315,7 +398,7 @@ def test_json_layout_is_stable():
         "missing_cells": frame["color"].null_count(),
         "classes": {str(c): int((y == c).sum()) for c in np.unique(y)},
     }
-    assert set(document["settings"]) == {"folds", "repeats", "seed", "jobs", "rank_by", "level"}
+    assert set(document["settings"]) == {"folds", "repeats", "seed", "jobs", "metric", "level"}
     model = document["models"][0]
     assert list(model) == [
         "name",
@@ -415,8 +498,8 @@ def test_a_further_metric_is_a_column_of_its_own(monkeypatch):
     result = compare(X_IRIS, Y_IRIS, {"bayes": GaussianNB()}, folds=3)
     recalls = [fold["worst_recall"] for fold in result.to_json()["models"][0]["folds"]]
     grid, _ = grids(result)
-    assert grid.columns == ("", "model", "accuracy", "log loss", "worst class", "rank", "p")
-    assert grid.rows[0][4] == f"{min(recalls):.2f}" and ("worst class", "Least recall of a class.") in measures(result)
+    assert grid.columns == ("", "model", "accuracy", "log loss", "ROC AUC", "worst class", "rank", "p")
+    assert grid.rows[0][5] == f"{min(recalls):.2f}" and ("worst class", "Least recall of a class.") in measures(result)
 
 
 def test_a_further_peer_is_compared_by_its_name(monkeypatch):

@@ -149,10 +149,26 @@ def test_cells_are_those_of_the_comparison(result):
     assert cost["<b>odd</b> [red]"][2:] == ("-", "-", "-", "-")
 
 
-def test_three_classes_have_no_column_for_roc_auc():
-    grid = quality_grid(compare(*load_iris(return_X_y=True), {"bayes": GaussianNB()}, folds=2))
-    assert "ROC AUC" not in grid.columns
+def test_only_a_few_columns_are_there_unasked():
+    models = {"bayes": GaussianNB()}
+    grid = quality_grid(compare(*load_iris(return_X_y=True), models, folds=2))
+    assert grid.columns == ("", "model", "accuracy", "log loss", "ROC AUC", "rank", "p")
+    found = compare(*load_iris(return_X_y=True), models, folds=2, metric=["brier", "mcc"])
+    grid = quality_grid(found)
+    assert grid.columns == ("", "model", "accuracy", "MCC", "log loss", "Brier", "ROC AUC", "rank", "p")
     assert len(grid.rows[0]) == len(grid.columns)
+    notes = dict(measures(found))
+    assert {"MCC", "Brier"} <= notes.keys() and "F1" not in notes
+    assert notes["rank"].startswith("Rank by Brier among")
+
+
+def test_pictures_show_the_metric_of_the_places():
+    X, y = load_iris(return_X_y=True)
+    found = compare(X, y, ["tree", "scikit-learn:random_forest"], folds=2, metric="log_loss")
+    assert ComparisonDisplay(found).plot().ax_.get_xlabel() == "log loss"
+    assert SizeDisplay(found).plot().ax_.get_ylabel() == "log loss"
+    page = render_report(found)
+    assert "Log loss in every fold" in page and "Size against log loss" in page and "further down is better" in page
 
 
 @pytest.mark.parametrize("width", [80, 100, 120])
@@ -192,7 +208,7 @@ def test_verdict_names_models_that_cannot_be_ranked():
     models = {"bayes": GaussianNB(), "svm": LinearSVC(random_state=0, max_iter=50)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        found = compare(X, Y, models, folds=2, rank_by="log_loss")
+        found = compare(X, Y, models, folds=2, metric="log_loss")
     assert verdict(found)[-1] == "svm has no log loss, so it takes no place."
 
 

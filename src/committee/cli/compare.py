@@ -45,7 +45,14 @@ def compare(
     repeats: Annotated[int, typer.Option(help="Times that folds are drawn anew.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the folds and of every model.")] = 0,
     jobs: Annotated[int, typer.Option(help="Processes; more than one disturb the measured times a little.")] = 1,
-    rank_by: Annotated[str, typer.Option(help="Places and tests by accuracy or log_loss.")] = "accuracy",
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="A,B",
+            help="Places and tests by the first, columns for all, out of accuracy, balanced_accuracy, f1_macro, mcc,"
+            " log_loss, brier, roc_auc, average_precision; by default accuracy.",
+        ),
+    ] = None,
     categorical: Categorical = None,
     drop: Drop = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
@@ -61,10 +68,12 @@ def compare(
     with errors_in_one_line(debug):
         from committee.data.read import split_target
         from committee.report.comparison import compare as run
+        from committee.report.metrics import chosen_metrics
         from committee.report.models import compared_models
 
         check_writable(report, json, checkpoint, read=[data])
         chosen = split_names(models)
+        metrics = chosen_metrics(split_names(metric) or "accuracy")
         compared_models(chosen)  # a mistyped name must not wait for the table to be read
         frame, target, name = _table_to_compare(data, example, target, split_names(categorical), split_names(drop))
         X, y = split_target(frame, target)
@@ -78,7 +87,7 @@ def compare(
                 repeats=repeats,
                 seed=seed,
                 jobs=jobs,
-                rank_by=rank_by,  # type: ignore[arg-type]
+                metric=metrics,
                 name=name,
                 target=target,
                 progress=hook,

@@ -12,23 +12,22 @@ from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.report.crossvalidation import FoldResult, Labels, Table, run_folds, stratified_folds
-from committee.report.metrics import METRICS
+from committee.report.metrics import METRICS, chosen_metrics
 from committee.report.models import ComparedModel, compared_models
 from committee.report.statistics import average_ranks, corrected_paired_t_test, holm
 
 if TYPE_CHECKING:
     from committee.files.journal import Journal
 
-RankBy: TypeAlias = Literal["accuracy", "log_loss"]
 Progress: TypeAlias = Callable[[int, int, str], None]
 
-SCHEMA = "committee.comparison/1"
+SCHEMA = "committee.comparison/2"
 """Name and version of the layout that `Comparison.to_json` writes."""
 
 LEVEL = 0.05
@@ -149,8 +148,8 @@ class Comparison:
         Best first.
     folds, repeats, seed, jobs : int
         The settings.
-    rank_by : {"accuracy", "log_loss"}
-        Metric of the places and the tests.
+    metrics : tuple of str
+        Names out of `committee.report.metrics.METRICS`: that of the places and the tests, and others to show.
     versions : dict of str to str
         Versions of Python and of the libraries whose models took part.
     notes : tuple of str
@@ -163,9 +162,14 @@ class Comparison:
     repeats: int
     seed: int
     jobs: int
-    rank_by: RankBy
+    metrics: tuple[str, ...]
     versions: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    @property
+    def metric(self) -> str:
+        """Name of the metric of the places and the tests."""
+        return self.metrics[0]
 
     @property
     def ranked(self) -> tuple[ModelResult, ...]:
@@ -188,7 +192,7 @@ class Comparison:
                 "repeats": self.repeats,
                 "seed": self.seed,
                 "jobs": self.jobs,
-                "rank_by": self.rank_by,
+                "metric": self.metric,
                 "level": LEVEL,
             },
             "versions": self.versions,
@@ -206,7 +210,7 @@ def compare(
     repeats: int = 1,
     seed: int = 0,
     jobs: int = 1,
-    rank_by: RankBy = "accuracy",
+    metric: str | Iterable[str] = "accuracy",
     name: str = "table",
     target: str | None = None,
     progress: Progress | None = None,
@@ -236,8 +240,10 @@ def compare(
         For the folds and every model.
     jobs : int, default=1
         Processes. Only times depend on it: more than one let the models disturb each other.
-    rank_by : {"accuracy", "log_loss"}, default="accuracy"
-        Metric of the places and the tests.
+    metric : str or iterable of str, default="accuracy"
+        Metric of the places, the tests and the pictures: "accuracy", "balanced_accuracy", "f1_macro", "mcc",
+        "log_loss", "brier", "roc_auc" or "average_precision". Of several the first; the others get columns. All of them
+        are measured.
     name : str, default="table"
         Name of the table.
     target : str, default=None
@@ -286,7 +292,8 @@ def compare(
     """
     from committee.data.frames import is_frame
 
-    _check_settings(folds=folds, repeats=repeats, jobs=jobs, rank_by=rank_by)
+    _check_settings(folds=folds, repeats=repeats, jobs=jobs)
+    metrics = chosen_metrics(metric)
     chosen = compared_models(models)
     labels = Labels.read(y, target)
     table = Table(frame if is_frame(frame) else np.asarray(frame), labels)
@@ -302,12 +309,12 @@ def compare(
     results = [_collect(model, results) for model, results in zip(chosen, grid, strict=True)]
     return Comparison(
         table=_summarise(table, name),
-        models=tuple(_place(results, rank_by, test_train_ratio=1.0 / (folds - 1))),
+        models=tuple(_place(results, metrics[0], test_train_ratio=1.0 / (folds - 1))),
         folds=folds,
         repeats=repeats,
         seed=seed,
         jobs=jobs,
-        rank_by=rank_by,
+        metrics=metrics,
         versions=_versions(chosen),
         notes=tuple(notes),
     )
@@ -367,12 +374,10 @@ def _known_fits(journal: Journal, names: list[str], n_folds: int) -> dict[tuple[
     return known
 
 
-def _check_settings(*, folds: int, repeats: int, jobs: int, rank_by: str) -> None:
+def _check_settings(*, folds: int, repeats: int, jobs: int) -> None:
     for parameter, value, least in (("folds", folds, 2), ("repeats", repeats, 1), ("jobs", jobs, 1)):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise ValueError(f"{parameter} must be an integer of at least {least}; got {value!r}")
-    if rank_by not in ("accuracy", "log_loss"):
-        raise ValueError(f"rank_by must be 'accuracy' or 'log_loss'; got {rank_by!r}")
 
 
 def _summarise(table: Table, name: str) -> TableSummary:
@@ -403,15 +408,15 @@ def _collect(model: ComparedModel, folds: list[FoldResult]) -> ModelResult:
     )
 
 
-def _place(results: list[ModelResult], rank_by: RankBy, test_train_ratio: float) -> list[ModelResult]:
+def _place(results: list[ModelResult], metric: str, test_train_ratio: float) -> list[ModelResult]:
     """Order the models by their mean, and test each against the best."""
     # A model without probabilities has no log loss: it keeps its figures but takes no place by log loss.
-    able = [r for r in results if r.error is None and r.values(rank_by).size == len(r.fold_results)]
+    able = [r for r in results if r.error is None and r.values(metric).size == len(r.fold_results)]
     rest = [r for r in results if r not in able]
     if not able:
         return rest
-    sign = -1.0 if rank_by == "accuracy" else 1.0
-    scores = np.column_stack([sign * r.values(rank_by) for r in able])
+    sign = -1.0 if METRICS[metric].best == "highest" else 1.0
+    scores = np.column_stack([sign * r.values(metric) for r in able])
     ranks = average_ranks(scores, higher_is_better=False)
     # Rounding: two models that are right equally often must differ by zero, not by 1e-17.
     order = np.lexsort((ranks, np.round(scores.mean(axis=0), 12)))

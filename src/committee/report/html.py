@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from committee.report.displays.comparison import ComparisonDisplay, SizeDisplay
 from committee.report.displays.margin import MarginDisplay
-from committee.report.tables import grids, measures, table_sentence, verdict
+from committee.report.metrics import METRICS
+from committee.report.tables import grids, measures, metric_words, table_sentence, verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -89,12 +90,13 @@ def page(template: str, **parts: Any) -> str:
 def _pictures(comparison: Comparison) -> list[Picture]:
     if not comparison.ranked:
         return []
+    words = metric_words(comparison.metric)
     colors = {model.name: i for i, model in enumerate(comparison.ranked)}
     pictures = [
         Picture(
-            "Accuracy in every fold",
+            f"{capital(words)} in every fold",
             "One dot per fold; the bar is the mean and one standard deviation either side.",
-            "Accuracy per model: " + _means(comparison),
+            f"{capital(words)} per model: " + _means(comparison),
             data_uri(ComparisonDisplay(comparison).plot().figure_),
         )
     ]
@@ -109,12 +111,13 @@ def _pictures(comparison: Comparison) -> list[Picture]:
                 data_uri(MarginDisplay(curves, colors=colors).plot().figure_),
             )
         )
+    better = "further up" if METRICS[comparison.metric].best == "highest" else "further down"
     if any(model.mean("n_nodes") for model in comparison.ranked):
         pictures.append(
             Picture(
-                "Size against accuracy",
-                "Further left is smaller, further up is better; bars show one standard deviation over folds.",
-                "Accuracy against the number of nodes: " + _means(comparison),
+                f"Size against {words}",
+                f"Further left is smaller, {better} is better; bars show one standard deviation over folds.",
+                f"{capital(words)} against the number of nodes: " + _means(comparison),
                 data_uri(SizeDisplay(comparison).plot().figure_),
             )
         )
@@ -122,7 +125,12 @@ def _pictures(comparison: Comparison) -> list[Picture]:
 
 
 def _means(comparison: Comparison) -> str:
-    return "; ".join(f"{model.name} {model.mean('accuracy'):.4f}" for model in comparison.ranked)
+    return "; ".join(f"{model.name} {model.mean(comparison.metric):.4f}" for model in comparison.ranked)
+
+
+def capital(words: str) -> str:
+    """Words as the beginning of a heading."""
+    return words[:1].upper() + words[1:]
 
 
 def data_uri(figure: Figure) -> str:

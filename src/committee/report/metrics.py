@@ -1,17 +1,17 @@
 """Metrics of a comparison: what is measured of every model on every fold, and how its column shows it.
 
-A further column is one more entry of `METRICS`.
+A further column is one more entry of `METRICS`. Scores of predictions are scikit-learn's, of classes that a fold has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from committee.data.number_types import F64
 
@@ -67,6 +67,22 @@ class FittedFold:
         probability[:, np.searchsorted(self.classes, self.model.classes_)] = given
         return probability
 
+    @cached_property
+    def scores(self) -> F64 | None:
+        """Scores that rank the rows for each class, ``(m, K)``; None for a model that only names classes.
+
+        They are the probabilities, and for two classes the decision function where there is one.
+        """
+        if self.classes.size == 2 and hasattr(self.model, "decision_function"):
+            score = np.asarray(self.model.decision_function(self.X_test), dtype=np.float64)
+            return np.column_stack([-score, score])
+        return self.probabilities
+
+    @property
+    def is_class(self) -> NDArray[np.bool_]:
+        """Which row is of which class, ``(m, K)``."""
+        return np.asarray(self.y_test[:, None] == self.classes)
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -84,8 +100,10 @@ class Metric:
         Text of a cell.
     note : tuple of two str, default=None
         Name and sentence for the list of what was measured; ``{run}`` stands for the way that fits were run.
-    two_classes : bool, default=False
-        Whether it is for tables of two classes only.
+    best : {"highest", "lowest"}, default=None
+        Which value is better; None for a figure by which models are not ranked.
+    shown : bool, default=True
+        Whether the column is there unasked.
     """
 
     heading: str
@@ -93,7 +111,8 @@ class Metric:
     measure: Callable[[FittedFold], float | None]
     text: Callable[[F64], str]
     note: tuple[str, str] | None = None
-    two_classes: bool = False
+    best: Literal["highest", "lowest"] | None = None
+    shown: bool = True
 
 
 def _log_loss(fold: FittedFold) -> float | None:
@@ -103,15 +122,52 @@ def _log_loss(fold: FittedFold) -> float | None:
     return None if probability is None else float(log_loss(fold.y_test, probability, labels=fold.classes))
 
 
+def _mean_over_classes(score: Callable[[Any, Any], Any], fold: FittedFold) -> float | None:
+    """Mean of a score of each class against the rest, over the classes that have test rows but not all of them."""
+    if fold.scores is None:
+        return None
+    is_class = fold.is_class
+    told = np.flatnonzero(is_class.any(axis=0) & ~is_class.all(axis=0))
+    values = [float(score(is_class[:, k], fold.scores[:, k])) for k in told]
+    return float(np.mean(values)) if values else None
+
+
 def _roc_auc(fold: FittedFold) -> float | None:
     from sklearn.metrics import roc_auc_score
 
-    score: ArrayLike | None = None if fold.probabilities is None else fold.probabilities[:, -1]
-    if hasattr(fold.model, "decision_function"):
-        score = fold.model.decision_function(fold.X_test)
-    if fold.classes.size != 2 or score is None or np.unique(fold.y_test).size != 2:
-        return None
-    return float(roc_auc_score(fold.y_test == fold.classes[1], score))
+    return _mean_over_classes(roc_auc_score, fold)
+
+
+def _average_precision(fold: FittedFold) -> float | None:
+    from sklearn.metrics import average_precision_score
+
+    return _mean_over_classes(average_precision_score, fold)
+
+
+def _brier(fold: FittedFold) -> float | None:
+    from sklearn.metrics import brier_score_loss
+
+    probability = fold.probabilities
+    return None if probability is None else float(brier_score_loss(fold.y_test, probability, labels=fold.classes))
+
+
+def _balanced_accuracy(fold: FittedFold) -> float:
+    from sklearn.metrics import recall_score
+
+    # balanced_accuracy_score, without its warning where a class is predicted that the fold has no row of
+    return float(recall_score(fold.y_test, fold.predicted, labels=np.unique(fold.y_test), average="macro"))
+
+
+def _f1_macro(fold: FittedFold) -> float:
+    from sklearn.metrics import f1_score
+
+    return float(f1_score(fold.y_test, fold.predicted, average="macro"))
+
+
+def _mcc(fold: FittedFold) -> float:
+    from sklearn.metrics import matthews_corrcoef
+
+    return float(matthews_corrcoef(fold.y_test, fold.predicted))
 
 
 def _mean_and_deviation(values: F64) -> str:
@@ -149,6 +205,34 @@ METRICS: dict[str, Metric] = {
         lambda fold: float(np.mean(fold.predicted == fold.y_test)),
         _mean_and_deviation,
         ("accuracy", "Share of test rows predicted right: mean over folds ± standard deviation over folds."),
+        best="highest",
+    ),
+    "balanced_accuracy": Metric(
+        "balanced",
+        "quality",
+        _balanced_accuracy,
+        _mean_and_deviation,
+        ("balanced", "Balanced accuracy: mean over the classes of the share of their test rows predicted right."),
+        best="highest",
+        shown=False,
+    ),
+    "f1_macro": Metric(
+        "F1",
+        "quality",
+        _f1_macro,
+        _mean_and_deviation,
+        ("F1", "Mean over the classes of F1, the harmonic mean of precision and recall."),
+        best="highest",
+        shown=False,
+    ),
+    "mcc": Metric(
+        "MCC",
+        "quality",
+        _mcc,
+        _mean_and_deviation,
+        ("MCC", "Matthews' correlation of predicted and true classes: 0 by chance, 1 without an error."),
+        best="highest",
+        shown=False,
     ),
     "log_loss": Metric(
         "log loss",
@@ -160,14 +244,41 @@ METRICS: dict[str, Metric] = {
             "Mean of minus the logarithm (base e) of the probability given to the true class; probabilities"
             " are clipped at 2.2e-16, as scikit-learn does.",
         ),
+        best="lowest",
+    ),
+    "brier": Metric(
+        "Brier",
+        "quality",
+        _brier,
+        _mean_and_deviation,
+        (
+            "Brier",
+            "Mean squared difference of the probabilities and what is true, 0 or 1; of one class where there are two,"
+            " summed over all where there are more.",
+        ),
+        best="lowest",
+        shown=False,
     ),
     "roc_auc": Metric(
         "ROC AUC",
         "quality",
         _roc_auc,
         lambda values: f"{values.mean():.4f}",
-        ("ROC AUC", "Area under the ROC curve, tables of two classes only."),
-        two_classes=True,
+        ("ROC AUC", "Area under the ROC curve; of more than two classes the mean over each against the rest."),
+        best="highest",
+    ),
+    "average_precision": Metric(
+        "avg precision",
+        "quality",
+        _average_precision,
+        _mean_and_deviation,
+        (
+            "avg precision",
+            "Average precision, the area under the curve of precision by recall: mean over the classes, each against"
+            " the rest.",
+        ),
+        best="highest",
+        shown=False,
     ),
     "fit_seconds": Metric(
         "fit s",
@@ -218,3 +329,39 @@ METRICS: dict[str, Metric] = {
     ),
 }
 """Metrics by their names in results and in the JSON file, in the order of the columns."""
+
+
+def ranking_metrics() -> list[str]:
+    """Names of the metrics that models can be ranked by.
+
+    Examples
+    --------
+    >>> ranking_metrics()[:2]
+    ['accuracy', 'balanced_accuracy']
+    """
+    return [name for name, metric in METRICS.items() if metric.best is not None]
+
+
+def chosen_metrics(metric: str | Iterable[str]) -> tuple[str, ...]:
+    """Names of metrics, the first of which ranks the models.
+
+    Raises
+    ------
+    ValueError
+        If there is none, one is unknown, or models cannot be ranked by it.
+
+    Examples
+    --------
+    >>> chosen_metrics("mcc"), chosen_metrics(["f1_macro", "mcc"])
+    (('mcc',), ('f1_macro', 'mcc'))
+    """
+    from committee.data.names import hint_of_names
+
+    names = (metric,) if isinstance(metric, str) else tuple(metric)
+    if not names:
+        raise ValueError("metric is empty: name at least one to rank the models by")
+    known = ranking_metrics()
+    for name in names:
+        if name not in known:
+            raise ValueError(f"there is no metric {name!r} to rank models by; {hint_of_names(str(name), known)}")
+    return names

@@ -39,7 +39,7 @@ def quality_grid(comparison: Comparison) -> Grid:
 
     A star marks a difference that is significant at level 0.05. Failed models stand last.
     """
-    metrics = _metrics("quality", len(comparison.table.classes))
+    metrics = _metrics("quality", comparison)
     columns = ("", "model", *(METRICS[name].heading for name in metrics), "rank", "p")
     rows = []
     for model in comparison.models:
@@ -60,7 +60,7 @@ def quality_grid(comparison: Comparison) -> Grid:
 
 def cost_grid(comparison: Comparison) -> Grid:
     """Time and size of the models, and their training margins; models that failed are left out."""
-    metrics = _metrics("cost", len(comparison.table.classes))
+    metrics = _metrics("cost", comparison)
     columns = ("model", *(METRICS[name].heading for name in metrics))
     rows = tuple(
         (model.name, *(_text(model, name) for name in metrics)) for model in comparison.models if model.error is None
@@ -68,11 +68,25 @@ def cost_grid(comparison: Comparison) -> Grid:
     return Grid("Time, size and training margins", columns, rows, "l" + "r" * len(metrics))
 
 
-def _metrics(table: str, n_classes: int) -> list[str]:
-    """Names of the metrics of a table."""
+def _metrics(table: str, comparison: Comparison) -> list[str]:
+    """Names of the metrics of a table: those that are always shown, and those that were asked for."""
     return [
-        name for name, metric in METRICS.items() if metric.table == table and (n_classes == 2 or not metric.two_classes)
+        name
+        for name, metric in METRICS.items()
+        if metric.table == table and (metric.shown or name in comparison.metrics)
     ]
+
+
+def metric_words(name: str) -> str:
+    """Words for a metric in a sentence.
+
+    Examples
+    --------
+    >>> metric_words("log_loss"), metric_words("mcc"), metric_words("f1_macro")
+    ('log loss', 'MCC', 'F1')
+    """
+    heading = METRICS[name].heading
+    return heading if any(letter.isupper() for letter in heading) else name.replace("_", " ")
 
 
 def _text(model: ModelResult, metric: str) -> str:
@@ -104,8 +118,8 @@ def verdict(comparison: Comparison) -> list[str]:
     sentences = []
     if comparison.ranked:
         best, *others = comparison.ranked
-        metric = comparison.rank_by
-        kind, words = "highest" if metric == "accuracy" else "lowest", metric.replace("_", " ")
+        metric = comparison.metric
+        kind, words = METRICS[metric].best, metric_words(metric)
         value = best.mean(metric) or 0.0
         tied = [m.name for m in others if isclose(m.mean(metric) or 0.0, value, rel_tol=1e-9)]
         if tied:
@@ -125,7 +139,7 @@ def verdict(comparison: Comparison) -> list[str]:
         if model.error is not None:
             sentences.append(f"{model.name} failed in {model.error.rstrip('.')}.")
         elif model.place is None:
-            sentences.append(f"{model.name} has no {comparison.rank_by.replace('_', ' ')}, so it takes no place.")
+            sentences.append(f"{model.name} has no {metric_words(comparison.metric)}, so it takes no place.")
     return sentences
 
 
@@ -141,10 +155,10 @@ def _names(models: list[ModelResult], *, with_p: bool = False) -> str:
 
 def measures(comparison: Comparison) -> list[tuple[str, str]]:
     """Names of the figures, each with a sentence that says how it was measured."""
-    metric = comparison.rank_by.replace("_", " ")
+    words = metric_words(comparison.metric)
     others = max(len(comparison.ranked) - 1, 0)
     notes = {
-        table: [metric.note for metric in METRICS.values() if metric.table == table and metric.note]
+        table: [note for name in _metrics(table, comparison) if (note := METRICS[name].note)]
         for table in ("quality", "cost")
     }
     run = _side_by_side(comparison.jobs)
@@ -152,12 +166,12 @@ def measures(comparison: Comparison) -> list[tuple[str, str]]:
         *notes["quality"],
         (
             "rank",
-            f"Rank by {metric} among the models within each fold (1 is best, ties averaged), averaged.",
+            f"Rank by {words} among the models within each fold (1 is best, ties averaged), averaged.",
         ),
         (
             "p",
             "Paired test of each model against the best: corrected resampled t-test (Nadeau and Bengio 2003)"
-            f" on the folds' {metric}, two-sided, adjusted by Holm's rule for {others} comparison(s). A star"
+            f" on the folds' {words}, two-sided, adjusted by Holm's rule for {others} comparison(s). A star"
             f" marks p at most {LEVEL}. The best is chosen on the same folds, so its lead is a little"
             " flattered.",
         ),

@@ -1,4 +1,4 @@
-"""Pictures of a comparison: accuracy by model, and accuracy against size."""
+"""Pictures of a comparison: its metric by model, and against size."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from committee.report.displays.base import INK, Display, color, grid, legend_beside, marker, plain_log_ticks
+from committee.report.tables import metric_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +21,7 @@ class _OfComparison(Display):
 
 
 class ComparisonDisplay(_OfComparison):
-    """Accuracy of every model: one dot per fold, the mean and one standard deviation either side.
+    """The metric that ranks them of every model: one dot per fold, the mean and one standard deviation either side.
 
     Parameters
     ----------
@@ -40,11 +41,11 @@ class ComparisonDisplay(_OfComparison):
 
     def _draw(self, ax: Axes | None) -> None:
         """One row per model, best on top."""
-        models = self.comparison.ranked
+        models, metric = self.comparison.ranked, self.comparison.metric
         ax = self._axes(ax, 7.2, 0.9 + 0.42 * max(len(models), 1))
         for row, model in enumerate(models):
-            values = model.values("accuracy")
-            # A fixed spread up and down shows folds of equal accuracy side by side, the same in every run.
+            values = model.values(metric)
+            # A fixed spread up and down shows folds of equal value side by side, the same in every run.
             offset = 0.16 * np.sin(2.4 * np.arange(values.size))
             ax.plot(
                 values,
@@ -56,16 +57,16 @@ class ComparisonDisplay(_OfComparison):
                 alpha=0.6,
                 markeredgewidth=0,
             )
-            mean, sd = float(values.mean()), model.sd("accuracy") or 0.0
+            mean, sd = float(values.mean()), model.sd(metric) or 0.0
             ax.errorbar(mean, row, xerr=sd, color=INK, marker="|", markersize=13, linewidth=1.2, capsize=3, zorder=3)
         ax.set_yticks(range(len(models)), [model.name for model in models])
-        ax.set(ylim=(max(len(models), 1) - 0.5, -0.5), xlabel="accuracy")
+        ax.set(ylim=(max(len(models), 1) - 0.5, -0.5), xlabel=metric_words(metric))
         ax.tick_params(axis="y", length=0)
         grid(ax, "x")
 
 
 class SizeDisplay(_OfComparison):
-    """Accuracy against size: the mean number of nodes of each model, on a logarithmic scale.
+    """The metric that ranks the models against size: the mean number of nodes of each model, on a logarithmic scale.
 
     Models whose nodes are not counted are left out.
 
@@ -86,15 +87,15 @@ class SizeDisplay(_OfComparison):
 
     def _draw(self, ax: Axes | None) -> None:
         """One mark per model, with the legend beside the axes."""
-        ax = self._axes(ax, 7.2, 3.6)
+        ax, metric = self._axes(ax, 7.2, 3.6), self.comparison.metric
         for i, model in enumerate(self.comparison.ranked):
-            nodes, accuracy = model.mean("n_nodes"), model.mean("accuracy")
-            if not nodes or accuracy is None:
+            nodes, value = model.mean("n_nodes"), model.mean(metric)
+            if not nodes or value is None:
                 continue
             ax.errorbar(
                 nodes,
-                accuracy,
-                yerr=model.sd("accuracy") or 0.0,
+                value,
+                yerr=model.sd(metric) or 0.0,
                 marker=marker(i),
                 color=color(i),
                 markersize=7,
@@ -102,7 +103,7 @@ class SizeDisplay(_OfComparison):
                 linestyle="",
                 label=model.name,
             )
-        ax.set(xscale="log", xlabel="nodes in all trees (mean over folds)", ylabel="accuracy")
+        ax.set(xscale="log", xlabel="nodes in all trees (mean over folds)", ylabel=metric_words(metric))
         low, high = ax.get_xlim()
         ax.set_xlim(low / 1.3, high * 1.3)
         plain_log_ticks(ax.xaxis, low, high)
