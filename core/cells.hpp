@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "histogram.hpp"
 #include "interrupt.hpp"
+#include "sparse_table.hpp"
 #include "threads.hpp"
 #include "vector.hpp"
 
@@ -25,8 +27,8 @@ struct SignedValues {  // plane 0 holds a signed integer
 
 // sums[cell] = sum of values over the rows in the cell. Values are rounded to multiples of 2^-62 of their total
 // magnitude, so that the sums are exact from there on and the same for any number of threads.
-template <class Code>
-void cell_sums(const BinnedTable<Code>& table, const double* values, double* sums, Vector<std::uint64_t>& scratch,
+template <class Table>
+void cell_sums(const Table& table, const double* values, double* sums, Vector<std::uint64_t>& scratch,
                ThreadTeam& team) {
   const std::int64_t n = table.n_rows, n_cells = table.n_cells();
   const double total = block_sum(team, n, [&](std::int64_t i) { return std::abs(values[i]); });
@@ -37,7 +39,8 @@ void cell_sums(const BinnedTable<Code>& table, const double* values, double* sum
     for (std::int64_t i = begin; i < end; ++i) rounded[i] = word_of(static_cast<std::int64_t>(values[i] * unit));
   });
   build_histogram(table, nullptr, n, SignedValues{rounded.data()}, histogram.data(), 1, scratch, team);
-  for (std::int64_t c = 0; c < n_cells; ++c) sums[c] = static_cast<double>(signed_of(histogram[c])) * inverse;
+  complete(table, histogram.data(), 1);
+  for (std::int64_t c = 0; c < table.cell.back(); ++c) sums[c] = static_cast<double>(signed_of(histogram[c])) * inverse;
 }
 
 // The lower half of a square matrix from its upper half.
@@ -50,25 +53,58 @@ inline void mirror(double* matrix, std::int64_t n, ThreadTeam& team) {
   });
 }
 
+// The cells of rows, one for each column: written out once, or, of a sparse table, each time that a row is asked for.
+template <class Table>
+class RowCells;
+
+template <class Code>
+class RowCells<BinnedTable<Code>> {
+ public:
+  struct Scratch {};
+  RowCells(const BinnedTable<Code>& table, ThreadTeam& team) : p_(table.n_features), cells_(table.n_rows * p_) {
+    team.blocks(table.n_rows, table.n_rows * p_, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i)
+        for (std::int64_t g = 0; g < p_; ++g)
+          cells_[i * p_ + g] = static_cast<std::uint32_t>(table.cell[g] + table.codes[i * p_ + g]);
+    });
+  }
+  const std::uint32_t* of(std::int64_t i, Scratch&) const { return cells_.data() + i * p_; }
+
+ private:
+  const std::int64_t p_;
+  Vector<std::uint32_t> cells_;
+};
+
+template <>
+class RowCells<SparseTable> {
+ public:
+  using Scratch = Vector<std::uint32_t>;
+  RowCells(const SparseTable& table, ThreadTeam&) : table_(table) {}
+  const std::uint32_t* of(std::int64_t i, Scratch& scratch) const {
+    scratch.resize(table_.n_features);
+    table_.expand(i, scratch.data());
+    return scratch.data();
+  }
+
+ private:
+  const SparseTable& table_;
+};
+
 // pairs[a * n_cells + b] = sum of weights over the rows in both cells, a symmetric matrix: all products of one-feature
 // voters in n p^2 / 2 additions. Each column's cells belong to one thread, rows are taken in order: the same bits for
 // any number of threads. Rows of one weight are counted, in half the memory.
-template <class Sum, class Code>
-void add_pairs(const BinnedTable<Code>& table, const double* weights, double unit, double* pairs, ThreadTeam& team) {
-  const std::int64_t n = table.n_rows, p = table.n_features, n_cells = table.n_cells();
-  Vector<std::uint32_t> cells(n * p);
-  team.blocks(n, n * p, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i)
-      for (std::int64_t g = 0; g < p; ++g)
-        cells[i * p + g] = static_cast<std::uint32_t>(table.cell[g] + table.codes[i * p + g]);
-  });
+template <class Sum, class Table>
+void add_pairs(const Table& table, const double* weights, double unit, double* pairs, ThreadTeam& team) {
+  const std::int64_t n = table.n_rows, p = table.n_features, n_cells = table.cell.back();
+  const RowCells<Table> row_cells(table, team);
   team.each(p, n * p * p / 2, [&](std::int64_t f) {
     const std::int64_t first = table.cell[f], n_own = table.cell[f + 1] - first, n_later = n_cells - first;
     Vector<Sum> sums(n_own * n_later, Sum{});
+    typename RowCells<Table>::Scratch scratch;
     InterruptWatch watch;
     for (std::int64_t i = 0; i < n; ++i) {
       watch.after(p);
-      const std::uint32_t* const cell = cells.data() + i * p;
+      const std::uint32_t* const cell = row_cells.of(i, scratch);
       Sum* const of_cell = sums.data() + (cell[f] - first) * n_later - first;
       const Sum w = weights ? static_cast<Sum>(weights[i]) : Sum{1};
 #pragma GCC unroll 4
@@ -81,8 +117,8 @@ void add_pairs(const BinnedTable<Code>& table, const double* weights, double uni
   mirror(pairs, n_cells, team);
 }
 
-template <class Code>
-void cell_pairs(const BinnedTable<Code>& table, const double* weights, double* pairs, ThreadTeam& team) {
+template <class Table>
+void cell_pairs(const Table& table, const double* weights, double* pairs, ThreadTeam& team) {
   const bool equal = std::all_of(weights, weights + table.n_rows, [&](double w) { return w == weights[0]; });
   if (equal && table.n_rows < INT32_MAX)
     add_pairs<std::uint32_t>(table, nullptr, weights[0], pairs, team);
@@ -139,31 +175,37 @@ inline void stump_gram(const double* pairs, std::int64_t n_cells, const StumpCel
   mirror(gram, N, team);
 }
 
-// scores[i * k + m] = sum over columns of by_cell[cell of row i][m].
-template <class Code>
-void cell_scores(const BinnedTable<Code>& table, const double* by_cell, std::int64_t k, double* scores,
-                 ThreadTeam& team) {
+// scores[i * k + m] = sum over columns of by_cell[cell of row i][m], in the order of the columns.
+template <class Table>
+void cell_scores(const Table& table, const double* by_cell, std::int64_t k, double* scores, ThreadTeam& team) {
   const std::int64_t n = table.n_rows, p = table.n_features;
+  const auto add_row = [&](double* __restrict score, auto&& cell_of) {
+    std::fill(score, score + k, 0.0);
+    for (std::int64_t j = 0; j < p; ++j) {
+      const double* __restrict const adds = by_cell + cell_of(j) * k;
+      for (std::int64_t m = 0; m < k; ++m) score[m] += adds[m];
+    }
+  };
   team.blocks(n, n * p * k, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const Code* const code = table.codes + i * p;
-      double* __restrict const score = scores + i * k;
-      std::fill(score, score + k, 0.0);
-      for (std::int64_t j = 0; j < p; ++j) {
-        const double* __restrict const adds = by_cell + (table.cell[j] + code[j]) * k;
-        for (std::int64_t m = 0; m < k; ++m) score[m] += adds[m];
+    if constexpr (std::is_same_v<Table, SparseTable>) {
+      Vector<std::uint32_t> cells(p);
+      for (std::int64_t i = begin; i < end; ++i) {
+        table.expand(i, cells.data());
+        add_row(scores + i * k, [&](std::int64_t j) { return std::int64_t{cells[j]}; });
       }
+    } else {
+      for (std::int64_t i = begin; i < end; ++i)
+        add_row(scores + i * k, [&, code = table.row(i)](std::int64_t j) { return table.cell[j] + code[j]; });
     }
   });
 }
 
 // values[i] += by_bin[bin of row i in one column].
-template <class Code>
-void shift(const BinnedTable<Code>& table, std::int64_t feature, const double* by_bin, double* values,
-           ThreadTeam& team) {
-  const std::int64_t n = table.n_rows, p = table.n_features;
+template <class Table>
+void shift(const Table& table, std::int64_t feature, const double* by_bin, double* values, ThreadTeam& team) {
+  const std::int64_t n = table.n_rows;
   team.blocks(n, n, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) values[i] += by_bin[table.codes[i * p + feature]];
+    for (std::int64_t i = begin; i < end; ++i) values[i] += by_bin[table.row(i)[feature]];
   });
 }
 

@@ -1,10 +1,13 @@
-// A binned table again, column by column: who reads one column of many rows reads them side by side.
+// A binned table again, column by column: who reads one column of many rows reads them side by side. And tables of some
+// of the columns.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
 #include "histogram.hpp"
+#include "partition.hpp"
+#include "sparse_table.hpp"
 #include "threads.hpp"
 #include "vector.hpp"
 
@@ -23,5 +26,104 @@ Vector<Code> by_column(const BinnedTable<Code>& table, ThreadTeam& team) {
   });
   return columns;
 }
+
+// Columns by which rows are parted.
+template <class Code>
+struct CodeColumns {
+  Vector<const Code*> of_feature;
+  std::int32_t code(std::int64_t row, std::int64_t j) const { return of_feature[j][row]; }
+  CodeSides<Code> sides(std::int64_t j, const Vector<std::uint8_t>& is_left) const {
+    return {of_feature[j], 1, is_left.data()};
+  }
+};
+struct SparseColumns {
+  const SparseTable* table;
+  std::int32_t code(std::int64_t row, std::int64_t j) const { return table->row(row)[j]; }
+  SparseSides sides(std::int64_t j, const Vector<std::uint8_t>& is_left) const { return sides_of(*table, j, is_left); }
+};
+
+// A table's columns, and the table of those that are chosen, in memory that the next choice writes anew.
+template <class Table>
+class TableColumns;
+
+template <class Code>
+class TableColumns<BinnedTable<Code>> {
+ public:
+  TableColumns(const BinnedTable<Code>& table, ThreadTeam& team) : table_(table) {
+    require_codes_in_range(table, team);
+    by_column_ = by_column(table, team);
+  }
+
+  CodeColumns<Code> all() const {
+    CodeColumns<Code> columns;
+    for (std::int64_t j = 0; j < table_.n_features; ++j) columns.of_feature.push_back(column(j));
+    return columns;
+  }
+  CodeColumns<Code> some(const BinnedTable<Code>& chosen, const std::int32_t* features) const {
+    CodeColumns<Code> columns;
+    for (std::int64_t i = 0; i < chosen.n_features; ++i) columns.of_feature.push_back(column(features[i]));
+    return columns;
+  }
+
+  // The chosen columns side by side, so that rows are as short as they can be. `chosen` has features and cells.
+  void fill(BinnedTable<Code>& chosen, const std::int32_t* features, ThreadTeam& team) {
+    const std::int64_t n = table_.n_rows, p = table_.n_features, q = chosen.n_features;
+    codes_.resize(n * q);
+    team.blocks(n, n * q, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = begin; row < end; ++row)
+        for (std::int64_t i = 0; i < q; ++i) codes_[row * q + i] = table_.codes[row * p + features[i]];
+    });
+    chosen.codes = codes_.data();
+  }
+
+ private:
+  const Code* column(std::int64_t j) const { return by_column_.data() + j * table_.n_rows; }
+  const BinnedTable<Code>& table_;
+  Vector<Code> by_column_, codes_;
+};
+
+template <>
+class TableColumns<SparseTable> {
+ public:
+  TableColumns(const SparseTable& table, ThreadTeam&) : table_(table) {}
+
+  SparseColumns all() const { return {&table_}; }
+  SparseColumns some(const SparseTable& chosen, const std::int32_t*) const { return {&chosen}; }
+
+  // The entries in the chosen columns, under their new numbers. `chosen` has features and cells.
+  void fill(SparseTable& chosen, const std::int32_t* features, ThreadTeam& team) {
+    const std::int64_t n = table_.n_rows;
+    Vector<std::int32_t> number(table_.n_cells(), -1);
+    for (std::int64_t i = 0; i < chosen.n_features; ++i) {
+      chosen.zero.push_back(table_.zero[features[i]]);
+      for (std::int64_t c = chosen.cell[i]; c < chosen.cell[i + 1]; ++c)
+        number[table_.cell[features[i]] + c - chosen.cell[i]] = static_cast<std::int32_t>(c);
+    }
+    number.back() = static_cast<std::int32_t>(chosen.cell.back());
+    const auto each = [&](std::int64_t row, auto&& visit) {
+      for (std::int64_t e = table_.start[row]; e < table_.start[row + 1]; ++e)
+        if (const std::int32_t cell = number[table_.entries[e]]; cell >= 0) visit(cell);
+    };
+    start_.assign(n + 1, 0);
+    team.blocks(n, table_.cells_of(n), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = begin; row < end; ++row) each(row, [&](std::int32_t) { ++start_[row + 1]; });
+    });
+    for (std::int64_t row = 0; row < n; ++row) start_[row + 1] += start_[row];
+    entries_.resize(start_.back());
+    team.blocks(n, table_.cells_of(n), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = begin; row < end; ++row) {
+        std::int32_t* to = entries_.data() + start_[row];
+        each(row, [&](std::int32_t cell) { *to++ = cell; });
+      }
+    });
+    chosen.start = start_.data();
+    chosen.entries = entries_.data();
+  }
+
+ private:
+  const SparseTable& table_;
+  Vector<std::int64_t> start_;
+  Vector<std::int32_t> entries_;
+};
 
 }  // namespace committee

@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "deep_items.hpp"
+#include "deep_nodes.hpp"
 #include "deep_scan.hpp"
 #include "feature_draw.hpp"
 #include "growing_tree.hpp"
@@ -18,39 +20,29 @@
 
 namespace committee {
 
-// Codes to read: those of row r and feature j are at base[r * row_step + j * feature_step].
-template <class Code>
-struct CodeView {
-  const Code* base;
-  std::int64_t row_step, feature_step;
-  const Code* column(std::int64_t j) const { return base + j * feature_step; }
-};
-
 // What the growth of one tree needs, kept for the next one.
-template <class Code, class Item>
+template <class Nodes, class Item>
 struct DeepBuffers {
+  template <class... Table>
+  explicit DeepBuffers(const Table&... table) : nodes(table...) {}
+
   Vector<Item> items, right_items;
-  Vector<Code> block;  // codes of the rows of a small node, row by row
-  Vector<std::int32_t> block_rows;
-  TouchedHistogram histogram;
+  Nodes nodes;
   BinList list;
 };
 
-template <class Code, class Criterion, class Item>
+template <class Table, class Nodes, class Criterion, class Item>
 class DeepGrowth {
  public:
-  DeepGrowth(const BinnedTable<Code>& table, const Code* columns, const GrowthLimits& limits, int planes, Units units,
-             std::uint64_t seed, DeepBuffers<Code, Item>& buffers)
+  DeepGrowth(const Table& table, const GrowthLimits& limits, int planes, Units units, std::uint64_t seed,
+             DeepBuffers<Nodes, Item>& buffers)
       : table_(table),
-        columns_{columns, 1, table.n_rows},
         buffers_(buffers),
         planes_(planes),
         draw_(table.n_features, limits.max_features, seed),
         tree_(limits, units, planes) {
-    std::int64_t most_bins = 0;
-    for (std::int64_t j = 0; j < table.n_features; ++j) most_bins = std::max(most_bins, table.missing_bin(j) + 1);
-    buffers.histogram.make_room(most_bins, planes);
-    buffers.list.make_room(most_bins, planes);
+    buffers.nodes.begin_tree(planes);
+    buffers.list.make_room(most_bins(table), planes);
   }
 
   // Grows the tree over buffers.items.
@@ -73,12 +65,7 @@ class DeepGrowth {
   }
 
  private:
-  struct Node : NodeRange {  // of buffers.items
-    bool in_block;           // rows count within the block
-  };
-
-  // As many codes as stay in the second cache: at 100,000 rows nothing is gained, at 1,000,000 two fifths of the time.
-  static constexpr std::int64_t kBlockBytes = 1 << 18;
+  using Node = DeepNode;
 
   std::uint64_t* top_sums() { return sums_.data() + sums_.size() - planes_; }
 
@@ -87,7 +74,6 @@ class DeepGrowth {
     node_sums_.assign(top_sums(), top_sums() + planes_);
     sums_.resize(sums_.size() - planes_);
     if (!tree_.may_split(node, node_sums_.data())) return leaf(node);
-    if (!node.in_block && pays_as_block(node)) move_to_block(node);
     const Split split = find_split(node);
     if (split.feature < 0) return leaf(node);
     const std::int64_t middle = node.begin + partition(node, split);
@@ -108,61 +94,35 @@ class DeepGrowth {
 
   void leaf(const Node& node) {
     for (std::int64_t i = node.begin; i < node.end; ++i) {
-      const std::int32_t row = buffers_.items[i].row;
-      tree_.leaf_of_row[node.in_block ? buffers_.block_rows[row] : row] = node.id;
+      tree_.leaf_of_row[buffers_.nodes.row_of_table(node, buffers_.items[i].row)] = node.id;
     }
-  }
-
-  // --- the block: a small node's codes side by side, for all of its descendants --------------------------------
-
-  // A copy takes all features; with few of many looked at it would cost more than it saves.
-  bool pays_as_block(const Node& node) const {
-    const auto bytes = count_of(sizeof(Code)) * table_.n_features;
-    return node.size() * bytes <= kBlockBytes && node.size() >= 8 && table_.n_features <= 16 * draw_.wanted();
-  }
-
-  void move_to_block(Node& node) {
-    const std::int64_t p = table_.n_features;
-    buffers_.block.resize(node.size() * p);
-    buffers_.block_rows.resize(node.size());
-    for (std::int64_t i = 0; i < node.size(); ++i) {
-      Item& item = buffers_.items[node.begin + i];
-      std::copy_n(table_.codes + item.row * p, p, buffers_.block.data() + i * p);
-      buffers_.block_rows[i] = item.row;
-      item.row = static_cast<std::int32_t>(i);
-    }
-    node.in_block = true;
-  }
-
-  CodeView<Code> view_of(const Node& node) const {
-    return node.in_block ? CodeView<Code>{buffers_.block.data(), table_.n_features, 1} : columns_;
   }
 
   // --- the best split ------------------------------------------------------------------------------------------
 
-  Split find_split(const Node& node) {
+  Split find_split(Node& node) {
     planes_of_node_.look(node_sums_.data(), static_cast<const Item*>(nullptr));
     slot_sums_.resize(planes_of_node_.held());
     for (int slot = 0; slot < planes_of_node_.held(); ++slot)
       slot_sums_[slot] = node_sums_[planes_of_node_.plane(slot)];
-    if (planes_of_node_.is_identity()) return find_split<2, true>(node);
-    return planes_of_node_.held() == 2 ? find_split<2, false>(node) : find_split<0, false>(node);
+    buffers_.nodes.begin_node(node, buffers_.items.data(), draw_.wanted(), node_sums_.data(), planes_of_node_);
+    Split best = planes_of_node_.is_identity() ? find_split<2, true>(node.path)
+                 : planes_of_node_.held() == 2 ? find_split<2, false>(node.path)
+                                               : find_split<0, false>(node.path);
+    buffers_.nodes.end_node();
+    return best;
   }
 
   template <int kPlanes, bool kIdentity>
-  Split find_split(const Node& node) {
-    const CodeView<Code> codes = view_of(node);
-    const Item* const items = buffers_.items.data() + node.begin;
+  Split find_split(std::uint64_t path) {
     ListScan<Criterion, kPlanes> scan(tree_.rules(), planes_of_node_.held(), running_);
     const auto width = planes_of_node_.held();
     found_.clear();
     found_left_.resize(draw_.wanted() * width);
-    for_features(node, codes, items, [&](std::int32_t j) {
-      const std::int64_t missing_bin = table_.missing_bin(j);
-      buffers_.histogram.template count<kPlanes, kIdentity>(items, node.size(), codes.column(j), codes.row_step,
-                                                            missing_bin + 1, planes_of_node_, buffers_.list);
+    for_features(path, [&](std::int32_t j) {
+      buffers_.nodes.template count<kPlanes, kIdentity>(j, planes_of_node_, buffers_.list);
       std::uint64_t* const left = found_left_.data() + found_.size() * width;
-      const auto missing = static_cast<std::int32_t>(missing_bin);
+      const auto missing = static_cast<std::int32_t>(table_.missing_bin(j));
       found_.push_back(table_.categorical[j]
                            ? best_categories<Criterion>(tree_.rules(), node_sums_.data(), buffers_.list,
                                                         planes_of_node_, missing, j, left)
@@ -189,16 +149,9 @@ class DeepGrowth {
 
   // visit(j) for the features that vary in the node: all, or those that are drawn.
   template <class Visit>
-  void for_features(const Node& node, const CodeView<Code>& codes, const Item* items, Visit&& visit) {
-    const auto varies = [&](std::int32_t j) {
-      const Code* const column = codes.column(j);
-      const Code first = column[items[0].row * codes.row_step];
-      for (std::int64_t i = 1; i < node.size(); ++i)
-        if (column[items[i].row * codes.row_step] != first) return true;
-      return false;
-    };
-    draw_.visit(node.path, [&](std::int32_t j) {
-      if (!varies(j)) return false;
+  void for_features(std::uint64_t path, Visit&& visit) {
+    draw_.visit(path, [&](std::int32_t j) {
+      if (!buffers_.nodes.varies(j)) return false;
       visit(j);
       return true;
     });
@@ -208,29 +161,26 @@ class DeepGrowth {
 
   // Stable; returns how many rows go left.
   std::int64_t partition(const Node& node, const Split& split) {
-    const CodeView<Code> codes = view_of(node);
     const auto missing = static_cast<std::int32_t>(table_.missing_bin(split.feature));
-    const Code* const column = codes.column(split.feature);
+    const auto code_of = buffers_.nodes.codes(node, split.feature);
     if (!split.category_is_left.empty()) {
       const std::uint8_t* const is_left = split.category_is_left.data();
-      return partition(node, column, codes.row_step,
+      return partition(node, code_of,
                        [&](std::int32_t code) { return code == missing ? split.missing_left : is_left[code] != 0; });
     }
     const std::int32_t bin = split.bin;
-    if (!split.missing_left)
-      return partition(node, column, codes.row_step, [bin](std::int32_t code) { return code <= bin; });
-    return partition(node, column, codes.row_step,
-                     [bin, missing](std::int32_t code) { return (code <= bin) | (code == missing); });
+    if (!split.missing_left) return partition(node, code_of, [bin](std::int32_t code) { return code <= bin; });
+    return partition(node, code_of, [bin, missing](std::int32_t code) { return (code <= bin) | (code == missing); });
   }
 
-  template <class GoesLeft>
-  std::int64_t partition(const Node& node, const Code* column, std::int64_t step, GoesLeft&& goes_left) {
+  template <class CodeOf, class GoesLeft>
+  std::int64_t partition(const Node& node, const CodeOf& code_of, GoesLeft&& goes_left) {
     Item* const items = buffers_.items.data() + node.begin;
     Item* const right = buffers_.right_items.data();
     std::int64_t n_left = 0, n_right = 0;
     for (std::int64_t i = 0; i < node.size(); ++i) {
       const Item item = items[i];
-      const bool left = goes_left(column[item.row * step]);
+      const bool left = goes_left(code_of(item.row));
       items[n_left] = item;  // both, so that nothing branches: the slot that is not taken is written again
       right[n_right] = item;
       n_left += left;
@@ -240,9 +190,8 @@ class DeepGrowth {
     return n_left;
   }
 
-  const BinnedTable<Code>& table_;
-  const CodeView<Code> columns_;
-  DeepBuffers<Code, Item>& buffers_;
+  const Table& table_;
+  DeepBuffers<Nodes, Item>& buffers_;
   const int planes_;
   FeatureDraw draw_;
   GrowingTree tree_;

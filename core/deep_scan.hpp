@@ -27,6 +27,11 @@ class BinList {
     width_ = width;
     size_ = 0;
   }
+  // Room for the cell of the next bin.
+  std::uint64_t* put(std::int64_t bin) {
+    bin_[size_++] = static_cast<std::int32_t>(bin);
+    return cell_.data() + (size_ - 1) * width_;
+  }
   // Takes a cell out of a histogram.
   template <int kWidth>
   void take(std::int64_t bin, std::uint64_t* cell) {

@@ -18,10 +18,10 @@ struct TreeArrays {  // as GrownTree has them
   const std::uint32_t* category_bits;
 };
 
-template <class Code>
+template <class Table>
 class CodeWalk {
  public:
-  CodeWalk(const BinnedTable<Code>& table, const TreeArrays& tree) : table_(table), tree_(tree) {
+  CodeWalk(const Table& table, const TreeArrays& tree) : table_(table), tree_(tree) {
     nodes_.reserve(tree.n_nodes);
     for (std::int64_t i = 0; i < tree.n_nodes; ++i) {
       const std::int32_t j = tree.feature[i];
@@ -56,18 +56,18 @@ class CodeWalk {
   template <bool kCategories>
   void walk(const std::int32_t* rows, std::int64_t n, std::int32_t* leaves) const {
     constexpr std::int64_t kAbreast = 8;  // their loads overlap
-    const Code* codes[kAbreast];
+    std::int64_t row[kAbreast];
     std::int32_t at[kAbreast];
     for (std::int64_t first = 0; first < n; first += kAbreast) {
       const std::int64_t last = n - 1 - first;
       for (std::int64_t k = 0; k < kAbreast; ++k) {
-        codes[k] = table_.codes + rows[first + std::min(k, last)] * table_.n_features;
+        row[k] = rows[first + std::min(k, last)];
         at[k] = 0;
       }
       for (bool moved = true; moved;) {
         moved = false;
         for (std::int64_t k = 0; k < kAbreast; ++k) {
-          const std::int32_t next = step<kCategories>(at[k], codes[k]);
+          const std::int32_t next = step<kCategories>(at[k], table_.row(row[k]));
           moved |= next != at[k];
           at[k] = next;
         }
@@ -76,8 +76,8 @@ class CodeWalk {
     }
   }
 
-  template <bool kCategories>
-  std::int32_t step(std::int32_t i, const Code* codes) const {
+  template <bool kCategories, class Codes>
+  std::int32_t step(std::int32_t i, const Codes& codes) const {
     const Node& node = nodes_[i];
     const std::int32_t code = codes[node.feature];
     if (kCategories && node.also_left == kCategorical) {
@@ -89,7 +89,7 @@ class CodeWalk {
     return node.left + !left;
   }
 
-  const BinnedTable<Code>& table_;
+  const Table& table_;
   const TreeArrays& tree_;
   Vector<Node> nodes_;
   bool has_categories_ = false;

@@ -33,11 +33,11 @@ struct RowBuffers {
   Vector<std::int32_t>&rows, &scratch;
 };
 
-template <class Code>
+template <class Table, class Columns>
 class GradientGrowing {
  public:
   // `columns`: the histograms' table again, column by column; `rows`: those of the tree, in order.
-  GradientGrowing(GradientHistograms<Code>& histograms, const Code* const* columns, const GradientGrowth& growth,
+  GradientGrowing(GradientHistograms<Table>& histograms, const Columns& columns, const GradientGrowth& growth,
                   const RowBuffers& rows, std::uint64_t seed)
       : histograms_(histograms),
         table_(histograms.table()),
@@ -207,13 +207,14 @@ class GradientGrowing {
 
   std::int64_t partition(const Node& node) {
     const std::int64_t j = node.split.feature;
-    return partition_rows(rows_.data() + node.begin, scratch_.data() + node.begin, node.size(), columns_[j], 1,
-                          node.split.left_bins(table_.missing_bin(j)), histograms_.team());
+    const Vector<std::uint8_t> is_left = node.split.left_bins(table_.missing_bin(j));
+    return partition_rows(rows_.data() + node.begin, scratch_.data() + node.begin, node.size(),
+                          columns_.sides(j, is_left), histograms_.team());
   }
 
-  GradientHistograms<Code>& histograms_;
-  const BinnedTable<Code>& table_;
-  const Code* const* const columns_;
+  GradientHistograms<Table>& histograms_;
+  const Table& table_;
+  const Columns& columns_;
   const GradientGrowth& growth_;
   const GradientLimits limits_;
   const std::int64_t n_outputs_;

@@ -33,16 +33,11 @@ class GradientGrower {
   virtual std::int64_t n_features() const = 0;
 };
 
-template <class Code>
+template <class Table>
 class TableGradientGrower final : public GradientGrower {
  public:
-  TableGradientGrower(BinnedTable<Code> table, GradientGrowth growth, int n_outputs, int n_threads)
-      : table_(std::move(table)), growth_(std::move(growth)), n_outputs_(n_outputs), n_threads_(n_threads) {
-    ThreadTeam team(n_threads_);
-    leaf_of_row_.assign(table_.n_rows, -1);
-    require_codes_in_range(table_, team);
-    by_column_ = by_column(table_, team);
-  }
+  TableGradientGrower(Table table, GradientGrowth growth, int n_outputs, int n_threads)
+      : TableGradientGrower(std::move(table), std::move(growth), n_outputs, n_threads, ThreadTeam(n_threads)) {}
 
   const Vector<std::int32_t>& leaf_of_row() const override { return leaf_of_row_; }
   std::int64_t n_rows() const override { return table_.n_rows; }
@@ -53,16 +48,25 @@ class TableGradientGrower final : public GradientGrower {
     use_rows(round, team);
     const WordLayout layout = pack(round, team);
     return round.features == nullptr
-               ? grow_on(table_, columns_of(nullptr, table_.n_features), growth_, layout, round, team)
+               ? grow_on(table_, columns_.all(), growth_, layout, round, team)
                : grow_on_some(layout, round, team);
   }
 
  private:
-  // The chosen columns side by side, so that rows are as short as they can be.
+  TableGradientGrower(Table table, GradientGrowth growth, int n_outputs, int n_threads, ThreadTeam&& team)
+      : table_(std::move(table)),
+        growth_(std::move(growth)),
+        n_outputs_(n_outputs),
+        n_threads_(n_threads),
+        columns_(table_, team),
+        leaf_of_row_(table_.n_rows, -1) {}
+
   GradientTree grow_on_some(const WordLayout& layout, const GradientRound& round, ThreadTeam& team) {
-    const std::int64_t q = round.n_features, n = table_.n_rows, p = table_.n_features;
-    some_codes_.resize(n * q);
-    BinnedTable<Code> some{some_codes_.data(), n, q, {0}, {}};
+    const std::int64_t q = round.n_features, p = table_.n_features;
+    Table some{};
+    some.n_rows = table_.n_rows;
+    some.n_features = q;
+    some.cell.push_back(0);
     GradientGrowth growth = growth_;
     growth.max_features = growth.max_features > 0 ? std::min(growth.max_features, q) : q;
     growth.monotone.clear();
@@ -74,28 +78,19 @@ class TableGradientGrower final : public GradientGrower {
       some.categorical.push_back(table_.categorical[j]);
       if (!growth_.monotone.empty()) growth.monotone.push_back(growth_.monotone[j]);
     }
-    team.blocks(n, n * q, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t row = begin; row < end; ++row)
-        for (std::int64_t i = 0; i < q; ++i) some_codes_[row * q + i] = table_.codes[row * p + round.features[i]];
-    });
-    GradientTree tree = grow_on(some, columns_of(round.features, q), growth, layout, round, team);
+    columns_.fill(some, round.features, team);
+    GradientTree tree = grow_on(some, columns_.some(some, round.features), growth, layout, round, team);
     for (std::int32_t& feature : tree.feature)
       if (feature >= 0) feature = round.features[feature];
     return tree;
   }
 
-  Vector<const Code*> columns_of(const std::int32_t* features, std::int64_t n_features) const {
-    Vector<const Code*> columns;
-    for (std::int64_t i = 0; i < n_features; ++i)
-      columns.push_back(by_column_.data() + (features ? features[i] : i) * table_.n_rows);
-    return columns;
-  }
-
-  GradientTree grow_on(const BinnedTable<Code>& table, const Vector<const Code*>& columns, const GradientGrowth& growth,
+  template <class Columns>
+  GradientTree grow_on(const Table& table, const Columns& columns, const GradientGrowth& growth,
                        const WordLayout& layout, const GradientRound& round, ThreadTeam& team) {
-    GradientHistograms<Code> histograms(table, n_outputs_, team, idle_);
+    GradientHistograms<Table> histograms(table, n_outputs_, team, idle_);
     histograms.use(layout, words_.data());
-    GradientGrowing<Code> growing(histograms, columns.data(), growth, {rows_, leaf_of_row_}, round.seed);
+    GradientGrowing<Table, Columns> growing(histograms, columns, growth, {rows_, leaf_of_row_}, round.seed);
     GradientTree tree = growing.grow(round.n_in_use, round.rows == nullptr);
     sum_leaves(tree, growing.leaves(), round, team);
     weigh(tree, growth.penalty);
@@ -193,8 +188,8 @@ class TableGradientGrower final : public GradientGrower {
   }
 
   // Rows that the tree was not grown on find their leaves.
-  void walk_others(const GradientTree& tree, const BinnedTable<Code>& table, const Vector<const Code*>& columns,
-                   ThreadTeam& team) {
+  template <class Columns>
+  void walk_others(const GradientTree& tree, const Table& table, const Columns& columns, ThreadTeam& team) {
     const std::int64_t n = table.n_rows;
     team.blocks(n, 8 * n, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) {
@@ -203,7 +198,7 @@ class TableGradientGrower final : public GradientGrower {
         at = 0;
         while (tree.left[at] >= 0) {
           const std::int32_t j = tree.feature[at];
-          const std::int64_t code = columns[j][row];
+          const std::int64_t code = columns.code(row, j);
           bool goes_left = code <= tree.bin[at];
           if (code == table.missing_bin(j))
             goes_left = tree.missing_left[at] != 0;
@@ -215,11 +210,11 @@ class TableGradientGrower final : public GradientGrower {
     });
   }
 
-  const BinnedTable<Code> table_;
+  const Table table_;
   const GradientGrowth growth_;
   const std::int64_t n_outputs_;
   const int n_threads_;
-  Vector<Code> by_column_, some_codes_;
+  TableColumns<Table> columns_;
   Vector<std::int32_t> rows_;
   Vector<std::int32_t> leaf_of_row_;  // while a tree grows, room for parting its rows
   Vector<std::uint64_t> words_;

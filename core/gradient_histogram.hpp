@@ -79,10 +79,10 @@ struct IdleHistograms {
 };
 
 // Histograms of the nodes of one tree, over words (or wide pairs) of one round.
-template <class Code>
+template <class Table>
 class GradientHistograms {
  public:
-  GradientHistograms(const BinnedTable<Code>& table, std::int64_t n_outputs, ThreadTeam& team, IdleHistograms& memory)
+  GradientHistograms(const Table& table, std::int64_t n_outputs, ThreadTeam& team, IdleHistograms& memory)
       : table_(table), n_outputs_(n_outputs), team_(team), memory_(memory) {}
 
   // The statistics of a round: layout, and n_outputs planes of words, or 2 n_outputs wide planes.
@@ -95,10 +95,11 @@ class GradientHistograms {
     if (layout_.packed && n <= layout_.block) {
       GradientHistogram h = take(true);
       add_words(rows, 0, n, h.sums.data());
+      complete(table_, h.sums.data(), n_outputs_);
       return h;
     }
     GradientHistogram h = take(false);
-    const std::int64_t size = h.sums.size(), work = n * table_.n_features * n_outputs_;
+    const std::int64_t size = h.sums.size(), work = table_.cells_of(n) * n_outputs_;
     // a private histogram must be worth zeroing and merging
     const std::int64_t parts = std::clamp<std::int64_t>(work / (8 * size + 1), 1, team_.wanted(work));
     if (memory_.scratch.size() < parts) memory_.scratch.resize(parts);
@@ -111,6 +112,7 @@ class GradientHistograms {
       const Vector<std::uint64_t>& other = memory_.scratch[part].wide;
       for (std::int64_t i = 0; i < size; ++i) h.sums[i] += other[i];
     }
+    complete(table_, h.sums.data(), 2 * n_outputs_);
     return h;
   }
 
@@ -137,12 +139,13 @@ class GradientHistograms {
       add_rows(table_, rows, 0, n, Removed<OneWord>{{planes_}}, parent.sums.data());
     else
       add_rows(table_, rows, 0, n, Removed<WordPlanes>{{planes_, table_.n_rows, n_outputs_}}, parent.sums.data());
+    complete(table_, parent.sums.data(), n_outputs_);
     return parent;
   }
 
   void give_back(GradientHistogram h) { (h.narrow ? memory_.narrow : memory_.wide).push_back(std::move(h.sums)); }
 
-  const BinnedTable<Code>& table() const { return table_; }
+  const Table& table() const { return table_; }
   std::int64_t n_outputs() const { return n_outputs_; }
   ThreadTeam& team() const { return team_; }
   const WordLayout& layout() const { return layout_; }
@@ -192,7 +195,7 @@ class GradientHistograms {
     return h;
   }
 
-  const BinnedTable<Code>& table_;
+  const Table& table_;
   const std::int64_t n_outputs_;
   ThreadTeam& team_;
   IdleHistograms& memory_;

@@ -38,10 +38,10 @@ struct Statistics {
   std::function<void(const std::int32_t*, std::int64_t, std::uint64_t*)> fill;
 };
 
-template <class Code, class Criterion>
+template <class Table, class Criterion>
 class Growth {
  public:
-  Growth(const BinnedTable<Code>& table, const GrowthLimits& limits, const Statistics& statistics, std::uint64_t seed,
+  Growth(const Table& table, const GrowthLimits& limits, const Statistics& statistics, std::uint64_t seed,
          GrowthBuffers& buffers, ThreadTeam& team)
       : table_(table),
         statistics_(statistics),
@@ -94,6 +94,7 @@ class Growth {
   Histogram build(const Node& node) {
     Histogram h = take_histogram();
     statistics_.fill(all_rows_ && node.id == 0 ? nullptr : buffers_.rows.data() + node.begin, node.size(), h->data());
+    complete(table_, h->data(), planes_);
     return h;
   }
 
@@ -188,11 +189,12 @@ class Growth {
   // Returns how many of the node's rows go left.
   std::int64_t partition(const Node& node) {
     const std::int64_t j = node.split.feature;
+    const Vector<std::uint8_t> is_left = node.split.left_bins(table_.missing_bin(j));
     return partition_rows(buffers_.rows.data() + node.begin, buffers_.scratch_rows.data() + node.begin, node.size(),
-                          table_.codes + j, table_.n_features, node.split.left_bins(table_.missing_bin(j)), team_);
+                          sides_of(table_, j, is_left), team_);
   }
 
-  const BinnedTable<Code>& table_;
+  const Table& table_;
   const Statistics& statistics_;
   const int planes_;
   GrowthBuffers& buffers_;

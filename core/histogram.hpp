@@ -27,6 +27,8 @@ struct BinnedTable {
 
   std::int64_t n_cells() const { return cell.back(); }
   std::int64_t missing_bin(std::int64_t j) const { return cell[j + 1] - cell[j] - 1; }
+  std::int64_t cells_of(std::int64_t n) const { return n * n_features; }
+  const Code* row(std::int64_t i) const { return codes + i * n_features; }
 };
 
 template <class Code>
@@ -153,14 +155,19 @@ void add_rows(const BinnedTable<Code>& table, const std::int32_t* rows, std::int
   }
 }
 
-// The same, with the rows shared out over threads and their private histograms summed: the sums are exact, so
-// how many there are changes nothing.
-template <class Code, class Planes>
-void build_histogram(const BinnedTable<Code>& table, const std::int32_t* rows, std::int64_t n, const Planes& planes,
+// Completes a histogram that all rows of a node have been added to: of a table with all its codes there is nothing left
+// to do (sparse_table.hpp).
+template <class Code>
+void complete(const BinnedTable<Code>&, std::uint64_t*, std::int64_t) {}
+
+// The same as add_rows, with the rows shared out over threads and their private histograms summed: the sums are exact,
+// so how many there are changes nothing.
+template <class Table, class Planes>
+void build_histogram(const Table& table, const std::int32_t* rows, std::int64_t n, const Planes& planes,
                      std::uint64_t* histogram, std::int64_t n_planes, Vector<std::uint64_t>& scratch,
                      ThreadTeam& team) {
   const std::int64_t size = n_planes * table.n_cells();
-  const std::int64_t work = n * table.n_features;
+  const std::int64_t work = table.cells_of(n);
   // a private histogram must be worth zeroing and merging
   const std::int64_t parts = std::clamp<std::int64_t>(work / (4 * size + 1), 1, team.wanted(work));
   if (parts == 1) return add_rows(table, rows, 0, n, planes, histogram);

@@ -4,6 +4,7 @@
 NB_MODULE(_core, m) {
   m.doc() = "Native kernels: loops over rows, bins and nodes.";
   committee::register_bins(m);
+  committee::register_sparse_bins(m);
   committee::register_histogram(m);
   committee::register_grow(m);
   committee::register_deep_grow(m);

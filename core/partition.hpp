@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <numeric>
 
+#include "sparse_table.hpp"
 #include "threads.hpp"
 #include "vector.hpp"
 
@@ -19,18 +20,43 @@ inline void count_up(std::int32_t* to, std::int64_t n, ThreadTeam& team) {
   });
 }
 
-// Moves the rows whose `codes[row * stride]` has is_left set to the front; returns how many they are.
+// Which rows go left, by the bins of one feature: of codes `stride` apart, or of a sparse table.
 template <class Code>
-std::int64_t partition_rows(std::int32_t* rows, std::int32_t* scratch, std::int64_t n, const Code* codes,
-                            std::int64_t stride, const Vector<std::uint8_t>& is_left, ThreadTeam& team) {
+struct CodeSides {
+  const Code* codes;
+  std::int64_t stride;
+  const std::uint8_t* is_left;  // of each bin
+  void prefetch(std::int64_t row) const { __builtin_prefetch(codes + row * stride); }
+  std::int64_t operator()(std::int64_t row) const { return is_left[codes[row * stride]]; }
+};
+struct SparseSides {
+  const SparseTable* table;
+  std::int64_t feature;
+  const std::uint8_t* is_left;
+  void prefetch(std::int64_t row) const { __builtin_prefetch(table->entries + table->start[row]); }
+  std::int64_t operator()(std::int64_t row) const { return is_left[table->row(row)[feature]]; }
+};
+
+template <class Code>
+CodeSides<Code> sides_of(const BinnedTable<Code>& table, std::int64_t feature, const Vector<std::uint8_t>& is_left) {
+  return {table.codes + feature, table.n_features, is_left.data()};
+}
+inline SparseSides sides_of(const SparseTable& table, std::int64_t feature, const Vector<std::uint8_t>& is_left) {
+  return {&table, feature, is_left.data()};
+}
+
+// Moves the rows that go left to the front; returns how many they are.
+template <class Sides>
+std::int64_t partition_rows(std::int32_t* rows, std::int32_t* scratch, std::int64_t n, const Sides& sides,
+                            ThreadTeam& team) {
   // Left rows to `to_left`, the others to `to_right`; both are written each time, so that nothing branches.
   const auto share = [&](std::int64_t begin, std::int64_t end, std::int32_t* to_left, std::int32_t* to_right) {
-    const std::uint8_t* const left = is_left.data();  // of its own, or every store might seem to change it
+    const Sides goes_left_of = sides;  // of its own, or every store might seem to change it
     const std::int32_t* const first = to_left;
     for (std::int64_t i = begin; i < end; ++i) {
-      if (i + kFetch < end) __builtin_prefetch(codes + rows[i + kFetch] * stride);
+      if (i + kFetch < end) goes_left_of.prefetch(rows[i + kFetch]);
       const std::int32_t row = rows[i];
-      const std::int64_t goes_left = left[codes[row * stride]];
+      const std::int64_t goes_left = goes_left_of(row);
       *to_left = row;
       *to_right = row;
       to_left += goes_left;

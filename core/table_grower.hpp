@@ -14,10 +14,10 @@
 
 namespace committee {
 
-template <class Code>
+template <class Table>
 class TableGrower final : public Grower {
  public:
-  TableGrower(BinnedTable<Code> table, CriterionName criterion, int n_classes, GrowthLimits limits, int n_threads)
+  TableGrower(Table table, CriterionName criterion, int n_classes, GrowthLimits limits, int n_threads)
       : Grower(criterion), table_(std::move(table)), n_classes_(n_classes), limits_(limits), n_threads_(n_threads) {
     ThreadTeam team(n_threads_);
     require_codes_in_range(table_, team);
@@ -81,7 +81,7 @@ class TableGrower final : public Grower {
 
   template <class Criterion>
   FlatTree grow(const Statistics& statistics, const RowList& rows, std::uint64_t seed, ThreadTeam& team) {
-    Growth<Code, Criterion> growth(table_, limits_, statistics, seed, buffers_, team);
+    Growth<Table, Criterion> growth(table_, limits_, statistics, seed, buffers_, team);
     FlatTree tree = growth.grow(rows.size(), rows.all());
     tree.leaf_of_row.assign(table_.n_rows, -1);
     const Vector<LeafRows>& leaves = growth.leaves();
@@ -117,7 +117,7 @@ class TableGrower final : public Grower {
     return fixed;
   }
 
-  const BinnedTable<Code> table_;
+  const Table table_;
   const int n_classes_;
   const GrowthLimits limits_;
   const int n_threads_;

@@ -9,6 +9,7 @@ import pickle
 import random
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from operator import methodcaller
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,12 +20,14 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csc_array, csc_matrix, csr_array
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.utils import get_tags
 
 import committee
 from committee import TreeVoter
@@ -58,6 +61,7 @@ def yield_checks(subject: Subject) -> Iterator[Check]:
     yield from (check_unit_weights, check_zero_weights_drop_rows)
     yield from (check_threads, check_forked_child, check_copies, check_second_fit)
     yield from (check_inputs_are_not_changed, check_memory_layouts, check_frames_of_numbers, check_frames_of_everything)
+    yield check_sparse_rows
     yield from (check_search, check_pipeline, check_metadata_routing, check_subclass_with_fewer_parameters)
     yield check_saved_file if subject.storable else check_file_is_refused
     if subject.integer_weights:
@@ -276,6 +280,28 @@ def check_shuffled_columns(subject: Subject) -> None:
         model.set_params(estimator=TreeVoter())
     model.set_params(**{name: 12 for name in model.get_params() if name.endswith("min_samples_leaf")})
     assert_same_answers(subject, clone(model).fit(X, y, w), clone(model).fit(X[:, order], y, w), X, X[:, order])
+
+
+def check_sparse_rows(subject: Subject) -> None:
+    """A sparse table gives the bits of the same table with all its cells, or a refusal that says what to do."""
+    X, y = subject.numbers()
+    X[np.abs(X) < 1.0] = 0.0
+    model = clone(subject.model)
+    if not get_tags(model).input_tags.sparse:
+        step = FunctionTransformer(methodcaller("toarray"), accept_sparse=True)
+        with pytest.raises(
+            TypeError, match=r"X is a sparse csr_array, which .*methodcaller\('toarray'\), accept_sparse"
+        ):
+            model.fit(csr_array(X), y)
+        assert_array_equal(make_pipeline(step, model).fit(csr_array(X), y).predict(csc_array(X)), model.predict(X))
+        return
+    w = weights()
+    dense, sparse = clone(model).fit(X, y, w), clone(model).fit(csr_array(X), y, w)
+    assert_same_bits(dense, sparse, X)
+    for rows in (csr_array(X), csc_matrix(X)):
+        assert_array_equal(subject.answers(sparse, rows), subject.answers(dense, X))
+        for ours, theirs in zip(sparse.staged_predict(rows), dense.staged_predict(X), strict=True):
+            assert_array_equal(ours, theirs)
 
 
 def check_unit_weights(subject: Subject) -> None:

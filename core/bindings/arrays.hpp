@@ -5,6 +5,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
 
 #include <cmath>
 #include <cstdint>
@@ -12,9 +13,11 @@
 #include <optional>
 #include <stdexcept>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "../histogram.hpp"
+#include "../sparse_bins.hpp"
 #include "../vector.hpp"
 
 namespace committee {
@@ -31,6 +34,7 @@ using In3 = nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using In = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
 using Codes = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using AnyCodes = std::variant<Codes, const SparseCodes*>;
 
 // run(team) without the interpreter lock.
 template <class Run>
@@ -100,7 +104,16 @@ inline bool is_wide(const Codes& codes) {
   throw nb::type_error("codes must be uint8 or uint16");
 }
 
-inline void require_codes(const Codes& codes, const In1<std::int32_t>& n_bins) {
+// The size of a table along an axis.
+inline std::int64_t extent(const AnyCodes& codes, std::int64_t axis) {
+  if (const auto* const all = std::get_if<Codes>(&codes)) return extent(*all, axis);
+  const SparseCodes* const sparse = std::get<const SparseCodes*>(codes);
+  require(sparse != nullptr, "codes must be an array or SparseCodes");
+  return axis == 0 ? sparse->n_rows() : sparse->n_features();
+}
+
+template <class Table>
+void require_codes(const Table& codes, const In1<std::int32_t>& n_bins) {
   require(extent(codes, 1) >= 1, "codes needs at least one column");
   require(extent(codes, 0) < std::numeric_limits<std::int32_t>::max(), "too many rows");
   require(length(n_bins) == extent(codes, 1), "n_bins needs one number per column");
@@ -112,7 +125,22 @@ decltype(auto) with_code_type(const Codes& codes, Body&& body) {
   return is_wide(codes) ? body(std::uint16_t{}) : body(std::uint8_t{});
 }
 
+// body(table) with the table of these codes, whose memory somebody else keeps.
+template <class Body>
+decltype(auto) with_table(const AnyCodes& codes, const In1<std::int32_t>& n_bins, const std::uint8_t* categorical,
+                          Body&& body) {
+  if (const auto* const all = std::get_if<Codes>(&codes))
+    return with_code_type(*all, [&]<class Code>(Code) { return body(table_of<Code>(*all, n_bins, categorical)); });
+  SparseTable table = std::get<const SparseCodes*>(codes)->table();
+  for (std::int64_t j = 0; j < table.n_features; ++j) {
+    require(n_bins(j) == table.missing_bin(j), "n_bins are not those of the sparse codes");
+    require(categorical == nullptr || categorical[j] == 0, "a sparse table has no categories");
+  }
+  return body(std::move(table));
+}
+
 void register_bins(nb::module_& m);
+void register_sparse_bins(nb::module_& m);
 void register_histogram(nb::module_& m);
 void register_grow(nb::module_& m);
 void register_deep_grow(nb::module_& m);

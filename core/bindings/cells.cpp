@@ -11,10 +11,10 @@ namespace {
 
 class PyCells {
  public:
-  PyCells(Codes codes, In1<std::int32_t> n_bins, int n_threads) : codes_(codes), n_threads_(n_threads) {
+  PyCells(AnyCodes codes, In1<std::int32_t> n_bins, int n_threads) : codes_(codes), n_threads_(n_threads) {
     require_codes(codes, n_bins);
     require(extent(codes, 0) >= 1, "codes needs at least one row");
-    with_code_type(codes, [&]<class Code>(Code) { table_ = table_of<Code>(codes, n_bins, nullptr); });
+    with_table(codes, n_bins, nullptr, [&]<class Table>(Table table) { table_ = std::move(table); });
     visit([&](const auto& table) {
       ThreadTeam team(n_threads_);
       require_codes_in_range(table, team);
@@ -27,7 +27,7 @@ class PyCells {
     visit([&](const auto& table) {
       nb::gil_scoped_release release;
       require_finite(values.data(), length(values));
-      out.resize(table.n_cells());
+      out.resize(table.cell.back());
       Vector<std::uint64_t> scratch;
       ThreadTeam team(n_threads_);
       cell_sums(table, values.data(), out.data(), scratch, team);
@@ -42,7 +42,7 @@ class PyCells {
     visit([&](const auto& table) {
       nb::gil_scoped_release release;
       require_finite(weights.data(), length(weights));
-      n_cells = table.n_cells();
+      n_cells = table.cell.back();
       out.resize(n_cells * n_cells);
       ThreadTeam team(n_threads_);
       cell_pairs(table, weights.data(), out.data(), team);
@@ -54,7 +54,7 @@ class PyCells {
     Vector<double> out;
     const std::int64_t k = extent(by_cell, 1);
     visit([&](const auto& table) {
-      require(extent(by_cell, 0) == table.n_cells(), "by_cell needs one row per cell");
+      require(extent(by_cell, 0) == table.cell.back(), "by_cell needs one row per cell");
       nb::gil_scoped_release release;
       out.resize(table.n_rows * k);
       ThreadTeam team(n_threads_);
@@ -88,9 +88,9 @@ class PyCells {
     require(finite, "values must be finite");
   }
 
-  Codes codes_;  // keeps the table's memory
+  AnyCodes codes_;  // keeps the table's memory; that of a sparse one is kept beside this object
   int n_threads_;
-  std::variant<BinnedTable<std::uint8_t>, BinnedTable<std::uint16_t>> table_;
+  std::variant<BinnedTable<std::uint8_t>, BinnedTable<std::uint16_t>, SparseTable> table_;
 };
 
 nb::object py_stump_gram(In2<double> pairs, In1<std::int64_t> first, In1<std::int64_t> missing, In1<std::int64_t> low,
@@ -118,7 +118,8 @@ nb::object py_stump_gram(In2<double> pairs, In1<std::int64_t> first, In1<std::in
 
 void register_cells(nb::module_& m) {
   nb::class_<PyCells>(m, "Cells")
-      .def(nb::init<Codes, In1<std::int32_t>, int>(), "codes"_a.noconvert(), "n_bins"_a.noconvert(), "n_threads"_a)
+      .def(nb::init<AnyCodes, In1<std::int32_t>, int>(), "codes"_a.noconvert(), "n_bins"_a.noconvert(), "n_threads"_a,
+           nb::keep_alive<1, 2>())
       .def("sums", &PyCells::sums, "values"_a.noconvert())
       .def("pairs", &PyCells::pairs, "weights"_a.noconvert())
       .def("scores", &PyCells::scores, "by_cell"_a.noconvert())

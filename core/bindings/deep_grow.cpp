@@ -9,7 +9,7 @@ namespace {
 
 class PyDeepGrower : public PyTreeGrower {
  public:
-  PyDeepGrower(Codes codes, In1<std::int32_t> n_bins, In1<std::uint8_t> categorical, const std::string& criterion,
+  PyDeepGrower(AnyCodes codes, In1<std::int32_t> n_bins, In1<std::uint8_t> categorical, const std::string& criterion,
                int n_classes, int max_depth, std::int64_t min_samples_leaf, double min_weight_leaf, double min_gain,
                std::int64_t max_features, int n_threads)
       : PyTreeGrower(codes, n_classes) {
@@ -31,17 +31,17 @@ class PyDeepGrower : public PyTreeGrower {
   }
 };
 
-template <class Code>
-Vector<std::int32_t> leaves_of(const BinnedTable<Code>& table, const TreeArrays& tree, const In1<std::int32_t>& rows) {
+template <class Table>
+Vector<std::int32_t> leaves_of(const Table& table, const TreeArrays& tree, const In1<std::int32_t>& rows) {
   nb::gil_scoped_release release;
   for (std::int64_t i = 0; i < length(rows); ++i)
     require(rows.data()[i] >= 0 && rows.data()[i] < table.n_rows, "rows holds a number outside the table");
   Vector<std::int32_t> leaves(length(rows));
-  CodeWalk<Code>(table, tree).walk(rows.data(), length(rows), leaves.data());
+  CodeWalk<Table>(table, tree).walk(rows.data(), length(rows), leaves.data());
   return leaves;
 }
 
-nb::object walk_codes(Codes codes, In1<std::int32_t> n_bins, const TreeNodes& tree, In1<std::int32_t> rows) {
+nb::object walk_codes(AnyCodes codes, In1<std::int32_t> n_bins, const TreeNodes& tree, In1<std::int32_t> rows) {
   require_codes(codes, n_bins);
   const auto feature = nb::cast<In1<std::int32_t>>(tree.feature);
   const auto bin = nb::cast<In1<std::int32_t>>(tree.bin), left = nb::cast<In1<std::int32_t>>(tree.left);
@@ -55,19 +55,19 @@ nb::object walk_codes(Codes codes, In1<std::int32_t> n_bins, const TreeNodes& tr
   }
   const TreeArrays arrays{length(feature),     feature.data(), bin.data(), left.data(),
                           missing_left.data(), offset.data(),  bits.data()};
-  return array_of(with_code_type(
-      codes, [&]<class Code>(Code) { return leaves_of(table_of<Code>(codes, n_bins, nullptr), arrays, rows); }));
+  return array_of(
+      with_table(codes, n_bins, nullptr, [&](const auto& table) { return leaves_of(table, arrays, rows); }));
 }
 
 }  // namespace
 
 void register_deep_grow(nb::module_& m) {
   nb::class_<PyDeepGrower>(m, "DeepGrower")
-      .def(nb::init<Codes, In1<std::int32_t>, In1<std::uint8_t>, const std::string&, int, int, std::int64_t, double,
+      .def(nb::init<AnyCodes, In1<std::int32_t>, In1<std::uint8_t>, const std::string&, int, int, std::int64_t, double,
                     double, std::int64_t, int>(),
            "codes"_a.noconvert(), "n_bins"_a.noconvert(), "categorical"_a.noconvert(), "criterion"_a, "n_classes"_a,
            nb::kw_only(), "max_depth"_a, "min_samples_leaf"_a, "min_weight_leaf"_a, "min_gain"_a, "max_features"_a,
-           "n_threads"_a)
+           "n_threads"_a, nb::keep_alive<1, 2>())
       .def("grow_classes", &PyDeepGrower::grow_classes, "labels"_a.noconvert(), "weights"_a.noconvert(),
            "rows"_a.noconvert().none(), "seed"_a)
       .def("grow_targets", &PyDeepGrower::grow_targets, "targets"_a.noconvert(), "weights"_a.noconvert(),

@@ -30,7 +30,7 @@ struct GrownGradientTree : TreeNodes {
 
 class PyGradientGrower {
  public:
-  PyGradientGrower(Codes codes, In1<std::int32_t> n_bins, In1<std::uint8_t> categorical, int n_outputs, int max_depth,
+  PyGradientGrower(AnyCodes codes, In1<std::int32_t> n_bins, In1<std::uint8_t> categorical, int n_outputs, int max_depth,
                    std::int64_t max_leaf_nodes, std::int64_t min_samples_leaf, double min_hessian_leaf, double leaf_l0,
                    double leaf_l1, double leaf_l2, bool l0_per_leaf, double min_gain, std::int64_t max_features,
                    const std::string& growth, std::optional<In1<std::int8_t>> monotone, int n_threads)
@@ -57,10 +57,9 @@ class PyGradientGrower {
         limits.monotone.push_back(sign);
       }
     }
-    with_code_type(codes, [&]<class Code>(Code) {
+    with_table(codes, n_bins, categorical.data(), [&]<class Table>(Table table) {
       nb::gil_scoped_release release;
-      grower_ = std::make_unique<TableGradientGrower<Code>>(table_of<Code>(codes, n_bins, categorical.data()), limits,
-                                                            n_outputs, n_threads);
+      grower_ = std::make_unique<TableGradientGrower<Table>>(std::move(table), limits, n_outputs, n_threads);
     });
   }
 
@@ -99,7 +98,7 @@ class PyGradientGrower {
     require(one || several, "gradient and hessian must be (n,), or (n_outputs, n)");
   }
 
-  Codes codes_;  // keeps the table's memory
+  AnyCodes codes_;  // keeps the table's memory; that of a sparse one is kept beside this object
   int n_outputs_;
   std::mutex growing_;
   std::unique_ptr<GradientGrower> grower_;
@@ -134,13 +133,13 @@ void register_gradient_grow(nb::module_& m) {
       .def_ro("value", &GrownGradientTree::value)
       .def_ro("bounds", &GrownGradientTree::bounds);
   nb::class_<PyGradientGrower>(m, "GradientGrower")
-      .def(nb::init<Codes, In1<std::int32_t>, In1<std::uint8_t>, int, int, std::int64_t, std::int64_t, double, double,
+      .def(nb::init<AnyCodes, In1<std::int32_t>, In1<std::uint8_t>, int, int, std::int64_t, std::int64_t, double, double,
                     double, double, bool, double, std::int64_t, const std::string&, std::optional<In1<std::int8_t>>,
                     int>(),
            "codes"_a.noconvert(), "n_bins"_a.noconvert(), "categorical"_a.noconvert(), nb::kw_only(), "n_outputs"_a,
            "max_depth"_a, "max_leaf_nodes"_a, "min_samples_leaf"_a, "min_hessian_leaf"_a, "leaf_l0"_a, "leaf_l1"_a,
            "leaf_l2"_a, "l0_per_leaf"_a, "min_gain"_a, "max_features"_a, "growth"_a, "monotone"_a.noconvert().none(),
-           "n_threads"_a)
+           "n_threads"_a, nb::keep_alive<1, 2>())
       .def("grow", &PyGradientGrower::grow, "gradient"_a.noconvert(), "hessian"_a.noconvert(),
            "rows"_a.noconvert().none(), "features"_a.noconvert().none(), "seed"_a)
       .def_prop_ro("leaf_of_row", &PyGradientGrower::leaf_of_row, nb::rv_policy::reference_internal);

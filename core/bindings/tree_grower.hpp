@@ -12,7 +12,7 @@
 
 namespace committee {
 
-inline void require_table(const Codes& codes, const In1<std::int32_t>& n_bins, const In1<std::uint8_t>& categorical) {
+inline void require_table(const AnyCodes& codes, const In1<std::int32_t>& n_bins, const In1<std::uint8_t>& categorical) {
   require_codes(codes, n_bins);
   require(extent(codes, 0) >= 1, "codes needs at least one row");
   require(length(categorical) == extent(codes, 1), "categorical needs one flag per column");
@@ -40,17 +40,16 @@ class PyTreeGrower {
   }
 
  protected:
-  PyTreeGrower(const Codes& codes, int n_classes) : n_classes_(n_classes), codes_(codes) {
+  PyTreeGrower(const AnyCodes& codes, int n_classes) : n_classes_(n_classes), codes_(codes) {
     require(n_classes >= 1 && n_classes <= 65535, "n_classes must lie in [1, 65535]");
   }
 
-  template <template <class> class TableOf>
+  template <template <class> class GrowerOf>
   void make(const In1<std::int32_t>& n_bins, const In1<std::uint8_t>& categorical, CriterionName criterion,
             const GrowthLimits& limits, int n_threads) {
-    with_code_type(codes_, [&]<class Code>(Code) {
+    with_table(codes_, n_bins, categorical.data(), [&]<class Table>(Table table) {
       nb::gil_scoped_release release;
-      grower_ = std::make_unique<TableOf<Code>>(table_of<Code>(codes_, n_bins, categorical.data()), criterion,
-                                                n_classes_, limits, n_threads);
+      grower_ = std::make_unique<GrowerOf<Table>>(std::move(table), criterion, n_classes_, limits, n_threads);
     });
   }
 
@@ -80,7 +79,7 @@ class PyTreeGrower {
     return GrownTree(std::move(tree));
   }
 
-  Codes codes_;  // keeps the table's memory
+  AnyCodes codes_;  // keeps the table's memory; that of a sparse one is kept beside this object
   std::unique_ptr<Grower> grower_;
 };
 

@@ -41,6 +41,38 @@ def bin_codes(X: F64, edges: F64, offset: I64, n_categories: I32, wide: bool, n_
     NaN, and a category code out of range, gets the bin after the last.
     """
 
+# --- sparse_bins.hpp ---------------------------------------------------------------------------------------
+
+def sparse_bin_edges(
+    start: I64,
+    column: I32,
+    value: F64,
+    n_columns: int,
+    weights: F64 | None,
+    max_bins: int,
+    max_sample: int,
+    n_threads: int,
+) -> tuple[F64, I64]:
+    """As `bin_edges`, of a table whose row i has the cells ``start[i]:start[i + 1]``; all others are 0.
+
+    Columns rise within a row.
+    """
+
+class SparseCodes:
+    """Bin numbers of a sparse table: of each row the cells that are not in the bin of 0."""
+
+    shape: tuple[int, int]
+    nbytes: int
+    def __init__(self, start: I64, column: I32, value: F64, edges: F64, offset: I64, n_threads: int) -> None: ...
+    def __len__(self) -> int: ...
+    def column(self, feature: int) -> U16:
+        """Bin numbers of one column, ``(n,)``."""
+
+def dense_rows(
+    start: I64, column: I32, value: F64, place: I32, n_places: int, first: int, last: int, n_threads: int
+) -> F64:
+    """Rows ``first:last`` with all cells, ``(last - first, n_places)``; column j is at ``place[j]``, -1: nowhere."""
+
 # --- histogram.hpp -----------------------------------------------------------------------------------------
 
 def class_histogram(
@@ -102,7 +134,7 @@ class Grower:
 
     def __init__(
         self,
-        codes: Codes,
+        codes: Codes | SparseCodes,
         n_bins: I32,
         categorical: U8,
         criterion: Criterion,
@@ -139,7 +171,7 @@ class DeepGrower:
 
     def __init__(
         self,
-        codes: Codes,
+        codes: Codes | SparseCodes,
         n_bins: I32,
         categorical: U8,
         criterion: Literal["gini", "entropy", "squared_error"],
@@ -156,7 +188,7 @@ class DeepGrower:
     def grow_classes(self, labels: U16, weights: F64, rows: I32 | None, seed: int) -> GrownTree: ...
     def grow_targets(self, targets: F64, weights: F64, rows: I32 | None, seed: int) -> GrownTree: ...
 
-def walk_codes(codes: Codes, n_bins: I32, tree: TreeNodes, rows: I32) -> I32:
+def walk_codes(codes: Codes | SparseCodes, n_bins: I32, tree: TreeNodes, rows: I32) -> I32:
     """The leaf that each of some rows of a binned table reaches in a tree, ``(len(rows),)``."""
 
 # --- gradient_grower.hpp -----------------------------------------------------------------------------------
@@ -183,7 +215,7 @@ class GradientGrower:
 
     def __init__(
         self,
-        codes: Codes,
+        codes: Codes | SparseCodes,
         n_bins: I32,
         categorical: U8,
         *,
@@ -369,7 +401,7 @@ def loss_gradients(
 class Cells:
     """A binned table as one-feature voters see it; column j owns ``n_bins[j] + 1`` cells, the last one "missing"."""
 
-    def __init__(self, codes: Codes, n_bins: I32, n_threads: int) -> None: ...
+    def __init__(self, codes: Codes | SparseCodes, n_bins: I32, n_threads: int) -> None: ...
     def sums(self, values: F64) -> F64:
         """Sum of row values ``(n,)`` per cell, ``(C,)``; the same bits for any number of threads."""
     def pairs(self, weights: F64) -> F64:

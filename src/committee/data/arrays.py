@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.sparse import is_sparse
+
 
 def is_matrix(X: Any) -> bool:
     """Say whether `X` is already what `numeric_matrix` would make of it, so that nothing is left to look at.
@@ -53,9 +55,8 @@ def numeric_matrix(X: Any, names: Sequence[str] | None) -> NDArray[np.float64]:
     if is_matrix(X):
         checked: NDArray[np.float64] = X
         return checked
-    kind = type(X)
-    if kind.__module__.partition(".")[0] == "scipy" and hasattr(X, "toarray"):
-        raise TypeError(f"X is a sparse {kind.__name__}, which is not supported; pass X.toarray()")
+    if is_sparse(X):
+        raise TypeError(f"X is a sparse {type(X).__name__}, which is not supported here; pass X.toarray()")
     if isinstance(X, np.ma.MaskedArray):
         raise TypeError("X is a masked array, whose mask would be lost; pass X.filled(numpy.nan)")
     values = np.asarray(X)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
+from committee.data.sparse import Matrix, SparseMatrix
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
+
+Codes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16] | _core.SparseCodes
+"""Bin numbers of a table, of all cells or of those that are not in the bin of 0."""
 
 MAX_SAMPLE = 200_000
 """Rows looked at for the quantiles of a column with many values; a column with few values is read whole."""
@@ -42,7 +46,7 @@ class Bins:
     @classmethod
     def learn(
         cls,
-        X: NDArray[np.float64],
+        X: Matrix,
         weights: NDArray[np.float64] | None,
         n_categories: NDArray[np.int32],
         max_bins: int,
@@ -55,7 +59,7 @@ class Bins:
 
         Parameters
         ----------
-        X : float64 array (n, p)
+        X : float64 array (n, p) or SparseMatrix
             The encoded matrix.
         weights : float64 array (n,) or None
             Row weights; None counts every row once.
@@ -78,11 +82,16 @@ class Bins:
         >>> Bins.learn(np.array([[1.0], [2.0], [4.0]]), None, np.zeros(1, np.int32), 255).edges.tolist()
         [1.5, 3.0]
         """
+        if isinstance(X, SparseMatrix):
+            edges, offset = _core.sparse_bin_edges(
+                X.start, X.column, X.value, X.n_columns, weights, max_bins, MAX_SAMPLE, n_threads
+            )
+            return cls(edges, offset, n_categories)
         edges, offset = _core.bin_edges(X, weights, n_categories, max_bins, MAX_SAMPLE, n_threads)
         return cls(edges, offset, n_categories)
 
     @classmethod
-    def even(cls, X: NDArray[np.float64], n_categories: NDArray[np.int32], n_edges: int) -> Bins:
+    def even(cls, X: Matrix, n_categories: NDArray[np.int32], n_edges: int) -> Bins:
         """Edges that share out the range of each column evenly, whatever its values are.
 
         A numeric column of the encoded matrix ``(n, p)`` gets `n_edges` of them, none at its least or largest value;
@@ -96,8 +105,8 @@ class Bins:
         [1.0, 2.0, 3.0]
         """
         edges = []
-        for j in range(X.shape[1]):
-            column = X[:, j][~np.isnan(X[:, j])]
+        for j, cells in enumerate(X.columns() if isinstance(X, SparseMatrix) else X.T):
+            column = cells[~np.isnan(cells)]
             if n_categories[j] > 0 or not len(column) or column.min() == column.max():
                 edges.append(np.empty(0))
                 continue
@@ -118,8 +127,10 @@ class Bins:
         """1 where a column is categorical, ``(p,)``."""
         return (self.n_categories > 0).astype(np.uint8)
 
-    def encode(self, X: NDArray[np.float64], n_threads: int = 1) -> NDArray[np.uint8] | NDArray[np.uint16]:
+    def encode(self, X: Matrix, n_threads: int = 1) -> Codes:
         """Bin number of every cell, ``(n, p)``, row-major; two bytes each when a column needs them."""
+        if isinstance(X, SparseMatrix):
+            return _core.SparseCodes(X.start, X.column, X.value, self.edges, self.offset, n_threads)
         wide = bool(self.n_bins.max(initial=1) > 255)
         return _core.bin_codes(X, self.edges, self.offset, self.n_categories, wide, n_threads)
 
@@ -140,17 +151,23 @@ class Binned:
     ----------
     bins : Bins
         What the codes mean.
-    codes : uint8 or uint16 array (n, p)
+    codes : uint8 or uint16 array (n, p), or SparseCodes
         Bin number of every cell.
     """
 
     bins: Bins
-    codes: NDArray[np.uint8] | NDArray[np.uint16]
+    codes: Codes
+
+    @property
+    def dense(self) -> NDArray[np.uint8] | NDArray[np.uint16]:
+        """The codes, for learners that take no sparse tables."""
+        assert not isinstance(self.codes, _core.SparseCodes)  # such tables are refused at the door
+        return self.codes
 
     @classmethod
     def of(
         cls,
-        X: NDArray[np.float64],
+        X: Matrix,
         weights: NDArray[np.float64] | None,
         table: TableSchema,
         max_bins: int,
@@ -166,6 +183,11 @@ class Binned:
         refuse_more_categories(table, max_bins)
         bins = Bins.learn(X, weights, table.n_categories, max_bins, n_threads)
         return cls(bins, bins.encode(X, n_threads))
+
+
+def column_codes(codes: Codes, j: int) -> NDArray[np.uint8] | NDArray[np.uint16]:
+    """Bin numbers of one column, ``(n,)``."""
+    return codes.column(j) if isinstance(codes, _core.SparseCodes) else codes[:, j]
 
 
 def refuse_more_categories(table: TableSchema, max_bins: int) -> None:

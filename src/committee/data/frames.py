@@ -21,6 +21,7 @@ from committee.data.columns import (
 )
 from committee.data.names import known_names, listing
 from committee.data.number_types import F64
+from committee.data.sparse import SparseMatrix
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -213,6 +214,39 @@ class TableSchema:
                     refuse_unknown(matrix[:, j], np.isnan(matrix[:, j]), encoded[:, j], self.column(j))
         return encoded
 
+    @classmethod
+    def of_sparse(cls, X: SparseMatrix, categorical_features: CategoricalFeatures = "from_dtype") -> TableSchema:
+        """Return the schema of a sparse table, all of whose columns are numbers.
+
+        Raises
+        ------
+        ValueError
+            If `categorical_features` names any.
+        """
+        chosen = _chosen(categorical_features, None, X.n_columns)
+        if chosen is not None and chosen.any():
+            raise ValueError(
+                f"categorical_features names column {int(chosen.argmax())} of a sparse table, which has no categories; "
+                "one-hot encode it, or pass X.toarray()"
+            )
+        return cls(None, (None,) * X.n_columns)
+
+    def encode_sparse(self, X: SparseMatrix) -> SparseMatrix:
+        """Return a sparse table as it is, once its width and values are found right.
+
+        Raises
+        ------
+        ValueError
+            If it has another number of columns, holds infinity, or the schema has categories.
+        """
+        self._check_width(X.n_columns)
+        if self.categorical.any():
+            name = self.column(int(self.categorical.argmax()))
+            raise ValueError(f"X is sparse, but column {name!r} has categories; pass the table as the model was fitted")
+        if (place := X.infinite()) is not None:
+            raise ValueError(_infinite(self.column(place[1]), place[0]))
+        return X
+
     def to_json(self) -> dict[str, Any]:
         """Return the schema as values that JSON has.
 
@@ -293,10 +327,11 @@ class TableSchema:
             infinite = np.isinf(matrix[start : start + step])
             if infinite.any():
                 row, j = np.argwhere(infinite)[0]
-                raise ValueError(
-                    f"column {self.column(j)!r} holds infinity at row {start + row}; "
-                    "replace it or mark it missing (NaN)"
-                )
+                raise ValueError(_infinite(self.column(j), start + row))
+
+
+def _infinite(name: str, row: int) -> str:
+    return f"column {name!r} holds infinity at row {row}; replace it or mark it missing (NaN)"
 
 
 def is_frame(X: Any) -> bool:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, assert_all_finite, co
 
 from committee.data.binning import Binned
 from committee.data.frames import TableSchema
+from committee.data.sparse import Matrix, SparseMatrix
 
 MAX_TARGET = 1e150
 """Losses square a target, and sums of squares must stay finite."""
@@ -32,7 +33,7 @@ RowIndex: TypeAlias = NDArray[np.integer[Any]] | NDArray[np.bool_]
 class WeightedRows:
     """Base of rows of classes and rows of numbers."""
 
-    X: NDArray[np.float64]
+    X: Matrix
     weights: NDArray[np.float64]
     uniform: bool
     """All weights are equal."""
@@ -51,6 +52,12 @@ class WeightedRows:
         return Binned.of(self.X, None if self.uniform else self.weights, table, max_bins, n_threads)
 
     @property
+    def dense(self) -> NDArray[np.float64]:
+        """The matrix, for learners that take no sparse tables."""
+        assert not isinstance(self.X, SparseMatrix)  # such tables are refused at the door
+        return self.X
+
+    @property
     def count(self) -> float:
         """Rows that the weights stand for: a weight of k counts as k rows, and never fewer than there are."""
         return max(float(self.weights.sum()), float(len(self.weights)))
@@ -60,7 +67,7 @@ class WeightedRows:
 class Rows(WeightedRows):
     """Rows of classes: the encoded matrix, class numbers and weights, all of positive weight."""
 
-    X: NDArray[np.float64]
+    X: Matrix
     labels: NDArray[np.uint16]
     weights: NDArray[np.float64]
     uniform: bool
@@ -70,7 +77,7 @@ class Rows(WeightedRows):
 class TargetRows(WeightedRows):
     """Rows of numbers: the encoded matrix, targets and weights, all of positive weight."""
 
-    X: NDArray[np.float64]
+    X: Matrix
     target: NDArray[np.float64]
     weights: NDArray[np.float64]
     uniform: bool
@@ -117,7 +124,7 @@ def have_weight(sample_weight: ArrayLike | None, n: int) -> NDArray[np.bool_]:
 # --- weights in ------------------------------------------------------------------------------------------------------
 
 
-def row_weights(sample_weight: ArrayLike | None, X: NDArray[Any]) -> NDArray[np.float64]:
+def row_weights(sample_weight: ArrayLike | None, X: NDArray[Any] | SparseMatrix) -> NDArray[np.float64]:
     """One weight for each row of X; ones if none are given.
 
     Raises

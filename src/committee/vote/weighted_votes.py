@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array
 
 from committee.data.named import Named
+from committee.data.sparse import is_sparse, read_sparse, refuse_sparse
 from committee.data.typed_json import field
 from committee.files.store import Storable
 from committee.vote.scores import Scores
@@ -209,11 +210,16 @@ class WeightedVotes(Storable, ABC):
 
     def encode(self, X: Any) -> Any:
         """Matrix that the voters take, checked; X itself for estimators that check it themselves."""
-        if self.table is not None:
+        if self.table is not None and not is_sparse(X):
             return self.table.encode(X)
         from committee.voters.rounds import Rounds
 
-        if not isinstance(self.voters, (Forest, Rounds)):
+        trees = isinstance(self.voters, (Forest, Rounds))
+        if self.table is not None:
+            if not trees:
+                refuse_sparse(X, f"a committee of {type(self.voters).__name__}")
+            return self.table.encode_sparse(read_sparse(X))
+        if not trees:
             return X  # the members check it
         data = check_array(X, dtype=np.float64, order="C", ensure_all_finite="allow-nan", input_name="X")
         if data.shape[1] != self.voters.n_features:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
+from committee.data.sparse import Matrix, SparseMatrix
 from committee.data.typed_json import field
 from committee.voters.flat_trees import DTYPES, NODE_DTYPES, FlatTrees, extents, positions
 from committee.voters.protocol import VoteKind, VoterIndex
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from committee.data.frames import TableSchema
     from committee.files.tensors import Document, Tensors
 
+S = TypeVar("S", bound=np.generic)
 
 _STORED = (
     "offset",
@@ -155,7 +157,7 @@ class Forest(FlatTrees):
 
     # -- voting -------------------------------------------------------------------------------------------
 
-    def apply(self, X: NDArray[np.float64], n_threads: int = 1) -> NDArray[np.int32]:
+    def apply(self, X: Matrix, n_threads: int = 1) -> NDArray[np.int32]:
         """Leaf that each row reaches in each tree.
 
         Parameters
@@ -179,11 +181,9 @@ class Forest(FlatTrees):
         --------
         ``forest.label[forest.apply(X) + forest.offset[:-1]]`` is ``forest.votes(X)``.
         """
-        return self.trees.apply(self.matrix(X), n_threads)
+        return self.walked(X, n_threads, lambda trees, rows: trees.apply(rows, n_threads))
 
-    def tally(
-        self, X: NDArray[np.float64], weights: NDArray[np.float64] | None = None, n_threads: int = 1
-    ) -> NDArray[np.float64]:
+    def tally(self, X: Matrix, weights: NDArray[np.float64] | None = None, n_threads: int = 1) -> NDArray[np.float64]:
         """Weighted sum of the votes, F(x) = sum_t w_t h_t(x); see `Voters.tally`.
 
         Weights are float64 ``(T,)``; None counts every tree once. The bits of the result do not depend on `n_threads`.
@@ -197,16 +197,17 @@ class Forest(FlatTrees):
         --------
         ``forest.tally(X).argmax(axis=1)`` is the plain majority vote.
         """
-        X = self.matrix(X)
-        weights = np.ones(len(self)) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
-        if weights.shape != (len(self),):
-            raise ValueError(f"weights has shape {weights.shape}; a forest of {len(self)} trees needs ({len(self)},).")
-        if self.value is not None:
-            return self.trees.sum_values(X, self.value, weights, n_threads)
-        assert self.label is not None
-        return self.trees.tally_labels(X, self.label, weights, self.n_classes, n_threads)
+        w = np.ones(len(self)) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+        if w.shape != (len(self),):
+            raise ValueError(f"weights has shape {w.shape}; a forest of {len(self)} trees needs ({len(self)},).")
+        label, value = self.label, self.value
+        if value is not None:
+            return self.walked(X, n_threads, lambda trees, rows: trees.sum_values(rows, value, w, n_threads))
+        assert label is not None
+        K = self.n_classes
+        return self.walked(X, n_threads, lambda trees, rows: trees.tally_labels(rows, label, w, K, n_threads))
 
-    def votes(self, X: NDArray[np.float64], n_threads: int = 1) -> NDArray[np.int16] | NDArray[np.float64]:
+    def votes(self, X: Matrix, n_threads: int = 1) -> NDArray[np.int16] | NDArray[np.float64]:
         """Vote of every tree on every row; parameters and errors are those of `apply`.
 
         Returns
@@ -301,9 +302,31 @@ class Forest(FlatTrees):
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
+    @cached_property
+    def _narrow(self) -> tuple[_core.Trees, NDArray[np.intp]]:
+        """The native handle of the same trees on the columns that they split on, and these columns."""
+        used = np.unique(self.feature[self.feature >= 0]).astype(np.intp)
+        used = used if len(used) else np.zeros(1, dtype=np.intp)
+        place = np.where(self.feature >= 0, np.searchsorted(used, self.feature), -1).astype(np.int32)
+        _, offset, _, threshold, left, missing_left, category_offset, bits = self.walk_arrays
+        return _core.Trees(len(used), offset, place, threshold, left, missing_left, category_offset, bits), used
+
+    def walked(
+        self, X: Matrix, n_threads: int, walk: Callable[[_core.Trees, NDArray[np.float64]], NDArray[S]]
+    ) -> NDArray[S]:
+        """Results of a walk for each row: of a sparse matrix some rows at a time, in the columns of splits."""
+        if not isinstance(X, SparseMatrix):
+            return walk(self.trees, self.matrix(X))
+        self._check_shape(X.shape)
+        trees, columns = self._narrow
+        return np.concatenate([walk(trees, rows) for rows in X.blocks(columns, n_threads)])
+
     def matrix(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """X as the kernels take it: C-contiguous float64 of `n_features` columns."""
         X = np.ascontiguousarray(X, dtype=np.float64)
-        if X.ndim != 2 or X.shape[1] != self.n_features:
-            raise ValueError(f"X has shape {X.shape}; the forest needs (n, {self.n_features}).")
+        self._check_shape(X.shape)
         return X
+
+    def _check_shape(self, shape: tuple[int, ...]) -> None:
+        if len(shape) != 2 or shape[1] != self.n_features:
+            raise ValueError(f"X has shape {shape}; the forest needs (n, {self.n_features}).")

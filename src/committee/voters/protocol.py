@@ -1,6 +1,6 @@
 """Protocol of the collections that hold a committee's voters."""
 
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ class Voters(Protocol):
     `Forest` (flat trees, native), `Rounds` (a tree for each of several scores), `EstimatorVoters` (fitted
     scikit-learn classifiers) and the model trees are its kinds; a committee knows them only through this protocol.
     ``X`` is always the encoded matrix: C-contiguous float64 ``(n, p)``, categories as codes, NaN where a value is
-    missing. In regression every output is a class of its own.
+    missing; for native trees it may be sparse. In regression every output is a class of its own.
     """
 
     @property
@@ -54,10 +54,8 @@ class Voters(Protocol):
 
     def __getitem__(self, index: VoterIndex) -> "Voters": ...
 
-    def tally(
-        self, X: NDArray[np.float64], weights: NDArray[np.float64] | None = None, n_threads: int = 1
-    ) -> NDArray[np.float64]:
+    def tally(self, X: Any, weights: NDArray[np.float64] | None = None, n_threads: int = 1) -> NDArray[np.float64]:
         """Sum of the weighted votes: ``(n, n_classes)`` for labels, ``(n, D)`` for scores."""
 
-    def votes(self, X: NDArray[np.float64], n_threads: int = 1) -> NDArray[np.int16] | NDArray[np.float64]:
+    def votes(self, X: Any, n_threads: int = 1) -> NDArray[np.int16] | NDArray[np.float64]:
         """Every vote: class indices ``(n, T)``, -1 abstaining, for labels; ``(n, T, D)`` for scores."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.number_types import F64, MAX_CLASSES
+from committee.data.sparse import Matrix
 from committee.data.typed_json import field
 from committee.voters.forest import Forest
 from committee.voters.protocol import VoteKind, VoterIndex
@@ -104,13 +105,14 @@ class Rounds:
         widest: F64 = np.maximum((high - rival).max(axis=1), 0.0)
         return widest
 
-    def tally(self, X: F64, weights: F64 | None = None, n_threads: int = 1) -> F64:
+    def tally(self, X: Matrix, weights: F64 | None = None, n_threads: int = 1) -> F64:
         """Weighted sum of the rounds, ``(n, K)``; each round counts as `Forest.tally` counts a tree."""
         forest, checked = self.forest, self._checked(weights)
         assert forest.value is not None
-        return forest.trees.sum_outputs(forest.matrix(X), forest.value[:, 0], checked, self.n_outputs, n_threads)
+        value, K = forest.value[:, 0], self.n_outputs
+        return forest.walked(X, n_threads, lambda trees, rows: trees.sum_outputs(rows, value, checked, K, n_threads))
 
-    def votes(self, X: F64, n_threads: int = 1) -> F64:
+    def votes(self, X: Matrix, n_threads: int = 1) -> F64:
         """Scores that each round adds, ``(n, T, K)``."""
         each = self.forest.votes(X, n_threads).astype(np.float64, copy=False)
         return each.reshape(len(each), len(self), self.n_outputs)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.data.binning import Binned, Bins
+from committee.data.binning import Binned, Bins, Codes, column_codes
 from committee.data.category_bits import packed
 from committee.data.number_types import F64
 from committee.voters.flat_trees import extents
@@ -68,11 +68,11 @@ class Stumps:
                 is_left = number == self.bin[t] if categorical[f] else number <= self.bin[t]
             yield np.append(np.where(is_left, -1, 1), self.missing[t]).astype(np.int8)
 
-    def votes(self, codes: NDArray[np.uint8] | NDArray[np.uint16], bins: Bins) -> NDArray[np.int8]:
+    def votes(self, codes: Codes, bins: Bins) -> NDArray[np.int8]:
         """Votes on binned rows, ``(n, T)``."""
         H = np.empty((len(codes), len(self)), dtype=np.int8, order="F")
         for t, (f, by_bin) in enumerate(zip(self.feature.tolist(), self.by_bin(bins), strict=True)):
-            H[:, t] = by_bin[codes[:, f]]
+            H[:, t] = by_bin[column_codes(codes, f)]
         return H
 
 
@@ -110,7 +110,7 @@ class StumpDictionary:
     Examples
     --------
     >>> import numpy as np
-    >>> from committee.data.binning import Binned, Bins
+    >>> from committee.data.binning import Binned, Bins, Codes, column_codes
     >>> from committee.voters.stump_dictionary import StumpDictionary
     >>> X = np.array([[1.0], [2.0], [3.0]])
     >>> bins = Bins.learn(X, None, np.zeros(1, np.int32), 255)
@@ -292,7 +292,7 @@ class StumpDictionary:
         stumps = self.stumps
         return Stumps(stumps.feature[chosen], stumps.bin[chosen], stumps.missing[chosen])
 
-    def votes(self, codes: NDArray[np.uint8] | NDArray[np.uint16], index: Index) -> NDArray[np.int8]:
+    def votes(self, codes: Codes, index: Index) -> NDArray[np.int8]:
         """Votes of a few stumps on binned rows, ``(n, len(index))``."""
         return self.some(index).votes(codes, self.bins)
 

@@ -87,12 +87,11 @@ BAD_TABLES: dict[str, tuple[Any, type[Exception], str]] = {
     "array of dates": (np.zeros((N, 2), "M8[D]"), ValueError, r"X is an array of datetime64\[D\]; make numbers of"),
     "complex": (X.astype(complex), ValueError, "Complex data not supported: X is an array of complex128"),
     "lists": (pl.DataFrame({"a": [[1.0, 2.0]] * N}), ValueError, "column 'a' holds List.*spread it over columns"),
-    "sparse": (
-        scipy.sparse.csr_array(X),
+    "sparse, neither CSR nor CSC": (
+        scipy.sparse.coo_matrix(X),
         TypeError,
-        r"X is a sparse csr_array, which is not supported; pass X.toarray",
+        r"X is a sparse coo_matrix(; of the sparse.*pass X.tocsr|, which \w+ does not take; make it dense: X.toarray)",
     ),
-    "sparse matrix": (scipy.sparse.coo_matrix(X), TypeError, r"X is a sparse coo_matrix.*pass X.toarray\(\)"),
     "masked": (np.ma.masked_greater(X, 1), TypeError, r"X is a masked array, whose mask would be lost; pass X.filled"),
     "lazy": (pl.DataFrame(X).lazy(), TypeError, r"X is a lazy frame.*pass X.collect\(\)"),
     "one dimension": (X[:, 0], ValueError, r"Expected 2D array, got 1D array instead; Reshape your data: X.reshape"),
@@ -124,7 +123,7 @@ def fitted() -> list[tuple[CommitteeClassifier, CommitteeClassifier]]:
 BAD_ROWS: dict[str, tuple[Any, type[Exception], str]] = {
     "infinity": (with_cell(np.inf), ValueError, "column 'x1' holds infinity at row 7; replace it or mark it missing"),
     "text": (np.array([["a", "b", "c"]]), ValueError, "column 'x0' holds 'a' at row 0, and X is an array; make it"),
-    "sparse": (scipy.sparse.csr_array(X), TypeError, r"X is a sparse csr_array.*pass X.toarray\(\)"),
+    "sparse, neither CSR nor CSC": (scipy.sparse.dok_array(X), TypeError, r"X is a sparse dok_array"),
     "masked": (np.ma.masked_greater(X, 1), TypeError, "X is a masked array, whose mask would be lost"),
     "lazy": (pl.DataFrame(X).lazy(), TypeError, r"X is a lazy frame.*pass X.collect\(\)"),
     "one row": (X[0], ValueError, r"Expected 2D array, got 1D array instead; Reshape.*X.reshape\(1, -1\) for one row"),

@@ -100,6 +100,10 @@ class AdaBoostClassifier(Boosting, CommitteeClassifier):
 
     _voter_parameter = "voter"
 
+    @property
+    def _takes_sparse(self) -> bool:
+        return self.voter is None
+
     def _check_parameters(self) -> None:
         if self.vote == "abstaining" and (self.max_depth != 1 or self.max_leaf_nodes not in (None, 2)):
             raise ValueError(
@@ -244,8 +248,8 @@ class VoterRun(AdaBoostRun):
 
     def _train(self) -> Round:  # by the rules of `Discrete`
         n_classes, weights = len(self.classes), self.row_weights
-        voter = self.clones.trained(self.rows.X, self.y, weights)
-        wrong = voter.predict(self.rows.X) != self.y
+        voter = self.clones.trained(self.rows.dense, self.y, weights)
+        wrong = voter.predict(self.rows.dense) != self.y
         error = float(weights[wrong].sum())
         useless = is_chance(error, n_classes)
         eps = 0.5 / self.rows.count

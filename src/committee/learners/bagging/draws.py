@@ -90,7 +90,7 @@ def out_of_bag(
     voting = np.zeros(len(rows.labels))
     for t, counts in enumerate(draws):
         out = counts == 0
-        tally[out] += committee.voters[t].tally(rows.X[out])
+        tally[out] += committee.voters[t].tally(rows.dense[out])
         voting += out
     judged = voting > 0
     if (~judged).mean() > 0.01:

@@ -64,6 +64,10 @@ class ForestEstimator(CommitteeEstimator, Generic[R]):
     random_state: Any = shared.random_state("the rows and columns that trees draw")
     n_jobs: int | None = shared.n_jobs("Trees grown at the same time, one thread each")
 
+    @property
+    def _takes_sparse(self) -> bool:
+        return True
+
     def _most_tasks(self, X: Any) -> int:
         return self.max_estimators if self.n_estimators == "oob" else self.n_estimators
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from committee.data.frames import TableSchema
 from committee.data.number_types import Mask
 from committee.data.rows import Rows
+from committee.data.sparse import Matrix, SparseMatrix
 from committee.vote.scores import elected
 
 if TYPE_CHECKING:
@@ -102,8 +103,10 @@ class Reserve:
         }
 
 
-def _narrowed(table: TableSchema, X: NDArray[np.float64], some: Mask) -> tuple[TableSchema, NDArray[np.float64]]:
+def _narrowed(table: TableSchema, X: Matrix, some: Mask) -> tuple[TableSchema, Matrix]:
     """Return the schema that some rows alone would have taught, and all rows encoded by it."""
+    if isinstance(X, SparseMatrix):
+        return table, X  # which has no categories
     categories: list[Any] = list(table.categories)
     for j in np.flatnonzero(table.categorical):
         seen = np.zeros(len(categories[j]), dtype=bool)

@@ -40,6 +40,7 @@ from committee.data.rows import (
     row_weights,
     target_vector,
 )
+from committee.data.sparse import Matrix, SparseMatrix, is_sparse, read_sparse, refuse_sparse
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import Parameter, fitted, with_parameters
 from committee.learners.base.scikit_types import CallbackSupportMixin, ClassifierMixin, RegressorMixin
@@ -176,6 +177,11 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
     categorical_features: Any = "from_dtype"
     n_jobs: int | None = None
 
+    @property
+    def _takes_sparse(self) -> bool:
+        """Whether rows may come as a sparse table."""
+        return False
+
     # --- the fit ---------------------------------------------------------------------------------------------
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
@@ -308,30 +314,47 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
 
     def _encoded(
         self, X: Any, target: NDArray[Any], sample_weight: ArrayLike | None
-    ) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[np.float64], bool]:
+    ) -> tuple[Matrix, NDArray[Any], NDArray[np.float64], bool]:
         """Check and encode training rows: matrix, target, weights, and whether these are all equal.
 
         Sets ``table_``, ``n_features_in_`` and names. Rows without weight are left out here, so that no learner ever
         meets them.
         """
-        if is_frame(X):
-            _check_columns(self, X, reset=True)
+        encoded: Matrix
+        if is_sparse(X):
+            X = self._sparse(X, reset=True)
             check_consistent_length(X, target)
+            self.table_ = TableSchema.of_sparse(X, self.categorical_features)
+            encoded = self.table_.encode_sparse(X)
         else:
-            X, target = validate_data(self, numeric_matrix(X, None), target, ensure_all_finite=False)
-        self.table_ = TableSchema.learn(X, self.categorical_features)
-        encoded = self.table_.encode(X)
+            if is_frame(X):
+                _check_columns(self, X, reset=True)
+                check_consistent_length(X, target)
+            else:
+                X, target = validate_data(self, numeric_matrix(X, None), target, ensure_all_finite=False)
+            self.table_ = TableSchema.learn(X, self.categorical_features)
+            encoded = self.table_.encode(X)
         uniform = sample_weight is None
         weights = np.ones(len(encoded)) if uniform else row_weights(sample_weight, encoded)
         if not (keep := counted(weights)).all():
             encoded, target, weights = encoded[keep], target[keep], weights[keep]
         return encoded, target, weights, uniform
 
-    def _validation_matrix(self, X_val: Any, y_val: ArrayLike | None) -> NDArray[np.float64]:
+    def _sparse(self, X: Any, *, reset: bool) -> SparseMatrix:
+        """Read a sparse table: the kind, names and number of its columns learned (`reset`), or checked."""
+        if not self._takes_sparse:
+            refuse_sparse(X, type(self).__name__)
+        matrix = read_sparse(X)
+        _check_feature_names(self, matrix, reset=reset)
+        _check_n_features(self, matrix, reset=reset)
+        return matrix
+
+    def _validation_matrix(self, X_val: Any, y_val: ArrayLike | None) -> Matrix:
         """Encode a validation set's matrix by the training table."""
         if X_val is None or y_val is None:
             raise ValueError("X_val and y_val go together; one of them is missing.")
-        return self.table_.encode(self.validate_rows(X_val))
+        rows = self.validate_rows(X_val)
+        return self.table_.encode_sparse(rows) if isinstance(rows, SparseMatrix) else self.table_.encode(rows)
 
     @abstractmethod
     def _validation_rows(
@@ -344,6 +367,8 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
         check_is_fitted(self, "committee_" if hasattr(self, "committee_") else "table_")
         if is_matrix(X) and len(X) and X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_"):
             return X  # the checks below have nothing to say, and take four times as long as the vote on one row
+        if is_sparse(X):
+            return self._sparse(X, reset=False)
         if not is_frame(X):
             # the first look is for what must not become a number, the second for the width
             matrix = numeric_matrix(X, self.table_.names)
@@ -388,6 +413,7 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
         own = voter is None or not hasattr(voter, "__sklearn_tags__")
         tags.input_tags.allow_nan = own or get_tags(voter).input_tags.allow_nan
         tags.input_tags.categorical = True
+        tags.input_tags.sparse = self._takes_sparse
         return tags
 
 

@@ -16,6 +16,7 @@ from typing import Any, cast
 import numpy as np
 from sklearn.utils import check_random_state
 
+from committee.data.sparse import SparseMatrix
 from committee.data.typed_json import field
 from committee.files.checkpoint import Checkpoint, CheckpointError, digest_of
 from committee.files.replacement import check_replaceable, lock
@@ -210,10 +211,12 @@ def _digests(estimator: Any) -> dict[str, str]:
 def _digest_of_rows(estimator: Any, rows: Any) -> str:
     """Digest of the encoded rows, the columns' names and kinds, and the classes."""
     digest = blake2b(digest_size=16)
-    for each in fields(rows):
-        value = getattr(rows, each.name)
+    arrays = {each.name: getattr(rows, each.name) for each in fields(rows)}
+    if isinstance(matrix := arrays["X"], SparseMatrix):
+        arrays |= vars(matrix)
+    for name, value in arrays.items():
         if isinstance(value, np.ndarray):
-            digest.update(repr((each.name, value.shape, value.dtype.str)).encode())
+            digest.update(repr((name, value.shape, value.dtype.str)).encode())
             digest.update(np.ascontiguousarray(value).data)
     classes = getattr(estimator, "classes_", np.empty(0)).tolist()
     digest.update(json.dumps(estimator.table_.to_json(), sort_keys=True, default=repr).encode())

@@ -126,6 +126,10 @@ class GradientBoosting(Boosting):
     def _vote(self, voters: Forest | Rounds, weights: F64, loss: Loss, intercept: F64) -> dict[str, Any]:
         """Return the committee, and what else of the fit depends on the kind of learner, by attribute."""
 
+    @property
+    def _takes_sparse(self) -> bool:
+        return True
+
     # --- the rounds of both --------------------------------------------------------------------------------------
 
     def _most_tasks(self, X: Any) -> int:

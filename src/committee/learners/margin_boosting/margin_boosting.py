@@ -84,7 +84,7 @@ class MarginBoosting(Boosting, CommitteeClassifier):
         if self.voter is not None:
             return classifiers_on(rows, voter_to_clone("voter", self.voter, self.table_), seed)
         binned = rows.binned(self.table_, self.max_bins, threads)
-        if np.array_equal(binned.codes.min(axis=0), binned.codes.max(axis=0)):
+        if np.array_equal(binned.dense.min(axis=0), binned.dense.max(axis=0)):
             raise ValueError("Every column of X is constant, so no tree parts the rows. Give columns that vary.")
         distinct, table = DistinctRows.in_bins(binned, rows)
         if (self.max_depth == 1 or self.max_leaf_nodes == 2) and self.min_samples_leaf == 1:

@@ -145,7 +145,7 @@ class HeldOutErrors:
     """
 
     def __init__(self, run: ClassRuns[VotingRun], rows: Rows) -> None:
-        self.run, self.rows, self._read = run, rows, run.pool.read(rows.X)
+        self.run, self.rows, self._read = run, rows, run.pool.read(rows.dense)
         self._votes: list[list[NDArray[np.int8]]] = [[] for _ in run.runs]
 
     def __call__(self, t: int) -> float:

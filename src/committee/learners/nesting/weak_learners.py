@@ -66,14 +66,14 @@ class StumpLearner:
     def __init__(self, rows: Rows, binned: Binned, positive: NDArray[np.uint8], softness: float, threads: int) -> None:
         # a node looks at one column, which takes several times as long to read where it stands row by row
         self._record: FitRecord | None = None
-        self.columns, self.threads, self.edges = np.asfortranarray(rows.X), threads, binned.bins.edges
+        self.columns, self.threads, self.edges = np.asfortranarray(rows.dense), threads, binned.bins.edges
         self.offset, n_bins = binned.bins.offset, binned.bins.n_bins
         spread = deviations(self.columns, rows.weights, binned.bins.n_categories > 0)
         with np.errstate(over="ignore"):  # beyond all numbers q is 1/2 everywhere
             self.softness = np.minimum(softness * spread, np.finfo(np.float64).max)
         positions = bin_positions(self.columns, binned)
         self.search = _core.StumpSearch(
-            binned.codes, n_bins, binned.bins.categorical, positive, positions, self.edges, self.offset, self.softness,
+            binned.dense, n_bins, binned.bins.categorical, positive, positions, self.edges, self.offset, self.softness,
             threads,
         )  # fmt: skip
 
@@ -136,7 +136,7 @@ class VoterLearner:
         self, voter: Any, rows: Rows, positive: NDArray[np.uint8], random: np.random.RandomState, estimate: Estimate
     ) -> None:
         self.clones, self.estimate = Clones(voter, random), estimate
-        self.X, self.y, self.count = rows.X, positive.astype(np.int64), rows.count
+        self.X, self.y, self.count = rows.dense, positive.astype(np.int64), rows.count
         self.seed = int(random.randint(2**31 - 1))
 
     def train(self, weights: NDArray[Any]) -> Trained | None:
@@ -226,7 +226,7 @@ def bin_positions(X: F64, binned: Binned) -> F64:
 
     A bin of one distinct value, as all are of a column with few, stands exactly where its rows are.
     """
-    bins, codes = binned.bins, binned.codes
+    bins, codes = binned.bins, binned.dense
     positions = []
     for j, n in enumerate(bins.n_bins.tolist()):
         if bins.n_categories[j] > 0:

@@ -88,7 +88,7 @@ class GrownTrees(Dictionary):
     def __init__(self, rows: Rows | TargetRows, table: TableSchema, learner: Any, n_threads: int) -> None:
         self.n_threads, self.limits = n_threads, GrowthLimits.of(learner)
         self.binned = rows.binned(table, learner.max_bins, n_threads)
-        if np.array_equal(self.binned.codes.min(axis=0), self.binned.codes.max(axis=0)):
+        if np.array_equal(self.binned.dense.min(axis=0), self.binned.dense.max(axis=0)):
             raise _empty("trees")
 
     def pool(self, binned: Binned, row_weights: F64 | None = None) -> TreePool:

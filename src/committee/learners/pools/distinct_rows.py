@@ -52,8 +52,8 @@ class DistinctRows:
     @classmethod
     def in_bins(cls, binned: Binned, rows: Rows) -> tuple[Self, Binned]:
         """Return the different rows of a binned table, and the table of these."""
-        made = cls(binned.codes, rows)
-        codes: Any = np.ascontiguousarray(binned.codes[made.first])
+        made = cls(binned.dense, rows)
+        codes: Any = np.ascontiguousarray(binned.dense[made.first])
         return made, Binned(binned.bins, codes)
 
     def shared_out(self, u: F64) -> F64:
@@ -66,8 +66,8 @@ DistinctPool: TypeAlias = tuple[Pool, DistinctRows]
 
 def classifiers_on(rows: Rows, voter: BaseEstimator, seed: int) -> DistinctPool:
     """Clones of a user's classifier; rows of the same numbers are one row."""
-    distinct = DistinctRows(rows.X, rows)
-    X = np.ascontiguousarray(rows.X[distinct.first])
+    distinct = DistinctRows(rows.dense, rows)
+    X = np.ascontiguousarray(rows.dense[distinct.first])
     return ClassifierPool(voter, X, seed, _mean_of_one, labels=np.int8), distinct  # files hold the labels' type
 
 

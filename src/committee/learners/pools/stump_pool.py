@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.data.binning import Binned
+from committee.data.binning import Binned, Codes, column_codes
 from committee.data.number_types import F64, I8
+from committee.data.sparse import Matrix
 from committee.learners.pools.pool import Candidate, Pool
 from committee.objectives.programs.coordinate_steps import first_largest
 from committee.objectives.programs.penalties import Penalty
@@ -124,14 +125,14 @@ class StumpPool(Pool):
         """As `Pool.forget`; stumps can be asked again."""
         self._votes.pop(candidate.key, None)
 
-    def read(self, X: F64) -> NDArray[np.uint8] | NDArray[np.uint16]:
+    def read(self, X: Matrix) -> Codes:
         """As `Pool.read`: in bins."""
         return self.bins.encode(X)
 
     def votes_on(self, rows: Any, candidate: Candidate) -> I8:
         """As `Pool.votes_on`."""
         column, by_bin = self._by_bin(candidate)
-        votes: I8 = by_bin[rows[:, column]]
+        votes: I8 = by_bin[column_codes(rows, column)]
         return votes
 
     def _by_bin(self, candidate: Candidate) -> tuple[int, I8]:

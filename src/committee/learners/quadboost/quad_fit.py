@@ -109,6 +109,10 @@ class QuadBoost(Boosting):
     def committee_of(self, voters: Any, weights: F64, start: F64, count: float) -> Committee | RegressionCommittee:
         """Return the committee of weighted voters; `count` is how many rows it was trained on."""
 
+    @property
+    def _takes_sparse(self) -> bool:
+        return self.dictionary in ("stumps", "all_stumps")
+
     # --- the rounds of both --------------------------------------------------------------------------------------
 
     def _run(self, rows: Any, random: np.random.RandomState) -> QuadRun:

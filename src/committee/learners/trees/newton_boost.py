@@ -100,7 +100,7 @@ class NewtonRun(BoostingRun):
         def risk(F: F64) -> float:
             return sum(self.boost.risk_of(f, s, held_out.weights) for f, s in zip(F.T, signs.T, strict=True))
 
-        return AddedVotes(lambda t: self.votes(held_out.X, t), risk, np.zeros_like(signs))
+        return AddedVotes(lambda t: self.votes(held_out.dense, t), risk, np.zeros_like(signs))
 
 
 # -- lines --------------------------------------------------------------------------------------------------
@@ -117,8 +117,8 @@ class LineRun(NewtonRun):
 
     def __init__(self, boost: NewtonBoost, rows: Rows, table: TableSchema) -> None:
         super().__init__(boost, rows)
-        self.design = Design.of_table(rows.X, rows.weights, table)
-        self.D = np.ascontiguousarray(self.design.matrix(rows.X))
+        self.design = Design.of_table(rows.dense, rows.weights, table)
+        self.D = np.ascontiguousarray(self.design.matrix(rows.dense))
 
     def advance(self) -> None:
         """Take all steps the first time; then count one more, or all of them."""
@@ -131,7 +131,7 @@ class LineRun(NewtonRun):
     def held_out_risk(self, held_out: Rows) -> AddedVotes:
         """Follow the risk of held-out rows, summed over the outputs."""
         self.one_by_one = True
-        self._held_out = self.design.matrix(held_out.X)
+        self._held_out = self.design.matrix(held_out.dense)
         return super().held_out_risk(held_out)
 
     def votes(self, X: F64, t: int) -> F64:

@@ -91,6 +91,10 @@ class AbstainingStump(CommitteeClassifier):
     categorical_features: Any = shared.categorical_features()
     n_jobs: int | None = shared.n_jobs()
 
+    @property
+    def _takes_sparse(self) -> bool:
+        return True
+
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
         threads, n_classes = n_threads(self.n_jobs), len(self.classes_)
         binned = rows.binned(self.table_, self.max_bins, threads)

@@ -68,6 +68,10 @@ class TreeVoter(CommitteeClassifier, TreeParameters):
     _: KW_ONLY
     criterion: Literal["gini", "entropy"] = parameter("gini", "Impurity: 1 - sum p_k^2, or -sum p_k ln p_k.")
 
+    @property
+    def _takes_sparse(self) -> bool:
+        return True
+
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
         threads, n_classes = n_threads(self.n_jobs), len(self.classes_)
         binned = rows.binned(self.table_, self.max_bins, threads)

@@ -55,6 +55,10 @@ class TreeRegressor(CommitteeRegressor, TreeParameters):
     _: KW_ONLY
     min_impurity_decrease: float = shared.min_impurity_decrease(of="mean squared error over all rows", classes=False)
 
+    @property
+    def _takes_sparse(self) -> bool:
+        return True
+
     def _train(self, rows: TargetRows, tasks: FitTasks) -> dict[str, Any]:
         binned = rows.binned(self.table_, self.max_bins, n_threads(self.n_jobs))
         return {"committee_": RegressionCommittee(self._tree(rows, binned), np.ones(1), Identity(), self.table_)}

@@ -22,6 +22,7 @@ import numpy as np
 
 from committee import _core
 from committee.data.number_types import F64
+from committee.data.sparse import is_sparse
 from committee.vote.committee import Committee
 from committee.vote.weighted_votes import WeightedVotes
 from committee.voters.forest import Forest
@@ -51,7 +52,7 @@ def tree_contributions(committee: Any, X: Any, *, n_threads: int = 1) -> F64:
     Raises
     ------
     TypeError
-        If the voters are no native trees.
+        If the voters are no native trees, or `X` is sparse.
     ValueError
         If the trees hold no record of their training rows, or `X` does not have the columns they were trained on.
 
@@ -70,6 +71,8 @@ def tree_contributions(committee: Any, X: Any, *, n_threads: int = 1) -> F64:
     voters = votes.voters
     if not isinstance(voters, (Forest, Rounds)):
         raise TypeError(f"contributions need voters that are native trees; these are {type(voters).__name__}.")
+    if is_sparse(X):
+        raise TypeError("X is sparse, but its contributions would not be; pass X.toarray(), of some rows if need be")
     forest = voters if isinstance(voters, Forest) else voters.forest
     if not forest.weight[forest.offset[:-1]].all():
         raise ValueError("These trees hold no record of their training rows, which contributions need; fit anew.")

@@ -1,0 +1,273 @@
+"""Learners on sparse tables: models and predictions have the bits of the same table with all its cells."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from sklearn.base import clone, is_regressor
+from sklearn.compose import ColumnTransformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+import committee
+from committee import (
+    AbstainingStump,
+    AdaBoostClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    MarginReweighter,
+    QuadBoostClassifier,
+    QuadBoostRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    SBPMTClassifier,
+    TreeRegressor,
+    TreeVoter,
+)
+from tests.subjects import assert_same_bits
+
+LEARNERS = [
+    TreeVoter(),
+    TreeVoter(max_depth=4, criterion="entropy", max_features=0.5, max_bins=5, random_state=1),
+    TreeRegressor(max_leaf_nodes=9),
+    AbstainingStump(),
+    AdaBoostClassifier(12),
+    AdaBoostClassifier(5, max_depth=3, vote="confidence", max_bins=6),
+    AdaBoostClassifier(8, vote="abstaining"),
+    AdaBoostClassifier(8, max_leaf_nodes=5, max_depth=None, early_stopping=True, random_state=0),
+    GradientBoostingClassifier(n_estimators=5, min_samples_leaf=2),
+    GradientBoostingClassifier(n_estimators=3, min_samples_leaf=1, tree="shared", growth="depth", max_depth=4),
+    GradientBoostingClassifier(n_estimators=4, min_samples_leaf=1, early_stopping=True, random_state=0),
+    GradientBoostingRegressor(
+        n_estimators=5, min_samples_leaf=1, subsample=0.6, max_features_tree=0.6, max_features=0.7, random_state=2
+    ),
+    GradientBoostingRegressor("absolute_error", 4, min_samples_leaf=3, monotonic_constraints=[1, 0, -1, 0, 0, 1]),
+    RandomForestClassifier(4, oob_score=True, random_state=0),
+    RandomForestClassifier(3, max_leaf_nodes=8, max_features=None, random_state=0),
+    RandomForestClassifier("oob", reserve=0.1, max_estimators=12, criterion="entropy", max_bins=4, random_state=0),
+    RandomForestRegressor(3, max_features=0.5, min_samples_leaf=2, oob_score=True, random_state=0),
+    QuadBoostClassifier(n_estimators=15, early_stopping=True, random_state=0),
+    QuadBoostClassifier("linf", n_estimators=15, dictionary="all_stumps", max_bins=5),
+    QuadBoostRegressor(n_estimators=15, thresholds="even", n_thresholds=4, reweight="every_k"),
+]
+
+
+def table(n: int, seed: int, *, density: float = 0.3, n_values: int = 5, missing: bool = True):
+    """A sparse table of six columns that are hardly alike: values of one sign or two, missing ones, stored zeros."""
+    rng = np.random.default_rng(seed)
+    X = scipy.sparse.random_array((n, 6), density=density, format="csr", rng=rng)
+    X.data = np.round(rng.normal(0.5, 1.0, size=len(X.data)) * n_values) / n_values
+    if missing:
+        X.data[rng.random(len(X.data)) < 0.1] = np.nan
+    return X
+
+
+def targets(X, seed: int, n_classes: int | None):
+    rng = np.random.default_rng(seed)
+    D = np.nan_to_num(X.toarray(), nan=2.0)
+    t = D @ rng.normal(size=D.shape[1]) + D[:, 0] * D[:, 1] + 0.3 * rng.normal(size=len(D))
+    if n_classes is None:
+        return t
+    y = rng.permutation(len(D)) % n_classes  # every class has rows
+    y[: 3 * len(y) // 4] = np.digitize(t, np.quantile(t, np.arange(1, n_classes) / n_classes))[: 3 * len(y) // 4]
+    return y
+
+
+def fits(learner, X, y, w=None, **params):
+    with np.errstate(all="ignore"):
+        return clone(learner).set_params(**params).fit(X, y, w)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(40, 120),
+    density=st.floats(0.02, 1.0),
+    n_values=st.integers(1, 60),
+    n_classes=st.integers(2, 3),
+    weights=st.sampled_from([None, "whole", "real"]),
+    make=st.sampled_from([scipy.sparse.csr_array, scipy.sparse.csc_matrix]),
+)
+def test_models_have_the_bits_of_the_dense_table(learner, seed, n, density, n_values, n_classes, weights, make):
+    X = table(n, seed, density=density, n_values=n_values)
+    X.data[:2] = 1.0, 2.0  # some column varies
+    y = targets(X, seed, None if is_regressor(learner) else n_classes)
+    rng = np.random.default_rng(seed)
+    w = {None: None, "whole": rng.integers(0, 4, n) + (np.arange(n) < 30.0), "real": rng.exponential(size=n)}[weights]
+    dense, sparse = fits(learner, X.toarray(), y, w), fits(learner, make(X), y, w)
+    assert_same_bits(dense, sparse, X.toarray())
+    other = table(30, seed + 1, density=0.5)
+    for rows in (X, other):
+        assert_array_equal(dense.predict(rows.toarray()), sparse.predict(make(rows)))
+        assert_array_equal(dense.predict(make(rows)), sparse.predict(rows.toarray()))
+        if not is_regressor(learner):
+            assert_array_equal(dense.predict_proba(rows.toarray()), sparse.predict_proba(make(rows)))
+    if hasattr(dense, "oob_score_"):
+        assert dense.oob_score_ == sparse.oob_score_
+    for name in ("validation_errors_", "validation_losses_", "validation_risks_"):
+        if getattr(dense, name, None) is not None:
+            assert_array_equal(getattr(dense, name), getattr(sparse, name))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+def test_any_number_of_threads(learner):
+    if "n_jobs" not in learner.get_params():
+        pytest.fail("every learner that takes sparse tables has threads")
+    X = scipy.sparse.random_array((30_000, 6), density=0.3, format="csr", rng=np.random.default_rng(0))
+    X.data = np.round(X.data, 2)
+    y = targets(X, 1, None if is_regressor(learner) else 2)
+    few = {"n_estimators": 2} if isinstance(learner.get_params().get("n_estimators"), int) else {}
+    one, four = (fits(learner, X, y, n_jobs=jobs, **few) for jobs in (1, 4))
+    assert_same_bits(one, four, X)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+def test_columns_that_outnumber_the_rows(learner):
+    """Most columns of a text matrix hold one value or none; neither is a split."""
+    X = scipy.sparse.random_array((60, 900), density=0.01, format="csr", rng=np.random.default_rng(0))
+    X.data = np.ceil(3 * X.data)
+    y = targets(X, 1, None if is_regressor(learner) else 2)
+    some = {"monotonic_constraints": None} if "monotonic_constraints" in learner.get_params() else {}
+    assert_same_bits(fits(learner, X.toarray(), y, **some), fits(learner, X, y, **some), X.toarray())
+
+
+def test_stages_and_a_held_out_table():
+    X, X_val = table(200, 0), table(80, 1)
+    y, y_val = targets(X, 0, 3), targets(X_val, 0, 3)
+    model = GradientBoostingClassifier(n_estimators=8, min_samples_leaf=2, early_stopping=True)
+    dense = clone(model).fit(X.toarray(), y, X_val=X_val.toarray(), y_val=y_val)
+    for held_out in (X_val, X_val.toarray()):
+        sparse = clone(model).fit(X, y, X_val=held_out, y_val=y_val)
+        assert_array_equal(sparse.validation_losses_, dense.validation_losses_)
+        assert_same_bits(dense, sparse, X.toarray())
+    for ours, theirs in zip(sparse.staged_predict_proba(X), dense.staged_predict_proba(X.toarray()), strict=True):
+        assert_array_equal(ours, theirs)
+    assert_array_equal(dense.committee_.votes(X), dense.committee_.votes(X.toarray()))
+
+
+def test_a_warm_start_goes_on():
+    X = table(150, 0)
+    y = targets(X, 0, 2)
+    short = GradientBoostingClassifier(n_estimators=4, min_samples_leaf=2, warm_start=True, random_state=0).fit(X, y)
+    longer = short.set_params(n_estimators=9).fit(X, y)
+    assert_same_bits(longer, clone(longer).set_params(warm_start=False).fit(X.toarray(), y), X.toarray())
+
+
+def test_a_checkpoint_knows_its_sparse_rows(tmp_path):
+    X = table(150, 0)
+    y = targets(X, 0, 2)
+    model = GradientBoostingClassifier(n_estimators=5, min_samples_leaf=2, random_state=0)
+    whole = clone(model).fit(X, y, checkpoint=tmp_path / "fit")
+    assert_same_bits(clone(model).fit(X, y, checkpoint=tmp_path / "fit"), whole, X.toarray())
+    other = X.copy()
+    other.data[0] += 1.0
+    with pytest.raises(committee.CheckpointError, match="other rows"):
+        clone(model).fit(other, y, checkpoint=tmp_path / "fit")
+    forest = RandomForestClassifier(30, oob_score=True, random_state=0)
+    whole = clone(forest).fit(X, y, checkpoint=tmp_path / "forest")
+    assert_same_bits(clone(forest).fit(X, y, checkpoint=tmp_path / "forest"), whole, X.toarray())
+
+
+def test_a_saved_model_takes_sparse_rows(tmp_path):
+    X = table(150, 0)
+    model = AdaBoostClassifier(5).fit(X, targets(X, 0, 2))
+    model.committee_.save(tmp_path / "model.safetensors")
+    loaded = committee.load(tmp_path / "model.safetensors")
+    assert_array_equal(loaded.predict(X), model.predict(X.toarray()))
+
+
+def test_a_frame_learns_names_that_sparse_rows_lack():
+    pd = pytest.importorskip("pandas")
+    X = table(60, 0)
+    model = TreeVoter().fit(pd.DataFrame(X.toarray(), columns=list("abcdef")), targets(X, 0, 2))
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        assert_array_equal(model.predict(X), model.predict(X.toarray()))
+
+
+# --- refusals -----------------------------------------------------------------------------------------------
+
+
+def test_wrong_widths_and_infinity():
+    X = table(60, 0)
+    model = TreeVoter().fit(X, targets(X, 0, 2))
+    with pytest.raises(ValueError, match="X has 4 features, but TreeVoter is expecting 6 features"):
+        model.predict(X[:, :4])
+    with pytest.raises(ValueError, match="X has 4 features, but 6 features were learned"):
+        model.committee_.predict(X[:, :4].tocsc())
+    X.data[3] = -np.inf
+    for call in (lambda: TreeVoter().fit(X, np.arange(60) % 2), lambda: model.predict(X)):
+        with pytest.raises(ValueError, match=r"column 'x\d' holds infinity at row \d+; replace it"):
+            call()
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        TreeVoter().fit(X, np.arange(59) % 2)
+
+
+def test_categories_of_a_sparse_table_are_refused():
+    X = table(60, 0, missing=False)
+    with pytest.raises(ValueError, match=r"categorical_features names column 2 of a sparse table.*X.toarray"):
+        TreeVoter(categorical_features=[2]).fit(X, targets(X, 0, 2))
+    model = TreeVoter(categorical_features=[2]).fit(X.toarray(), targets(X, 0, 2))
+    with pytest.raises(ValueError, match="X is sparse, but column 'x2' has categories"):
+        model.predict(X)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        SBPMTClassifier(n_estimators=2),
+        AdaBoostClassifier(3, voter=LogisticRegression()),
+        QuadBoostClassifier(n_estimators=5, dictionary="trees"),
+    ],
+    ids=repr,
+)
+def test_other_learners_say_what_to_do_in_a_pipeline(learner):
+    rng = np.random.default_rng(0)
+    letters = rng.choice(list("abcd"), size=(80, 2))
+    y = (letters[:, 0] == letters[:, 1]).astype(int) ^ (rng.random(80) < 0.1)
+    with pytest.raises(
+        TypeError, match=rf"sparse csr_matrix, which {type(learner).__name__} .* OneHotEncoder\(sparse_"
+    ):
+        make_pipeline(OneHotEncoder(), clone(learner)).fit(letters, y)
+    remedied = make_pipeline(OneHotEncoder(sparse_output=False), clone(learner)).fit(letters, y)
+    assert remedied.score(letters, y) > 0.5
+
+
+def test_a_pipeline_of_one_hot_columns():
+    rng = np.random.default_rng(0)
+    letters = rng.choice(list("abcd"), size=(200, 2))
+    y = (letters[:, 0] == letters[:, 1]).astype(int) ^ (rng.random(200) < 0.1)
+    encode = ColumnTransformer([("letters", OneHotEncoder(), [0, 1])], sparse_threshold=1.0)
+    model = make_pipeline(encode, GradientBoostingClassifier(n_estimators=20, min_samples_leaf=5)).fit(letters, y)
+    assert model.score(letters, y) > 0.8
+
+
+def test_a_committee_of_other_voters_refuses_sparse_rows():
+    X = table(60, 0, missing=False)
+    model = SBPMTClassifier(n_estimators=2, random_state=0).fit(X.toarray(), targets(X, 0, 2))
+    with pytest.raises(TypeError, match=r"sparse csr_array, which a committee of \w+ does not take; make it dense"):
+        model.committee_.predict(X)
+    with pytest.raises(TypeError, match=r"sparse csr_array, which SBPMTClassifier does not take"):
+        model.predict(X)
+
+
+def test_contributions_ask_for_dense_rows():
+    X = table(60, 0)
+    model = GradientBoostingClassifier(n_estimators=3, min_samples_leaf=2).fit(X, targets(X, 0, 2))
+    with pytest.raises(TypeError, match=r"X is sparse, but its contributions would not be; pass X.toarray"):
+        model.contributions(X)
+    shares = model.contributions(X.toarray())
+    assert abs(shares.sum(axis=1) - model.decision_function(X)).max() < 1e-9
+
+
+def test_a_reweighter_takes_the_votes_on_sparse_rows():
+    X = table(200, 0)
+    y = targets(X, 0, 2)
+    forest = RandomForestClassifier(8, random_state=0).fit(X, y)
+    dense, sparse = (MarginReweighter(forest).fit(rows, y) for rows in (X.toarray(), X))
+    assert_array_equal(dense.committee_.weights, sparse.committee_.weights)
