@@ -16,6 +16,7 @@ NAMES = (
     "gradient_boosting",
     "forest",
     "forest_tables",
+    "noise_categories",
     "predict",
     "growth",
     "threads",

@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from committee.data.frames import TableSchema, is_frame
+from committee.data.level_values import LevelValues
 
 PEOPLE: dict[str, list[Any]] = {
     "age": [31, 45, None, 8],
@@ -362,13 +363,53 @@ def test_arrays_that_are_no_numbers() -> None:
     )
 
 
-def test_too_many_categories() -> None:
-    table = pl.DataFrame({"c": [f"v{i}" for i in range(65_536)]})
-    with pytest.raises(ValueError, match="column 'c' has 65536 categories, at most 65535"):
-        TableSchema.learn(table)
-    with pytest.raises(ValueError, match="column 'x0' has 65536 categories"):
-        TableSchema(None, (tuple(range(65_536)),))
-    assert TableSchema.learn(table[1:]).n_categories[0] == 65_535
+def test_any_number_of_categories() -> None:
+    table = pl.DataFrame({"c": [f"v{i:05}" for i in range(70_000)]})
+    schema = TableSchema.learn(table)
+    assert schema.n_categories[0] == 70_000
+    np.testing.assert_array_equal(schema.encode(table).ravel(), np.arange(70_000.0))
+
+
+# --- numbers in the place of categories -----------------------------------------------------------------------
+
+NUMBERED = TableSchema(("size", "town"), (None, ("Bern", "Oslo")), values=(None, LevelValues((0.25, 0.5), 0.4, "mean")))
+
+
+@pytest.mark.parametrize("make", [pl.DataFrame, pd.DataFrame, pa.table])
+def test_numbers_stand_for_categories(make: Any) -> None:
+    X = NUMBERED.encode(make({"size": [1.0, 2.0, 3.0, 4.0], "town": ["Oslo", "Bern", "Rome", None]}))
+    np.testing.assert_array_equal(X, [[1.0, 0.5], [2.0, 0.25], [3.0, 0.4], [4.0, np.nan]])
+
+
+def test_numbers_stand_for_categories_of_numbers() -> None:
+    schema = TableSchema(None, ((3.0, 7.0),), values=(LevelValues((0.25, 0.5), 0.4, "mean"),))
+    expected = [[0.5], [0.25], [0.4], [np.nan]]
+    np.testing.assert_array_equal(schema.encode(np.array([[7.0], [3.0], [5.0], [np.nan]])), expected)
+    declared = pd.DataFrame({"x0": pd.Categorical([7, 3, 5, None])})
+    np.testing.assert_array_equal(schema.encode(declared), expected)
+
+
+def test_a_column_of_numbers_for_categories_is_numeric_to_trees() -> None:
+    assert NUMBERED.n_categories.tolist() == [0, 0]
+    assert NUMBERED.n_levels.tolist() == [0, 2]
+    assert NUMBERED.categorical.tolist() == [False, False]
+    assert (NUMBERED.coded(1), NUMBERED.column(1), NUMBERED.quantity(1)) == (None, "town", "mean by town")
+    plain = TableSchema(NUMBERED.names, NUMBERED.categories)
+    assert (plain.coded(1), plain.quantity(1)) == (("Bern", "Oslo"), "town")
+    assert plain.with_values({1: LevelValues((0.25, 0.5), 0.4, "mean")}) == NUMBERED
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        (None,),
+        (None, LevelValues((0.25,), 0.4, "mean")),
+        (LevelValues((0.25,), 0.4, "mean"), None),
+    ],
+)
+def test_values_that_do_not_fit_the_categories_are_refused(values: Any) -> None:
+    with pytest.raises(ValueError, match="values"):
+        TableSchema(NUMBERED.names, NUMBERED.categories, values=values)
 
 
 # --- arrays without copies ---------------------------------------------------------------------------------
@@ -446,12 +487,29 @@ def test_arrays_do_not_import_frame_libraries() -> None:
         {"names": None, "categories": [[None]]},
         {"names": None, "categories": [[["a"]]]},
         {"names": None, "categories": [["\udfff"]]},
-        {"names": None, "categories": [list(range(65_536))]},
+        {"names": None, "categories": [None, ["a"]], "values": [None, None]},
+        {"names": None, "categories": [None, ["a"]], "values": []},
+        {"names": None, "categories": [None, ["a"]], "values": None},
+        {"names": None, "categories": [["a"]], "values": {"0": None}},
+        {"names": None, "categories": [["a"]], "values": [{"values": [1.0, 2.0], "unknown": 0.5, "of": "mean"}]},
+        {"names": None, "categories": [["a"]], "values": [{"values": [1.0], "unknown": 0.5}]},
+        {"names": None, "categories": [["a"]], "values": [{"values": [1.0], "unknown": None, "of": "mean"}]},
+        {"names": None, "categories": [["a"]], "values": [{"values": [math.nan], "unknown": 0.5, "of": "mean"}]},
+        {"names": None, "categories": [["a"]], "values": [{"values": [True], "unknown": 0.5, "of": "mean"}]},
+        {"names": None, "categories": [["a"]], "values": [{"values": [10**400], "unknown": 0.5, "of": "mean"}]},
+        {"names": None, "categories": [["a"]], "values": [{"values": ["1"], "unknown": 0.5, "of": "mean"}]},
+        {"names": None, "categories": [["a"]], "values": [{"values": [1.0], "unknown": 0.5, "of": 3}]},
+        {"names": None, "categories": [["a"]], "values": [{"values": 1.0, "unknown": 0.5, "of": "mean"}]},
+        {"names": None, "categories": [["a"]], "values": [[1.0]]},
     ],
 )
 def test_malformed_json_is_refused(stored: Any) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         TableSchema.from_json(stored)
+
+
+def test_json_keeps_numbers_of_categories() -> None:
+    assert TableSchema.from_json(json.loads(json.dumps(NUMBERED.to_json()))) == NUMBERED
 
 
 def test_json_keeps_kinds_and_order() -> None:

@@ -34,11 +34,15 @@ def test_crafting_nothing_gives_the_model(tmp_path):
 def as_numeric(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Categorical splits where the table knows no categories."""
     document["model"]["table"]["categories"] = [None, None, None]
+    del document["model"]["table"]["values"]
 
 
-def fewer_categories(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Category bits for 40 categories where the table knows 3."""
-    document["model"]["table"]["categories"][2] = ["p0", "p1", "p2"]
+def more_words(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Category bits for 64 categories where the table knows 3."""
+    offset, bits = arrays["voters.category_offset"], arrays["voters.category_bits"]
+    node = int(np.flatnonzero(np.diff(offset))[0])
+    arrays["voters.category_bits"] = np.insert(bits, offset[node + 1], 0)
+    arrays["voters.category_offset"] = offset + (np.arange(len(offset)) > node)
 
 
 def nested(depth: int) -> Change:
@@ -108,7 +112,7 @@ MALICIOUS: list[tuple[Change, str]] = [
     (tell("table", "categories", value=[None]), "names"),
     (tell("table", "categories", 1, value=["r", "r"]), "distinct"),
     (as_numeric, "does not suit that column's type"),
-    (fewer_categories, "a split on place does not suit that column's type"),
+    (more_words, "a split on colour does not suit that column's type"),
     (tell("link", value={"name": "eval"}), "link"),
     (tell("link", value=7), "'link' is a int"),
     (tell("voters", "kind", value="pickle"), "voters are of kind 'pickle'"),

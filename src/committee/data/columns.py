@@ -19,8 +19,10 @@ Category: TypeAlias = str | int | float | bool
 Kind: TypeAlias = Literal["number", "boolean", "text"]
 
 EXACT = 2.0**53  # below it every whole number has a float64 of its own
-MAX_CATEGORIES = 65_535
-"""The most categories a column may have: codes and the one for missing fit 16 bits."""
+MAX_CATEGORIES = 2**31 - 1
+"""The most categories a column may have: codes fit 32 bits."""
+MOST_LEVELS = 16
+"""Categories of a column that trees part into subsets; in a column of more each becomes a number."""
 
 _REMEDIES = {
     "Date": "make numbers of it first (days since a date, year, month, ...) or drop it",
@@ -125,7 +127,7 @@ class Column:
         Raises
         ------
         ValueError
-            If there are more than 65,535, or one is infinite.
+            If one is infinite.
         """
         found: tuple[Category, ...]
         if self.kind == "text":
@@ -134,11 +136,6 @@ class Column:
             found = distinct_numbers(self.numbers(), self.name)
             if self.kind == "boolean":
                 found = tuple(bool(value) for value in found)
-        if len(found) > MAX_CATEGORIES:
-            raise ValueError(
-                f"column {self.name!r} has {len(found)} categories, at most {MAX_CATEGORIES} are possible; "
-                "drop it or group the rare ones"
-            )
         if self.order is not None:
             occurring = {category: category for category in found}
             found = tuple(occurring[category] for category in self.order if category in occurring)
@@ -146,10 +143,12 @@ class Column:
 
     def refuse_unknown(self, codes: NDArray[np.float64]) -> None:
         """Raise if a cell that is not missing has no code among `codes`."""
-        missing = self.series.is_null().to_numpy()
-        if self.kind != "text":
-            missing = missing | np.isnan(self.numbers())
-        refuse_unknown(self.series, missing, codes, self.name)
+        refuse_unknown(self.series, self.missing(), codes, self.name)
+
+    def missing(self) -> NDArray[np.bool_]:
+        """Say which cells are missing."""
+        missing: NDArray[np.bool_] = self.series.is_null().to_numpy()
+        return missing if self.kind == "text" else missing | np.isnan(self.numbers())
 
     def codes(self, categories: Sequence[Category]) -> NDArray[np.float64]:
         """Return the place of each value in ``categories`` as float64, NaN where missing or not among them.

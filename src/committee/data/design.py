@@ -121,11 +121,11 @@ class Design:
         """Each design column in words: ``age``, ``city = Oslo``, ``age missing``."""
         words = []
         for j, code in zip(self.source.tolist(), self.category.tolist(), strict=True):
-            name, known = table.column(j), table.categories[j]
+            name, known = table.column(j), table.coded(j)
             if code == -2:
                 words.append(f"{name} missing")
             else:
-                words.append(name if code == -1 or known is None else f"{name} = {known[code]}")
+                words.append(table.quantity(j) if code == -1 or known is None else f"{name} = {known[code]}")
         return words
 
     def check(self, table: TableSchema) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -25,6 +25,8 @@ from committee.data.sparse import SparseMatrix
 
 if TYPE_CHECKING:
     import narwhals as nw
+
+    from committee.data.level_values import LevelValues
 
 CategoricalFeatures: TypeAlias = (
     Literal["from_dtype"] | Sequence[str] | Sequence[int] | Sequence[bool] | NDArray[Any] | None
@@ -52,12 +54,15 @@ class TableSchema:
         None for a numeric column, ``()`` for a categorical one that had no value.
     refuses_unknown : bool, default=False
         A category that is none of these is an error, as with XGBoost's declared categories, and not missing.
+    values : tuple of (LevelValues or None), default=()
+        For each column the numbers that stand for its categories; None where their codes do, and ``()`` where they
+        do in all columns.
 
     Raises
     ------
     ValueError
         If the parts contradict each other: duplicate or missing names, categories that are not distinct, not
-        finite or not of one kind, or more than 65,535 of them in a column.
+        finite or not of one kind, or not as many values as categories.
 
     Examples
     --------
@@ -74,6 +79,7 @@ class TableSchema:
     names: tuple[str, ...] | None
     categories: tuple[tuple[Category, ...] | None, ...]
     refuses_unknown: bool = False
+    values: tuple[LevelValues | None, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.categories:
@@ -83,6 +89,11 @@ class TableSchema:
         for j, categories in enumerate(self.categories):
             if categories is not None:
                 _check_categories(categories, self.column(j))
+        for j, values in enumerate(self.values):
+            if values is not None and len(values.values) != len(self.categories[j] or ()):
+                raise ValueError(f"column {self.column(j)!r} has not as many values as categories")
+        if len(self.values) not in (0, len(self.categories)):
+            raise ValueError(f"a table schema has values for {len(self.values)} of {len(self.categories)} columns")
 
     @property
     def n_features(self) -> int:
@@ -91,6 +102,11 @@ class TableSchema:
 
     @property
     def n_categories(self) -> NDArray[np.int32]:
+        """Categories of each column whose codes are in the matrix, shape (p,); 0 where numbers are, or no values."""
+        return np.where([each is not None for each in self._values], 0, self.n_levels).astype(np.int32)
+
+    @property
+    def n_levels(self) -> NDArray[np.int32]:
         """Categories of each column, shape (p,); 0 for a numeric one, and for one that had no value."""
         return np.array([len(found or ()) for found in self.categories], dtype=np.int32)
 
@@ -98,6 +114,23 @@ class TableSchema:
     def categorical(self) -> NDArray[np.bool_]:
         """Whether a column has categories, shape (p,); always ``n_categories > 0``."""
         return self.n_categories > 0
+
+    @property
+    def _values(self) -> tuple[LevelValues | None, ...]:
+        return self.values or (None,) * len(self.categories)
+
+    def with_values(self, values: Mapping[int, LevelValues]) -> TableSchema:
+        """Return this schema with numbers in the place of the categories of some columns, by their number."""
+        return replace(self, values=tuple(values.get(j) for j in range(self.n_features)))
+
+    def coded(self, j: int) -> tuple[Category, ...] | None:
+        """Return the categories whose codes column ``j`` of the matrix has; None if it has numbers."""
+        return self.categories[j] if self._values[j] is None else None
+
+    def quantity(self, j: int) -> str:
+        """Return what the numbers of column ``j`` are: its name, or ``"rate of yes by city"``."""
+        values = self._values[j]
+        return self.column(j) if values is None else f"{values.of} by {self.column(j)}"
 
     def unsuited(self, feature: NDArray[np.integer], n_words: NDArray[np.integer]) -> NDArray[np.bool_]:
         """Splits that no table of this schema can have grown, ``(N,)``, by their columns and words of category bits.
@@ -207,11 +240,12 @@ class TableSchema:
         if self.categories.count(None) == len(self.categories):
             return matrix
         encoded = matrix.copy()
-        for j, categories in enumerate(self.categories):
+        for j, (categories, values) in enumerate(zip(self.categories, self._values, strict=True)):
             if categories is not None:
-                encoded[:, j] = number_codes(matrix[:, j], categories, self.column(j))
+                codes = number_codes(matrix[:, j], categories, self.column(j))
                 if self.refuses_unknown:
-                    refuse_unknown(matrix[:, j], np.isnan(matrix[:, j]), encoded[:, j], self.column(j))
+                    refuse_unknown(matrix[:, j], np.isnan(matrix[:, j]), codes, self.column(j))
+                encoded[:, j] = codes if values is None else values.numbers(codes, np.isnan(matrix[:, j]))
         return encoded
 
     @classmethod
@@ -240,8 +274,8 @@ class TableSchema:
             If it has another number of columns, holds infinity, or the schema has categories.
         """
         self._check_width(X.n_columns)
-        if self.categorical.any():
-            name = self.column(int(self.categorical.argmax()))
+        if (categorical := self.n_levels > 0).any():
+            name = self.column(int(categorical.argmax()))
             raise ValueError(f"X is sparse, but column {name!r} has categories; pass the table as the model was fitted")
         if (place := X.infinite()) is not None:
             raise ValueError(_infinite(self.column(place[1]), place[0]))
@@ -259,6 +293,7 @@ class TableSchema:
             "names": None if self.names is None else list(self.names),
             "categories": [None if found is None else list(found) for found in self.categories],
             **({"refuses_unknown": True} if self.refuses_unknown else {}),
+            **({"values": [each and each.to_json() for each in self.values]} if self.values else {}),
         }
 
     @classmethod
@@ -276,8 +311,9 @@ class TableSchema:
         array([2], dtype=int32)
         """
         known = {"names", "categories"}
-        if not isinstance(stored, dict) or not known <= set(stored) <= known | {"refuses_unknown"}:
+        if not isinstance(stored, dict) or not known <= set(stored) <= known | {"refuses_unknown", "values"}:
             raise ValueError("a table schema must be an object with 'names' and 'categories', and nothing else")
+        values = _read_values(stored["values"]) if "values" in stored else ()
         if stored.get("refuses_unknown", True) is not True:
             raise ValueError("'refuses_unknown' of a table schema must be true where it is there")
         names, categories = stored["names"], stored["categories"]
@@ -291,6 +327,7 @@ class TableSchema:
             None if names is None else tuple(names),
             tuple(None if found is None else tuple(found) for found in categories),
             "refuses_unknown" in stored,
+            values,
         )
 
     def _encode_frame(self, frame: nw.DataFrame[Any]) -> F64:
@@ -302,19 +339,22 @@ class TableSchema:
         encoded = np.empty((len(frame), self.n_features))
         for start in range(0, self.n_features, _COLUMNS):
             group = columns[start : start + _COLUMNS]
-            values = [
-                column.numbers() if categories is None else column.codes(categories)
-                for column, categories in zip(group, self.categories[start:], strict=False)
-            ]
-            if self.refuses_unknown:
-                for column, categories, codes in zip(group, self.categories[start:], values, strict=False):
-                    if categories is not None:
-                        column.refuse_unknown(codes)
+            cells = [self._cells(column, j) for j, column in enumerate(group, start)]
             for row in range(0, len(frame), _ROWS):
-                for j, column_values in enumerate(values, start):
+                for j, column_values in enumerate(cells, start):
                     encoded[row : row + _ROWS, j] = column_values[row : row + _ROWS]
         self._refuse_infinity(encoded)
         return encoded
+
+    def _cells(self, column: Column, j: int) -> NDArray[Any]:
+        """Numbers of a column, the codes of its categories, or the numbers that stand for these."""
+        categories, values = self.categories[j], self._values[j]
+        if categories is None:
+            return column.numbers()
+        codes = column.codes(categories)
+        if self.refuses_unknown:
+            column.refuse_unknown(codes)
+        return codes if values is None else values.numbers(codes, column.missing())
 
     def _check_width(self, n_columns: int) -> None:
         if n_columns != len(self.categories):
@@ -478,6 +518,14 @@ def _check_categories(categories: tuple[Any, ...], name: str) -> None:
     keys = categories if kinds == {"text"} else [float(category) for category in categories]
     if len(set(keys)) != len(keys):
         raise ValueError(f"the categories of column {name!r} must be distinct")
+
+
+def _read_values(stored: Any) -> tuple[LevelValues | None, ...]:
+    from committee.data.level_values import LevelValues  # few models have them
+
+    if not isinstance(stored, list) or all(each is None for each in stored):
+        raise ValueError("'values' of a table schema must be a list, not all of it null, where it is there")
+    return tuple(None if each is None else LevelValues.from_json(each) for each in stored)
 
 
 def _kind_of_category(category: Any) -> str | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +14,11 @@ from sklearn.utils.validation import _check_sample_weight, assert_all_finite, co
 from committee.data.binning import Binned
 from committee.data.frames import TableSchema
 from committee.data.sparse import Matrix, SparseMatrix
+
+if TYPE_CHECKING:
+    from committee.data.level_values import LevelValues
+    from committee.data.many_levels import ManyLevels
+    from committee.data.target_statistics import ClassTarget, NumberTarget
 
 MAX_TARGET = 1e150
 """Losses square a target, and sums of squares must stay finite."""
@@ -37,13 +43,15 @@ class WeightedRows:
     weights: NDArray[np.float64]
     uniform: bool
     """All weights are equal."""
+    levels: ManyLevels | None
+    """The columns of `X` in which numbers stand for levels, if there are any."""
 
     def __len__(self) -> int:
         return len(self.weights)
 
     def take(self, index: RowIndex) -> Self:
         """Some of the rows."""
-        arrays = {name: array[index] for name, array in vars(self).items() if name != "uniform"}
+        arrays = {name: array[index] for name, array in vars(self).items() if not (name == "uniform" or array is None)}
         chosen: Self = replace(cast("Any", self), **arrays)  # the subclasses are dataclasses
         return chosen
 
@@ -56,6 +64,34 @@ class WeightedRows:
         """The matrix, for learners that take no sparse tables."""
         assert not isinstance(self.X, SparseMatrix)  # such tables are refused at the door
         return self.X
+
+    @property
+    @abstractmethod
+    def statistic(self) -> ClassTarget | NumberTarget:
+        """The target, as means over the rows of a level need it."""
+
+    def with_numbers(self, table: TableSchema) -> tuple[Self, TableSchema]:
+        """Put numbers in the place of levels, learned from these rows alone; the schema that does so for other rows."""
+        if self.levels is None:
+            return self, table
+        from committee.data.target_statistics import target_statistics  # few tables have many levels
+
+        numbers, values = target_statistics(self.levels, self.statistic, self.weights)
+        X = self.dense.copy()
+        X[:, self.levels.columns] = numbers
+        numbered: Self = replace(cast("Any", self), X=X)
+        return numbered, table.with_values(values)
+
+    def numbered_by(self, table: TableSchema) -> Self:
+        """Put the numbers of a schema that other rows have taught in the place of levels."""
+        if self.levels is None:
+            return self
+        X = self.dense.copy()
+        for c, j in enumerate(self.levels.columns):
+            codes = self.levels.codes[:, c].astype(np.float64)
+            X[:, j] = cast("LevelValues", table.values[j]).numbers(codes, codes < 0)
+        numbered: Self = replace(cast("Any", self), X=X)
+        return numbered
 
     @property
     def count(self) -> float:
@@ -71,6 +107,14 @@ class Rows(WeightedRows):
     labels: NDArray[np.uint16]
     weights: NDArray[np.float64]
     uniform: bool
+    levels: ManyLevels | None = None
+
+    @property
+    def statistic(self) -> ClassTarget:
+        """Class of every row."""
+        from committee.data.target_statistics import ClassTarget
+
+        return ClassTarget(self.labels, max(2, int(self.labels.max()) + 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +125,14 @@ class TargetRows(WeightedRows):
     target: NDArray[np.float64]
     weights: NDArray[np.float64]
     uniform: bool
+    levels: ManyLevels | None = None
+
+    @property
+    def statistic(self) -> NumberTarget:
+        """Number of every row."""
+        from committee.data.target_statistics import NumberTarget
+
+        return NumberTarget(self.target)
 
     def refuse_squares(self) -> None:
         """Refuse targets whose weighted squares add up to no number.

@@ -80,7 +80,7 @@ def _identity(model: Any, file_bytes: int | None) -> Grid:
 def _columns(model: Any) -> str:
     if model.table_ is None:  # voters that look at the table themselves
         return f"{model.n_features_in_}, read by each voter on its own"
-    n_categorical = int(np.count_nonzero(model.table_.categorical))
+    n_categorical = int(np.count_nonzero(model.table_.n_levels))
     return f"{model.table_.n_features - n_categorical} numeric, {n_categorical} categorical"
 
 

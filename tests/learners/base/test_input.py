@@ -330,21 +330,13 @@ def test_number_of_bins(max_bins):
         refuses(lambda learner=learner: learner(max_bins=max_bins).fit(X, Y), message)
 
 
-def test_more_categories_than_bins():
-    frame = pd.DataFrame({"size": X[:, 0], "id": [f"i{i}" for i in range(N)]})
-    message = "column 'id' has 40 categories, more than max_bins=20; raise max_bins .*join rare categories, or drop"
-    few = TreeVoter(max_bins=20)
-    for learner in (few, AbstainingStump(max_bins=20), AdaBoostClassifier(max_bins=20), SubaggingClassifier(few)):
+def test_more_categories_than_bins_of_a_voter():
+    frame = pd.DataFrame({"size": X[:, 0], "id": [f"i{i % 10}" for i in range(N)]})
+    few = TreeVoter(max_bins=8)
+    message = "column 'id' has 10 categories, more than max_bins=8; raise max_bins .*join rare categories, or drop"
+    for learner in (SubaggingClassifier(few), SubaggingClassifier(AdaBoostClassifier(max_bins=8))):
         refuses(lambda learner=learner: clone(learner).fit(frame, Y), message)
-    boosted = AdaBoostClassifier(voter=few)
-    for learner in (boosted, SubaggingClassifier(AdaBoostClassifier(max_bins=20))):
-        refuses(lambda learner=learner: clone(learner).fit(frame, Y), message)
-    wide = pd.DataFrame({"id": [f"i{i}" for i in range(70_000)]})
-    refuses(
-        lambda: TreeVoter(max_bins=65_535).fit(wide, np.arange(70_000) % 2),
-        "column 'id' has 70000 categories, at most 65535 are possible; drop it or group the rare ones",
-    )
-    assert TreeVoter(max_bins=40).fit(frame, Y).score(frame, Y) == 1.0
+    assert few.fit(frame, Y).score(frame, Y) > 0.9  # the tree itself has a number for each of them
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,8 +81,9 @@ class Reserve:
         others = counted.copy()
         others[numbers] = False
         table, X = _narrowed(table, rows.X, ~mask)
-        rows = Rows(X, rows.labels, rows.weights, rows.uniform)
-        return rows.take(~mask), cls(rows.take(mask), numbers, others), table
+        rows = replace(rows, X=X)
+        kept, table = rows.take(~mask).with_numbers(table)
+        return kept, cls(rows.take(mask).numbered_by(table), numbers, others), table
 
     def judge(self, committee: Committee, oob: OutOfBag | None, votes: NDArray[np.float64] | None) -> dict[str, Any]:
         """Let the whole forest vote on the reserve, and add it to the out-of-bag vote; the results by attribute.
@@ -118,4 +119,4 @@ def _narrowed(table: TableSchema, X: Matrix, some: Mask) -> tuple[TableSchema, M
         number = np.append(np.where(seen, np.cumsum(seen) - 1.0, np.nan), np.nan)
         X = X.copy()
         X[:, j] = number[np.where(np.isnan(codes), len(seen), codes).astype(np.intp)]
-    return TableSchema(table.names, tuple(categories)), X
+    return replace(table, categories=tuple(categories)), X

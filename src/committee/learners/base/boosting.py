@@ -157,7 +157,9 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         if X_val is None and y_val is None:
             from committee.learners.base.held_out import split  # few fits hold rows out
 
-            return split(rows, self.validation_fraction, random, getattr(self, "classes_", None))
+            rows, held_out = split(rows, self.validation_fraction, random, getattr(self, "classes_", None))
+            rows, self.table_ = rows.with_numbers(self.table_)  # by which the rows held out have no say
+            return rows, held_out.numbered_by(self.table_)
         held_out = self._validation_rows(X_val, y_val, y, sample_weight)
         if not self.early_stopping:
             raise ValueError("X_val is only used by early stopping; set early_stopping=True or leave it out.")

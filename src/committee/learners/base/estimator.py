@@ -7,7 +7,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
@@ -27,6 +27,7 @@ from sklearn.utils.validation import (
 )
 
 from committee.data.arrays import is_matrix, numeric_matrix
+from committee.data.columns import MOST_LEVELS
 from committee.data.frames import TableSchema, check_frame, is_frame
 from committee.data.number_types import MAX_CLASSES
 from committee.data.parallel import in_parallel, n_threads
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from committee.vote.regression import RegressionCommittee
 
 T = TypeVar("T")
+R = TypeVar("R", Rows, TargetRows)
 Fitted = Callable[[], dict[str, Any]]
 """The fitted attributes as of now; called only where a callback asks for a fitted estimator."""
 
@@ -349,6 +351,17 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
         _check_n_features(self, matrix, reset=reset)
         return matrix
 
+    def _numbered(self, rows: R, of: str) -> R:
+        """Put numbers in the place of the categories of columns with many of them; `of` is what rules call them."""
+        max_bins = getattr(self, "max_bins", MOST_LEVELS)
+        if self.table_.n_categories.max() <= min(MOST_LEVELS, max_bins):
+            return rows
+        from committee.data.many_levels import ManyLevels  # few tables have many
+
+        levels = ManyLevels.of_table(rows.dense, self.table_, max_bins, of)
+        numbered, self.table_ = replace(rows, levels=levels).with_numbers(self.table_)
+        return numbered
+
     def _validation_matrix(self, X_val: Any, y_val: ArrayLike | None) -> Matrix:
         """Encode a validation set's matrix by the training table."""
         if X_val is None or y_val is None:
@@ -463,7 +476,8 @@ class CommitteeClassifier(ClassifierMixin, CommitteeEstimator):
                 f"y holds {len(classes)} classes; at most {MAX_CLASSES} are possible. Is it a number to predict?"
             )
         self.classes_ = classes
-        return Rows(encoded, labels.astype(np.uint16, copy=False), weights, uniform)
+        rows = Rows(encoded, labels.astype(np.uint16, copy=False), weights, uniform)
+        return self._numbered(rows, f"rate of {classes[1]}" if len(classes) == 2 else "class score")
 
     def _constant(self, rows: Any) -> dict[str, Any]:
         if len(self.classes_) > 1:
@@ -533,7 +547,7 @@ class CommitteeRegressor(RegressorMixin, CommitteeEstimator):
         """Check and encode training rows; sets ``table_``, ``n_features_in_`` and names."""
         rows = TargetRows(*self._encoded(X, target_vector(y), sample_weight))
         rows.refuse_squares()
-        return rows
+        return self._numbered(rows, "mean")
 
     def _validation_rows(
         self, X_val: Any, y_val: ArrayLike | None, y: ArrayLike, sample_weight: ArrayLike | None

@@ -214,7 +214,8 @@ def categorical_features(more: str = "") -> Any:
     return parameter(
         "from_dtype",
         f"""Columns that are categories, by name, number or mask; "from_dtype": text, categorical and boolean columns
-        of a data frame. {more}""",
+        of a data frame. Of more than 16 categories, or than bins, each becomes a number: the mean target of its rows,
+        cross-fitted and shrunk. {more}""",
         "no_validation",
         type_words='"from_dtype", None, list or mask',
     )

@@ -49,7 +49,7 @@ def directions(constraints: Any, table: TableSchema) -> NDArray[np.int8] | None:
     for j, direction in enumerate(given.tolist()):
         if direction not in (-1, 0, 1):
             raise ValueError(f"monotonic_constraints has {direction!r} for column {table.column(j)!r}; use -1, 0 or 1.")
-        if direction and table.categorical[j]:
+        if direction and table.n_levels[j]:
             raise ValueError(
                 f"monotonic_constraints has {direction} for column {table.column(j)!r}, whose categories have no "
                 "order; use 0, or make it a number."

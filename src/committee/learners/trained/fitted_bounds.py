@@ -255,8 +255,8 @@ def _size_of_class(model: AdaBoostClassifier | SubaggingClassifier, X: F64) -> t
     if tree.max_leaf_nodes is not None:
         leaves = min(leaves, tree.max_leaf_nodes)
     bins = Bins.learn(X, None, model.table_.n_categories, tree.max_bins)
-    by_bins = splits_of_bins(bins, np.asarray(np.isnan(X).any(axis=0)))
-    by_rows = splits_of_rows(len(X), model.table_.n_categories)
+    by_bins = splits_of_bins(replace(bins, n_categories=model.table_.n_levels), np.asarray(np.isnan(X).any(axis=0)))
+    by_rows = splits_of_rows(len(X), model.table_.n_levels)
     return ln_tree_class(by_bins, leaves, outputs), ln_tree_class(by_rows, leaves, outputs), 2 * (leaves - 1)
 
 
@@ -399,4 +399,4 @@ def _vc_dimension(model: SBPMTClassifier, n_drawn: int) -> float:
     if model.max_leaf_nodes is not None:
         limits.append(model.max_leaf_nodes)
     members: Any = model.committee_.voters
-    return model_tree_vc_dimension(min(limits), len(members.members.design), model.table_.n_categories)
+    return model_tree_vc_dimension(min(limits), len(members.members.design), model.table_.n_levels)

@@ -176,7 +176,7 @@ def _complexity(model: Learner, X: F64, delta: float, random_state: int | None) 
     """Of all voters that the model could have chosen, on these rows, and what they are."""
     n, values = len(X), [len(np.unique(column[~np.isnan(column)])) for column in X.T]
     which = _dictionary(model)
-    if which in ("stumps", "all_stumps") and max(values) <= MOST_VALUES:
+    if which in ("stumps", "all_stumps") and max(values) <= MOST_VALUES and not model.table_.values:
         bins = Bins.learn(X, None, model.table_.n_categories, MOST_VALUES)
         every = Binned(bins, bins.encode(X))
         # the stumps of categories are for one against the others, or for any subset, as the dictionary's are
@@ -184,7 +184,7 @@ def _complexity(model: Learner, X: F64, delta: float, random_state: int | None) 
         cells = _core.Cells(every.codes, bins.n_bins, 1)
         solved = rademacher_of_stumps(dictionary, cells, n, constant=True, delta=delta, random_state=random_state)
         return solved, f"The class: the constants, and the {len(dictionary)} listed stumps that part these rows."
-    ln_size = ln_tree_class(_splits(X, model.table_.n_categories, values), _leaves(model, n), 2)
+    ln_size = ln_tree_class(_splits(X, model.table_.n_levels, values), _leaves(model, n), 2)
     return massart(ln_size, n), f"The class: e^{ln_size:.0f} votes that such trees can have on these rows, by Massart."
 
 

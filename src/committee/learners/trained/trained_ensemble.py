@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -104,8 +105,8 @@ class TrainedEnsembleClassifier(MetaEstimatorMixin, CommitteeClassifier):
             self.feature_names_in_ = np.array(names, dtype=object)
         known: TableSchema | None = None
         if table is not None or not isinstance(committee.voters, EstimatorVoters):  # else each voter reads the rows
-            categories = (None,) * width if table is None else table.categories
-            known = TableSchema(None if names is None else tuple(map(str, names)), categories)
+            shown = None if names is None else tuple(map(str, names))
+            known = TableSchema(shown, (None,) * width) if table is None else replace(table, names=shown)
         self.table_: Any = known
         return known
 

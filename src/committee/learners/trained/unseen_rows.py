@@ -50,8 +50,16 @@ def unseen_rows(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: Array
     ------
     ValueError
         If the ensemble does not know its draws, if they cannot be made again, if they are of another number of rows, or
-        if they leave no row out.
+        if they leave no row out; or if all rows have taught it the numbers of a column of many categories.
     """
+    table = getattr(ensemble, "table_", None)
+    if table is not None and table.values:
+        j = next(j for j, values in enumerate(table.values) if values is not None)
+        raise ValueError(
+            f"on='oob' has no rows that are new to the {type(ensemble).__name__}: the numbers that stand for the "
+            f"{table.n_levels[j]} categories of column {table.column(j)!r} were learned from all of them. Use held-out "
+            "rows instead, or leave out that column."
+        )
     if isinstance(ensemble, TrainedEnsembleClassifier):
         return _of_kept_voters(ensemble, n_voters, y, sample_weight)
     labels = column_or_1d(y)

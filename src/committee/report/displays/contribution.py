@@ -181,7 +181,7 @@ def _values_in_words(encoded: F64, table: Any) -> list[str]:
     """``age = 41`` for every column of an encoded row."""
     words = []
     for j, value in enumerate(encoded.tolist()):
-        known = table.categories[j]
+        known = table.coded(j)
         text = "missing" if np.isnan(value) else f"{value:.6g}" if known is None else str(known[int(value)])
-        words.append(f"{table.column(j)} {text}" if text == "missing" else f"{table.column(j)} = {text}")
+        words.append(f"{table.column(j)} {text}" if text == "missing" else f"{table.quantity(j)} = {text}")
     return words

@@ -39,7 +39,7 @@ def voter_words(voters: SoftStumps | OracleVoters, t: int, table: TableSchema) -
     if isinstance(voters, OracleVoters):
         return type(voters.voters[t]).__name__
     j, gaps_are_plus = int(voters.feature[t]), float(voters.missing[t]) == 1.0
-    name = _cut(table.column(j), _MOST_NAMED)
+    name = _cut(table.quantity(j), _MOST_NAMED)
     c = float(voters.threshold[t])
     words = voters.category_bits[int(voters.category_offset[t]) : int(voters.category_offset[t + 1])]
     if len(words):

@@ -54,7 +54,7 @@ class Condition:
         name = table.column(self.feature)
         if self.low >= self.high or (self.codes is not None and not self.codes):
             return f"{name} missing"
-        text = self._numbers(name) if self.codes is None else self._categories(name, table)
+        text = self._numbers(table.quantity(self.feature)) if self.codes is None else self._categories(name, table)
         if not text:  # numbers of any size pass
             return "" if self.missing else f"{name} not missing"
         return f"{text} (or missing)" if self.missing and say_missing else text
@@ -68,7 +68,7 @@ class Condition:
         return f"{name} > {low}" if self.high == inf else f"{low} < {name} <= {high}"
 
     def _categories(self, name: str, table: TableSchema) -> str:
-        known = table.categories[self.feature] or ()
+        known = table.coded(self.feature) or ()
         assert self.codes is not None
         inside = [str(known[c]) for c in sorted(self.codes)]
         outside = [str(word) for c, word in enumerate(known) if c not in self.codes]
@@ -92,7 +92,7 @@ def leaf_conditions(forest: Forest, tree: int, table: TableSchema) -> dict[int, 
         if j < 0:
             continue
         way, left = ways.pop(i), int(forest.left[node])
-        known = table.categories[j]
+        known = table.coded(j)
         before = way.get(j) or Condition(j, codes=None if known is None else frozenset(range(len(known))))
         for child, goes_left in ((left, True), (left + 1, False)):
             ways[child] = way | {j: _narrowed(before, forest, node, goes_left)}

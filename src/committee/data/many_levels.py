@@ -1,0 +1,90 @@
+"""Columns of categories with too many levels for subsets, and numbers that tell rows by what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.columns import MOST_LEVELS
+from committee.data.number_types import F64
+
+if TYPE_CHECKING:
+    from committee.data.columns import Category
+    from committee.data.frames import TableSchema
+
+
+@dataclass(frozen=True, eq=False)
+class ManyLevels:
+    """The columns of many levels of some rows, and the contents of these rows.
+
+    Parameters
+    ----------
+    columns : tuple of int
+        Which columns they are, m of them.
+    codes : int32 array (n, m)
+        Level of every cell; -1 where it is missing.
+    contents : uint64 array (n,)
+        A number for each row, the same for rows that are equal in all columns.
+    n_levels : tuple of int
+        Levels that the schema has for each of the columns.
+    alone : tuple of bool
+        For each of the columns, whether no other column of the table varies: rows of a level cannot be told apart.
+    of : str
+        What rules call the numbers that are to stand for the levels: ``"rate of yes"``.
+    """
+
+    columns: tuple[int, ...]
+    codes: NDArray[np.int32]
+    contents: NDArray[np.uint64]
+    n_levels: tuple[int, ...]
+    alone: tuple[bool, ...]
+    of: str
+
+    @classmethod
+    def of_table(cls, X: F64, table: TableSchema, max_bins: int, of: str) -> ManyLevels | None:
+        """Find the columns of the encoded matrix that have more than `MOST_LEVELS`, or `max_bins`; None if none has.
+
+        Only levels that occur count.
+        """
+        many = []
+        for j in np.flatnonzero(table.n_categories > min(MOST_LEVELS, max_bins)).tolist():
+            occurring = len(np.unique(X[:, j][~np.isnan(X[:, j])]))
+            if occurring > MOST_LEVELS or table.n_categories[j] > max_bins:
+                many.append(j)
+        if not many:
+            return None
+        words = [_hashes(X[:, j], table.categories[j]) for j in range(X.shape[1])]
+        contents = np.add.reduce(words)
+        rest = [contents - words[j] for j in many]
+        alone = [bool((each == each[0]).all()) for each in rest]
+        codes = np.where(np.isnan(X[:, many]), -1.0, X[:, many]).astype(np.int32)
+        n_levels = tuple(table.n_categories[many].tolist())
+        return cls(tuple(many), codes, contents, n_levels, tuple(alone), of)
+
+    def __getitem__(self, index: NDArray[np.integer] | NDArray[np.bool_]) -> ManyLevels:
+        return replace(self, codes=self.codes[index], contents=self.contents[index])
+
+    @property
+    def n_rows(self) -> int:
+        """Number of different rows."""
+        return len(np.unique(self.contents))
+
+
+def _hashes(column: F64, categories: Sequence[Category] | None) -> NDArray[np.uint64]:
+    """Return a number for each cell of an encoded column: that of its value, whatever its category's code is."""
+    if categories:
+        words = [crc32(each.encode()) if isinstance(each, str) else float(each) for each in categories]
+        column = np.append(np.array(words, dtype=np.float64), np.nan)[
+            np.where(np.isnan(column), len(words), column).astype(np.intp)
+        ]
+    bits = np.where(np.isnan(column), np.nan, column + 0.0).view(np.uint64).copy()
+    # the finaliser of splitmix64 (Steele, Lea and Flood 2014)
+    bits += np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
