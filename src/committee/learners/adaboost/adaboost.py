@@ -26,9 +26,10 @@ from committee.voters.growing import GrowthLimits, forest_of, grower
 from committee.voters.protocol import Voters
 
 if TYPE_CHECKING:
-    from committee.learners.base.early_stopping import EarlyStopping
+    from committee.learners.base.early_stopping import AddedVotes, EarlyStopping
     from committee.learners.base.fit_record import FitRecord
     from committee.learners.base.recorded_growth import RecordedGrower
+    from committee.learners.base.scoring import HeldOutVotes
 
 
 @with_parameters
@@ -70,7 +71,12 @@ class AdaBoostClassifier(Boosting, CommitteeClassifier):
     """
 
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators")
-    stored_attributes: ClassVar[tuple[str, ...]] = ("estimator_errors_", "normalisers_", "validation_errors_")
+    stored_attributes: ClassVar[tuple[str, ...]] = (
+        "estimator_errors_",
+        "normalisers_",
+        "validation_errors_",
+        "validation_scores_",
+    )
 
     n_estimators: int = shared.n_estimators(50, "a voter is perfect, none beats chance, or early stopping says so")
     _: KW_ONLY
@@ -123,12 +129,28 @@ class AdaBoostClassifier(Boosting, CommitteeClassifier):
         return VoterRun(voter_to_clone("voter", self.voter, self.table_), rows, self.classes_, self.learning_rate, seed)
 
     def _early_stopping(self, run: AdaBoostRun, held_out: Rows) -> EarlyStopping:
-        from committee.learners.base.early_stopping import AddedVotes, EarlyStopping, weighted_error
+        from committee.learners.base.early_stopping import EarlyStopping
+
+        return EarlyStopping(self._added_votes(run, held_out), self.n_iter_no_change)
+
+    def _held_out_votes(self, run: AdaBoostRun, held_out: Rows) -> HeldOutVotes:
+        from committee.learners.base.scoring import HeldOutVotes
+
+        def total(t: int) -> float:
+            return float(sum(abs(step.alpha) for step in run.steps[:t]))
+
+        names_classes = self.vote == "discrete"
+        return HeldOutVotes(self._added_votes(run, held_out).after, total, run.link, names_classes)
+
+    @staticmethod
+    def _added_votes(run: AdaBoostRun, held_out: Rows) -> AddedVotes:
+        """Votes of the rounds on held-out rows, and the error of their sum."""
+        from committee.learners.base.early_stopping import AddedVotes, weighted_error
 
         def votes(t: int) -> F64:
             return run.voters(t - 1, t).tally(held_out.X, np.array([run.steps[t - 1].alpha]))
 
-        return EarlyStopping(AddedVotes(votes, lambda F: weighted_error(F, held_out)), self.n_iter_no_change)
+        return AddedVotes(votes, lambda F: weighted_error(F, held_out))
 
     def _fitted(self, run: AdaBoostRun, n_rounds: int, losses: F64 | None) -> dict[str, Any]:
         steps = run.steps[:n_rounds]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from committee.files.checkpoint import Checkpoint
     from committee.learners.base.early_stopping import EarlyStopping
     from committee.learners.base.fit_record import FitRecord
+    from committee.learners.base.scoring import HeldOutVotes
 
 
 class BoostingRun(ABC):
@@ -125,12 +126,16 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             if tasks.record is not None:
                 run.keep(tasks.record)
             del rows  # the run alone holds on to what it needs of them
-            stopping = None if held_out is None else self._early_stopping(run, held_out)
+            scoring = getattr(self, "scoring", None)  # a booster with a signature of its own may have none
+            stopping = None if held_out is None else self._stopping(run, held_out, scoring)
 
             def fitted() -> dict[str, Any]:
                 if stopping is None:
-                    return self._fitted(run, run.n_rounds, None)
-                return self._fitted(run, stopping.best, np.array(stopping.losses))
+                    return {**self._fitted(run, run.n_rounds, None), "validation_scores_": None}
+                losses = np.array(stopping.losses)
+                if scoring is None:
+                    return {**self._fitted(run, stopping.best, losses), "validation_scores_": None}
+                return {**self._fitted(run, stopping.best, None), "validation_scores_": -losses[: stopping.best]}
 
             tasks.begin()
             with one_blas_thread() if self._one_blas_thread else nullcontext():
@@ -139,6 +144,18 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             self._warn(run, results)
             tasks.end(results)
         return self
+
+    def _stopping(self, run: Any, held_out: Any, scoring: Any) -> EarlyStopping:
+        """Follow the loss of held-out rows, or the score that is asked for."""
+        if scoring is None:
+            return self._early_stopping(run, held_out)
+        from committee.learners.base.early_stopping import EarlyStopping
+        from committee.learners.base.scoring import HeldOutScore  # few fits are scored
+
+        votes = self._held_out_votes(run, held_out)
+        return EarlyStopping(
+            HeldOutScore(scoring, held_out, votes, getattr(self, "classes_", None)), self.n_iter_no_change
+        )
 
     def _random(self, generator: np.random.RandomState) -> np.random.RandomState:
         """Return the generator of the held-out rows, and of what else a run draws."""
@@ -177,6 +194,10 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
     @abstractmethod
     def _early_stopping(self, run: Any, held_out: Any) -> EarlyStopping:
         """Follow the loss of held-out rows."""
+
+    def _held_out_votes(self, run: Any, held_out: Any) -> HeldOutVotes:
+        """Follow the votes on held-out rows, for scorers."""
+        raise NotImplementedError(f"{type(self).__name__} has no votes to score; set scoring=None.")
 
     @abstractmethod
     def _fitted(self, run: Any, n_rounds: int, losses: F64 | None) -> dict[str, Any]:

@@ -58,9 +58,13 @@ class AddedVotes:
 
     def __call__(self, t: int) -> float:
         """Loss after t rounds."""
+        return self.loss(self.after(t))
+
+    def after(self, t: int) -> F64:
+        """Scores after t rounds."""
         self.F += self.votes(t)
         assert isinstance(self.F, np.ndarray)
-        return self.loss(self.F)
+        return self.F
 
 
 def weighted_error(F: F64, rows: Rows) -> float:

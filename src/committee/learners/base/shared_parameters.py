@@ -11,11 +11,13 @@ from typing import Any, Literal, TypeVar
 
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from committee.data.number_types import F64
 from committee.learners.base.parameters import (
     COUNT,
     FRACTION,
     NOT_NEGATIVE,
     SHARE_NOT_COUNT,
+    fitted,
     parameter,
     with_parameters,
 )
@@ -293,5 +295,21 @@ class EarlyStoppingParameters:
         FRACTION,
     )
     n_iter_no_change: int = parameter(10, "Rounds without improvement that end the run.", COUNT)
+    scoring: Any = parameter(
+        None,
+        """Score that early stopping follows in place of the loss: a scorer's name, as in
+        ``sklearn.metrics.get_scorer_names()``, or a callable ``(model, X, y, sample_weight)`` whose result is better
+        the larger it is. `X` are the encoded held-out rows, the only ones that the model answers for; their weights,
+        if there are any, include `class_weight`. `validation_scores_` has the scores.""",
+        str,
+        callable,
+        None,
+        type_words="str, callable or None",
+    )
     random_state: Any = random_state("the held-out rows")
     n_jobs: int | None = n_jobs()
+
+    validation_scores_: F64 | None = fitted(
+        "Scores of the held-out rows after each round, up to the best one; None without `scoring`.",
+        "float64 array or None",
+    )

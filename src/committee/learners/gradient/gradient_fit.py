@@ -6,7 +6,7 @@ import warnings
 from abc import abstractmethod
 from dataclasses import KW_ONLY
 from numbers import Integral
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -32,13 +32,21 @@ from committee.voters.forest import Forest
 from committee.voters.growing import n_features_tried
 from committee.voters.rounds import Rounds
 
+if TYPE_CHECKING:
+    from committee.learners.base.scoring import HeldOutVotes
+
 
 @with_parameters
 class GradientBoosting(Boosting):
     """Base of the two learners: rounds on a loss, and going on from an earlier fit."""
 
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "rounds")
-    stored_attributes: ClassVar[tuple[str, ...]] = ("validation_losses_", "training_objectives_", "seed_")
+    stored_attributes: ClassVar[tuple[str, ...]] = (
+        "validation_losses_",
+        "validation_scores_",
+        "training_objectives_",
+        "seed_",
+    )
 
     validation_losses_: F64 | None = fitted(
         "Mean held-out loss after each round, when early stopping is on.", "float64 array or None"
@@ -250,6 +258,21 @@ class GradientBoosting(Boosting):
                 )
 
     def _early_stopping(self, run: GradientRun, held_out: Rows | TargetRows) -> EarlyStopping:
+        return EarlyStopping(self._added_votes(run, held_out), self.n_iter_no_change)
+
+    def _held_out_votes(self, run: GradientRun, held_out: Rows | TargetRows) -> HeldOutVotes:
+        from committee.learners.base.scoring import HeldOutVotes
+
+        added, link = self._added_votes(run, held_out), run.target.loss.link
+
+        def total(t: int) -> float:
+            return float(np.abs(run.weights(0, t)).sum()) + 1.0
+
+        return HeldOutVotes(lambda t: added.after(t).T, total, link)
+
+    @staticmethod
+    def _added_votes(run: GradientRun, held_out: Rows | TargetRows) -> AddedVotes:
+        """Votes of the rounds on held-out rows, ``(D, n)``, and the mean loss of their sum."""
         target = Target.of(run.target.loss, held_out)
 
         def votes(t: int) -> F64:
@@ -259,7 +282,7 @@ class GradientBoosting(Boosting):
             return target.mean_loss(F[0] if len(F) == 1 else F)
 
         F = np.repeat(run.intercept[:, None], len(held_out), axis=1)
-        return EarlyStopping(AddedVotes(votes, loss, F), self.n_iter_no_change)
+        return AddedVotes(votes, loss, F)
 
     def _warn(self, run: GradientRun, fitted: dict[str, Any]) -> None:
         n = run.F.shape[-1]

@@ -6,7 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Truncated
 from committee.voters.growing import GrowthLimits
 from committee.voters.stump_dictionary import StumpDictionary
+
+if TYPE_CHECKING:
+    from committee.learners.base.scoring import HeldOutVotes
 
 EVERY_STUMP = "1: each round takes, of all stumps between bins or subsets of categories and their complements,"
 DEEPER = "deeper trees are grown by the Gini criterion."
@@ -94,6 +97,14 @@ class MarginBoosting(Boosting, CommitteeClassifier):
 
     def _early_stopping(self, run: ClassRuns[Any], held_out: Rows) -> EarlyStopping:
         return EarlyStopping(HeldOutErrors(run, held_out), self.n_iter_no_change)
+
+    def _held_out_votes(self, run: ClassRuns[Any], held_out: Rows) -> HeldOutVotes:
+        from committee.learners.base.scoring import HeldOutVotes
+
+        def total(t: int) -> float:
+            return float(sum(one.weights_after(t).sum() for one in run.runs))
+
+        return HeldOutVotes(HeldOutErrors(run, held_out).votes_after, total, self._link(run.count))
 
     def _fitted(self, run: ClassRuns[Any], n_rounds: int, losses: F64 | None) -> dict[str, Any]:
         by_class = [one.weights_after(n_rounds) for one in run.runs]

@@ -87,6 +87,7 @@ class MDBoostClassifier(MarginBoosting):
         "margin_variance_",
         "duality_gap_",
         "validation_errors_",
+        "validation_scores_",
     )
 
     total_weight: float = parameter(

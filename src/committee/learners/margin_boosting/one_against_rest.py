@@ -150,8 +150,11 @@ class HeldOutErrors:
 
     def __call__(self, t: int) -> float:
         """Error after t rounds."""
-        F = np.stack([self._score(k, t) for k in range(len(self.run.runs))], axis=1)
-        return weighted_error(F, self.rows)
+        return weighted_error(self.votes_after(t), self.rows)
+
+    def votes_after(self, t: int) -> F64:
+        """Sums of the votes after t rounds, ``(n, P)``."""
+        return np.stack([self._score(k, t) for k in range(len(self.run.runs))], axis=1)
 
     def _score(self, k: int, t: int) -> F64:
         run, votes = self.run.runs[k], self._votes[k]

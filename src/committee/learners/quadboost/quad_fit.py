@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY
 from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -30,7 +30,12 @@ from committee.learners.quadboost.score_runs import Schedule
 from committee.objectives.complexity import rademacher_of_stumps, theory_alpha
 from committee.objectives.programs.penalties import PENALTIES, Penalty, penalty_class
 from committee.vote.committee import Committee
+from committee.vote.links.mean import MeanLink
+from committee.vote.links.probability import Link
 from committee.vote.regression import RegressionCommittee
+
+if TYPE_CHECKING:
+    from committee.learners.base.scoring import HeldOutVotes
 
 
 @with_parameters
@@ -39,7 +44,12 @@ class QuadBoost(Boosting):
 
     _voter_parameter = "dictionary"
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators", "signed")
-    stored_attributes: ClassVar[tuple[str, ...]] = ("strength_", "training_risks_", "validation_risks_")
+    stored_attributes: ClassVar[tuple[str, ...]] = (
+        "strength_",
+        "training_risks_",
+        "validation_risks_",
+        "validation_scores_",
+    )
 
     strength_: float = fitted("lambda or the bound that was used.", "float")
 
@@ -113,6 +123,10 @@ class QuadBoost(Boosting):
     def _takes_sparse(self) -> bool:
         return self.dictionary in ("stumps", "all_stumps")
 
+    @abstractmethod
+    def link_of(self, count: float) -> Link | MeanLink:
+        """Return the link of a committee that was trained on `count` rows."""
+
     # --- the rounds of both --------------------------------------------------------------------------------------
 
     def _run(self, rows: Any, random: np.random.RandomState) -> QuadRun:
@@ -124,9 +138,17 @@ class QuadBoost(Boosting):
         return self.reweight in ("every_k", "fully_corrective")
 
     def _early_stopping(self, run: QuadRun, held_out: Any) -> EarlyStopping:
+        return EarlyStopping(self._held_out_risk(run, held_out), self.n_iter_no_change, first=0)
+
+    def _held_out_votes(self, run: QuadRun, held_out: Any) -> HeldOutVotes:
+        from committee.learners.base.scoring import HeldOutVotes
+
+        risk = self._held_out_risk(run, held_out)
+        return HeldOutVotes(risk.votes_after, risk.total_weight, self.link_of(run.count))
+
+    def _held_out_risk(self, run: QuadRun, held_out: Any) -> HeldOutRisk:
         run.one_by_one = True
-        risk = HeldOutRisk(run.voters, held_out.X, self.target_of(held_out))
-        return EarlyStopping(risk, self.n_iter_no_change, first=0)
+        return HeldOutRisk(run.voters, held_out.X, self.target_of(held_out))
 
     def _fitted(self, run: QuadRun, n_rounds: int, losses: F64 | None) -> dict[str, Any]:
         members, weights, intercept = run.voters.committee(n_rounds)

@@ -65,15 +65,30 @@ class HeldOutRisk:
         trained = voters.target
         start = trained.y @ trained.weights if trained.intercept else np.zeros(trained.n_outputs)
         self.residual = target.y - start[:, None]
+        # kept beside the residuals, whose roundings know the targets: a scorer would see equal scores in their order
+        self.scores = np.repeat(start[:, None], target.y.shape[1], axis=1)
         self.weight: list[dict[int, float]] = [{} for _ in voters.runs]
         self._votes: dict[tuple[int, int], NDArray[np.int8]] = {}
 
     def __call__(self, t: int) -> float:
         """Risk after t rounds."""
+        self._advance(t)
+        return float((self.residual**2 @ self.target.weights).sum())
+
+    def votes_after(self, t: int) -> F64:
+        """Scores after t rounds, ``(n, K)``."""
+        self._advance(t)
+        return self.scores.T
+
+    def total_weight(self, t: int) -> float:
+        """Weight of all voters now, and 1 of an intercept."""
+        voters = sum(abs(weight) for weights in self.weight for weight in weights.values())
+        return float(voters) + float(self.target.intercept)
+
+    def _advance(self, t: int) -> None:
         for k, run in enumerate(self.voters.runs):
             if 0 < t <= len(run.history):
                 self._change(k, *run.history.changes(t - 1))
-        return float((self.residual**2 @ self.target.weights).sum())
 
     def _change(self, k: int, voter: NDArray[np.intp], weight: F64) -> None:
         """Set weights of run k anew."""
@@ -84,4 +99,6 @@ class HeldOutRisk:
                 mean = self.voters.mean(k, j) if self.target.intercept else 0.0
                 if (k, j) not in self._votes:
                     self._votes[k, j] = self.voters.votes_on(self.rows, k, j)
-                self.residual[k] -= step * (self._votes[k, j] - mean)
+                change = step * (self._votes[k, j] - mean)
+                self.residual[k] -= change
+                self.scores[k] += change

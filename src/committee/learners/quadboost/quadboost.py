@@ -90,6 +90,10 @@ class QuadBoostClassifier(CommitteeClassifier, QuadBoost):
         intercept = start if self.fit_intercept else None
         return classes_committee(self.classes_, voters, weights, intercept, count, self.table_)
 
+    def link_of(self, count: float) -> Truncated:
+        """Link of a committee that was trained on `count` rows."""
+        return class_link(count, len(self.classes_))
+
 
 def signs_of(labels: NDArray[np.uint16], n_classes: int) -> F64:
     """Targets -1 and +1: of the second of two classes, or of each class against the rest, ``(K, n)``."""
@@ -99,16 +103,20 @@ def signs_of(labels: NDArray[np.uint16], n_classes: int) -> F64:
 def classes_committee(
     classes: NDArray[Any], voters: Any, weights: F64, start: F64 | None, count: float, table: TableSchema
 ) -> Committee:
-    """Committee of a classifier.
+    """Committee of a classifier that was trained on `count` rows."""
+    intercept = start
+    if start is not None and len(start) == 1:
+        intercept = np.array([-0.5, 0.5]) * start
+    return Committee(voters, weights, classes, class_link(count, len(classes)), table, intercept)
+
+
+def class_link(count: float, n_classes: int) -> Truncated:
+    """Link of a classifier.
 
     Scores are differences of probabilities. None of these is called less than what `count` rows cannot tell from zero,
     Laplace's estimate of a class that none of them has.
     """
-    intercept = start
-    if start is not None and len(start) == 1:
-        intercept = np.array([-0.5, 0.5]) * start
-    link = Truncated(floor=0.5 / (count + len(classes)))
-    return Committee(voters, weights, classes, link, table, intercept)
+    return Truncated(floor=0.5 / (count + n_classes))
 
 
 @with_parameters
@@ -159,4 +167,8 @@ class QuadBoostRegressor(CommitteeRegressor, QuadBoost):
     def committee_of(self, voters: Any, weights: F64, start: F64, count: float) -> RegressionCommittee:
         """Committee of weighted voters."""
         intercept = start if self.fit_intercept else None
-        return RegressionCommittee(voters, weights, Identity(), self.table_, intercept)
+        return RegressionCommittee(voters, weights, self.link_of(count), self.table_, intercept)
+
+    def link_of(self, count: float) -> Identity:
+        """Link of a committee that was trained on `count` rows."""
+        return Identity()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -22,6 +22,9 @@ from committee.vote.links.probability import Link, Logistic, Probit
 from committee.voters.linear_scores import LinearScores
 from committee.voters.model_forest import LinkName
 
+if TYPE_CHECKING:
+    from committee.learners.base.scoring import HeldOutVotes
+
 
 @with_parameters
 class ScoreBoostClassifier(Boosting, CommitteeClassifier):
@@ -30,7 +33,12 @@ class ScoreBoostClassifier(Boosting, CommitteeClassifier):
     _loss: ClassVar[LinkName]
     _link: ClassVar[Link]
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "linear_scores")
-    stored_attributes: ClassVar[tuple[str, ...]] = ("feature_path_", "risk_path_", "validation_risks_")
+    stored_attributes: ClassVar[tuple[str, ...]] = (
+        "feature_path_",
+        "risk_path_",
+        "validation_risks_",
+        "validation_scores_",
+    )
 
     n_estimators: int = parameter(100, "Boosting steps B, for each score.", COUNT)
     _: KW_ONLY
@@ -70,6 +78,11 @@ class ScoreBoostClassifier(Boosting, CommitteeClassifier):
 
     def _early_stopping(self, run: NewtonRun, held_out: Rows) -> EarlyStopping:
         return EarlyStopping(run.held_out_risk(held_out), self.n_iter_no_change)
+
+    def _held_out_votes(self, run: NewtonRun, held_out: Rows) -> HeldOutVotes:
+        from committee.learners.base.scoring import HeldOutVotes
+
+        return HeldOutVotes(run.held_out_risk(held_out).after, float, self._link)
 
     def _fitted(self, run: NewtonRun, n_rounds: int, losses: F64 | None) -> dict[str, Any]:
         boosted = run.boosted(n_rounds)
