@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer, make_scorer
@@ -220,3 +221,14 @@ def test_a_warm_start_goes_on_with_the_scores(tmp_path):
     checked.fit(X, y, checkpoint=tmp_path / "fit")
     assert_array_equal(more.validation_scores_[: len(whole.validation_scores_)], whole.validation_scores_)
     assert_same_bits(checked, whole, X)
+
+
+@quiet
+@pytest.mark.parametrize(
+    "model", [AdaBoostClassifier(8, **STOPPED), GradientBoostingClassifier("log_loss", 8, **STOPPED)]
+)
+def test_sparse_rows_are_scored_as_dense_ones(kind):
+    X, y = numbers(2, 150)
+    X[np.abs(X) < 0.5] = 0.0
+    dense, sparse = (kind(n_estimators=8, scoring="roc_auc", **STOPPED).fit(rows, y) for rows in (X, csr_array(X)))
+    assert_array_equal(dense.validation_scores_, sparse.validation_scores_)

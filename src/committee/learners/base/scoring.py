@@ -40,7 +40,7 @@ class HeldOutVotes:
 class HeldOutModel(BaseEstimator, ABC):
     """A fit after some rounds, which answers for its held-out rows alone."""
 
-    def __init__(self, votes: HeldOutVotes, X: F64) -> None:
+    def __init__(self, votes: HeldOutVotes, X: Any) -> None:
         self.votes, self.X = votes, X
 
     def advance(self, t: int) -> None:
@@ -59,7 +59,7 @@ class HeldOutModel(BaseEstimator, ABC):
 class HeldOutClassifier(ClassifierMixin, HeldOutModel):
     """A classifier after some rounds."""
 
-    def __init__(self, votes: HeldOutVotes, X: F64, classes: NDArray[Any]) -> None:
+    def __init__(self, votes: HeldOutVotes, X: Any, classes: NDArray[Any]) -> None:
         super().__init__(votes, X)
         self.classes_ = classes
 
