@@ -104,6 +104,23 @@ def truncated(F: Sequence[float]) -> list[float]:
     return [p / sum(each) for p in each] if sum(each) > 0 else [1.0 / len(F)] * len(F)
 
 
+def smoothed_log_loss(z: list[list[float]], y: list[int], w: list[float], m: int, temperature: float) -> float:
+    """Mean log loss of the softmax of z / T, and 1 / m of the mean over all rows and classes."""
+    loss = doubt = 0.0
+    for row, label, weight in zip(z, y, w, strict=True):
+        log_p = [(each - max(row)) / temperature for each in row]
+        normaliser = math.log(sum(math.exp(each) for each in log_p))
+        loss -= weight * (log_p[label] - normaliser)
+        doubt -= weight * (sum(log_p) / len(row) - normaliser)
+    return (loss + doubt / m) / sum(w)
+
+
+def tempered_share(row: list[float], temperature: float, prior: float) -> list[float]:
+    """Powers of the votes, of which each class has some beforehand; the largest is taken out first."""
+    powers = [((v + prior) / (max(row) + prior)) ** (1 / temperature) for v in row]
+    return [power / sum(powers) for power in powers]
+
+
 def share(F: Sequence[float], total: float | None = None) -> list[float]:
     if len(F) == 1:
         assert total is not None

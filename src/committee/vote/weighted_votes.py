@@ -83,6 +83,11 @@ class WeightedVotes(Storable, ABC):
             raise AttributeError("feature_importances_ needs voters that are native trees (a Forest or Rounds).")
         return self.voters.feature_importances(self.weights)
 
+    @property
+    def total_weight(self) -> float:
+        """Weight of the voters, sum_t |w_t|; an intercept counts 1."""
+        return self._total(self.weights)
+
     # -- the vote -----------------------------------------------------------------------------------------
 
     def decision_function(self, X: Any, *, n_threads: int = 1) -> Scores:

@@ -91,7 +91,9 @@ def test_no_tree_has_drawn_a_reserved_row(seed, share, bootstrap):
 def test_the_forest_is_that_of_the_other_rows(n_classes, params, weighted):
     X, y = table(250, n_classes=n_classes)
     weight = np.random.default_rng(1).integers(0, 4, 250).astype(float) if weighted else None
-    model = RandomForestClassifier(**{"n_estimators": 20, "reserve": 0.2, "random_state": 4, **params})
+    model = RandomForestClassifier(
+        **{"n_estimators": 20, "reserve": 0.2, "random_state": 4, "calibrate": None, **params}
+    )
     model.fit(X, y, weight)
     alone, others = of_the_others(model, X, y, weight)
     assert_same_bits(model, alone, X)
@@ -110,7 +112,7 @@ def test_categories_of_the_reserve_alone_are_unknown():
     rng = np.random.default_rng(0)
     X, y = table(200)
     city = rng.choice(["Bern", "Oslo", "Rome"], 200).astype(object)
-    model = RandomForestClassifier(30, reserve=0.2, random_state=0)
+    model = RandomForestClassifier(30, reserve=0.2, calibrate=None, random_state=0)
     reserve = np.flatnonzero(reserved(200, 0.2, np.random.RandomState(0)))
     city[reserve[:5]], city[reserve[5]] = "Bonn", None
     frame = pd.DataFrame(X).rename(columns=str).assign(city=city, code=pd.Categorical(rng.integers(0, 3, 200)))
@@ -130,7 +132,7 @@ def test_without_a_reserve_nothing_changes_and_nothing_is_remembered():
     X, y = table()
     model = RandomForestClassifier(10, reserve=0.3, random_state=0).fit(X, y)
     model.set_params(reserve=0.0).fit(X, y)
-    assert not [name for name in model.stored_attributes if hasattr(model, name)]
+    assert [name for name in model.stored_attributes if hasattr(model, name)] == ["temperature_"]
 
 
 def test_more_trees_begin_with_fewer_and_have_the_same_reserve():

@@ -103,7 +103,7 @@ def test_boosting_is_the_one_by_hand(params, n_classes, seed, weighted):
 @pytest.mark.parametrize("tree", ["shared", "per_class"])
 def test_vote_is_that_of_the_committees(voting, n_classes, tree):
     X, y = table(0, 200, n_classes)
-    model = small(n_estimators=7, voting=voting, tree=tree).fit(X, y)
+    model = small(n_estimators=7, voting=voting, tree=tree, calibrate=None).fit(X, y)
     ours = voters(model)
     boosted = []
     for m in range(7):
@@ -120,7 +120,7 @@ def test_vote_is_that_of_the_committees(voting, n_classes, tree):
 @pytest.mark.parametrize("tree", ["shared", "per_class"])
 def test_soft_committees_average_their_members_probabilities(n_classes, tree):
     X, y = table(0, 200, n_classes)
-    model = small(n_estimators=4, voting="soft", tree=tree).fit(X, y)
+    model = small(n_estimators=4, voting="soft", tree=tree, calibrate=None).fit(X, y)
     ours = voters(model)
     P = ours.members.probabilities(X)
     expected = np.zeros((len(X), n_classes))
@@ -336,7 +336,7 @@ def test_seeds():
 
 def test_stages_are_committees_one_after_the_other():
     X, y = table(0, 200, 3)
-    model = small(n_estimators=6).fit(X, y)
+    model = small(n_estimators=6, calibrate=None).fit(X, y)
     stages = list(model.staged_predict_proba(X))
     assert len(stages) == 6
     for m, stage in enumerate(stages):

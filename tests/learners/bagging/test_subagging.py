@@ -141,7 +141,7 @@ def test_weight_of_a_row_in_the_mean_over_draws():
 def test_vote_is_the_mean_of_its_voters(voting, n_classes):
     X, y = noisy(n_classes=n_classes)
     for estimator in (None, GaussianNB(), DecisionTreeClassifier(max_depth=3), AdaBoostClassifier(5)):
-        model = SubaggingClassifier(estimator, 5, voting=voting, random_state=0).fit(X, y)
+        model = SubaggingClassifier(estimator, 5, voting=voting, calibrate=None, random_state=0).fit(X, y)
         votes = model.committee_.voters.votes(model.table_.encode(X))
         p = votes.mean(axis=1) if voting == "soft" else (votes[:, :, None] == np.arange(n_classes)).mean(axis=1)
         assert_allclose(model.predict_proba(X), p, atol=1e-12)

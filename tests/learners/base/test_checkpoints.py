@@ -228,6 +228,14 @@ def test_a_folder_that_takes_the_place_of_the_file_does_not_end_the_fit(tmp_path
     assert model.committee_.n_voters == 30
 
 
+def test_what_is_known_of_one_kind_stays_when_another_kind_gets_more(tmp_path, monkeypatch):
+    """All searches are known, and the fits of folds come after them."""
+    path = tmp_path / "fit.checkpoint"
+    for n in (6, float("inf")):
+        attempt("lpboost", path, monkeypatch, n)
+    assert attempt("lpboost", path, monkeypatch)[1] == 0
+
+
 def test_what_a_full_disk_did_not_take_is_written_at_the_end(tmp_path, monkeypatch):
     path = tmp_path / "fit.checkpoint"
     write, sizes = recorded_fit.write_contents, []
@@ -240,7 +248,7 @@ def test_what_a_full_disk_did_not_take_is_written_at_the_end(tmp_path, monkeypat
 
     monkeypatch.setattr(recorded_fit, "write_contents", full_at_last)
     model, X, y = unfitted("adaboost")
-    model.set_params(n_estimators=1).fit(X, y, checkpoint=c.Checkpoint(path, interval=0.0))
+    model.set_params(n_estimators=1, calibrate=None).fit(X, y, checkpoint=c.Checkpoint(path, interval=0.0))
     assert sizes[0] == 0 and sizes[1] == sizes[2] > 0 and len(sizes) == 3
 
 
@@ -368,6 +376,7 @@ def test_an_interrupt_waits_for_what_is_written_in_a_moment(tmp_path, monkeypatc
 
     monkeypatch.setattr(recorded_fit, "write_contents", slow)
     model, X, y = unfitted("adaboost")
+    model.set_params(calibrate=None)
     add = FitRecord._add
 
     def interrupted(self, *args):
@@ -379,7 +388,7 @@ def test_an_interrupt_waits_for_what_is_written_in_a_moment(tmp_path, monkeypatc
         model.fit(X, y, checkpoint=path)
     monkeypatch.setattr(FitRecord, "_add", add)
     monkeypatch.setattr(recorded_fit, "write_contents", write)
-    _, new = attempt("adaboost", path, monkeypatch)
+    _, new = attempt("adaboost", path, monkeypatch, calibrate=None)
     assert new == 30 - written
 
 

@@ -93,7 +93,7 @@ def test_it_collects_where_the_nested_rate_is_the_lower_and_only_there(monkeypat
     monkeypatch.setattr(GreedyNest, "pays_nested", spied)
     monkeypatch.setattr(Collector, "collected", counted)
     X, y, _ = numbers(200, 0)
-    model = MatryoshkaClassifier("greedy", max_voters=30, softness=0.25).fit(X, y)
+    model = MatryoshkaClassifier("greedy", max_voters=30, softness=0.25, calibrate=None).fit(X, y)
     assert len(model.dolls_) == len(collected) == sum(says for _, says in looked) > 0
     assert any(not says for _, says in looked)
     assert all(sites > 1 for sites, _ in looked)

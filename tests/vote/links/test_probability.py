@@ -18,6 +18,8 @@ from committee.vote.links.probability import (
     Probit,
     Share,
     Softmax,
+    TemperedMargin,
+    TemperedShare,
     Truncated,
     elected,
     from_json,
@@ -39,6 +41,7 @@ links = st.one_of(
     st.builds(Logistic, st.floats(1e-3, 1e3)),
     st.just(Probit()),
     st.just(Truncated()),
+    st.builds(TemperedMargin, st.floats(1e-3, 1e3)),
 )
 
 
@@ -114,6 +117,30 @@ def test_promises_of_shares(F, known_total):
         np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
 
 
+@given(st.integers(2, 5).flatmap(lambda K: rows(extreme.map(abs), K)), st.floats(0.01, 100), st.floats(0.01, 10))
+def test_promises_of_tempered_shares(F, temperature, prior):
+    keep_promises(TemperedShare(temperature, prior).probability(F), F)
+
+
+@given(tallies, st.floats(0.1, 3), st.floats(0.05, 2))
+def test_tempered_shares_are_powers_of_votes(F, temperature, prior):
+    link = TemperedShare(temperature, prior)
+    expected = [oracle.tempered_share(row, temperature, prior) for row in F.tolist()]
+    np.testing.assert_allclose(link.probability(F), expected, rtol=1e-9)
+    np.testing.assert_allclose(Share().tempered(temperature).probability(F), TemperedShare(temperature).probability(F))
+    signed, total = F[:, 1] - F[:, 0], float(F.sum(axis=1).max())
+    votes = np.column_stack([total - signed, total + signed]) / 2
+    np.testing.assert_allclose(link.probability(signed, total), link.probability(votes), rtol=1e-6)
+
+
+@given(links, st.floats(0.01, 100), st.integers(3, 5).flatmap(lambda K: rows(ordinary, K)))
+def test_tempered_links_divide_the_evidence(link, temperature, F):
+    for scores in (F, F[:, 0]):
+        z = link.evidence(scores, 30.0) / temperature
+        expected = [oracle.softmax(row, 1.0) for row in z.tolist()]
+        np.testing.assert_allclose(link.tempered(temperature).probability(scores), expected, rtol=1e-9, atol=1e-300)
+
+
 @given(st.integers(2, 5).flatmap(lambda K: rows(st.floats(0, 1), K)), st.integers(1, 60))
 def test_settled_scores_elect_the_first_largest_mean(F, total):
     settled = Share().settle(F, total)
@@ -140,6 +167,12 @@ def test_settling_happens():
     np.testing.assert_array_equal(
         Share().settle(tally / 1024, total / 1024), np.array([[high, high], [high, low]]) / 1024
     )
+
+
+def test_tempered_margins_settle_as_truncated_ones_do():
+    tallies = np.array([[1.0, 1.0 - 1e-14, 0.0], [2.0, 1.0, 0.0]])
+    np.testing.assert_array_equal(TemperedMargin(1.0).settle(tallies, 1.0), Truncated().settle(tallies, 1.0))
+    assert Truncated(0.1).tempered(2.0) == TemperedMargin(1.0).tempered(2.0) == TemperedMargin(2.0)
 
 
 def test_least_squares_settles_what_differs_by_a_rounding():
@@ -180,6 +213,10 @@ def test_least_squares_settles_what_differs_by_a_rounding():
         (Truncated(0.125), [[-3.0, 0.0, 3.0]], [[0.125 / 1.5, 0.5 / 1.5, 0.875 / 1.5]]),
         (Share(), [[1.0, 3.0]], [[0.25, 0.75]]),
         (Share(), [[0.0, 0.0, 0.0]], [[1 / 3] * 3]),
+        (TemperedShare(1.0, 0.5), [[1.5, 3.5]], [[1 / 3, 2 / 3]]),
+        (TemperedShare(0.5, 0.5), [[1.5, 0.5], [0.0, 0.0]], [[0.8, 0.2], [0.5, 0.5]]),
+        (TemperedMargin(0.5), [math.log(3) / 2], [[0.25, 0.75]]),
+        (TemperedMargin(0.5), [[0.0, math.log(2) / 2, math.log(5) / 2]], [[0.125, 0.25, 0.625]]),
     ],
 )
 def test_known_values(link, F, expected):
@@ -191,7 +228,7 @@ def test_small_probabilities_keep_their_digits():
 
 
 def test_mean_needs_its_weight():
-    for link in (Share(), Softmax(normalized=True)):
+    for link in (Share(), Softmax(normalized=True), TemperedShare(1.0)):
         with pytest.raises(ValueError, match="total is missing"):
             link.probability([0.5])
     np.testing.assert_array_equal(Share().probability([0.5], total=0.0), [[0.5, np.nextafter(0.5, 1.0)]])
@@ -272,13 +309,14 @@ def test_ties_elect_the_first():
     assert elected(np.array([[1.0, 1.0, 0.0], [0.0, 2.0, 2.0]])).tolist() == [0, 1]
 
 
-@given(st.one_of(links, st.just(Share()), st.just(Softmax(0.25, normalized=True))))
+@given(st.one_of(links, st.just(Share()), st.just(TemperedShare(0.7, 0.1)), st.just(Softmax(0.25, normalized=True))))
 def test_json_round_trip(link):
     assert from_json(json.loads(json.dumps(link.to_json()))) == link
 
 
 def test_every_link_is_in_the_table():
-    own = {link for link in Link.__subclasses__() if link.__module__.startswith("committee.")}  # tests define others
+    kinds = {*Link.__subclasses__(), *Share.__subclasses__()}
+    own = {link for link in kinds if link.__module__.startswith("committee.")}  # tests define others
     assert set(LINKS.values()) == own
     assert from_json({"name": "logistic"}) == Logistic()
 
@@ -303,6 +341,10 @@ def test_every_link_is_in_the_table():
         ({"name": "logistic", "scale": 10**400}, "scale is inf"),
         ({"name": "truncated", "floor": 0.5}, r"floor is 0\.5"),
         ({"name": "truncated", "floor": -0.01}, r"floor is -0\.01"),
+        ({"name": "tempered_share"}, "temperature"),
+        ({"name": "tempered_share", "temperature": 0.0}, r"temperature is 0\.0"),
+        ({"name": "tempered_share", "temperature": 1.0, "prior": 0.0}, r"prior is 0\.0"),
+        ({"name": "tempered_margin", "temperature": "1"}, "temperature is '1'"),
     ],
 )
 def test_stored_links_are_checked(stored, message):

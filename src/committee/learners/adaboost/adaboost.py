@@ -17,7 +17,7 @@ from committee.data.rows import Rows
 from committee.learners.adaboost.emphasis import RULES, Round, is_chance, samme_factors, samme_step, samme_weight
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting, BoostingRun
-from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.parameters import parameter, with_parameters
 from committee.learners.base.scikit_types import BaseEstimator
 from committee.vote.committee import Committee
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @with_parameters
-class AdaBoostClassifier(Boosting, CommitteeClassifier):
+class AdaBoostClassifier(Boosting, CalibratedClassifier):
     """AdaBoost on native trees, or on any classifier that takes weights.
 
     Each round grows a voter h_t on weighted rows, gives it a weight alpha_t, and makes the rows it gets wrong
@@ -76,6 +76,7 @@ class AdaBoostClassifier(Boosting, CommitteeClassifier):
         "normalisers_",
         "validation_errors_",
         "validation_scores_",
+        "temperature_",
     )
 
     n_estimators: int = shared.n_estimators(50, "a voter is perfect, none beats chance, or early stopping says so")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -79,19 +80,30 @@ def packed_draws(draws: list[NDArray[np.int64]], sample_weight: ArrayLike | None
     return np.packbits(drawn, axis=1)
 
 
-def out_of_bag(
-    committee: Committee, rows: Rows, draws: list[NDArray[np.int64]], sample_weight: ArrayLike | None
-) -> dict[str, Any]:
-    """Judge rows by the voters that did not see them; the results by attribute, NaN for rows of zero `sample_weight`.
+@dataclass(frozen=True, eq=False)
+class OutOfBagVotes:
+    """Votes on the training rows by the voters that did not see them."""
 
-    Voter t was trained on rows drawn ``draws[t]`` times each.
-    """
-    tally = np.zeros((len(rows.labels), committee.n_classes))
-    voting = np.zeros(len(rows.labels))
-    for t, counts in enumerate(draws):
-        out = counts == 0
-        tally[out] += committee.voters[t].tally(rows.dense[out])
-        voting += out
+    tally: F64
+    """``(n, K)``: their sum."""
+    voting: F64
+    """``(n,)``: how many there are."""
+
+    @classmethod
+    def of(cls, committee: Committee, rows: Rows, draws: list[NDArray[np.int64]]) -> OutOfBagVotes:
+        """Let voter t, which was trained on rows drawn ``draws[t]`` times each, vote on the others."""
+        tally = np.zeros((len(rows.labels), committee.n_classes))
+        voting = np.zeros(len(rows.labels))
+        for t, counts in enumerate(draws):
+            out = counts == 0
+            tally[out] += committee.voters[t].tally(rows.dense[out])
+            voting += out
+        return cls(tally, voting)
+
+
+def out_of_bag(votes: OutOfBagVotes, rows: Rows, sample_weight: ArrayLike | None) -> dict[str, Any]:
+    """Judge rows by the votes out of bag; the results by attribute, NaN for rows of zero `sample_weight`."""
+    tally, voting = votes.tally, votes.voting
     judged = voting > 0
     if (~judged).mean() > 0.01:
         warnings.warn(

@@ -87,17 +87,28 @@ class ForestEstimator(CommitteeEstimator, Generic[R]):
         trees, best = forest.best(trees, (draw.left_out(int(seed)) for seed in seeds))
         committee = self._vote_of(trees)
         fitted: dict[str, Any] = {"committee_": committee}
-        if best is not None:
+        if best is not None and self._tells_oob:
             fitted["oob_curve_"] = np.array(forest.curve)
             fitted |= self._judge(rows, best, tasks.sample_weight if reserve is None else reserve.others)
         if reserve is not None:
             assert isinstance(committee, Committee)
             fitted |= reserve.judge(committee, best, fitted.get("oob_decision_function_"))
-        return fitted
+        return self._judged_last(fitted, rows, best, random, tasks)
+
+    @property
+    def _tells_oob(self) -> bool:
+        """Whether the out-of-bag vote is among the fitted attributes."""
+        return self.oob_score or self.n_estimators == "oob" or self.reserve > 0.0
 
     def _judged(self, draw: RowDraw) -> bool:
         """Tell whether trees vote on the rows that their draws left out."""
-        return draw.leaves_out and (self.oob_score or self.n_estimators == "oob" or self.reserve > 0.0)
+        return draw.leaves_out and (self._tells_oob or self._calibrates)
+
+    def _judged_last(
+        self, fitted: dict[str, Any], rows: R, oob: OutOfBag | None, random: np.random.RandomState, tasks: FitTasks
+    ) -> dict[str, Any]:
+        """Return the fitted attributes, and what follows from the whole vote and from the votes out of bag."""
+        return fitted
 
     def _draw(self, n: int) -> RowDraw:
         draw = RowDraw.of(n, self.max_samples, self.bootstrap)

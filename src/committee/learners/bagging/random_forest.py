@@ -19,7 +19,8 @@ from committee.learners.bagging.forest_trees import BalancedTrees, ClassTrees, R
 from committee.learners.bagging.oob_curve import OutOfBag, OutOfBagClasses, OutOfBagTargets
 from committee.learners.bagging.reserve import Reserve
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import CommitteeClassifier, CommitteeRegressor
+from committee.learners.base.calibration import CalibratedClassifier
+from committee.learners.base.estimator import CommitteeRegressor, FitTasks
 from committee.learners.base.parameters import parameter, with_parameters
 from committee.vote.committee import Committee
 from committee.vote.links.mean import Average
@@ -29,7 +30,7 @@ from committee.voters.forest import Forest
 
 
 @with_parameters
-class RandomForestClassifier(ForestEstimator[Rows], CommitteeClassifier):
+class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
     """Random forest of classification trees.
 
     Tree t is grown on rows drawn with replacement; each of its nodes looks at `max_features` columns, drawn anew,
@@ -97,6 +98,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CommitteeClassifier):
         "oob_curve_",
         "oob_decision_function_",
         "reserved_rows_",
+        "temperature_",
     )
 
     _: KW_ONLY
@@ -134,6 +136,15 @@ class RandomForestClassifier(ForestEstimator[Rows], CommitteeClassifier):
 
     def _vote_of(self, voters: list[Forest]) -> Committee:
         return Committee(Forest.concatenate(voters), np.ones(len(voters)), self.classes_, Share(), self.table_)
+
+    def _judged_last(
+        self, fitted: dict[str, Any], rows: Rows, oob: OutOfBag | None, random: np.random.RandomState, tasks: FitTasks
+    ) -> dict[str, Any]:
+        if not self._calibrates:
+            return fitted
+        if oob is None:
+            return self._finished(fitted, rows, None, random, tasks)
+        return self._calibrated_out_of_bag(fitted, rows, oob.tally, oob.n_votes, random, tasks)
 
     def _oob_attributes(self, rows: Rows, oob: OutOfBag, votes: NDArray[np.float64]) -> dict[str, Any]:
         return {"oob_score_": 1.0 - oob.curve[-1], "oob_decision_function_": votes}

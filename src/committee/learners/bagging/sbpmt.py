@@ -18,9 +18,10 @@ from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.learners.adaboost.emphasis import is_chance, samme_weight
-from committee.learners.bagging.draws import balanced_draw, draw, out_of_bag, packed_draws
+from committee.learners.bagging.draws import OutOfBagVotes, balanced_draw, draw, out_of_bag, packed_draws
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import CommitteeClassifier, FitTasks
+from committee.learners.base.calibration import CalibratedClassifier
+from committee.learners.base.estimator import FitTasks
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
 from committee.learners.trees.probit_model_tree import ModelTree, ModelTreeLimits, ModelTreeTable, model_tree_limits
 from committee.vote.committee import Committee
@@ -126,7 +127,7 @@ def leaf_risk(tree: ModelTree, labels: NDArray[np.uint16], weights: F64, link: L
 
 
 @with_parameters
-class SBPMTClassifier(CommitteeClassifier):
+class SBPMTClassifier(CalibratedClassifier):
     """Subagging of boosted probit model trees (SBPMT).
 
     `n_estimators` times, a share `max_samples` of the rows is drawn without replacement and
@@ -182,6 +183,7 @@ class SBPMTClassifier(CommitteeClassifier):
         "risks_",
         "draws_",
         "n_samples_fit_",
+        "temperature_",
     )
 
     n_estimators: int = parameter(
@@ -236,14 +238,19 @@ class SBPMTClassifier(CommitteeClassifier):
                 "the class frequencies.",
                 stacklevel=4,
             )
-        return {
+        fitted = {
             "committee_": committee,
             "errors_": np.array([error for run in runs for error in run.errors]),
             "risks_": np.array([risk for run in runs for risk in run.risks]),
             "draws_": packed_draws(draws, tasks.sample_weight),
             "n_samples_fit_": len(rows.labels),
-            **(out_of_bag(committee, rows, draws, tasks.sample_weight) if self.oob_score else {}),
         }
+        if not (self.oob_score or self._calibrates):
+            return fitted
+        votes = OutOfBagVotes.of(committee, rows, draws)
+        if self.oob_score:
+            fitted |= out_of_bag(votes, rows, tasks.sample_weight)
+        return self._calibrated_out_of_bag(fitted, rows, votes.tally, votes.voting, random, tasks)
 
     def _jobs(
         self, rows: Rows, draws: list[NDArray[np.int64]], seeds: NDArray[np.integer[Any]]

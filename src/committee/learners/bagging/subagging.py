@@ -17,9 +17,10 @@ from sklearn.utils.validation import has_fit_parameter
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
-from committee.learners.bagging.draws import balanced_draw, draw, out_of_bag
+from committee.learners.bagging.draws import OutOfBagVotes, balanced_draw, draw, out_of_bag
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import CommitteeClassifier, FitTasks
+from committee.learners.base.calibration import CalibratedClassifier
+from committee.learners.base.estimator import FitTasks
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
 from committee.learners.base.user_voter import seeded, voter_to_clone
 from committee.learners.trees.tree import TreeVoter
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @with_parameters
-class SubaggingClassifier(CommitteeClassifier):
+class SubaggingClassifier(CalibratedClassifier):
     """Subagging (or bagging) of any classifier: M voters, each trained on rows drawn for it alone.
 
     Voter m sees floor(max_samples n) rows drawn without replacement (or with, `bootstrap=True`), never fewer
@@ -76,7 +77,12 @@ class SubaggingClassifier(CommitteeClassifier):
 
     _voter_parameter = "estimator"
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators")
-    stored_attributes: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_margins_", "oob_decision_function_")
+    stored_attributes: ClassVar[tuple[str, ...]] = (
+        "oob_score_",
+        "oob_margins_",
+        "oob_decision_function_",
+        "temperature_",
+    )
 
     estimator: Any = parameter(
         None,
@@ -126,14 +132,17 @@ class SubaggingClassifier(CommitteeClassifier):
             voters = tasks.each("voter", trained, lambda voters: {"committee_": self._vote_of(voters)})
         committee = self._vote_of(voters)
         fitted: dict[str, Any] = {"committee_": committee}
+        if not (self.oob_score or self._calibrates):
+            return fitted
+        votes = OutOfBagVotes.of(committee, rows, draws[: len(voters)])
         if self.oob_score:
-            fitted |= out_of_bag(committee, rows, draws[: len(voters)], tasks.sample_weight)
-        return fitted
+            fitted |= out_of_bag(votes, rows, tasks.sample_weight)
+        return self._calibrated_out_of_bag(fitted, rows, votes.tally, votes.voting, random, tasks)
 
     def _template(self, weights_given: bool) -> BaseEstimator:
         """Return the estimator to clone."""
         given = TreeVoter() if self.estimator is None else self.estimator
-        template = voter_to_clone("estimator", given, self.table_)
+        template = voter_to_clone("estimator", given, self.table_, votes_by_class=self.voting == "hard")
         if weights_given and not has_fit_parameter(template, "sample_weight"):
             given_name = "sample_weight" if self.class_weight is None else "class_weight"
             raise ValueError(

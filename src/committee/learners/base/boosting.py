@@ -125,6 +125,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             run = self._run(rows, random)
             if tasks.record is not None:
                 run.keep(tasks.record)
+            kept = rows if self._calibrates and held_out is None else None
             del rows  # the run alone holds on to what it needs of them
             scoring = getattr(self, "scoring", None)  # a booster with a signature of its own may have none
             stopping = None if held_out is None else self._stopping(run, held_out, scoring)
@@ -142,7 +143,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
                 run_rounds(run, self.n_estimators, tasks, fitted, stopping)
             results = fitted()
             self._warn(run, results)
-            tasks.end(results)
+            tasks.end(self._finished(results, kept, held_out, random, tasks))
         return self
 
     def _stopping(self, run: Any, held_out: Any, scoring: Any) -> EarlyStopping:

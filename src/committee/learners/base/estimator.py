@@ -297,6 +297,17 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
                 f"classifier, or leave {self._voter_parameter} at its default."
             )
 
+    @property
+    def _calibrates(self) -> bool:
+        """Whether the fit ends with rows that its voters have not seen."""
+        return False
+
+    def _finished(
+        self, fitted: dict[str, Any], rows: Any, held_out: Any, random: np.random.RandomState, tasks: FitTasks
+    ) -> dict[str, Any]:
+        """Return the fitted attributes and what follows from them; held-out rows are None where none were."""
+        return fitted
+
     def _train(self, rows: Any, tasks: FitTasks) -> dict[str, Any]:
         """Train on encoded rows, and return the fitted attributes; learners with another `fit` have none."""
         raise NotImplementedError

@@ -64,12 +64,14 @@ class _Results:
         """Yield shapes and values of each part of all results."""
         new = list(zip(*self.parts, strict=True)) or [() for _ in self.known]
         for i, arrays in enumerate(new):
+            if not arrays:  # no new ones of this kind
+                yield self.known[i].shapes, self.known[i].values
+                continue
             shapes = np.array([array.shape for array in arrays], dtype=np.int64).reshape(len(arrays), -1)
             values = [array.ravel() for array in arrays]
             if self.known:
-                column = self.known[i]
-                shapes = np.concatenate([column.shapes, shapes]) if arrays else column.shapes
-                values = [column.values, *values]
+                shapes = np.concatenate([self.known[i].shapes, shapes])
+                values = [self.known[i].values, *values]
             yield shapes, np.concatenate(values)
 
 

@@ -12,8 +12,10 @@ from committee.data.frames import TableSchema
 from committee.learners.base.scikit_types import BaseEstimator
 
 
-def voter_to_clone(parameter: str, voter: Any, table: TableSchema) -> BaseEstimator:
+def voter_to_clone(parameter: str, voter: Any, table: TableSchema, *, votes_by_class: bool = True) -> BaseEstimator:
     """Copy a user's classifier, and name to it the columns of the encoded matrix that are categories.
+
+    One whose vote is the class that it predicts spends no time on its probabilities.
 
     Raises
     ------
@@ -24,6 +26,8 @@ def voter_to_clone(parameter: str, voter: Any, table: TableSchema) -> BaseEstima
     if not is_classifier(copy):
         raise ValueError(f"{parameter}={voter!r} is no classifier; a vote needs voters that name classes.")
     params = copy.get_params(deep=False)
+    if votes_by_class and "calibrate" in params:
+        copy.set_params(calibrate=None)
     categorical = np.flatnonzero(table.categorical)
     if len(categorical) and "categorical_features" in params:
         # voters see a matrix without names, so a column is refused here, where it has one

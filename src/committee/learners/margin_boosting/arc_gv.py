@@ -78,6 +78,7 @@ class ArcGVClassifier(MarginBoosting):
         "duality_gap_",
         "validation_errors_",
         "validation_scores_",
+        "temperature_",
     )
 
     n_estimators: int = shared.n_estimators(100, "a voter is perfect, or none has an edge above the margin reached")

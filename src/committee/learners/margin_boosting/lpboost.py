@@ -18,7 +18,8 @@ from committee.data.parallel import n_threads
 from committee.data.rows import Rows, have_weight, scored_classes
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import run_rounds
-from committee.learners.base.estimator import CommitteeClassifier, FitTasks
+from committee.learners.base.calibration import CalibratedClassifier
+from committee.learners.base.estimator import FitTasks
 from committee.learners.base.parameters import SHARE, parameter, with_parameters
 from committee.learners.base.user_voter import voter_to_clone
 from committee.learners.margin_boosting.one_against_rest import ClassRuns, VotingRun
@@ -31,7 +32,7 @@ from committee.vote.links.probability import Truncated
 
 
 @with_parameters
-class LPBoostClassifier(CommitteeClassifier):
+class LPBoostClassifier(CalibratedClassifier):
     """The vote with the largest soft margin, by linear programming and column generation.
 
     Of all weighted votes over a dictionary of voters h_j this one has
@@ -74,7 +75,13 @@ class LPBoostClassifier(CommitteeClassifier):
 
     _voter_parameter = "dictionary"
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators", "signed")
-    stored_attributes: ClassVar[tuple[str, ...]] = ("rho_", "soft_margin_", "duality_gap_", "row_weights_")
+    stored_attributes: ClassVar[tuple[str, ...]] = (
+        "rho_",
+        "soft_margin_",
+        "duality_gap_",
+        "row_weights_",
+        "temperature_",
+    )
 
     nu: float = parameter(
         0.5,
@@ -111,7 +118,8 @@ class LPBoostClassifier(CommitteeClassifier):
         return self.n_estimators
 
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
-        pool, distinct = self._pool(rows, int(tasks.random().randint(2**31 - 1)))
+        random = tasks.random()
+        pool, distinct = self._pool(rows, int(random.randint(2**31 - 1)))
         n_classes = len(self.classes_)
         runs = [LPRun(pool, distinct, k, self.n_estimators, self.nu, self.tol) for k in scored_classes(n_classes)]
         run = ClassRuns(pool, distinct, runs, n_classes, rows.count)
@@ -120,7 +128,7 @@ class LPBoostClassifier(CommitteeClassifier):
         run_rounds(run, self.n_estimators, tasks, lambda: self._fitted(run, tasks.sample_weight))
         fitted = self._fitted(run, tasks.sample_weight)
         self._warn_of_what_is_left(run, fitted)
-        return fitted
+        return self._finished(fitted, rows, None, random, tasks)
 
     def _pool(self, rows: Rows, seed: int) -> DistinctPool:
         """Return the pool of voters that the parameters ask for."""

@@ -15,8 +15,8 @@ from committee.data.parallel import n_threads
 from committee.data.rows import Rows, scored_classes
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
+from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.early_stopping import EarlyStopping
-from committee.learners.base.estimator import CommitteeClassifier
 from committee.learners.base.parameters import fitted, with_parameters
 from committee.learners.base.user_voter import voter_to_clone
 from committee.learners.margin_boosting.one_against_rest import ClassRuns, HeldOutErrors, VotingRun
@@ -37,7 +37,7 @@ DEEPER = "deeper trees are grown by the Gini criterion."
 
 
 @with_parameters
-class MarginBoosting(Boosting, CommitteeClassifier):
+class MarginBoosting(Boosting, CalibratedClassifier):
     """Base of the learners: voters of largest edge, one class against the rest, and margins after each round."""
 
     _voter_parameter = "voter"

@@ -19,7 +19,8 @@ from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import scored_classes
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import CommitteeClassifier, FitTasks
+from committee.learners.base.calibration import CalibratedClassifier
+from committee.learners.base.estimator import FitTasks
 from committee.learners.base.parameters import (
     COUNT,
     FRACTION,
@@ -71,7 +72,7 @@ class Run:
 
 
 @with_parameters
-class NestedClassifier(CommitteeClassifier):
+class NestedClassifier(CalibratedClassifier):
     """Base of the classifiers whose voters answer at random and are met one after the other."""
 
     _voter_parameter = "voter"
@@ -84,6 +85,7 @@ class NestedClassifier(CommitteeClassifier):
         "n_draws_",
         "bound_",
         "cost_",
+        "temperature_",
     )
 
     bounds_: F64 = fitted(
@@ -191,7 +193,15 @@ class NestedClassifier(CommitteeClassifier):
                 )
         self._warn_of_chance(run.growths)
         tasks.each("voter", self._trained(run, growers, most, tasks.begun), lambda _: self._fitted(run))
-        return self._fitted(run)
+        return self._finished(self._fitted(run), rows, None, random, tasks)
+
+    @property
+    def _calibrates(self) -> bool:
+        # fits to other rows would take further time of a budget
+        return super()._calibrates and self.time_budget is None
+
+    def _strength(self, committee: Committee) -> float:
+        return 1.0  # a row meets some of the voters, however many there are
 
     def _trained(self, run: Run, growers: list[Iterator[None]], most: int | None, begun: float) -> Iterator[None]:
         """Grow one graph after the other to its end, voter after voter; the first of each are there already."""
@@ -228,7 +238,7 @@ class NestedClassifier(CommitteeClassifier):
         """A graph of one root for each score."""
         threads = n_threads(self.n_jobs)
         weights = rows.weights / rows.weights.sum()
-        member = None if self.voter is None else voter_to_clone("voter", self.voter, self.table_)
+        member = None if self.voter is None else voter_to_clone("voter", self.voter, self.table_, votes_by_class=False)
         binned = rows.binned(self.table_, self.max_bins, threads) if member is None else None
         kept = 8 * len(rows) * self._most_leaves(rows.count) * (2 if self._keeps_reach() else 1)
         precision = np.float64 if kept <= _MOST_BYTES else np.float32
@@ -300,6 +310,7 @@ class NestedClassifier(CommitteeClassifier):
 
     def _from_file(self) -> None:
         """Refuse numbers of voters that are not those of the graph."""
+        super()._from_file()
         if len(self.classes_) == 1:
             return
         T = len(self.graph_.next)

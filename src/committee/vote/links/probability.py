@@ -11,7 +11,7 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, log_expit, log_ndtr, ndtr
+from scipy.special import expit, log_expit, log_ndtr, ndtr, softmax
 
 from committee.data.named import Named, float_of, read_named
 from committee.vote.scores import Scores, elected, signed
@@ -19,6 +19,9 @@ from committee.voters.forest import Forest
 from committee.voters.protocol import Voters
 
 Weight: TypeAlias = float | NDArray[np.float64]
+
+PRIOR = 0.2
+"""Votes that every class of a tempered share has before any voter is asked; docs/decisions.md has how it was chosen."""
 
 
 class Link(Named, ABC):
@@ -80,6 +83,31 @@ class Link(Named, ABC):
         The total is the weight of the voters, of all rows or in a column of one for each.
         """
         return tally
+
+    def evidence(self, F: ArrayLike, total: Weight) -> Scores:
+        """Return z, ``(n, K)``: `tempered` probabilities are exp(z_k / T) / sum_j exp(z_j / T).
+
+        Scores are as for `probability`; the total is the weight of the voters, of all rows or in a column of one for
+        each. The z of a row are in the order of its scores.
+
+        Examples
+        --------
+        >>> from committee.vote.links.probability import Share, Softmax
+        >>> Softmax().evidence([1.0], 2.0).tolist(), Share().evidence([[3.0, 1.0]], 4.0).round(3).tolist()
+        ([[-0.5, 0.5]], [[1.163, 0.182]])
+        """
+        return _class_scores(F)
+
+    def tempered(self, temperature: float) -> "Link":
+        """Return the link of the same votes whose evidence is divided by a temperature.
+
+        Examples
+        --------
+        >>> from committee.vote.links.probability import Share, Softmax
+        >>> Softmax().tempered(4.0), Share().tempered(0.75)
+        (Softmax(scale=0.25, normalized=False), TemperedShare(temperature=0.75, prior=0.2))
+        """
+        return Softmax(scale=1.0 / temperature)
 
 
 @dataclass(frozen=True)
@@ -285,6 +313,61 @@ class Share(Link):
             raise ValueError(f"F holds {F.min()}; the share link needs tallies >= 0. Use the softmax link.")
         return np.minimum(_mean(F, total, np.full_like(F, 1.0 / F.shape[1])), 1.0)
 
+    def evidence(self, F: ArrayLike, total: Weight) -> Scores:
+        """As `Link.evidence`: logarithms of the votes."""
+        return _log_votes(F, total, PRIOR)
+
+    def tempered(self, temperature: float) -> Link:
+        """As `Link.tempered`: a `TemperedShare`."""
+        return TemperedShare(temperature)
+
+
+@dataclass(frozen=True)
+class TemperedShare(Share):
+    """Votes as votes, sharpened or evened out by a temperature: p_k = (v_k + a)^(1 / T) / sum_j (v_j + a)^(1 / T).
+
+    v_k is the weight of the votes for class k, and a what every class has before any voter was asked, so that a class
+    without votes is unlikely and not impossible. Members of a bagged vote see less than the whole table, and a mean of
+    many opinions is nearer to the middle than what it stands for; T < 1 undoes that, and T > 1 the opposite.
+
+    Equation: tempered-share (docs/theory.md).
+
+    Parameters
+    ----------
+    temperature : float
+        T, above zero; chosen by `committee.vote.links.temperature.best_temperature`.
+    prior : float, default=0.2
+        a, above zero, in votes of weight 1.
+
+    Raises
+    ------
+    ValueError
+        If one of them is not a finite number above zero.
+
+    Examples
+    --------
+    >>> from committee.vote.links.probability import TemperedShare
+    >>> TemperedShare(0.5).probability([[3.0, 1.0, 0.0]]).round(3).tolist()
+    [[0.874, 0.123, 0.003]]
+    """
+
+    name: ClassVar[str] = "tempered_share"
+    temperature: float
+    prior: float = PRIOR
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "temperature", _positive("temperature", self.temperature))
+        object.__setattr__(self, "prior", _positive("prior", self.prior))
+
+    def evidence(self, F: ArrayLike, total: Weight) -> Scores:
+        """As `Link.evidence`: logarithms of the votes."""
+        return _log_votes(F, total, self.prior)
+
+    def _probability(self, F: Scores, total: float | None) -> Scores:
+        if F.shape[1] == 1 and total is None:
+            raise ValueError("total is missing; signed scores do not say how much weight is behind them.")
+        return _softened(self.evidence(F, 0.0 if total is None else total), self.temperature)
+
 
 @dataclass(frozen=True)
 class Truncated(Link):
@@ -329,13 +412,11 @@ class Truncated(Link):
 
         Least squares on votes of -1 and +1 gives many rows the same score for two classes, as sums in different orders.
         """
-        near = 1e-12 * np.maximum(total, 1.0)
-        if tally.shape[1] == 1:
-            tied = (tally != 0.0) & (np.abs(tally) <= near)
-            return np.where(tied, 0.0, tally) if tied.any() else tally
-        largest = tally.max(axis=1, keepdims=True)
-        tied = (tally < largest) & (tally >= largest - near)
-        return np.where(tied, largest, tally) if tied.any() else tally
+        return _near_ties(tally, total)
+
+    def tempered(self, temperature: float) -> Link:
+        """As `Link.tempered`: a `TemperedMargin`, which ties the same scores."""
+        return TemperedMargin(temperature)
 
     def _probability(self, F: Scores, total: float | None) -> Scores:
         most = 1.0 - 2.0 * self.floor
@@ -345,7 +426,50 @@ class Truncated(Link):
         return _mean(1.0 + np.clip(F, -most, most), None, np.full_like(F, 1.0 / F.shape[1]))
 
 
-LINKS: dict[str, type[Link]] = {link.name: link for link in (Softmax, Logistic, Probit, Share, Truncated)}
+@dataclass(frozen=True)
+class TemperedMargin(Link):
+    """Scores of votes that add up to one, as evidence: p_k = exp(F_k / T) / sum_j exp(F_j / T).
+
+    The softmax of margins, with the ties of `Truncated`.
+
+    Parameters
+    ----------
+    temperature : float
+        T, above zero; chosen by `committee.vote.links.temperature.best_temperature`.
+
+    Raises
+    ------
+    ValueError
+        If `temperature` is not a finite number above zero.
+
+    Examples
+    --------
+    >>> from committee.vote.links.probability import TemperedMargin
+    >>> TemperedMargin(0.2).probability([-0.1, 0.0, 0.5]).round(3).tolist()
+    [[0.622, 0.378], [0.5, 0.5], [0.076, 0.924]]
+    """
+
+    name: ClassVar[str] = "tempered_margin"
+    temperature: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "temperature", _positive("temperature", self.temperature))
+
+    def settle(self, tally: Scores, total: Weight) -> Scores:
+        """As `Truncated.settle`."""
+        return _near_ties(tally, total)
+
+    def tempered(self, temperature: float) -> Link:
+        """As `Link.tempered`."""
+        return TemperedMargin(temperature)
+
+    def _probability(self, F: Scores, total: float | None) -> Scores:
+        return _two_sided(signed(F) / self.temperature) if F.shape[1] <= 2 else _softened(F, self.temperature)
+
+
+LINKS: dict[str, type[Link]] = {
+    link.name: link for link in (Softmax, Logistic, Probit, Share, TemperedShare, Truncated, TemperedMargin)
+}
 """Every link under the name that a file stores."""
 
 
@@ -359,6 +483,39 @@ def from_json(stored: object) -> Link:
     Logistic(scale=1.5)
     """
     return read_named(stored, LINKS, "link")
+
+
+def _class_scores(F: ArrayLike) -> Scores:
+    """Scores ``(n, K)``: the signed one of two classes is half of it for the second, and less as much for the first."""
+    scores = np.asarray(F, dtype=np.float64)
+    z = scores if scores.ndim == 1 else scores[:, 0]
+    return scores if scores.ndim == 2 and scores.shape[1] > 1 else np.column_stack([-z / 2.0, z / 2.0])
+
+
+def _log_votes(F: ArrayLike, total: Weight, prior: float) -> Scores:
+    """Logarithms of the votes for each class, with what it has beforehand."""
+    scores = np.asarray(F, dtype=np.float64)
+    if scores.ndim == 1 or scores.shape[1] == 1:
+        scores = (np.reshape(total, (-1, 1)) / 2.0) + _class_scores(scores)
+    # votes are sums in another order than their total, and may pass zero by a rounding
+    return np.log(np.maximum(scores, 0.0) + prior)
+
+
+def _softened(evidence: Scores, temperature: float) -> Scores:
+    """Softmax of evidence over a temperature."""
+    p: Scores = softmax((evidence - evidence.max(axis=1, keepdims=True)) / temperature, axis=1)
+    return p
+
+
+def _near_ties(tally: Scores, total: Weight) -> Scores:
+    """The tally with scores as large as the largest where only a rounding parts them."""
+    near = 1e-12 * np.maximum(total, 1.0)
+    if tally.shape[1] == 1:
+        tied = (tally != 0.0) & (np.abs(tally) <= near)
+        return np.where(tied, 0.0, tally) if tied.any() else tally
+    largest = tally.max(axis=1, keepdims=True)
+    tied = (tally < largest) & (tally >= largest - near)
+    return np.where(tied, largest, tally) if tied.any() else tally
 
 
 def _let_win(p: Scores, winner: NDArray[np.intp]) -> Scores:

@@ -1,0 +1,223 @@
+"""Temperatures of fitted learners: chosen on rows that the voters have not seen, and never changing an election."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.metrics import log_loss
+from sklearn.naive_bayes import GaussianNB
+
+import committee
+from committee import (
+    AdaBoostClassifier,
+    ArcGVClassifier,
+    BoostingTreeClassifier,
+    DOOMBoostClassifier,
+    LPBoostClassifier,
+    MatryoshkaClassifier,
+    MDBoostClassifier,
+    ProbabilisticAdaBoostClassifier,
+    RandomForestClassifier,
+    SBPMTClassifier,
+    SubaggingClassifier,
+)
+from committee.learners.base import calibration
+from committee.learners.base.calibration import CalibratedClassifier
+from committee.learners.base.folds import Folds
+from committee.vote.links.probability import Softmax, TemperedMargin, TemperedShare
+from committee.vote.links.temperature import best_temperature
+from tests.crafted_files import craft
+from tests.subjects import numbers
+
+OUT_OF_BAG = [
+    RandomForestClassifier(15, random_state=0),
+    SBPMTClassifier(5, 2, 10, random_state=0),
+    SBPMTClassifier(5, 2, 10, voting="hard", random_state=0),
+    SubaggingClassifier(n_estimators=9, random_state=0),
+    SubaggingClassifier(GaussianNB(), n_estimators=5, voting="soft", random_state=0),
+]
+CROSS_FITTED = [
+    AdaBoostClassifier(15, random_state=0),
+    AdaBoostClassifier(10, vote="confidence", max_depth=2, random_state=0),
+    AdaBoostClassifier(10, vote="abstaining", random_state=0),
+    AdaBoostClassifier(4, voter=GaussianNB(), random_state=0),
+    ArcGVClassifier(8, random_state=0),
+    LPBoostClassifier(0.8, tol=0.01, random_state=0),
+    MDBoostClassifier(2.0, tol=0.01, random_state=0),
+    DOOMBoostClassifier(n_estimators=8, n_start=4, random_state=0),
+    ProbabilisticAdaBoostClassifier(8, random_state=0),
+    BoostingTreeClassifier(max_voters=8, random_state=0),
+    MatryoshkaClassifier(levels=3, random_state=0),
+    MatryoshkaClassifier(levels=3, method="majority", random_state=0),
+    RandomForestClassifier(7, bootstrap=False, random_state=0),
+    SubaggingClassifier(n_estimators=3, max_samples=1.0, random_state=0),
+]
+named = {"ids": lambda model: repr(model)[:60]}
+all_of_them = pytest.mark.parametrize("model", OUT_OF_BAG + CROSS_FITTED, **named)
+
+
+def test_all_calibrated_learners_are_here():
+    assert {type(model) for model in OUT_OF_BAG + CROSS_FITTED} == {
+        kind for kind in map(committee.learner, committee.LEARNERS) if issubclass(kind, CalibratedClassifier)
+    }
+
+
+@all_of_them
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_elections_and_scores_stay(model, n_classes):
+    X, y = numbers(n_classes, 150)
+    new = numbers(n_classes, 400, seed=3)[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain = clone(model).set_params(calibrate=None).fit(X, y)
+        off = clone(model).set_params(calibrate=False).fit(X, y)
+        model = clone(model).fit(X, y)
+    assert not hasattr(plain, "temperature_") and not hasattr(off, "temperature_")
+    assert off.committee_.link == plain.committee_.link != model.committee_.link
+    for rows in (X, new):
+        assert_array_equal(model.predict(rows), plain.predict(rows))
+        assert_array_equal(model.decision_function(rows), plain.decision_function(rows))
+        p = model.predict_proba(rows)
+        assert_array_equal(model.classes_[p.argmax(axis=1)], plain.predict(rows))
+        assert p.min() > 0.0 or not isinstance(model.committee_.link, TemperedShare)
+    for ours, theirs in zip(model.staged_predict(new), plain.staged_predict(new), strict=True):
+        assert_array_equal(ours, theirs)
+    if isinstance(model, AdaBoostClassifier):
+        assert_array_equal(model.estimator_errors_, plain.estimator_errors_)
+
+
+@pytest.mark.parametrize("model", OUT_OF_BAG, **named)
+def test_votes_out_of_bag_choose(model):
+    X, y = numbers(3, 150)
+    model = clone(model).set_params(oob_score=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+    share = model.oob_decision_function_
+    n_voters = model.committee_.n_voters
+    if isinstance(model, RandomForestClassifier):
+        draws = np.random.RandomState(0).randint(2**31 - 1, size=n_voters)
+        seen = np.stack([np.bincount(np.random.RandomState(s).randint(150, size=150), minlength=150) for s in draws])
+    elif isinstance(model, SBPMTClassifier):
+        seen = np.unpackbits(model.draws_, axis=1)[:, :150]
+    else:
+        random = np.random.RandomState(0)
+        seen = np.zeros((n_voters, 150))
+        for drawn in seen:
+            drawn[random.permutation(150)[:105]] = 1
+    n_votes = (seen == 0).sum(axis=0)
+    out = n_votes > 0
+    assert_array_equal(out, ~np.isnan(share[:, 0]))
+    z = np.log(share[out] * n_votes[out, None] + 0.2)
+    T = best_temperature(z, y[out].astype(np.uint16), np.ones(out.sum()), int(out.sum()))
+    assert model.temperature_ == T and model.committee_.link == TemperedShare(T)
+    plain = clone(model).set_params(oob_score=False).fit(X, y)
+    assert plain.temperature_ == T and not hasattr(plain, "oob_score_") and not hasattr(plain, "oob_curve_")
+
+
+@pytest.mark.parametrize("model", CROSS_FITTED[:10], **named)
+def test_fits_on_other_folds_choose(model):
+    X, y = numbers(2, 150)
+    model = clone(model).fit(X, y)
+    rows = model.training_rows(X, y, None)
+    evidence = np.empty((150, 2))
+    for mask, _ in Folds.of(rows, 5):
+        other = clone(model).set_params(calibrate=None).fit(X[~mask], y[~mask])
+        mean = other.decision_function(X[mask]) / np.abs(other.committee_.weights).sum()
+        if isinstance(model, ProbabilisticAdaBoostClassifier | BoostingTreeClassifier):
+            mean *= len(other.committee_.weights) / len(model.committee_.weights)
+        evidence[mask] = np.column_stack([-mean / 2, mean / 2])
+    T = best_temperature(evidence * np.abs(model.committee_.weights).sum(), rows.labels, np.ones(150), 150)
+    assert_allclose(model.temperature_, T, rtol=1e-12)
+    link = model.committee_.link
+    assert link == (TemperedMargin(T) if isinstance(link, TemperedMargin) else Softmax(1 / T))
+
+
+def test_enough_rows_are_enough(monkeypatch):
+    fits = []
+    monkeypatch.setattr(
+        CalibratedClassifier,
+        "_for_fold",
+        lambda self, seed, own=CalibratedClassifier._for_fold: fits.append(seed) or own(self, seed),
+    )
+    for n, n_fits in ((150, 5), (3000, 2), (5100, 1)):
+        fits.clear()
+        AdaBoostClassifier(2).fit(*numbers(2, n))
+        assert len(fits) == n_fits
+    assert calibration.ENOUGH == 1000
+
+
+def test_held_out_rows_choose():
+    X, y = numbers(2, 150)
+    X_val, y_val = numbers(2, 80, seed=7)
+    for model in (AdaBoostClassifier(40, early_stopping=True), ArcGVClassifier(40, early_stopping=True)):
+        model.fit(X, y, X_val=X_val, y_val=y_val)
+        F = model.decision_function(X_val)
+        z = np.column_stack([-F / 2, F / 2])
+        assert_allclose(model.temperature_, best_temperature(z, y_val.astype(np.uint16), np.ones(80), 80), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "model", [AdaBoostClassifier(100), RandomForestClassifier(50), SBPMTClassifier(), ArcGVClassifier()], **named
+)
+def test_probabilities_mean_more(model):
+    for X, y in (load_breast_cancer(return_X_y=True), load_wine(return_X_y=True)):
+        losses = []
+        for calibrate in (None, "auto"):
+            fitted = clone(model).set_params(random_state=0, calibrate=calibrate).fit(X[::2], y[::2])
+            losses.append(log_loss(y[1::2], fitted.predict_proba(X[1::2])))
+        assert losses[1] < losses[0] + 0.02
+
+
+@pytest.mark.parametrize(
+    "model", [AdaBoostClassifier(3), ArcGVClassifier(3), RandomForestClassifier(1, random_state=0)], **named
+)
+def test_tiny_tables(model):
+    """Classes of one row, folds of nothing, and columns that vary in one fold alone."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for X, y in (
+            ([[0.0], [1.0]], [0, 1]),
+            ([[0.0], [1.0], [1.0]], [0, 1, 1]),
+            ([[0.0], [0.0], [0.0], [1.0]], [0, 1, 0, 1]),
+        ):
+            fitted = clone(model).fit(np.array(X), y)
+            assert_allclose(fitted.predict_proba(np.array(X)).sum(axis=1), 1.0)
+    assert not hasattr(AdaBoostClassifier(3).fit([[0.0], [1.0]], [0, 1]), "temperature_")
+
+
+def test_a_budget_of_time_leaves_no_time_for_folds():
+    model = ProbabilisticAdaBoostClassifier(3, time_budget=60.0).fit(*numbers(2))
+    assert not hasattr(model, "temperature_")
+
+
+@pytest.mark.parametrize(
+    "model", [RandomForestClassifier(5, random_state=0), AdaBoostClassifier(5), LPBoostClassifier(0.8)], **named
+)
+def test_files(model, tmp_path):
+    X, y = numbers(3)
+    model = clone(model).fit(X, y)
+    model.save(tmp_path / "model")
+    again = committee.load(tmp_path / "model")
+    assert again.temperature_ == model.temperature_ and again.committee_.link == model.committee_.link
+    assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    for wrong in (0.0, -1.0, "1", None, True, 3):
+
+        def change(document, arrays, wrong=wrong):
+            document["model"]["attributes"]["temperature_"] = wrong
+
+        (tmp_path / "wrong").write_bytes(craft((tmp_path / "model").read_bytes(), change))
+        with pytest.raises(committee.ModelFileError, match="temperature_"):
+            committee.load(tmp_path / "wrong")
+
+
+def test_fewer_voters_are_read_by_the_same_temperature():
+    X, y = numbers(3, 200)
+    model = RandomForestClassifier(20, random_state=0).fit(X, y)
+    pruned = committee.prune(model, X, y, level="voter", max_voters=5, objective="tandem")
+    for some in (model.committee_.select(slice(5)), pruned.committee_):
+        assert some.link == model.committee_.link
+    assert_allclose(pruned.committee_.total_weight, 20.0)  # so that it reads as many votes
