@@ -3,8 +3,10 @@
 import warnings
 
 import numpy as np
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.metrics import log_loss
@@ -221,3 +223,20 @@ def test_fewer_voters_are_read_by_the_same_temperature():
     for some in (model.committee_.select(slice(5)), pruned.committee_):
         assert some.link == model.committee_.link
     assert_allclose(pruned.committee_.total_weight, 20.0)  # so that it reads as many votes
+
+
+@pytest.mark.parametrize("model", [AdaBoostClassifier(30), RandomForestClassifier(30, bootstrap=False)], **named)
+def test_many_categories_are_learned_in_each_fold_anew(model):
+    """Levels that say nothing look right to those who learned what they stand for from the judged rows."""
+    random = np.random.default_rng(0)
+    level, x, y = random.integers(0, 300, 600), random.normal(size=600), random.integers(0, 2, 600)
+    frame = pl.DataFrame({"level": [f"l{k}" for k in level], "x": x})
+    fitted = clone(model).set_params(random_state=0).fit(frame[:400], y[:400])
+    assert log_loss(y[400:], fitted.predict_proba(frame[400:])) < 0.71
+
+
+def test_sparse_tables_are_calibrated_as_dense_ones():
+    X, y = numbers(2, 200)
+    X = np.where(np.abs(X) < 1.0, 0.0, X)
+    dense, sparse = (AdaBoostClassifier(10).fit(rows, y) for rows in (X, csr_array(X)))
+    assert dense.temperature_ == sparse.temperature_

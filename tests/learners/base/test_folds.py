@@ -3,8 +3,10 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from committee.data.rows import Rows
+from committee.data.sparse import SparseMatrix
 from committee.learners.base.folds import Folds
 
 
@@ -68,3 +70,11 @@ def test_the_only_row_of_a_class_is_in_no_fold():
     folds = Folds.of(rows([[1.0], [2.0], [3.0], [3.0]], [0, 0, 1, 1]), 2)
     assert folds.number[2:].tolist() == [-1, -1] and sorted(folds.number[:2].tolist()) == [0, 1]
     assert not list(Folds.of(rows([[1.0], [2.0]], [0, 1]), 5))
+
+
+@given(st.integers(0, 99))
+def test_sparse_rows_have_the_folds_of_dense_ones(seed):
+    X, y = table(seed, levels=2)
+    dense = Folds.of(rows(X, y), 5)
+    stored = Rows(SparseMatrix.read(csr_array(X)), y.astype(np.uint16), np.ones(len(y)), uniform=True)
+    np.testing.assert_array_equal(Folds.of(stored, 5).number, dense.number)

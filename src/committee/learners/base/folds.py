@@ -21,19 +21,18 @@ _STEP, _FIRST, _SECOND = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1
 class Folds:
     """Folds with the classes in the same shares; rows of one class that hold the same are in the same fold.
 
-        A row's place follows from a number that its cells are mixed to. A cell counts by its value and its column, and a
-        column by its values, not by its name or its place. So a row of weight k and k rows, rows in another order and
-        columns in another order have the same folds, and nothing has to be drawn.
+    A row's place follows from a number that its cells are mixed to. A cell counts by its value and its column, and a
+    column by its values, not by its name or its place. So a row of weight k and k rows, rows in another order and
+    columns in another order have the same folds, and nothing has to be drawn.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from committee.data.rows import Rows
-    from committee.data.sparse import Matrix, SparseMatrix
-        >>> X, labels = np.array([[1.0], [2.0], [2.0], [3.0], [4.0]]), np.array([0, 0, 0, 1, 1], dtype=np.uint16)
-        >>> folds = Folds.of(Rows(X, labels, np.ones(5), True), 2)
-        >>> folds.number[1] == folds.number[2], folds.number[0] == folds.number[1], folds.n_different.tolist()
-        (True, False, [2, 2])
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.data.rows import Rows
+    >>> X, labels = np.array([[1.0], [2.0], [2.0], [3.0], [4.0]]), np.array([0, 0, 0, 1, 1], dtype=np.uint16)
+    >>> folds = Folds.of(Rows(X, labels, np.ones(5), True), 2)
+    >>> folds.number[1] == folds.number[2], folds.number[0] == folds.number[1], folds.n_different.tolist()
+    (True, False, [2, 2])
     """
 
     number: Index
