@@ -131,7 +131,7 @@ class MatryoshkaClassifier(NestedClassifier):
         return isinstance(self.shape, str) and self.shape == name  # an array is not to be compared with a word
 
     def _clocks(self) -> dict[str, bool]:
-        return {"rate": self.rate == "seconds" and self._is("greedy")}
+        return super()._clocks() | {"rate": self.rate == "seconds" and self._is("greedy")}
 
     def _keeps_reach(self) -> bool:
         return True

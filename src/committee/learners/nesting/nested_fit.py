@@ -165,14 +165,13 @@ class NestedClassifier(CalibratedClassifier):
             check_answers(self.voter)
 
     def _no_checkpoint(self, X: Any) -> str | None:
-        clocks = {"time_budget": self.time_budget is not None, "n_draws": self.n_draws == "stopwatch"}
-        for name in (name for name, used in (clocks | self._clocks()).items() if used):
+        for name in (name for name, used in self._clocks().items() if used):
             return f"{name}={getattr(self, name)!r} makes the fit depend on the time it takes"
         return super()._no_checkpoint(X)
 
     def _clocks(self) -> dict[str, bool]:
-        """Tell which further parameters make the fit depend on the time it takes."""
-        return {}
+        """Tell which parameters make the fit depend on the time it takes."""
+        return {"time_budget": self.time_budget is not None, "n_draws": self.n_draws == "stopwatch"}
 
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
         most = self._most_voters(rows.count)
@@ -197,8 +196,8 @@ class NestedClassifier(CalibratedClassifier):
 
     @property
     def _calibrates(self) -> bool:
-        # fits to other rows would take further time of a budget
-        return super()._calibrates and self.time_budget is None
+        # fits on other rows would take more time than a budget has, and by the clock they would be others
+        return super()._calibrates and not any(self._clocks().values())
 
     def _strength(self, committee: Committee) -> float:
         return 1.0  # a row meets some of the voters, however many there are
