@@ -153,7 +153,7 @@ class CalibratedClassifier(CommitteeClassifier):
 
     @property
     def _calibrates(self) -> bool:
-        return self.calibrate == "auto"
+        return bool(getattr(self, "calibrate", None) == "auto")  # a subclass may have a signature of its own
 
     def _finished(
         self, fitted: dict[str, Any], rows: Any, held_out: Any, random: np.random.RandomState, tasks: FitTasks

@@ -78,7 +78,12 @@ class DOOMBoostClassifier(MarginBoosting):
     (True, True)
     """
 
-    stored_attributes: ClassVar[tuple[str, ...]] = ("costs_", "validation_errors_", "validation_scores_", "temperature_")
+    stored_attributes: ClassVar[tuple[str, ...]] = (
+        "costs_",
+        "validation_errors_",
+        "validation_scores_",
+        "temperature_",
+    )
 
     steepness: float = parameter(
         10.0,
