@@ -17,6 +17,7 @@ NAMES = (
     "forest",
     "forest_tables",
     "noise_categories",
+    "rare_classes",
     "predict",
     "growth",
     "threads",

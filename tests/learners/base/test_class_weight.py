@@ -33,6 +33,10 @@ CLASSIFIERS = [subject for subject in SUBJECTS if is_classifier(subject.model)]
 DRAWING = (RandomForestClassifier, SBPMTClassifier, SubaggingClassifier)
 
 
+def words(model):
+    return " ".join(repr(model).split())
+
+
 def table(n_classes: int, seed: int = 0):
     """A table with a rare class, labels of text."""
     X, y = numbers(n_classes, 160, seed)
@@ -91,6 +95,22 @@ def test_every_classifier_has_it(name):
     assert ("balanced_subsample" in declared.entry("class_weight")) == draws
     assert declared.default is None
     assert declared.keyword_only
+
+
+@pytest.mark.parametrize(
+    "model",
+    [GradientBoostingClassifier(n_estimators=5), RandomForestClassifier(5, random_state=0), AdaBoostClassifier(5)],
+    ids=words,
+)
+def test_many_categories_are_numbered_under_the_same_weights(model):
+    X, y = table(3)
+    levels = np.random.default_rng(0).integers(0, 40, len(y))
+    X[:, 0] = levels
+    given = {"ant": 0.3, "bee": 4}
+    model = clone(model).set_params(categorical_features=[0])
+    weighted = clone(model).set_params(class_weight=given).fit(X, y)
+    assert_same_bits(weighted, clone(model).fit(X, y, compute_sample_weight(given, y)), X)
+    assert not np.array_equal(weighted.predict_proba(X), clone(model).fit(X, y).predict_proba(X))
 
 
 # --- what must be refused --------------------------------------------------------------------------------------------
