@@ -221,6 +221,17 @@ def test_the_classes_of_each_draw_weigh_alike(bootstrap):
         assert_allclose(voter.totals_, voter.totals_.mean())
 
 
+@pytest.mark.parametrize("bootstrap", [False, True])
+def test_trees_that_balance_their_own_rows_are_those_of_balanced_draws(bootstrap):
+    X, y = table(3)
+    settings = {"bootstrap": bootstrap, "voting": "soft", "random_state": 0}
+    own = SubaggingClassifier(TreeVoter(max_depth=2, class_weight="balanced"), 5, **settings).fit(X, y)
+    draws = SubaggingClassifier(TreeVoter(max_depth=2), 5, class_weight="balanced_subsample", **settings).fit(X, y)
+    plain = SubaggingClassifier(TreeVoter(max_depth=2), 5, **settings).fit(X, y)
+    assert_allclose(own.predict_proba(X), draws.predict_proba(X), atol=1e-12)
+    assert np.abs(own.predict_proba(X) - plain.predict_proba(X)).max() > 0.05
+
+
 def test_a_tree_of_balanced_draws_is_that_of_balanced_weights():
     X, y = table(3)
     forest = RandomForestClassifier(5, max_features=None, class_weight="balanced_subsample", random_state=4).fit(X, y)

@@ -190,14 +190,16 @@ class _TreeTrainer:
 
     def __init__(self, model: SubaggingClassifier, template: TreeVoter, rows: Rows) -> None:
         self.template, self.rows, self.soft = template.validated(), rows, model.voting == "soft"
-        self.n_classes, self.balances = len(model.classes_), model._balances
+        self.classes, self.n_classes, self.balances = model.classes_, len(model.classes_), model._balances
         self.binned = rows.binned(model.table_, template.max_bins, n_threads(model.n_jobs))
 
     def __call__(self, counts: NDArray[np.int64], seed: int) -> Forest:
         drawn = np.flatnonzero(counts).astype(np.int32)
         grower = self.template.grower(self.binned, self.n_classes, n_threads(self.template.n_jobs))
-        weights = _weights_of_draw(self.rows, self.n_classes, self.balances, counts)
-        tree = grower.grow_classes(self.rows.labels, weights * counts, drawn, seed)
+        weights = _weights_of_draw(self.rows, self.n_classes, self.balances, counts) * counts
+        if self.template.class_weight is not None:
+            weights[drawn] = self.template.fit_weights(self.classes[self.rows.labels[drawn]], weights[drawn])
+        tree = grower.grow_classes(self.rows.labels, weights, drawn, seed)
         if self.soft:
             return forest_of([tree], self.binned.bins, self.n_classes, value=[class_shares(tree)])
         return forest_of([tree], self.binned.bins, self.n_classes, label=[leaf_labels(tree)])
