@@ -22,6 +22,7 @@ NAMES = (
     "growth",
     "threads",
     "sbpmt",
+    "sbpmt_sizes",
     "quadboost",
     "lpboost",
     "nesting",

@@ -1,7 +1,9 @@
 #include "../linear_boost.hpp"
 
+#include <array>
 #include <string>
 
+#include "../held_out_errors.hpp"
 #include "loss_name.hpp"
 
 namespace committee {
@@ -55,6 +57,31 @@ nb::tuple py_linear_boost(In2<double> D, In1<std::int32_t> rows, In1<std::int64_
       array_of(std::move(out.risk), {recorded, K, B + 1}));
 }
 
+nb::object py_held_out_errors(In2<double> D, In1<std::int32_t> rows, In1<std::int64_t> begin, In1<std::int64_t> end,
+                              In1<std::uint16_t> labels, In1<double> weights, In1<std::uint8_t> held_out,
+                              std::int64_t n_outputs, const std::string& link, int n_steps, double cap,
+                              std::int64_t most_rows, int n_threads) {
+  const std::int64_t n = extent(D, 0);
+  require(length(labels) == n && length(weights) == n && length(held_out) == n,
+          "labels, weights and held_out need one number per row");
+  require(length(begin) == length(end), "begin and end need one number per node");
+  for (std::int64_t v = 0; v < length(begin); ++v)
+    require(0 <= begin(v) && begin(v) <= end(v) && end(v) <= length(rows), "a node's rows are no range of the list");
+  require(n_steps >= 1 && most_rows >= 1, "n_steps and most_rows must be positive");
+  require(cap > 0.0 && std::isfinite(cap), "cap must be positive and finite");
+  const std::array<std::int64_t, 2> whole{0, length(rows)};
+  const RowsByLeaf data{D.data(), extent(D, 1), rows.data(), whole.data(),
+                        length(rows) > 0 ? 1 : 0, labels.data(), weights.data(), n_outputs};
+  require_rows(data, n);
+  const BoostSettings settings{loss_named(link), n_steps, 0.0, cap};
+  Vector<double> errors;
+  unlocked(n_threads, [&](ThreadTeam& team) {
+    errors = held_out_errors(data, {begin.data(), end.data(), length(begin)}, held_out.data(), settings, most_rows,
+                             team);
+  });
+  return array_of(std::move(errors));
+}
+
 }  // namespace
 
 void register_linear_boost(nb::module_& m) {
@@ -62,6 +89,9 @@ void register_linear_boost(nb::module_& m) {
   m.def("linear_boost", &py_linear_boost, "D"_a.noconvert(), "rows"_a.noconvert(), "start"_a.noconvert(),
         "labels"_a.noconvert(), "weights"_a.noconvert(), "n_outputs"_a, "link"_a, "n_steps"_a, "tol"_a, "cap"_a,
         "by_likelihood"_a, "record"_a, "n_threads"_a);
+  m.def("held_out_errors", &py_held_out_errors, "D"_a.noconvert(), "rows"_a.noconvert(), "begin"_a.noconvert(),
+        "end"_a.noconvert(), "labels"_a.noconvert(), "weights"_a.noconvert(), "held_out"_a.noconvert(), "n_outputs"_a,
+        "link"_a, "n_steps"_a, "cap"_a, "most_rows"_a, "n_threads"_a);
 }
 
 }  // namespace committee

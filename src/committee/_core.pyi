@@ -344,6 +344,27 @@ def linear_boost(
     alone, -2: not taken) and the mean risk before and after every step ``(L, O, B + 1)``.
     """
 
+def held_out_errors(
+    D: F64,
+    rows: I32,
+    begin: I64,
+    end: I64,
+    labels: U16,
+    weights: F64,
+    held_out: U8,
+    n_outputs: int,
+    link: Literal["probit", "logit"],
+    n_steps: int,
+    cap: float,
+    most_rows: int,
+    n_threads: int,
+) -> F64:
+    """Weight of the held-out rows that each node's own scores are wrong about; node v has ``rows[begin[v]:end[v]]``.
+
+    The scores are boosted as by `linear_boost` on those of its rows that are not held out, at most ``most_rows`` of
+    them at even distances in the list. A node without such rows is wrong about all.
+    """
+
 # --- leaf_models.hpp ---------------------------------------------------------------------------------------
 
 class LeafModelTrees:

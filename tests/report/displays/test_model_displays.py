@@ -138,7 +138,8 @@ def test_contributions_lead_from_the_bias_to_the_score(iris):
     np.testing.assert_array_equal(display.contributions, shares)
     ends = display.ax_.lines[-2].get_xdata()
     np.testing.assert_allclose(ends, [shares[-1], shares.sum()])
-    assert "predicted 2 (100%)" in texts_inside(display)
+    share = model.predict_proba(X)[100, 2]
+    assert f"predicted 2 ({share:.0%})" in texts_inside(display)
     assert display.ax_.get_xlabel() == "mean score for 2"
 
 

@@ -23,7 +23,8 @@ from committee.learners.base import shared_parameters as shared
 from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.estimator import FitTasks
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
-from committee.learners.trees.probit_model_tree import ModelTree, ModelTreeLimits, ModelTreeTable, model_tree_limits
+from committee.learners.trees.model_tree_limits import ModelTreeLimits
+from committee.learners.trees.probit_model_tree import ModelTree, ModelTreeTable
 from committee.vote.committee import Committee
 from committee.vote.explain.contributions import contributions
 from committee.vote.explain.importances import feature_importances
@@ -134,8 +135,8 @@ class SBPMTClassifier(CalibratedClassifier):
     `n_boosting_rounds` probit model trees are boosted on it by AdaBoost. The committees so made vote together: by
     their trees' probabilities, or, as in the paper, each with one vote for its weighted majority.
 
-    The defaults are one setting for all tables, the best mean over the paper's 22 (docs/papers/sbpmt.md). The
-    paper's own are ``min_impurity_decrease=0, max_features=None, emphasis="half", voting="hard"``.
+    The defaults are one setting for all tables (docs/papers/sbpmt.md); the size of the trees follows the rows. The
+    paper's own are ``max_depth=6, min_impurity_decrease=0, max_features=None, emphasis="half", voting="hard"``.
 
     Attributes
     ----------
@@ -193,11 +194,11 @@ class SBPMTClassifier(CalibratedClassifier):
     n_leaf_steps: int = shared.n_leaf_steps()
     _: KW_ONLY
     max_samples: float | int = shared.max_samples(0.7, "Every class keeps at least one row.")
-    max_depth: int | None = shared.max_depth(6, "6 is the paper's.")
+    max_depth: int | Literal["auto"] | None = shared.model_tree_depth("auto")
     max_leaf_nodes: int | None = shared.max_leaf_nodes()
     min_samples_leaf: int = shared.min_samples_leaf(20, "20 is the paper's.")
     min_weight_leaf: float = shared.min_weight_leaf()
-    min_impurity_decrease: float = shared.min_impurity_decrease(0.005, more="With 0 trees overfit noisy tables.")
+    min_impurity_decrease: float | Literal["auto"] = shared.model_tree_decrease("auto")
     max_features: int | float | str | None = shared.max_features(0.5, "Half of them make the committees differ more.")
     emphasis: Literal["samme", "half"] = parameter(
         "samme", "alpha = ln((1 - err) / err) + ln(J - 1), or the paper's with half the first logarithm."
@@ -257,7 +258,7 @@ class SBPMTClassifier(CalibratedClassifier):
     ) -> Iterator[tuple[Any, Any, Any]]:
         """Boosting on each draw, for joblib."""
         table = ModelTreeTable(rows, self.table_, len(self.classes_), self.max_bins, 1)
-        limits = model_tree_limits(self)
+        limits = ModelTreeLimits.of(self, int(draws[0].sum()))
         for counts, seed in zip(draws, seeds, strict=True):
             drawn = np.flatnonzero(counts).astype(np.int32)
             weights = rows.weights

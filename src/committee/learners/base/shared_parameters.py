@@ -113,6 +113,26 @@ def max_features(
     )
 
 
+# --- the size of model trees -----------------------------------------------------------------------------------------
+
+
+def model_tree_depth(default: int | Literal["auto"]) -> int | Literal["auto"] | None:
+    """Depth that follows the rows."""
+    text = """Most splits between the root of a tree and a leaf. "auto": those of even splits down to leaves of
+        `min_samples_leaf` rows and one more, at least 6, which is the paper's. None: no limit."""
+    return parameter(default, text, COUNT)
+
+
+def model_tree_decrease(default: float | Literal["auto"]) -> float | Literal["auto"]:
+    """Gain of a split, or pruning in its place."""
+    text = """A split must lower the impurity, as a share of the total weight, by more than this; 0 is the paper's.
+        Below 0, such as -inf: one that lowers nothing will do, as the first step to one that does (XOR). "auto": a
+        tree is grown as far as its other limits allow and cut back to the splits whose leaves err no more than a score
+        of the whole node, on a third of the rows, drawn by `random_state`, that those scores do not see; then all rows
+        are boosted in the leaves that are left."""
+    return parameter(default, text, Interval(Real, None, None, closed="both"))
+
+
 # --- linear scores by Newton steps ------------------------------------------------------------------------------------
 
 

@@ -23,6 +23,7 @@ from committee.data.number_types import F64
 from committee.learners.adaboost.adaboost import AdaBoostClassifier
 from committee.learners.bagging.sbpmt import SBPMTClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
+from committee.learners.trees.model_tree_limits import depth_for
 from committee.learners.trees.tree import TreeVoter
 
 
@@ -394,8 +395,9 @@ def _of_the_vote(model: SBPMTClassifier, margins: F64, drawn: NDArray[np.bool_])
 def _vc_dimension(model: SBPMTClassifier, n_drawn: int) -> float:
     """Of the largest tree that the parameters allow on a draw."""
     limits = [max(1, n_drawn // model.min_samples_leaf)]
-    if model.max_depth is not None:
-        limits.append(2 ** min(model.max_depth, 60))
+    depth = depth_for(n_drawn, model.min_samples_leaf) if model.max_depth == "auto" else model.max_depth
+    if depth is not None:
+        limits.append(2 ** min(depth, 60))
     if model.max_leaf_nodes is not None:
         limits.append(model.max_leaf_nodes)
     members: Any = model.committee_.voters

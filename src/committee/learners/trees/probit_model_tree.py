@@ -20,12 +20,14 @@ from committee.data.rows import Rows
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier, FitTasks
 from committee.learners.base.parameters import with_parameters
+from committee.learners.trees.model_tree_limits import ModelTreeLimits
+from committee.learners.trees.reduced_error_pruning import pruned
 from committee.vote.committee import Committee
 from committee.vote.explain.contributions import contributions
 from committee.vote.explain.importances import feature_importances, risk_decreases
 from committee.vote.explain.leaf_models import leaf_models
 from committee.vote.links.probability import Share
-from committee.voters.growing import GrowthLimits, forest_of, grower, leaf_labels
+from committee.voters.growing import forest_of, grower, leaf_labels
 from committee.voters.model_forest import LinkName, ModelForest
 from committee.voters.training_record import LeafRows, TrainingRecord
 
@@ -35,18 +37,6 @@ if TYPE_CHECKING:
 SCORE_CAP: dict[LinkName, float] = {"probit": 20.0, "logit": 40.0}
 """No training score passes this. A separable leaf runs up to it; much lower, and a few rows far out would stop the
 boosting of a leaf whose other rows still gain (with 8 for probit, balance_scale loses 4 points)."""
-
-
-@dataclass(frozen=True)
-class ModelTreeLimits:
-    """Limits of a model tree's growth, and of the boosting in its leaves."""
-
-    growth: GrowthLimits
-    n_leaf_steps: int
-    link: LinkName
-    tree: Literal["shared", "per_class"]
-    selection: Literal["error", "likelihood"]
-    tol: float
 
 
 class ModelTreeTable:
@@ -86,10 +76,15 @@ class ModelTreeTable:
     ) -> ModelTree:
         growing = grower(self.binned, "gini", n_classes, limits.growth, self.threads)
         tree = growing.grow_classes(labels, weights, drawn, seed)
+        n_outputs = 1 if n_classes == 2 else n_classes
+        if limits.pruned:
+            tree = pruned(
+                tree, self.D, labels, weights, drawn, n_outputs=n_outputs, link=limits.link,
+                cap=SCORE_CAP[limits.link], seed=seed, n_threads=self.threads,
+            )  # fmt: skip
         leaf = tree.leaf_of_row[drawn]
         order = np.argsort(leaf, kind="stable")
         leaves, start = np.unique(leaf[order], return_index=True)
-        n_outputs = 1 if n_classes == 2 else n_classes
         inside = drawn[order]
         by_leaf = LeafRows(inside, np.append(start, len(drawn)), self.D[inside])
         intercept, coefficient, scores, _, risk = _core.linear_boost(
@@ -171,13 +166,11 @@ class ProbitModelTreeClassifier(CommitteeClassifier):
     _: KW_ONLY
     link: LinkName = shared.leaf_link()
     tree: Literal["shared", "per_class"] = shared.trees_of_classes()
-    max_depth: int | None = shared.max_depth(6, "6 is the paper's.")
+    max_depth: int | Literal["auto"] | None = shared.model_tree_depth(6)
     max_leaf_nodes: int | None = shared.max_leaf_nodes()
     min_samples_leaf: int = shared.min_samples_leaf(20, "20 is the paper's.")
     min_weight_leaf: float = shared.min_weight_leaf()
-    min_impurity_decrease: float = shared.min_impurity_decrease(
-        0.01, more="Where a linear score does, the tree should not split."
-    )
+    min_impurity_decrease: float | Literal["auto"] = shared.model_tree_decrease(0.01)
     max_features: int | float | str | None = shared.max_features()
     selection: Literal["error", "likelihood"] = shared.selection()
     tol: float = shared.newton_tol("Boosting of a leaf")
@@ -193,7 +186,7 @@ class ProbitModelTreeClassifier(CommitteeClassifier):
         prepared = ModelTreeTable(rows, self.table_, len(self.classes_), self.max_bins, n_threads(self.n_jobs))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         everyone = np.arange(len(rows.labels), dtype=np.int32)
-        tree = prepared.fit(model_tree_limits(self), rows.weights, everyone, seed)
+        tree = prepared.fit(ModelTreeLimits.of(self, len(everyone)), rows.weights, everyone, seed)
         voters = replace(tree.voters, soft=True)
         return {
             "committee_": Committee(voters, np.ones(1), self.classes_, Share(), self.table_),
@@ -235,10 +228,3 @@ class ProbitModelTreeClassifier(CommitteeClassifier):
         if not isinstance(voters, ModelForest):
             raise AttributeError("this model has no model trees: it was trained on rows of one class.")
         return voters
-
-
-def model_tree_limits(model: Any) -> ModelTreeLimits:
-    """The parameters of a model tree, read off a learner that has them."""
-    return ModelTreeLimits(
-        GrowthLimits.of(model), model.n_leaf_steps, model.link, model.tree, model.selection, model.tol
-    )

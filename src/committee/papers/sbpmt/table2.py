@@ -46,6 +46,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "tree": "shared",
         "selection": "error",
         "tol": 0.0,
+        "class_weight": None,
+        "calibrate": None,
     },
     "default": {},
 }

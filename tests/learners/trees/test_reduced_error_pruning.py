@@ -1,0 +1,207 @@
+"""Reduced-error pruning: the kernel against NumPy, what is cut, and what a tree finds by it."""
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from numpy.testing import assert_allclose, assert_array_equal
+
+from committee import ProbitModelTreeClassifier, SBPMTClassifier, _core
+from committee.learners.trees.reduced_error_pruning import RowsOfNodes, cut, kept_splits
+from tests.core.leaf_problems import LINKS, random_problem, seeds
+from tests.oracles import reduced_error
+from tests.oracles.linear_boost import Settings
+
+
+def grown(seed, n=300, n_classes=2, max_depth=5, n_threads=1):
+    """A tree on nine tenths of the rows, and what it was grown on."""
+    problem = random_problem(seed, n=n, q=3, n_outputs=n_classes if n_classes > 2 else 1)
+    codes = np.argsort(np.argsort(problem.D, axis=0), axis=0).astype(np.uint8) % 16
+    growing = _core.Grower(
+        codes, np.full(3, 16, dtype=np.int32), np.array([0, 0, 1], dtype=np.uint8), "gini", n_classes,
+        max_depth=max_depth, max_leaf_nodes=0, min_samples_leaf=5, min_weight_leaf=0.0, min_gain=0.0, max_features=0,
+        n_threads=n_threads,
+    )  # fmt: skip
+    return problem, growing.grow_classes(problem.labels, problem.weights, problem.rows, 0)
+
+
+def errors_of(problem, rows, held_out, link="probit", n_steps=5, most_rows=1000, n_threads=1):
+    return _core.held_out_errors(
+        problem.D, rows.rows, rows.begin, rows.end, problem.labels, problem.weights, held_out, problem.n_outputs, link,
+        n_steps, 20.0, most_rows, n_threads,
+    )  # fmt: skip
+
+
+# --- the kernel ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+@settings(max_examples=15)
+@given(seed=seeds, most_rows=st.sampled_from([12, 1000]), share=st.sampled_from([0.3, 0.9]))
+def test_kernel_is_the_oracle(link, n_classes, seed, most_rows, share):
+    problem, tree = grown(seed, n_classes=n_classes, max_depth=2)
+    held_out = (np.random.default_rng(seed).random(len(problem.D)) < share).astype(np.uint8)
+    rows = RowsOfNodes.of(tree, problem.rows)
+    expected = [
+        reduced_error.held_out_error(
+            problem.D, problem.labels, problem.weights, rows.rows[a:b], held_out, problem.n_outputs,
+            Settings(link, 3), most_rows,
+        )
+        for a, b in zip(rows.begin, rows.end, strict=True)
+    ]  # fmt: skip
+    clear = np.array([sure for _, sure in expected])
+    assume(clear.any())
+    errors = errors_of(problem, rows, held_out, link, n_steps=3, most_rows=most_rows)
+    assert_allclose(errors[clear], np.array([error for error, _ in expected])[clear], rtol=1e-12, atol=1e-12)
+
+
+def test_node_whose_rows_are_all_held_out_is_wrong_about_all():
+    problem, tree = grown(0)
+    rows = RowsOfNodes.of(tree, problem.rows)
+    weight = [problem.weights[rows.rows[a:b]].sum() for a, b in zip(rows.begin, rows.end, strict=True)]
+    assert_allclose(errors_of(problem, rows, np.ones(len(problem.D), dtype=np.uint8)), weight)
+    assert_array_equal(errors_of(problem, rows, np.zeros(len(problem.D), dtype=np.uint8)), 0.0)
+
+
+def test_same_bits_for_any_number_of_threads():
+    problem, tree = grown(1, n=20_000, max_depth=8)
+    rows, held_out = RowsOfNodes.of(tree, problem.rows), np.arange(20_000, dtype=np.uint8) % 3 // 2
+    one = errors_of(problem, rows, held_out)
+    for n_threads in (2, 5):
+        assert_array_equal(errors_of(problem, rows, held_out, n_threads=n_threads), one)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"end": np.array([10**6])}, "no range"),
+        ({"begin": np.array([0, 1])}, "one number per node"),
+        ({"held_out": np.zeros(3, dtype=np.uint8)}, "one number per row"),
+        ({"n_steps": 0}, "n_steps and most_rows"),
+        ({"most_rows": 0}, "n_steps and most_rows"),
+        ({"cap": np.inf}, "cap must be"),
+    ],
+)
+def test_arguments_that_cannot_be_are_refused(changed, words):
+    problem = random_problem(0)
+    arguments = {
+        "D": problem.D, "rows": problem.rows, "begin": np.array([0]), "end": np.array([len(problem.rows)]),
+        "labels": problem.labels, "weights": problem.weights, "held_out": np.zeros(len(problem.D), dtype=np.uint8),
+        "n_outputs": 1, "link": "probit", "n_steps": 3, "cap": 20.0, "most_rows": 100, "n_threads": 1,
+    }  # fmt: skip
+    _core.held_out_errors(**arguments)
+    with pytest.raises(ValueError, match=words):
+        _core.held_out_errors(**(arguments | changed))
+
+
+# --- the cut ------------------------------------------------------------------------------------------------
+
+
+@given(seed=seeds, n_classes=st.sampled_from([2, 4]))
+def test_rows_of_a_node_are_those_that_reach_it(seed, n_classes):
+    problem, tree = grown(seed, n_classes=n_classes)
+    rows = RowsOfNodes.of(tree, problem.rows)
+    assert_array_equal(rows.end - rows.begin, tree.count)
+    for node in np.flatnonzero(tree.feature < 0):
+        mine = rows.rows[rows.begin[node] : rows.end[node]]
+        assert_array_equal(np.sort(mine), np.flatnonzero(tree.leaf_of_row == node))
+    for node in np.flatnonzero(tree.feature >= 0):
+        child = tree.left[node]
+        assert (rows.begin[child], rows.end[child]) == (rows.begin[node], rows.begin[child + 1])
+        assert rows.end[child + 1] == rows.end[node]
+
+
+@given(seed=seeds)
+def test_what_is_kept_errs_the_least(seed):
+    _, tree = grown(seed, n=150)
+    errors = np.random.default_rng(seed).integers(0, 6, len(tree.left)) / np.exp2(tree.count < 40)
+    keep, error, nodes = kept_splits(tree.left, errors), 0.0, [0]
+    while nodes:
+        node = nodes.pop()
+        if keep[node]:
+            nodes += [tree.left[node], tree.left[node] + 1]
+        else:
+            error += errors[node]
+    assert error == reduced_error.least_error(tree.left.tolist(), errors.tolist())
+
+
+def words(tree, node):
+    """The categories that go left."""
+    return tree.category_bits[tree.category_offset[node] : tree.category_offset[node + 1]]
+
+
+@given(seed=seeds)
+def test_cut_tree_is_the_tree_down_to_what_is_kept(seed):
+    _, tree = grown(seed)
+    keep = (tree.left >= 0) & (np.random.default_rng(seed).random(len(tree.left)) < 0.7)
+    short = cut(tree, keep)
+    twins = [(0, 0)]
+    for old, new in twins:
+        assert_array_equal(short.sums[new], tree.sums[old])
+        assert short.count[new] == tree.count[old]
+        assert (short.feature[new] >= 0) == keep[old]
+        if keep[old]:
+            assert (short.feature[new], short.bin[new]) == (tree.feature[old], tree.bin[old])
+            assert (short.gain[new], short.missing_left[new]) == (tree.gain[old], tree.missing_left[old])
+            words = [
+                t.category_bits[t.category_offset[v] : t.category_offset[v + 1]] for t, v in ((short, new), (tree, old))
+            ]
+            assert_array_equal(*words)
+            twins += [(tree.left[old] + side, short.left[new] + side) for side in (0, 1)]
+    assert len(twins) == len(short.left)
+    rows = np.bincount(short.leaf_of_row[short.leaf_of_row >= 0], minlength=len(short.left))
+    assert_array_equal(rows[short.feature < 0], short.count[short.feature < 0])
+    assert_array_equal(short.leaf_of_row < 0, tree.leaf_of_row < 0)
+
+
+def test_cut_that_cuts_nothing_is_the_tree():
+    _, tree = grown(3)
+    for ours, theirs in zip(cut(tree, tree.left >= 0).nodes(), tree.nodes(), strict=True):
+        assert_array_equal(ours, theirs)
+
+
+# --- learners -----------------------------------------------------------------------------------------------
+
+
+def chessboard(n, seed=0):
+    """Classes that no split of one column parts, in a table of six columns."""
+    X = np.random.default_rng(seed).uniform(size=(n, 6))
+    return X, (np.floor(4 * X[:, 0]) + np.floor(4 * X[:, 1])) % 2
+
+
+def test_pure_interactions_are_found():
+    (X, y), (X_test, y_test) = chessboard(3000), chessboard(1000, seed=1)
+    fixed = SBPMTClassifier(5, 3, 20, min_impurity_decrease=0.005, random_state=0).fit(X, y)
+    assert fixed.score(X_test, y_test) < 0.6
+    assert SBPMTClassifier(5, 3, 20, random_state=0).fit(X, y).score(X_test, y_test) > 0.9
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_where_lines_part_the_classes_splits_go(n_classes):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 4))
+    score = X @ [1.0, -1.0, 0.5, 0.0] + 0.5 * rng.normal(size=2000)
+    y = np.searchsorted(np.quantile(score, np.arange(1, n_classes) / n_classes), score)
+    grown_out = ProbitModelTreeClassifier(20, min_impurity_decrease=0.0, max_depth=8).fit(X, y)
+    tree = ProbitModelTreeClassifier(20, min_impurity_decrease="auto", max_depth=8, random_state=0).fit(X, y)
+    assert tree.committee_.n_nodes < 0.7 * grown_out.committee_.n_nodes
+
+
+@pytest.mark.parametrize("tree", ["shared", "per_class"])
+def test_held_out_rows_are_drawn_by_the_seed_and_leaves_see_all_rows(tree):
+    X, y = chessboard(600)
+    y = y + (X[:, 2] > 0.5)
+    fitted = [
+        ProbitModelTreeClassifier(10, min_impurity_decrease="auto", tree=tree, random_state=seed).fit(X, y)
+        for seed in (0, 0, 1)
+    ]
+    P = [model.predict_proba(X) for model in fitted]
+    assert_array_equal(P[0], P[1])
+    assert (P[0] != P[2]).any()
+    for model in fitted:
+        record = model.committee_.voters.record
+        assert record.mass.sum() == 600 * model.committee_.voters.trees_per_voter
+        assert_allclose(
+            model.contributions(X).sum(axis=1), model.committee_.voters.scores(X)[:, 0], rtol=1e-8, atol=1e-8
+        )
