@@ -224,7 +224,7 @@ def test_the_classes_of_each_draw_weigh_alike(bootstrap):
 @pytest.mark.parametrize("bootstrap", [False, True])
 def test_trees_that_balance_their_own_rows_are_those_of_balanced_draws(bootstrap):
     X, y = table(3)
-    settings = {"bootstrap": bootstrap, "voting": "soft", "random_state": 0}
+    settings = {"bootstrap": bootstrap, "voting": "soft", "random_state": 0, "calibrate": None}
     own = SubaggingClassifier(TreeVoter(max_depth=2, class_weight="balanced"), 5, **settings).fit(X, y)
     draws = SubaggingClassifier(TreeVoter(max_depth=2), 5, class_weight="balanced_subsample", **settings).fit(X, y)
     plain = SubaggingClassifier(TreeVoter(max_depth=2), 5, **settings).fit(X, y)
