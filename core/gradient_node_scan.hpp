@@ -240,29 +240,18 @@ class GradientScan {
     }
   }
 
-  // Ordered by their weight the best subset of categories is a prefix (Fisher 1958); with several outputs the order of
-  // each is tried. Missing is one more category.
+  // Each category that the node has against the rest: subsets fit chance (docs/decisions.md). Missing is one more.
   void scan_categories(std::int64_t cell, std::int64_t missing_bin, NodeSplit& split) const {
     split.gain = kNever;
-    Vector<std::pair<double, std::int64_t>> order;
-    for (std::int64_t d = 0; d < n_outputs_; ++d) {
-      order.clear();
-      for (std::int64_t b = 0; b <= missing_bin; ++b) {
-        const GradientSums here = at(cell + b);
-        const double curvature = here.hessian(d) + limits_.penalty.l2;
-        if (here.count > 0) order.emplace_back(curvature > 0.0 ? here.gradient(d) / curvature : 0.0, b);
-      }
-      std::sort(order.begin(), order.end());
-      GradientSums left(n_outputs_);
-      for (std::int64_t i = 0; i + 1 < order.size(); ++i) {
-        add(cell + order[i].second, left);
-        if (!allowed(left)) continue;
-        const double worth = worth_of(left) + worth_of(right_of(left));
-        if (!(worth > split.gain)) continue;
-        split.gain = worth;
-        split.category_is_left.assign(missing_bin + 1, 0);
-        for (std::int64_t k = 0; k <= i; ++k) split.category_is_left[order[k].second] = 1;
-      }
+    for (std::int64_t b = 0; b <= missing_bin; ++b) {
+      if (rows_in(cell + b) == 0) continue;
+      const GradientSums left = at(cell + b);
+      if (!allowed(left)) continue;
+      const double worth = worth_of(left) + worth_of(right_of(left));
+      if (!(worth > split.gain)) continue;
+      split.gain = worth;
+      split.category_is_left.assign(missing_bin + 1, 0);
+      split.category_is_left[b] = 1;
     }
     if (split.category_is_left.empty()) return;
     split.missing_left = split.category_is_left.back();

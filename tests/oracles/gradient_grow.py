@@ -136,7 +136,7 @@ class GradientGrower:
         best = -np.inf
         for j in tried.tolist():
             counts, G, H = self._cells(node.rows, j)
-            masks = self._masks(j, counts, G, H)
+            masks = self._masks(j, counts)
             if not len(masks):
                 continue
             for mask, gain in zip(masks, self._gains(node, j, masks, counts, G, H), strict=True):
@@ -155,22 +155,10 @@ class GradientGrower:
         np.add.at(H, code, self._h[:, rows].T)
         return np.bincount(code, minlength=len(G)), G, H
 
-    def _masks(self, j: int, counts: Counts, G: Floats, H: Floats) -> Mask:
+    def _masks(self, j: int, counts: Counts) -> Mask:
         """The candidate splits of a feature: which of its cells go left."""
-        found = list(
-            self._categorical_masks(counts, G, H) if self.categorical[j] else numeric_masks(counts, self.bounded)
-        )
+        found = list(single_masks(counts) if self.categorical[j] else numeric_masks(counts, self.bounded))
         return np.array(found, dtype=bool).reshape(-1, len(counts))
-
-    def _categorical_masks(self, counts: Counts, G: Floats, H: Floats) -> Iterator[Mask]:
-        """Prefixes of the cells that hold rows, in the order of G / (H + l2), one order for each output."""
-        present = np.flatnonzero(counts)
-        for k in range(self.n_outputs):
-            curvature = H[present, k] + self.penalty.l2
-            key = np.divide(G[present, k], curvature, out=np.zeros(len(present)), where=curvature > 0)
-            order = present[np.argsort(key, kind="stable")]
-            for size in range(1, len(order)):
-                yield side_mask(order[:size], counts)
 
     def _gains(self, node: Node, j: int, masks: Mask, counts: Counts, G: Floats, H: Floats) -> Floats:
         """Gain of every mask; -inf where a child is too small, or the weights break the feature's direction."""
@@ -270,6 +258,12 @@ def numeric_masks(counts: Counts, bounded: bool) -> Iterator[Mask]:
             with_missing = values.copy()
             with_missing[n_bins] = True
             yield with_missing
+
+
+def single_masks(counts: Counts) -> Iterator[Mask]:
+    """Each cell that holds rows against the rest."""
+    for cell in np.flatnonzero(counts):
+        yield side_mask(np.array([cell]), counts)
 
 
 def side_mask(left: NDArray[np.int64], counts: Counts) -> Mask:
