@@ -18,6 +18,7 @@ NAMES = (
     "forest_tables",
     "noise_categories",
     "rare_classes",
+    "probabilities",
     "predict",
     "growth",
     "threads",

@@ -98,7 +98,7 @@ def test_page_is_whole_and_asks_for_nothing(result):
         "benign" if "benign" in result.table.classes else "357",
     ):
         assert words in text
-    assert len(parsed.images) == 3
+    assert len(parsed.images) == 4
     assert all(len(image["alt"]) > 20 for image in parsed.images)
 
 
@@ -127,7 +127,7 @@ def test_page_of_a_comparison_in_which_all_failed():
 
 def test_page_of_a_model_without_size_or_margins():
     page = parse(render_report(compare(X, Y, {"bayes": GaussianNB()}, folds=2)))
-    assert len(page.images) == 1
+    assert len(page.images) == 2
 
 
 # --- tables ----------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from committee.report.displays.margin import MarginDisplay as MarginDisplay
 from committee.report.displays.margin_change import MarginChangeDisplay as MarginChangeDisplay
 from committee.report.displays.nest import NestDisplay as NestDisplay
 from committee.report.displays.quadboost_path import QuadBoostPathDisplay as QuadBoostPathDisplay
+from committee.report.displays.reliability import ReliabilityDisplay as ReliabilityDisplay
 from committee.report.displays.risk import RiskPathDisplay as RiskPathDisplay
 
 DISPLAYS: dict[str, str]

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from committee.report.crossvalidation import FoldResult, Labels, Table, run_folds, stratified_folds
 from committee.report.metrics import METRICS, chosen_metrics
 from committee.report.models import ComparedModel, compared_models
+from committee.report.reliability import Reliability
 from committee.report.statistics import average_ranks, corrected_paired_t_test, holm
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ class ModelResult:
         Distinct warnings it raised while it learned and predicted.
     margin_quantiles : tuple of float or None
         101 evenly spaced quantiles of the training margins, averaged over folds.
+    reliability : Reliability or None
+        Test rows of all folds by the probability of their class; None for a model that gives none.
     """
 
     name: str
@@ -97,6 +100,7 @@ class ModelResult:
     error: str | None = None
     warnings: tuple[str, ...] = ()
     margin_quantiles: tuple[float, ...] | None = None
+    reliability: Reliability | None = None
 
     def values(self, metric: str) -> NDArray[np.float64]:
         """Values of a metric in the folds that have it, ``(at most n_folds,)``."""
@@ -397,6 +401,7 @@ def _summarise(table: Table, name: str) -> TableSummary:
 def _collect(model: ComparedModel, folds: list[FoldResult]) -> ModelResult:
     failures = [f"fold {i + 1}: {fold.error}" for i, fold in enumerate(folds) if fold.error is not None]
     raised = dict.fromkeys(text for fold in folds for text in fold.warnings)
+    reliable = [fold.reliability for fold in folds if fold.reliability is not None]
     curves = [fold.margin_quantiles for fold in folds if fold.margin_quantiles is not None]
     return ModelResult(
         name=model.name,
@@ -405,6 +410,7 @@ def _collect(model: ComparedModel, folds: list[FoldResult]) -> ModelResult:
         error=failures[0] if failures else None,
         warnings=tuple(raised),
         margin_quantiles=tuple(np.mean(curves, axis=0).tolist()) if curves else None,
+        reliability=Reliability.sum(reliable) if reliable else None,
     )
 
 

@@ -18,6 +18,7 @@ from committee.data.names import listing
 from committee.data.parallel import n_processes
 from committee.report.metrics import METRICS, FittedFold
 from committee.report.models import ComparedModel
+from committee.report.reliability import Reliability
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
@@ -151,25 +152,39 @@ class FoldResult:
         Type and text of the exception that ended the fold.
     warnings : tuple of str
         Warnings raised on the fold.
+    reliability : Reliability or None
+        Test rows by the probability of their class; None for a model that gives none.
     """
 
     figures: dict[str, float | None] = field(default_factory=lambda: dict.fromkeys(METRICS))
     margin_quantiles: NDArray[np.float64] | None = None
     error: str | None = None
     warnings: tuple[str, ...] = ()
+    reliability: Reliability | None = None
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values; infinite figures, which JSON does not have, as text."""
         quantiles = None if self.margin_quantiles is None else self.margin_quantiles.tolist()
         figures = {name: value if _is_json(value) else str(value) for name, value in self.figures.items()}
-        return {"figures": figures, "margin_quantiles": quantiles, "error": self.error, "warnings": self.warnings}
+        parts = None
+        if self.reliability is not None:
+            parts = [each.tolist() for each in vars(self.reliability).values()]
+        return {
+            "figures": figures,
+            "margin_quantiles": quantiles,
+            "reliability": parts,
+            "error": self.error,
+            "warnings": self.warnings,
+        }
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> FoldResult:
         """Undo `to_json`."""
         figures = {name: float(value) if isinstance(value, str) else value for name, value in values["figures"].items()}
         quantiles = None if values["margin_quantiles"] is None else np.array(values["margin_quantiles"])
-        return cls(figures, quantiles, values["error"], tuple(values["warnings"]))
+        parts = values.get("reliability")  # journals of earlier versions have none
+        reliability = None if parts is None else Reliability(*map(np.array, parts))
+        return cls(figures, quantiles, values["error"], tuple(values["warnings"]), reliability)
 
 
 def _is_json(figure: float | None) -> bool:
@@ -259,11 +274,18 @@ def run_fold(table: Table, model: ComparedModel, split: Split, seed: int) -> Fol
             result = FoldResult(
                 figures={name: metric.measure(fold) for name, metric in METRICS.items()},
                 margin_quantiles=None if fold.margins is None else np.quantile(fold.margins, MARGIN_LEVELS),
+                reliability=_reliability(fold),
             )
         except Exception as error:
             result = FoldResult(error=f"{type(error).__name__}: {error}")
     texts = tuple(dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught))
     return replace(result, warnings=texts)
+
+
+def _reliability(fold: FittedFold) -> Reliability | None:
+    """Test rows by the probability of the class that it elects."""
+    p = fold.probabilities
+    return None if p is None else Reliability.of(p, fold.classes[p.argmax(axis=1)] == fold.y_test)
 
 
 def _fit_and_predict(table: Table, model: ComparedModel, split: Split, seed: int) -> FittedFold:

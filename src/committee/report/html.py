@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from committee.report.displays.comparison import ComparisonDisplay, SizeDisplay
 from committee.report.displays.margin import MarginDisplay
+from committee.report.displays.reliability import ReliabilityDisplay
 from committee.report.metrics import METRICS
 from committee.report.tables import grids, measures, metric_words, table_sentence, verdict
 
@@ -109,6 +110,18 @@ def _pictures(comparison: Comparison) -> list[Picture]:
                 " zero are rows that the vote gets wrong; a curve further right is a more unanimous vote.",
                 "Cumulative distribution of the training margins of " + ", ".join(curves),
                 data_uri(MarginDisplay(curves, colors=colors).plot().figure_),
+            )
+        )
+    reliable = {m.name: m.reliability for m in comparison.ranked if m.reliability is not None}
+    if reliable:
+        errors = "; ".join(f"{name} {each.calibration_error:.3f}" for name, each in reliable.items())
+        pictures.append(
+            Picture(
+                "Reliability",
+                "Test rows of all folds by the probability of the class they are given, and how often it is right. On"
+                " the line probabilities mean what they say; below it a model is too sure of itself.",
+                f"Expected calibration errors: {errors}",
+                data_uri(ReliabilityDisplay(reliable, colors=colors).plot().figure_),
             )
         )
     better = "further up" if METRICS[comparison.metric].best == "highest" else "further down"

@@ -145,11 +145,11 @@ def test_enough_rows_are_enough(monkeypatch):
         "_for_fold",
         lambda self, seed, own=CalibratedClassifier._for_fold: fits.append(seed) or own(self, seed),
     )
-    for n, n_fits in ((150, 5), (3000, 2), (5100, 1)):
+    for n, n_fits in ((150, 5), (800, 2), (1600, 1)):
         fits.clear()
         AdaBoostClassifier(2).fit(*numbers(2, n))
         assert len(fits) == n_fits
-    assert calibration.ENOUGH == 1000
+    assert calibration.ENOUGH == 300
 
 
 def test_held_out_rows_choose():

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 N_FOLDS = 5
 """Folds of a cross-fit."""
-ENOUGH = 1000
+ENOUGH = 300
 """Different rows that are enough to choose a temperature by: no further fold is judged."""
 
 
@@ -61,7 +61,7 @@ class CalibratedClassifier(CommitteeClassifier):
         "auto",
         """Probabilities by a temperature of least log loss on rows that the voters have not seen; elections stay as
         they are. The rows are those out of bag or, failing these, held out by early stopping; otherwise rows of up to
-        five folds, each judged by a fit on the others, until 1,000 different rows are judged, which costs 0.8 to 4
+        five folds, each judged by a fit on the others, until 300 different rows are judged, which costs 0.8 to 4
         further fits. None, False: what the votes say as they are.""",
         Options(bool, {False}),
         type_words='"auto", False or None',
