@@ -63,14 +63,13 @@ def judged(model: Any, table: Table, split: int) -> tuple[float, float, float]:
 
 
 def learners(n: int) -> dict[str, Callable[..., Any]]:
-    """Learners of n voters."""
+    """Learners of n voters, with probabilities as their votes have them."""
+    plain: dict[str, Any] = {"calibrate": None, "random_state": 0}
     return {
         "gradient boosting": lambda **own: GradientBoostingClassifier(n_estimators=n, random_state=0, **own),
-        "AdaBoost, confidence": lambda **own: AdaBoostClassifier(n, vote="confidence", random_state=0, **own),
-        "forest": lambda **own: RandomForestClassifier(n, random_state=0, **own),
-        "forest, min_weight_leaf=0.02": lambda **own: RandomForestClassifier(
-            n, min_weight_leaf=0.02, random_state=0, **own
-        ),
+        "AdaBoost, confidence": lambda **own: AdaBoostClassifier(n, vote="confidence", **plain, **own),
+        "forest": lambda **own: RandomForestClassifier(n, **plain, **own),
+        "forest, min_weight_leaf=0.02": lambda **own: RandomForestClassifier(n, min_weight_leaf=0.02, **plain, **own),
     }
 
 

@@ -23,7 +23,7 @@ from committee.report import ComparisonDisplay, MarginDisplay, SizeDisplay
 from committee.report.comparison import compare
 from committee.report.html import render_report
 from committee.report.inspection import describe_margins, inspection
-from committee.report.metrics import METRICS
+from committee.report.metrics import METRICS, ranking_metrics
 from committee.report.tables import cost_grid, grids, measures, quality_grid, rich_table, table_sentence, verdict
 
 X, Y = load_breast_cancer(return_X_y=True)
@@ -159,7 +159,20 @@ def test_only_a_few_columns_are_there_unasked():
     assert len(grid.rows[0]) == len(grid.columns)
     notes = dict(measures(found))
     assert {"MCC", "Brier"} <= notes.keys() and "F1" not in notes
-    assert notes["rank"].startswith("Rank by Brier among")
+    assert notes["rank"].startswith("Rank by Brier score among")
+
+
+def test_many_figures_are_means_alone_and_rows_keep_their_names():
+    found = compare(*load_iris(return_X_y=True), ["scikit-learn:random_forest"], folds=2, metric=ranking_metrics())
+    grid = quality_grid(found)
+    assert not any("±" in cell for cell in grid.rows[0])
+    console = Console(width=100, record=True, file=open("/dev/null", "w"), markup=False)  # noqa: SIM115, PTH123
+    console.print(rich_table(grid, 100))
+    text = console.export_text()
+    console.file.close()
+    assert max(map(len, text.splitlines())) <= 100
+    assert "random_forest" in text.replace("\n", "") or "scikit-learn" in text
+    assert "…" not in text
 
 
 def test_pictures_show_the_metric_of_the_places():

@@ -177,6 +177,10 @@ def _mean_and_deviation(values: F64) -> str:
     return f"{mean:.{digits}f}" + (f" ±{values.std(ddof=1):.{digits}f}" if values.size > 1 else "")
 
 
+def _mean(values: F64) -> str:
+    return f"{values.mean():.4f}"
+
+
 def _median(values: F64) -> str:
     """Three significant digits without an exponent; whole numbers with thousands separated."""
     value = float(np.median(values))
@@ -211,7 +215,7 @@ METRICS: dict[str, Metric] = {
         "balanced",
         "quality",
         _balanced_accuracy,
-        _mean_and_deviation,
+        _mean,
         ("balanced", "Balanced accuracy: mean over the classes of the share of their test rows predicted right."),
         best="highest",
         shown=False,
@@ -220,7 +224,7 @@ METRICS: dict[str, Metric] = {
         "F1",
         "quality",
         _f1_macro,
-        _mean_and_deviation,
+        _mean,
         ("F1", "Mean over the classes of F1, the harmonic mean of precision and recall."),
         best="highest",
         shown=False,
@@ -229,7 +233,7 @@ METRICS: dict[str, Metric] = {
         "MCC",
         "quality",
         _mcc,
-        _mean_and_deviation,
+        _mean,
         ("MCC", "Matthews' correlation of predicted and true classes: 0 by chance, 1 without an error."),
         best="highest",
         shown=False,
@@ -250,7 +254,7 @@ METRICS: dict[str, Metric] = {
         "Brier",
         "quality",
         _brier,
-        _mean_and_deviation,
+        _mean,
         (
             "Brier",
             "Mean squared difference of the probabilities and what is true, 0 or 1; of one class where there are two,"
@@ -263,17 +267,17 @@ METRICS: dict[str, Metric] = {
         "ROC AUC",
         "quality",
         _roc_auc,
-        lambda values: f"{values.mean():.4f}",
+        _mean,
         ("ROC AUC", "Area under the ROC curve; of more than two classes the mean over each against the rest."),
         best="highest",
     ),
     "average_precision": Metric(
-        "avg precision",
+        "AP",
         "quality",
         _average_precision,
-        _mean_and_deviation,
+        _mean,
         (
-            "avg precision",
+            "AP",
             "Average precision, the area under the curve of precision by recall: mean over the classes, each against"
             " the rest.",
         ),

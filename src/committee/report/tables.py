@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 BLANK = "-"
 """Stands where a model has no such figure."""
 
+MOST_DEVIATIONS = 3
+"""With more figures than these the table of predictions has means alone."""
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -41,6 +44,7 @@ def quality_grid(comparison: Comparison) -> Grid:
     """
     metrics = _metrics("quality", comparison)
     columns = ("", "model", *(METRICS[name].heading for name in metrics), "rank", "p")
+    brief = len(metrics) > MOST_DEVIATIONS
     rows = []
     for model in comparison.models:
         test = model.against_best
@@ -53,7 +57,8 @@ def quality_grid(comparison: Comparison) -> Grid:
             row += ["failed", *[BLANK] * (len(columns) - 3)]
         else:
             rank = BLANK if model.average_rank is None else f"{model.average_rank:.2f}"
-            row += [*(_text(model, name) for name in metrics), rank, p]
+            texts = [_text(model, name) for name in metrics]
+            row += [*(text.partition(" ±")[0] if brief else text for text in texts), rank, p]
         rows.append(tuple(row))
     return Grid("Predictions on the test rows", columns, tuple(rows), "rl" + "r" * (len(columns) - 2))
 
@@ -82,11 +87,12 @@ def metric_words(name: str) -> str:
 
     Examples
     --------
-    >>> metric_words("log_loss"), metric_words("mcc"), metric_words("f1_macro")
-    ('log loss', 'MCC', 'F1')
+    >>> metric_words("log_loss"), metric_words("mcc"), metric_words("average_precision")
+    ('log loss', 'MCC', 'average precision')
     """
-    heading = METRICS[name].heading
-    return heading if any(letter.isupper() for letter in heading) else name.replace("_", " ")
+    return {"f1_macro": "F1", "mcc": "MCC", "roc_auc": "ROC AUC", "brier": "Brier score"}.get(
+        name, name.replace("_", " ")
+    )
 
 
 def _text(model: ModelResult, metric: str) -> str:
@@ -199,7 +205,10 @@ def rich_table(grid: Grid, width: int) -> RichTable:
     narrow = width < 100
     for column, side in zip(grid.columns, grid.justify, strict=True):
         justify: Literal["left", "right"] = "left" if side == "l" else "right"
-        table.add_column(Text(printable(column)), justify=justify, no_wrap=side == "r", overflow="fold")
+        least = 14 if column == "model" else None  # a row must say whose it is, however many figures there are
+        table.add_column(
+            Text(printable(column)), justify=justify, no_wrap=side == "r", overflow="fold", min_width=least
+        )
     for row in grid.rows:
         # Text, not markup: a name may hold square brackets.
         broken = [
