@@ -197,7 +197,7 @@ TREES: list[tuple[Change, str]] = [
     (both(tell("table", value=None), tell("feature_names", value=None)), "linear models need to know their columns"),
     (tell("table", "categories", 1, value=["r"]), "no such thing|does not suit"),
     (tell("table", "categories", 1, value=None), "no such thing|does not suit"),
-    (tell("table", "categories", 2, value=["p0", "p1"]), "no such thing|does not suit"),
+    (tell("table", "categories", 2, value=["p0", "p1"]), "'place' has not as many values as categories"),
     (tell("feature_names", value=None), "not the names of the table's columns"),
     (forget("voters", "link"), "'link' is absent"),
 ]
@@ -230,7 +230,7 @@ COMMITTEES: list[tuple[Change, str]] = [
     (at("members", to=[]), "'members' is a list"),
     (at("soft", to=0), "'soft' is a int"),
     (put("voters.members.model", -1, 1000), "model holds 1000"),
-    (put("voters.members.trees.left", 0, 999), "left is beyond the end"),
+    (swap("voters.members.trees.left", lambda a: np.where(a > 0, 999, a)), "left is beyond the end"),
     (put("voters.members.design.source", 0, 77), "source holds 77"),
 ]
 

@@ -178,7 +178,7 @@ CRAFTED: list[tuple[str, Change, str]] = [
     ("quantiles", tell("voters", "trees", "n_classes", value=2), "leaves hold one number"),
     ("quantiles", put("voters.trees.left", 0, 2**31 - 1), "left is beyond the end of its tree"),
     ("quantiles", swap("voters.trees.value", lambda a: np.repeat(a, 2, axis=1)), "leaves hold one number|2 columns"),
-    ("quantiles", tell("table", "categories", value=[None] * 3), "does not suit that column's type"),
+    ("quantiles", tell("table", "categories", 1, value=None), "does not suit that column's type"),
     ("quantiles", put("intercept", 2, np.inf), "intercept are not 3 finite"),
     ("classes by rounds", tell("voters", "n_outputs", value=2), "voters are for 2 classes; there are 3"),
     ("classes by rounds", tell("link", value={"name": "identity"}), "link name is 'identity'"),
