@@ -14,6 +14,7 @@ NAMES = (
     "histogram",
     "adaboost",
     "gradient_boosting",
+    "sparse",
     "forest",
     "forest_tables",
     "noise_categories",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from sklearn.datasets import make_hastie_10_2
 
 Table = tuple[NDArray[np.float64], NDArray[np.int64]]
+SparseTable = tuple[csr_array, NDArray[np.int64]]
 
 
 def collisions(n: int, seed: int = 0) -> Table:
@@ -52,3 +54,33 @@ def hastie(n: int, seed: int = 0) -> Table:
     """Hastie's ten Gaussian columns, class 1 outside a sphere (`make_hastie_10_2`), classes 0 and 1."""
     X, y = make_hastie_10_2(n, random_state=seed)
     return np.ascontiguousarray(X), (y > 0).astype(np.int64)
+
+
+def one_hot(n: int, seed: int = 0) -> SparseTable:
+    """20 categorical columns of 25 levels each, one-hot encoded: 500 columns, 20 stored ones in a row.
+
+    The lower a level the more frequent it is; the class is a noisy sum over levels, halved at its median.
+    """
+    r, rule = np.random.default_rng(seed), np.random.default_rng(7)
+    levels = (25 * r.random((n, 20)) * r.random((n, 20))).astype(np.int64)
+    columns = (levels + 25 * np.arange(20)).astype(np.int32)
+    X = csr_array((np.ones(columns.size), columns.ravel(), np.arange(0, columns.size + 1, 20, np.int32)), (n, 500))
+    score = X @ rule.normal(size=500)
+    return X, (score + 0.5 * score.std() * r.normal(size=n) > np.median(score)).astype(np.int64)
+
+
+def documents(n: int, seed: int = 0) -> SparseTable:
+    """Counts of 20,000 words, the k-th of which comes up as often as 1 / k, in some 80 cells a row.
+
+    One word in twenty matters to the class, by the logarithm of its count.
+    """
+    r, rule = np.random.default_rng(seed), np.random.default_rng(7)
+    share = 1.0 / np.arange(1, 20_001)
+    length = r.poisson(115, n)
+    words = r.choice(20_000, size=length.sum(), p=share / share.sum())
+    row = np.repeat(np.arange(n), length)
+    cell, count = np.unique(row * 20_000 + words, return_counts=True)
+    start = np.searchsorted(cell, np.arange(n + 1) * 20_000).astype(np.int32)
+    X = csr_array((count.astype(np.float64), (cell % 20_000).astype(np.int32), start), (n, 20_000))
+    score = X.log1p() @ (rule.normal(size=20_000) * (rule.random(20_000) < 0.05))
+    return X, (score + 0.5 * score.std() * r.normal(size=n) > np.median(score)).astype(np.int64)

@@ -32,14 +32,20 @@ template <class Code>
 struct CodeColumns {
   Vector<const Code*> of_feature;
   std::int32_t code(std::int64_t row, std::int64_t j) const { return of_feature[j][row]; }
-  CodeSides<Code> sides(std::int64_t j, const Vector<std::uint8_t>& is_left) const {
-    return {of_feature[j], 1, is_left.data()};
+  std::int64_t part(std::int64_t j, const Vector<std::uint8_t>& is_left, std::int32_t* rows, std::int32_t* scratch,
+                    std::int64_t n, ThreadTeam& team) const {
+    return partition_rows(rows, scratch, n, CodeSides<Code>{of_feature[j], 1, is_left.data()}, team);
   }
 };
 struct SparseColumns {
   const SparseTable* table;
-  std::int32_t code(std::int64_t row, std::int64_t j) const { return table->row(row)[j]; }
-  SparseSides sides(std::int64_t j, const Vector<std::uint8_t>& is_left) const { return sides_of(*table, j, is_left); }
+  const std::int32_t* features;  // of the table; null: all
+  std::int64_t feature(std::int64_t j) const { return features ? features[j] : j; }
+  std::int32_t code(std::int64_t row, std::int64_t j) const { return table->row(row)[feature(j)]; }
+  std::int64_t part(std::int64_t j, const Vector<std::uint8_t>& is_left, std::int32_t* rows, std::int32_t* scratch,
+                    std::int64_t n, ThreadTeam& team) const {
+    return part_rows(*table, feature(j), is_left, rows, scratch, n, team);
+  }
 };
 
 // A table's columns, and the table of those that are chosen, in memory that the next choice writes anew.
@@ -87,8 +93,8 @@ class TableColumns<SparseTable> {
  public:
   TableColumns(const SparseTable& table, ThreadTeam&) : table_(table) {}
 
-  SparseColumns all() const { return {&table_}; }
-  SparseColumns some(const SparseTable& chosen, const std::int32_t*) const { return {&chosen}; }
+  SparseColumns all() const { return {&table_, nullptr}; }
+  SparseColumns some(const SparseTable&, const std::int32_t* features) const { return {&table_, features}; }
 
   // The entries in the chosen columns, under their new numbers. `chosen` has features and cells.
   void fill(SparseTable& chosen, const std::int32_t* features, ThreadTeam& team) {

@@ -120,16 +120,19 @@ class GradientGrowing {
     scans.reserve(nodes.size());
     tasks_.clear();
     for (Node* node : nodes) {
-      for (const std::int32_t j : features_of(*node)) tasks_.emplace_back(scans.size(), j);
+      for (const std::int32_t j : features_of(*node))
+        if (may_part(*node, j)) tasks_.emplace_back(scans.size(), j);
       scans.emplace_back(histograms_.layout(), limits_, node->histogram, node->sums, table_.n_cells(), node->bounds,
                          !growth_.monotone.empty());
     }
     found_.resize(tasks_.size());
     const std::int64_t work = nodes.size() * 4 * n_outputs_ * table_.n_cells();
-    histograms_.team().each(tasks_.size(), work, [&](std::int64_t t) {
-      const auto [scan, j] = tasks_[t];
-      found_[t] = scans[scan].best(table_.cell[j], table_.missing_bin(j), j, table_.categorical[j] != 0,
-                                   growth_.monotone.empty() ? 0 : growth_.monotone[j]);
+    histograms_.team().blocks_of(Table::kTogether, tasks_.size(), work, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t t = begin; t < end; ++t) {
+        const auto [scan, j] = tasks_[t];
+        found_[t] = scans[scan].best(table_.cell[j], table_.missing_bin(j), j, table_.categorical[j] != 0,
+                                     growth_.monotone.empty() ? 0 : growth_.monotone[j]);
+      }
     });
     for (std::int64_t t = 0; t < tasks_.size(); ++t) {
       NodeSplit& best = nodes[tasks_[t].first]->split;
@@ -138,6 +141,12 @@ class GradientGrowing {
     for (std::int64_t s = 0; s < nodes.size(); ++s)
       if (const std::int32_t j = nodes[s]->split.feature; j >= 0)
         nodes[s]->left_sums = scans[s].settle(nodes[s]->split, table_.cell[j], table_.missing_bin(j));
+  }
+
+  // A side without the zeros of a sparse column needs rows enough.
+  bool may_part(const Node& node, std::int32_t j) const {
+    const std::int64_t zeros = zero_cell(table_, j);
+    return zeros < 0 || node.size() - histograms_.rows_in(node.histogram, zeros) >= growth_.min_samples_leaf;
   }
 
   const Vector<std::int32_t>& features_of(const Node& node) {
@@ -208,8 +217,8 @@ class GradientGrowing {
   std::int64_t partition(const Node& node) {
     const std::int64_t j = node.split.feature;
     const Vector<std::uint8_t> is_left = node.split.left_bins(table_.missing_bin(j));
-    return partition_rows(rows_.data() + node.begin, scratch_.data() + node.begin, node.size(),
-                          columns_.sides(j, is_left), histograms_.team());
+    return columns_.part(j, is_left, rows_.data() + node.begin, scratch_.data() + node.begin, node.size(),
+                         histograms_.team());
   }
 
   GradientHistograms<Table>& histograms_;

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
+#include <type_traits>
 
 #include "columns.hpp"
 #include "gradient_grow.hpp"
@@ -47,9 +49,15 @@ class TableGradientGrower final : public GradientGrower {
     ThreadTeam team(n_threads_);
     use_rows(round, team);
     const WordLayout layout = pack(round, team);
-    return round.features == nullptr
-               ? grow_on(table_, columns_.all(), growth_, layout, round, team)
-               : grow_on_some(layout, round, team);
+    if (round.features != nullptr) {
+      check_features(round);
+      Chosen some = choose(round.features, round.n_features, columns_, team);
+      const std::int64_t q = round.n_features;
+      some.growth.max_features = growth_.max_features > 0 ? std::min(growth_.max_features, q) : q;
+      return grow_on(some, round.features, columns_, layout, round, team);
+    }
+    if (!parting_.empty()) return grow_on(narrow_, parting_.data(), *narrow_columns_, layout, round, team);
+    return grow_on(table_, columns_.all(), growth_, layout, round, team);
   }
 
  private:
@@ -59,29 +67,58 @@ class TableGradientGrower final : public GradientGrower {
         n_outputs_(n_outputs),
         n_threads_(n_threads),
         columns_(table_, team),
-        leaf_of_row_(table_.n_rows, -1) {}
+        leaf_of_row_(table_.n_rows, -1) {
+    if constexpr (std::is_same_v<Table, SparseTable>) leave_out_idle_columns(team);
+  }
 
-  GradientTree grow_on_some(const WordLayout& layout, const GradientRound& round, ThreadTeam& team) {
-    const std::int64_t q = round.n_features, p = table_.n_features;
-    Table some{};
-    some.n_rows = table_.n_rows;
-    some.n_features = q;
-    some.cell.push_back(0);
-    GradientGrowth growth = growth_;
-    growth.max_features = growth.max_features > 0 ? std::min(growth.max_features, q) : q;
-    growth.monotone.clear();
+  // Some of the columns, numbered anew.
+  struct Chosen {
+    Table table;
+    GradientGrowth growth;
+  };
+
+  Chosen choose(const std::int32_t* features, std::int64_t q, TableColumns<Table>& columns, ThreadTeam& team) const {
+    Chosen some{{}, growth_};
+    some.table.n_rows = table_.n_rows;
+    some.table.n_features = q;
+    some.table.cell.push_back(0);
+    some.growth.monotone.clear();
     for (std::int64_t i = 0; i < q; ++i) {
-      const std::int32_t j = round.features[i];
-      if (j < 0 || j >= p) throw std::invalid_argument("features holds a number outside the table");
-      if (i > 0 && j <= round.features[i - 1]) throw std::invalid_argument("features must rise");
-      some.cell.push_back(some.cell.back() + table_.cell[j + 1] - table_.cell[j]);
-      some.categorical.push_back(table_.categorical[j]);
-      if (!growth_.monotone.empty()) growth.monotone.push_back(growth_.monotone[j]);
+      const std::int32_t j = features[i];
+      some.table.cell.push_back(some.table.cell.back() + table_.cell[j + 1] - table_.cell[j]);
+      some.table.categorical.push_back(table_.categorical[j]);
+      if (!growth_.monotone.empty()) some.growth.monotone.push_back(growth_.monotone[j]);
     }
-    columns_.fill(some, round.features, team);
-    GradientTree tree = grow_on(some, columns_.some(some, round.features), growth, layout, round, team);
+    columns.fill(some.table, features, team);
+    return some;
+  }
+
+  void check_features(const GradientRound& round) const {
+    for (std::int64_t i = 0; i < round.n_features; ++i) {
+      const std::int32_t j = round.features[i];
+      if (j < 0 || j >= table_.n_features) throw std::invalid_argument("features holds a number outside the table");
+      if (i > 0 && j <= round.features[i - 1]) throw std::invalid_argument("features must rise");
+    }
+  }
+
+  // One side of a split on a sparse column has none of its zeros. So a column of fewer entries than a leaf has rows
+  // parts no node, and trees are grown without it; but where columns are drawn it is drawn as well.
+  void leave_out_idle_columns(ThreadTeam& team) {
+    if (growth_.max_features > 0) return;
+    for (std::int64_t j = 0; j < table_.n_features; ++j)
+      if (table_.column_start[j + 1] - table_.column_start[j] >= growth_.min_samples_leaf)
+        parting_.push_back(static_cast<std::int32_t>(j));
+    if (parting_.size() == table_.n_features) return parting_.clear();
+    if (parting_.empty()) parting_.push_back(0);
+    narrow_columns_.emplace(table_, team);
+    narrow_ = choose(parting_.data(), parting_.size(), *narrow_columns_, team);
+  }
+
+  GradientTree grow_on(const Chosen& some, const std::int32_t* features, const TableColumns<Table>& columns,
+                       const WordLayout& layout, const GradientRound& round, ThreadTeam& team) {
+    GradientTree tree = grow_on(some.table, columns.some(some.table, features), some.growth, layout, round, team);
     for (std::int32_t& feature : tree.feature)
-      if (feature >= 0) feature = round.features[feature];
+      if (feature >= 0) feature = features[feature];
     return tree;
   }
 
@@ -215,6 +252,9 @@ class TableGradientGrower final : public GradientGrower {
   const std::int64_t n_outputs_;
   const int n_threads_;
   TableColumns<Table> columns_;
+  Vector<std::int32_t> parting_;  // columns that can part a node; none where all can
+  Chosen narrow_{};               // the table of these
+  std::optional<TableColumns<Table>> narrow_columns_;
   Vector<std::int32_t> rows_;
   Vector<std::int32_t> leaf_of_row_;  // while a tree grows, room for parting its rows
   Vector<std::uint64_t> words_;

@@ -145,6 +145,10 @@ class GradientHistograms {
 
   void give_back(GradientHistogram h) { (h.narrow ? memory_.narrow : memory_.wide).push_back(std::move(h.sums)); }
 
+  std::int64_t rows_in(const GradientHistogram& h, std::int64_t cell) const {
+    return h.narrow ? layout_.count(h.sums[cell]) : layout_.wide_count(h.sums[table_.n_cells() + cell]);
+  }
+
   const Table& table() const { return table_; }
   std::int64_t n_outputs() const { return n_outputs_; }
   ThreadTeam& team() const { return team_; }

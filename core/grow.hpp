@@ -124,20 +124,35 @@ class Growth {
     Vector<std::int32_t> features = features_of(node);
     Vector<Split> found(features.size());
     const std::int64_t n_cells = table_.n_cells();
-    team_.each(features.size(), 8 * planes_ * n_cells, [&](std::int64_t i) {
-      const std::int32_t j = features[i];
-      const auto scan = [&](auto&& feature) {
-        return feature.best(node.sums.data(), node.histogram->data() + table_.cell[j], n_cells, table_.missing_bin(j),
-                            j, table_.categorical[j] != 0);
-      };
-      found[i] = planes_ == 2 ? scan(FeatureScan<Criterion, 2>(tree_.rules(), planes_))
-                              : scan(FeatureScan<Criterion, 0>(tree_.rules(), planes_));
-    });
+    team_.blocks_of(Table::kTogether, features.size(), 8 * planes_ * n_cells,
+                    [&](std::int64_t begin, std::int64_t end) {
+                      const auto scan = [&](auto&& feature) {
+                        for (std::int64_t i = begin; i < end; ++i) {
+                          const std::int32_t j = features[i];
+                          if (!all_zeros(node, j))
+                            found[i] = feature.best(node.sums.data(), node.histogram->data() + table_.cell[j], n_cells,
+                                                    table_.missing_bin(j), j, table_.categorical[j] != 0);
+                        }
+                      };
+                      if (planes_ == 2)
+                        scan(FeatureScan<Criterion, 2>(tree_.rules(), planes_));
+                      else
+                        scan(FeatureScan<Criterion, 0>(tree_.rules(), planes_));
+                    });
     Split best;
     best.gain = tree_.rules().limits.least();
     for (Split& split : found)
       if (split.feature >= 0 && is_larger(split.gain, best.gain)) best = std::move(split);
     return best;
+  }
+
+  // Are the values of a sparse column all zero in the node?
+  bool all_zeros(const Node& node, std::int32_t j) const {
+    const std::int64_t zeros = zero_cell(table_, j);
+    if (zeros < 0) return false;
+    bool all = true;
+    for (int k = 0; k < planes_; ++k) all &= (*node.histogram)[k * table_.n_cells() + zeros] == node.sums[k];
+    return all;
   }
 
   // All features, or some of those that vary in the node.
@@ -190,8 +205,8 @@ class Growth {
   std::int64_t partition(const Node& node) {
     const std::int64_t j = node.split.feature;
     const Vector<std::uint8_t> is_left = node.split.left_bins(table_.missing_bin(j));
-    return partition_rows(buffers_.rows.data() + node.begin, buffers_.scratch_rows.data() + node.begin, node.size(),
-                          sides_of(table_, j, is_left), team_);
+    return part_rows(table_, j, is_left, buffers_.rows.data() + node.begin, buffers_.scratch_rows.data() + node.begin,
+                     node.size(), team_);
   }
 
   const Table& table_;

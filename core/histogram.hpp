@@ -19,6 +19,8 @@ namespace committee {
 
 template <class Code>
 struct BinnedTable {
+  static constexpr std::int64_t kTogether = 1;  // features that a thread scans at a time
+
   const Code* codes;  // n_rows x n_features, row-major
   std::int64_t n_rows;
   std::int64_t n_features;

@@ -20,7 +20,7 @@ inline void count_up(std::int32_t* to, std::int64_t n, ThreadTeam& team) {
   });
 }
 
-// Which rows go left, by the bins of one feature: of codes `stride` apart, or of a sparse table.
+// Which rows go left: by codes that are `stride` apart, by the entries of a sparse table, by a flag for each row.
 template <class Code>
 struct CodeSides {
   const Code* codes;
@@ -29,21 +29,18 @@ struct CodeSides {
   void prefetch(std::int64_t row) const { __builtin_prefetch(codes + row * stride); }
   std::int64_t operator()(std::int64_t row) const { return is_left[codes[row * stride]]; }
 };
-struct SparseSides {
+struct EntrySides {
   const SparseTable* table;
   std::int64_t feature;
   const std::uint8_t* is_left;
   void prefetch(std::int64_t row) const { __builtin_prefetch(table->entries + table->start[row]); }
   std::int64_t operator()(std::int64_t row) const { return is_left[table->row(row)[feature]]; }
 };
-
-template <class Code>
-CodeSides<Code> sides_of(const BinnedTable<Code>& table, std::int64_t feature, const Vector<std::uint8_t>& is_left) {
-  return {table.codes + feature, table.n_features, is_left.data()};
-}
-inline SparseSides sides_of(const SparseTable& table, std::int64_t feature, const Vector<std::uint8_t>& is_left) {
-  return {&table, feature, is_left.data()};
-}
+struct FlagSides {
+  const std::uint8_t* is_left;  // of each row
+  void prefetch(std::int64_t row) const { __builtin_prefetch(is_left + row); }
+  std::int64_t operator()(std::int64_t row) const { return is_left[row]; }
+};
 
 // Moves the rows that go left to the front; returns how many they are.
 template <class Sides>
@@ -87,6 +84,25 @@ std::int64_t partition_rows(std::int32_t* rows, std::int32_t* scratch, std::int6
     std::copy_n(scratch + begin, here, rows + n_left + begin - before);
   });
   return n_left;
+}
+
+// The same by the bins of one feature, of which `is_left` says which go left.
+template <class Code>
+std::int64_t part_rows(const BinnedTable<Code>& table, std::int64_t feature, const Vector<std::uint8_t>& is_left,
+                       std::int32_t* rows, std::int32_t* scratch, std::int64_t n, ThreadTeam& team) {
+  return partition_rows(rows, scratch, n, CodeSides<Code>{table.codes + feature, table.n_features, is_left.data()},
+                        team);
+}
+
+// Of a sparse table: a node of few rows looks each up; for a large one the column's entries are written out as flags.
+inline std::int64_t part_rows(const SparseTable& table, std::int64_t feature, const Vector<std::uint8_t>& is_left,
+                              std::int32_t* rows, std::int32_t* scratch, std::int64_t n, ThreadTeam& team) {
+  const std::int64_t begin = table.column_start[feature], end = table.column_start[feature + 1];
+  if (16 * n < end - begin + table.n_rows / 16)
+    return partition_rows(rows, scratch, n, EntrySides{&table, feature, is_left.data()}, team);
+  Vector<std::uint8_t> flags(table.n_rows, is_left[table.zero[feature]]);
+  for (std::int64_t e = begin; e < end; ++e) flags[table.column_rows[e]] = is_left[table.column_codes[e]];
+  return partition_rows(rows, scratch, n, FlagSides{flags.data()}, team);
 }
 
 }  // namespace committee

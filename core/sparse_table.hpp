@@ -1,9 +1,10 @@
 // A binned table of which each row keeps the cells that it has outside the bin of the value 0.
 //
 // A row's entries are the numbers of these cells, in the order of the columns, and last that of one more cell, the
-// total, which every row has. Histograms are counted over the entries; what the total leaves of a feature's other cells
-// is then the cell of its zeros (complete). Sums are exact integers, so that it is what counting would have given: trees
-// are those of the same table made dense, to the last bit.
+// total, which every row has. The same entries are kept column by column too, for parting rows. Histograms are counted
+// over the entries; what the total leaves of a feature's other cells is then the cell of its zeros (complete). Sums are
+// exact integers, so that it is what counting would have given: trees are those of the same table made dense, to the
+// last bit.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +17,13 @@
 namespace committee {
 
 struct SparseTable {
-  const std::int64_t* start;    // row i has the entries start[i]..start[i + 1]
-  const std::int32_t* entries;  // rising cells
+  static constexpr std::int64_t kTogether = 16;  // there are many, and most have a threshold or two
+
+  const std::int64_t* start;          // row i has the entries start[i]..start[i + 1]
+  const std::int32_t* entries;        // rising cells
+  const std::int64_t* column_start;   // feature j has the entries column_start[j]..column_start[j + 1]
+  const std::int32_t* column_rows;    // of the rows, which rise,
+  const std::uint16_t* column_codes;  // with these codes
   std::int64_t n_rows, n_features;
   Vector<std::int64_t> cell;  // feature j owns cells cell[j]..cell[j + 1]; its last one is "missing"
   Vector<std::uint8_t> categorical;
@@ -33,8 +39,14 @@ struct SparseTable {
     const SparseTable& table;
     std::int64_t number;
     std::int32_t operator[](std::int64_t j) const {
-      const std::int32_t* const total = table.entries + table.start[number + 1] - 1;
-      const std::int32_t* const at = std::lower_bound(table.entries + table.start[number], total, table.cell[j]);
+      const std::int32_t* at = table.entries + table.start[number];
+      const std::int64_t first = table.cell[j];
+      // the first entry that is not below the feature, found without a branch
+      for (std::int64_t n = table.start[number + 1] - table.start[number]; n > 1;) {
+        const std::int64_t half = n / 2;
+        at += at[half - 1] < first ? half : 0;
+        n -= half;
+      }
       // the total is beyond all features
       return *at < table.cell[j + 1] ? static_cast<std::int32_t>(*at - table.cell[j]) : table.zero[j];
     }
@@ -48,6 +60,13 @@ struct SparseTable {
       cells[j] = static_cast<std::uint32_t>(*e < cell[j + 1] ? *e++ : cell[j] + zero[j]);
   }
 };
+
+// The cell of a feature's zeros, which are most of its rows; of a table with all its codes nothing is known.
+inline std::int64_t zero_cell(const SparseTable& table, std::int64_t j) { return table.cell[j] + table.zero[j]; }
+template <class Code>
+std::int64_t zero_cell(const BinnedTable<Code>&, std::int64_t) {
+  return -1;
+}
 
 // Entries are numbers of cells from the start (SparseCodes).
 inline void require_codes_in_range(const SparseTable&, ThreadTeam&) {}
@@ -80,7 +99,8 @@ void add_rows(const SparseTable& table, const std::int32_t* rows, std::int64_t b
   }
 }
 
-// Gives the cells of zeros what belongs to them; whatever they held before, rows may have been added or taken out since.
+// Gives the cells of zeros what belongs to them; whatever they held before, rows may have been added or taken out
+// since.
 inline void complete(const SparseTable& table, std::uint64_t* histogram, std::int64_t n_planes) {
   for (std::int64_t k = 0; k < n_planes; ++k) {
     std::uint64_t* const h = histogram + k * table.n_cells();

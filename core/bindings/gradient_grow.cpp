@@ -30,10 +30,11 @@ struct GrownGradientTree : TreeNodes {
 
 class PyGradientGrower {
  public:
-  PyGradientGrower(AnyCodes codes, In1<std::int32_t> n_bins, In1<std::uint8_t> categorical, int n_outputs, int max_depth,
-                   std::int64_t max_leaf_nodes, std::int64_t min_samples_leaf, double min_hessian_leaf, double leaf_l0,
-                   double leaf_l1, double leaf_l2, bool l0_per_leaf, double min_gain, std::int64_t max_features,
-                   const std::string& growth, std::optional<In1<std::int8_t>> monotone, int n_threads)
+  PyGradientGrower(AnyCodes codes, In1<std::int32_t> n_bins, In1<std::uint8_t> categorical, int n_outputs,
+                   int max_depth, std::int64_t max_leaf_nodes, std::int64_t min_samples_leaf, double min_hessian_leaf,
+                   double leaf_l0, double leaf_l1, double leaf_l2, bool l0_per_leaf, double min_gain,
+                   std::int64_t max_features, const std::string& growth, std::optional<In1<std::int8_t>> monotone,
+                   int n_threads)
       : codes_(codes), n_outputs_(n_outputs) {
     require_table(codes, n_bins, categorical);
     require(n_outputs >= 1, "n_outputs must be at least 1");
@@ -133,9 +134,9 @@ void register_gradient_grow(nb::module_& m) {
       .def_ro("value", &GrownGradientTree::value)
       .def_ro("bounds", &GrownGradientTree::bounds);
   nb::class_<PyGradientGrower>(m, "GradientGrower")
-      .def(nb::init<AnyCodes, In1<std::int32_t>, In1<std::uint8_t>, int, int, std::int64_t, std::int64_t, double, double,
-                    double, double, bool, double, std::int64_t, const std::string&, std::optional<In1<std::int8_t>>,
-                    int>(),
+      .def(nb::init<AnyCodes, In1<std::int32_t>, In1<std::uint8_t>, int, int, std::int64_t, std::int64_t, double,
+                    double, double, double, bool, double, std::int64_t, const std::string&,
+                    std::optional<In1<std::int8_t>>, int>(),
            "codes"_a.noconvert(), "n_bins"_a.noconvert(), "categorical"_a.noconvert(), nb::kw_only(), "n_outputs"_a,
            "max_depth"_a, "max_leaf_nodes"_a, "min_samples_leaf"_a, "min_hessian_leaf"_a, "leaf_l0"_a, "leaf_l1"_a,
            "leaf_l2"_a, "l0_per_leaf"_a, "min_gain"_a, "max_features"_a, "growth"_a, "monotone"_a.noconvert().none(),

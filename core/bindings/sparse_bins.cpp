@@ -101,8 +101,7 @@ void register_sparse_bins(nb::module_& m) {
       .def("__init__", &make_codes, "start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(),
            "edges"_a.noconvert(), "offset"_a.noconvert(), "n_threads"_a)
       .def("__len__", [](const SparseCodes& codes) { return size_of(codes.n_rows()); })
-      .def_prop_ro("shape",
-                   [](const SparseCodes& codes) { return nb::make_tuple(codes.n_rows(), codes.n_features()); })
+      .def_prop_ro("shape", [](const SparseCodes& codes) { return nb::make_tuple(codes.n_rows(), codes.n_features()); })
       .def_prop_ro("nbytes", &SparseCodes::n_bytes)
       .def("column", &column_of, "feature"_a);
   m.def("dense_rows", &py_dense_rows, "start"_a.noconvert(), "column"_a.noconvert(), "value"_a.noconvert(),

@@ -12,7 +12,8 @@
 
 namespace committee {
 
-inline void require_table(const AnyCodes& codes, const In1<std::int32_t>& n_bins, const In1<std::uint8_t>& categorical) {
+inline void require_table(const AnyCodes& codes, const In1<std::int32_t>& n_bins,
+                          const In1<std::uint8_t>& categorical) {
   require_codes(codes, n_bins);
   require(extent(codes, 0) >= 1, "codes needs at least one row");
   require(length(categorical) == extent(codes, 1), "categorical needs one flag per column");

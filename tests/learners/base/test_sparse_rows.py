@@ -27,6 +27,8 @@ from committee import (
     TreeRegressor,
     TreeVoter,
 )
+from committee.data.binning import Bins
+from committee.data.sparse import SparseMatrix
 from tests.subjects import assert_same_bits
 
 LEARNERS = [
@@ -135,6 +137,38 @@ def test_columns_that_outnumber_the_rows(learner):
     y = targets(X, 1, None if is_regressor(learner) else 2)
     some = {"monotonic_constraints": None} if "monotonic_constraints" in learner.get_params() else {}
     assert_same_bits(fits(learner, X.toarray(), y, **some), fits(learner, X, y, **some), X.toarray())
+
+
+def one_hot(n: int):
+    """20 columns of 25 levels, frequent and rare ones, as 500 columns."""
+    rng = np.random.default_rng(0)
+    levels = (25 * rng.random((n, 20)) * rng.random((n, 20))).astype(int)
+    return OneHotEncoder(categories=[np.arange(25)] * 20).fit_transform(levels)
+
+
+def documents(n: int):
+    """Counts of 20,000 words, the k-th of which comes up as often as 1 / k."""
+    rng = np.random.default_rng(0)
+    share = 1.0 / np.arange(1, 20_001)
+    words = rng.choice(20_000, size=(n, 115), p=share / share.sum())
+    return scipy.sparse.csr_array(
+        scipy.sparse.coo_array((np.ones(words.size), (np.repeat(np.arange(n), 115), words.ravel())), shape=(n, 20_000))
+    )
+
+
+@pytest.mark.parametrize(("make", "n"), [(one_hot, 2_000), (documents, 400)])
+@pytest.mark.parametrize(
+    "learner",
+    [GradientBoostingClassifier(n_estimators=5), RandomForestClassifier(2, random_state=0), AdaBoostClassifier(5)],
+    ids=repr,
+)
+def test_one_hot_columns_and_words(make, n, learner):
+    X = make(n)
+    y = (X @ np.random.default_rng(1).normal(size=X.shape[1]) > 0.0).astype(int)
+    dense, sparse = fits(learner, X.toarray(), y), fits(learner, X, y)
+    assert_same_bits(dense, sparse, X)
+    codes = Bins.learn(SparseMatrix.read(X), None, np.zeros(X.shape[1], np.int32), 255).encode(SparseMatrix.read(X))
+    assert codes.nbytes < 10 * X.nnz + 12 * (n + 1) + 20 * (X.shape[1] + 1)
 
 
 def test_stages_and_a_held_out_table():
