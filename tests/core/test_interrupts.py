@@ -81,6 +81,17 @@ def scores_in_leaves(n_threads: int) -> Callable[[], Any]:
     )
 
 
+def judged_nodes(n_threads: int) -> Callable[[], Any]:
+    """A thousand nodes of the same rows."""
+    rng = np.random.default_rng(1)
+    D, labels = rng.normal(size=(N, P)), rng.integers(0, 2, N).astype(np.uint16)
+    rows, held_out = np.arange(N, dtype=np.int32), (np.arange(N) % 3 == 0).astype(np.uint8)
+    begin, end = np.zeros(1000, dtype=np.int64), np.full(1000, N)
+    return lambda: _core.held_out_errors(
+        D, rows, begin, end, labels, np.ones(N), held_out, 1, "probit", 100, 20.0, N, n_threads
+    )
+
+
 def quadratic() -> tuple[Any, Any, Any]:
     votes = np.random.default_rng(1).normal(size=(600, 500))
     return votes.T @ votes / 600, votes.mean(axis=0), np.zeros(500)
@@ -115,7 +126,7 @@ def pairs(n_threads: int) -> Callable[[], Any]:
     return lambda: [cells.pairs(np.ones(4 * N)) for _ in range(5)]
 
 
-KERNELS = [deep_tree, gradient_tree, scores_in_leaves, sweeps, greedy_rounds, lasso_path, paths, pairs]
+KERNELS = [deep_tree, gradient_tree, scores_in_leaves, judged_nodes, sweeps, greedy_rounds, lasso_path, paths, pairs]
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
