@@ -126,8 +126,9 @@ def command(name: str, measure: Measure, *, one_thread: bool = True, arguments: 
 
 
 def load() -> list[dict[str, Any]]:
-    """The documents of all full runs, by name."""
-    return [json.loads(file.read_text(encoding="utf-8")) for file in sorted(RESULTS.glob("*.json"))]
+    """The documents of all full runs, by name; results of another form, as those of `before_after`, are none."""
+    documents = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(RESULTS.glob("*.json"))]
+    return [document for document in documents if "benchmark" in document]
 
 
 def _figure_json(figure: Figure) -> dict[str, Any]:
