@@ -39,7 +39,7 @@ def margin_cell(table: Table, problem: str, learner: str, split: Split, rounds: 
         labels = labels == problem
     X, y = table.rows(train_rows), labels[train_rows]
     X_test, y_test = table.rows(test_rows), labels[test_rows]
-    model = AdaBoostClassifier(max(rounds), **LEARNERS[learner]).fit(X, y)
+    model = AdaBoostClassifier(max(rounds), calibrate=None, **LEARNERS[learner]).fit(X, y)
     size, described = (bound.inputs for bound in for_vote(model, X, y).values())
     stages = {}
     for T in rounds:

@@ -74,9 +74,10 @@ class Setting:
         )
 
         if self.method == REFERENCE:
-            return AdaBoostClassifier(self.voters, vote="confidence", random_state=seed, n_jobs=1)
+            return AdaBoostClassifier(self.voters, vote="confidence", calibrate=None, random_state=seed, n_jobs=1)
         drawn = {"n_draws": self.n_draws, "estimate": self.estimate}
         options: dict[str, Any] = {"softness": self.softness, **drawn, "random_state": seed, "n_jobs": 1}
+        options["calibrate"] = None  # the paper's probabilities
         if self.method == ADABOOST:
             return ProbabilisticAdaBoostClassifier(self.voters, **options)
         if self.method == TREE:

@@ -236,7 +236,7 @@ class AdaBoostSearch:
         """See `SearchedMethod`."""
         from committee.learners.adaboost.adaboost import AdaBoostClassifier
 
-        return AdaBoostClassifier(int(params["rounds"]), n_jobs=1).fit(X, y)
+        return AdaBoostClassifier(int(params["rounds"]), calibrate=None, n_jobs=1).fit(X, y)
 
 
 LEARNERS: dict[str, SearchedMethod] = {
