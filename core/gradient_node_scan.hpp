@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
-#include <utility>
 
 #include "gradient_histogram.hpp"
 #include "gradient_lane_scan.hpp"
