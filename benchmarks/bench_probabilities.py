@@ -28,7 +28,6 @@ from committee import (
     AdaBoostClassifier,
     ArcGVClassifier,
     BoostingTreeClassifier,
-    DOOMBoostClassifier,
     LPBoostClassifier,
     MatryoshkaClassifier,
     MDBoostClassifier,
@@ -51,12 +50,11 @@ LEARNERS: dict[str, Callable[[], Any]] = {
     "arc-gv": ArcGVClassifier,
     "LPBoost": LPBoostClassifier,
     "MDBoost": MDBoostClassifier,
-    "DOOM II": DOOMBoostClassifier,
     "probabilistic AdaBoost": ProbabilisticAdaBoostClassifier,
     "boosting tree": BoostingTreeClassifier,
     "matryoshka": MatryoshkaClassifier,
 }
-MARGINS = ("arc-gv", "LPBoost", "MDBoost", "DOOM II")
+MARGINS = ("arc-gv", "LPBoost", "MDBoost")
 MOST_ROWS, MOST_ROWS_OF_MARGINS = 2000, 700
 NAMES = ("votes", "calibrated", "hindsight", "peer", "ECE votes", "ECE calibrated", "ECE peer", "cost", "cost of peer")
 LEAST = 1e-15

@@ -38,13 +38,14 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
 
         p_k(x) = 1/T sum_t W_tk(x) / W_t(x),
 
-    with W_tk(x) the weight of class k in the leaf of tree t that x falls into. Trees are grown on at most `max_bins`
+    with W_tk(x) the weight of class k in the leaf of tree t that x falls into; `predict_proba` tempers these shares
+    (`calibrate`). Trees are grown on at most `max_bins`
     bins of each column, with exact sums of weights: the forest has the same bits for any `n_jobs`.
 
     Attributes
     ----------
     committee_ : Committee
-        The trees, each of weight 1, with the share link.
+        The trees, each of weight 1.
     oob_curve_ : float64 array
         Out-of-bag error after 1, 2, ... trees, of all that were grown: the weighted share of wrong rows among those
         that at least one of the trees did not see, the reserve not among them.

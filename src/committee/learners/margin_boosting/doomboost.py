@@ -52,8 +52,8 @@ class DOOMBoostClassifier(MarginBoosting):
     Attributes
     ----------
     committee_ : Committee
-        The voters h_t; weights w_t, which add up to one, for each class where there are more than two. By the
-        logistic link of two classes the probability of a row's own class is 1 - c(m_i) / 2.
+        The voters h_t; weights w_t, which add up to one, for each class where there are more than two. With
+        ``calibrate=None`` the probability of a row's own of two classes is 1 - c(m_i) / 2.
     costs_ : float64 array (P, rounds)
         Mean cost of the training rows after each round, those of AdaBoost first; P = 1 for two classes, else
         n_classes, each against the rest.

@@ -143,7 +143,8 @@ class NestedClassifier(CalibratedClassifier):
         "expected",
         """Score of the committee. "expected": E[H(x)]. "likely_path": H along the likelier answer at each node;
         it looks at the fewest stumps. "sampled": H on one path, drawn by `random_state` and the row's values.
-        "majority": 2 P - 1, with P the probability that H(x) > 0, which then is what `predict_proba` says.""",
+        "majority": 2 P - 1, with P the probability that H(x) > 0, which is what `predict_proba` says
+        with ``calibrate=None``.""",
     )
     n_paths: int = parameter(
         1000,
