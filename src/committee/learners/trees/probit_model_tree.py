@@ -79,7 +79,7 @@ class ModelTreeTable:
         n_outputs = 1 if n_classes == 2 else n_classes
         if limits.pruned:
             tree = pruned(
-                tree, self.D, labels, weights, drawn, n_outputs=n_outputs, link=limits.link,
+                tree, self.D, labels, self.weights, drawn, n_outputs=n_outputs, link=limits.link,
                 cap=SCORE_CAP[limits.link], seed=seed, n_threads=self.threads,
             )  # fmt: skip
         leaf = tree.leaf_of_row[drawn]

@@ -3,7 +3,8 @@
 Gini asks whether a split parts the classes, which is not what a tree with linear scores in its leaves needs to know:
 where a line does, no split is needed, and where two features matter only together the first split parts nothing. So a
 tree is grown as far as its limits allow and cut back from its leaves: scores are boosted in every node on two thirds of
-its rows, and the others judge (Quinlan 1987; their weights are those of the round of boosting).
+its rows, and the others judge (Quinlan 1987). Rows weigh what they do for the user, not in the round of boosting: late
+rounds lay most of the weight on few rows, and what few rows say of a split is chance.
 """
 
 from __future__ import annotations
