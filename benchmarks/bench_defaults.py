@@ -1,0 +1,163 @@
+"""Gradient boosting as it comes beside other libraries as they come, on tables that its defaults were not chosen on.
+
+``python -m benchmarks.bench_defaults`` reads the tables of the folder that COMMITTEE_DATA names, fits every model on
+the same folds, one thread each, and prints mean ranks by log loss, error and squared error, tables won against each
+rival, and fit times by processor time. ``--half choosing`` is for choosing. Each cell is kept in `results/defaults/` at
+once, and a run goes on where it was stopped; remove the file when a program has changed. Peers that are not installed
+are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from benchmarks.default_tables import Problem, problems
+from benchmarks.figures import RESULTS, Figure, Findings, command
+from benchmarks.pairing import Spread
+from benchmarks.rivals import BOOSTERS
+from committee import GradientBoostingClassifier, GradientBoostingRegressor
+from committee.files.journal import Journal
+
+OURS = "committee"
+LEAST_PROBABILITY = 1e-15
+MODULES = {"LightGBM": "lightgbm", "XGBoost": "xgboost", "CatBoost": "catboost", "scikit-learn": "sklearn"}
+
+
+def _ours(numbers: bool, categorical: NDArray[np.bool_], seed: int) -> Any:
+    kind = GradientBoostingRegressor if numbers else GradientBoostingClassifier
+    return kind(categorical_features=categorical if categorical.any() else None, random_state=seed)
+
+
+def models() -> dict[str, Callable[[bool, NDArray[np.bool_], int], Any]]:
+    """Ours and the peers that are installed."""
+    peers = {name: make for name, make in BOOSTERS.items() if find_spec(MODULES[name.partition(",")[0]])}
+    return {OURS: _ours, **peers}
+
+
+@dataclass(frozen=True)
+class Measures:
+    """A fit judged on test rows."""
+
+    loss: float
+    """Mean log loss, or mean squared error."""
+    error: float
+    """Share of wrong classes, or mean squared error."""
+    seconds: float
+    """Processor time of the fit."""
+
+
+def measured(problem: Problem, make: Any, train: NDArray[np.intp], test: NDArray[np.intp], seed: int) -> Measures:
+    """Fit on the training rows of a split, and judge on its test rows."""
+    y, known = problem.y[train], np.empty(0)
+    if not problem.numbers:
+        known, y = np.unique(y, return_inverse=True)
+    begun = time.process_time()
+    model = make(problem.numbers, problem.categorical, seed).fit(problem.X[train], y)
+    seconds = time.process_time() - begun
+    if problem.numbers:
+        error = float(np.mean((problem.y[test] - np.ravel(model.predict(problem.X[test]))) ** 2))
+        return Measures(error, error, seconds)
+    said = np.full((len(test), int(problem.y.max()) + 1), LEAST_PROBABILITY)
+    said[:, known] = np.maximum(model.predict_proba(problem.X[test]), LEAST_PROBABILITY)
+    said /= said.sum(axis=1, keepdims=True)
+    met = np.isin(problem.y[test], known)  # a class that no training row has says nothing about a model
+    losses = -np.log(said[np.arange(len(test)), problem.y[test]])[met]
+    return Measures(float(losses.mean()), float(np.mean(said.argmax(axis=1) != problem.y[test])), seconds)
+
+
+def cells(folder: Path, half: str, n_seeds: int, n_splits: int, journal: Journal) -> Iterator[dict[str, Any]]:
+    """All cells of a half, those that the journal has first."""
+    yield from journal.cells
+    done = {(c["table"], c["model"], c["seed"], c["fold"]) for c in journal.cells}
+    for problem in problems(folder, half):
+        for seed in range(n_seeds):
+            for fold, (train, test) in enumerate(problem.splits(5, seed)):
+                if fold >= n_splits:
+                    break
+                for name, make in models().items():
+                    if (problem.name, name, seed, fold) in done:
+                        continue
+                    found = measured(problem, make, train, test, seed)
+                    where = {"table": problem.name, "numbers": problem.numbers, "model": name}
+                    journal.append({**where, "seed": seed, "fold": fold, **vars(found)})
+                    yield journal.cells[-1]
+
+
+def report(findings: Findings, found: list[dict[str, Any]]) -> None:
+    """Ranks, wins and times of the models over tables."""
+    names = list(dict.fromkeys(c["model"] for c in found))
+    for numbers in (False, True):
+        tables = list(dict.fromkeys(c["table"] for c in found if c["numbers"] is numbers))
+        if not tables:
+            continue
+        means = {
+            measure: np.array([[_mean(found, table, name, measure) for name in names] for table in tables])
+            for measure in ("loss", "error", "seconds")
+        }
+        kind = "numbers" if numbers else "classes"
+        measures = (("loss", "squared error"),) if numbers else (("loss", "log loss"), ("error", "error"))
+        for measure, words in measures:
+            ranks = rankdata(means[measure].round(8), axis=1)
+            findings.settings[f"{kind}: {words}"] = {
+                table: dict(zip(names, row.round(5).tolist(), strict=True))
+                for table, row in zip(tables, means[measure], strict=True)
+            }
+            for name, column in zip(names, ranks.T, strict=True):
+                findings.add(_mean_figure(f"{kind}: rank by {words}, {len(tables)} tables", name, column))
+        for rival in names[1:]:
+            won = means["loss"][:, 0] < means["loss"][:, names.index(rival)]
+            findings.add(
+                Figure(f"{kind}: tables won of {len(tables)}", rival, "", Spread.of([won.sum()]), None, at_least=True)
+            )
+            ratio = means["seconds"][:, 0] / means["seconds"][:, names.index(rival)]
+            total = means["seconds"][:, 0].sum() / means["seconds"][:, names.index(rival)].sum()
+            words = f"{kind}: fit time, ours over theirs (of all tables together {total:.2f})"
+            findings.add(Figure(words, rival, "x", Spread.of(ratio), None, at_least=False, clock="cpu"))
+
+
+def _mean(found: list[dict[str, Any]], table: str, name: str, measure: str) -> float:
+    return float(np.mean([c[measure] for c in found if c["table"] == table and c["model"] == name]))
+
+
+def _mean_figure(work: str, name: str, column: NDArray[np.float64]) -> Figure:
+    mean, error = float(column.mean()), float(column.std(ddof=1) / np.sqrt(len(column)))
+    return Figure(work, name, "", Spread(mean, mean - error, mean + error, column.min(), column.max(), len(column)))
+
+
+def main() -> None:
+    """Measure what is missing, print, write."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.bench_defaults", description=__doc__)
+    parser.add_argument("--half", choices=("choosing", "checking"), default="checking")
+    parser.add_argument("--seeds", type=int, default=2, help="shuffles of the rows")
+    parser.add_argument("--splits", type=int, default=5, help="folds of each shuffle that are fitted, at most five")
+    options, rest = parser.parse_known_args()
+
+    def measure(findings: Findings, quick: bool) -> None:
+        """Gradient boosting's defaults beside those of other libraries."""
+        folder = os.environ.get("COMMITTEE_DATA")
+        findings.settings = {"half": options.half, "seeds": options.seeds, "splits": options.splits}
+        if folder is None or quick:
+            findings.settings["left out"] = "all: for --quick, or as COMMITTEE_DATA names no folder of tables"
+            return
+        with warnings.catch_warnings(), Journal(RESULTS / "defaults" / f"{options.half}.jsonl", {}) as journal:
+            warnings.simplefilter("ignore")
+            found = list(cells(Path(folder), options.half, options.seeds, options.splits, journal))
+        report(findings, found)
+
+    command("defaults" if options.half == "checking" else f"defaults_{options.half}", measure, arguments=rest)
+
+
+if __name__ == "__main__":
+    main()
