@@ -13,6 +13,7 @@ NB_MODULE(_core, m) {
   committee::register_traverse(m);
   committee::register_tree_shap(m);
   committee::register_emphasis(m);
+  committee::register_row_digests(m);
   committee::register_linear_boost(m);
   committee::register_leaf_models(m);
   committee::register_cells(m);

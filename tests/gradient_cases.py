@@ -12,7 +12,9 @@ from committee import GradientBoostingClassifier, GradientBoostingRegressor
 Floats = NDArray[np.float64]
 Table = tuple[Floats, NDArray[Any]]
 seeds = st.integers(0, 2**32 - 1)
-SMALL = {"max_leaf_nodes": 6, "min_samples_leaf": 3}
+PLAIN: dict[str, Any] = {"learning_rate": 0.1, "subsample": 1.0, "max_features": None}
+"""Rounds that see all rows and columns, with steps that no trials choose."""
+SMALL: dict[str, Any] = PLAIN | {"max_leaf_nodes": 6, "min_samples_leaf": 3, "leaf_l2": 5.0}
 
 
 def table(n: int = 300, n_classes: int = 2, seed: int = 0, noise: float = 0.5) -> Table:

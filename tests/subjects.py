@@ -26,7 +26,7 @@ class Subject:
     scale_free: bool = False
     """Multiplying all weights by a number changes nothing."""
     draws_columns: bool = False
-    """The columns' order matters, as each node draws some of them."""
+    """The columns' order matters: some of them are drawn, or rows are drawn by their cells."""
     storable: bool = True
     """All voters are the library's own."""
     tolerance: float = 1e-9

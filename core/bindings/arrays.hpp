@@ -149,6 +149,7 @@ void register_loss_gradients(nb::module_& m);
 void register_traverse(nb::module_& m);
 void register_tree_shap(nb::module_& m);
 void register_emphasis(nb::module_& m);
+void register_row_digests(nb::module_& m);
 void register_linear_boost(nb::module_& m);
 void register_leaf_models(nb::module_& m);
 void register_cells(nb::module_& m);

@@ -315,6 +315,14 @@ def scale_rows(weights: F64, leaf_of_row: I32, labels: U16, factor: F64, n_threa
     ``weights[i, l] *= factor[leaf, 2 l + (labels[i] == l)]``.
     """
 
+# --- row_digests.hpp ---------------------------------------------------------------------------------------
+
+def row_digests(X: F64, n_threads: int) -> U64:
+    """A number for each row that depends on its cells alone, in single precision; zeros add nothing."""
+
+def stored_digests(start: I64, column: I32, value: F64, n_threads: int) -> U64:
+    """As `row_digests`, of rows of which row i has the stored cells ``start[i]:start[i + 1]``, and else zeros."""
+
 # --- linear_boost.hpp --------------------------------------------------------------------------------------
 
 def newton_terms(link: Literal["probit", "logit"], x: F64) -> tuple[F64, F64, F64]:

@@ -215,7 +215,7 @@ def test_too_few_rows_to_share(fraction, n):
     [
         (ResidualBoosting(), {"n_estimators": 9}),
         (AdaBoostClassifier(3), {"vote": "abstaining", "max_depth": 2}),
-        (GradientBoostingRegressor(n_estimators=3), {"monotonic_constraints": [1, 0]}),
+        (GradientBoostingRegressor(n_estimators=3, random_state=0), {"monotonic_constraints": [1, 0]}),
         (SubaggingClassifier(n_estimators=30, oob_score=True, random_state=0), {"max_samples": 1}),
         (TreeRegressor(), {}),
     ],

@@ -11,6 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import committee
 from tests.checks import answers_of_child, yield_checks_of_all
+from tests.gradient_cases import PLAIN
 from tests.subjects import Subject
 
 
@@ -23,12 +24,12 @@ def subagged(estimator: object = None, **params: object) -> committee.SubaggingC
 
 
 def gradient(**params: object) -> committee.GradientBoostingClassifier:
-    settings = {"n_estimators": 8, "min_samples_leaf": 1, "max_leaf_nodes": 6, "random_state": 0} | params
+    settings = PLAIN | {"n_estimators": 8, "min_samples_leaf": 1, "max_leaf_nodes": 6, "random_state": 0} | params
     return committee.GradientBoostingClassifier(**settings)  # type: ignore[arg-type]
 
 
 def gradient_of_numbers(**params: object) -> committee.GradientBoostingRegressor:
-    settings = {"n_estimators": 8, "min_samples_leaf": 1, "max_leaf_nodes": 6, "random_state": 0} | params
+    settings = PLAIN | {"n_estimators": 8, "min_samples_leaf": 1, "max_leaf_nodes": 6, "random_state": 0} | params
     return committee.GradientBoostingRegressor(**settings)  # type: ignore[arg-type]
 
 
@@ -167,10 +168,16 @@ SUBJECTS = [
     Subject(gradient()),
     Subject(gradient(loss="exponential", max_depth=2, growth="depth", leaf_l0=0.1, leaf_l1=0.1)),
     Subject(gradient(tree="shared", line_search=True)),
+    Subject(gradient(subsample=0.6, max_features_tree=0.7, max_features=0.8), draws_columns=True),
+    Subject(gradient(early_stopping=True, validation_fraction=0.2), draws_columns=True),
     Subject(
-        gradient(subsample=0.6, max_features_tree=0.7, max_features=0.8), integer_weights=False, draws_columns=True
+        committee.GradientBoostingClassifier(n_estimators=8, min_samples_leaf=1, max_leaf_nodes=6, random_state=0),
+        draws_columns=True,
     ),
-    Subject(gradient(early_stopping=True, validation_fraction=0.2), integer_weights=False),
+    Subject(
+        committee.GradientBoostingRegressor(n_estimators=8, min_samples_leaf=1, max_leaf_nodes=6, random_state=0),
+        draws_columns=True,
+    ),
     Subject(gradient_of_numbers()),
     Subject(gradient_of_numbers(loss="absolute_error")),
     Subject(gradient_of_numbers(line_search=True, leaf_l1=0.1)),

@@ -99,7 +99,11 @@ def test_every_classifier_has_it(name):
 
 @pytest.mark.parametrize(
     "model",
-    [GradientBoostingClassifier(n_estimators=5), RandomForestClassifier(5, random_state=0), AdaBoostClassifier(5)],
+    [
+        GradientBoostingClassifier(n_estimators=5, random_state=0),
+        RandomForestClassifier(5, random_state=0),
+        AdaBoostClassifier(5),
+    ],
     ids=words,
 )
 def test_many_categories_are_numbered_under_the_same_weights(model):
@@ -262,7 +266,7 @@ def forest_draws(forest, n):
 )
 def test_files_keep_it(tmp_path, class_weight):
     X, y = table(2)
-    model = GradientBoostingClassifier(n_estimators=4, class_weight=class_weight).fit(X, y)
+    model = GradientBoostingClassifier(n_estimators=4, class_weight=class_weight, random_state=0).fit(X, y)
     model.save(tmp_path / "model.safetensors")
     again = committee.load(tmp_path / "model.safetensors")
     assert again.class_weight == class_weight

@@ -79,11 +79,17 @@ LEARNERS = [
     committee.MatryoshkaClassifier([3, 2], collect="sign", n_draws=5),
     committee.TreeRegressor(),
     committee.TreeRegressor(max_depth=3, max_bins=8),
-    committee.GradientBoostingClassifier(n_estimators=5, min_samples_leaf=1),
-    committee.GradientBoostingClassifier("probit", 5, min_samples_leaf=1, growth="depth", max_depth=3, leaf_l0=0.01),
-    committee.GradientBoostingClassifier(n_estimators=5, min_samples_leaf=1, tree="shared", line_search=True),
-    committee.GradientBoostingRegressor(n_estimators=5, learning_rate=0.5, min_samples_leaf=1),
-    committee.GradientBoostingRegressor("absolute_error", 10, learning_rate=0.5, min_samples_leaf=1, subsample=0.7),
+    committee.GradientBoostingClassifier(n_estimators=5, min_samples_leaf=1, random_state=0),
+    committee.GradientBoostingClassifier(
+        "probit", 5, min_samples_leaf=1, growth="depth", max_depth=3, leaf_l0=0.01, random_state=0
+    ),
+    committee.GradientBoostingClassifier(
+        n_estimators=5, min_samples_leaf=1, tree="shared", line_search=True, random_state=0
+    ),
+    committee.GradientBoostingRegressor(n_estimators=5, learning_rate=0.5, min_samples_leaf=1, random_state=0),
+    committee.GradientBoostingRegressor(
+        "absolute_error", 10, learning_rate=0.5, min_samples_leaf=1, subsample=0.7, random_state=0
+    ),
     committee.RandomForestClassifier(5),
     committee.RandomForestClassifier(5, bootstrap=False, max_samples=0.6),
     committee.RandomForestClassifier(5, reserve=0.1, random_state=0),
@@ -162,10 +168,7 @@ def failures_by_nature(learner: Any) -> dict[str, str]:
         return {
             WEIGHTS: "a row is drawn or not as a whole: weights repeat rows in the mean over draws only (2026-11-20)"
         }
-    if (
-        isinstance(learner, committee.RandomForestClassifier | committee.RandomForestRegressor)
-        or getattr(learner, "subsample", 1.0) < 1.0
-    ):
+    if isinstance(learner, committee.RandomForestClassifier | committee.RandomForestRegressor):
         # and of its own forests
         return {WEIGHTS: "rows are drawn as a whole, however much they weigh (2026-11-21)"}
     if getattr(learner, "n_draws", None) is not None:

@@ -94,14 +94,16 @@ OF_ITS_OWN: list[Any] = [
     committee.ProbabilisticAdaBoostClassifier(4),
     committee.BoostingTreeClassifier(6),
     committee.MatryoshkaClassifier(levels=2),
-    committee.GradientBoostingClassifier(n_estimators=4, min_samples_leaf=1),
-    committee.GradientBoostingClassifier(n_estimators=4, min_samples_leaf=1, warm_start=True, random_state=0),
-    committee.GradientBoostingRegressor(n_estimators=4, min_samples_leaf=1),
+    committee.GradientBoostingClassifier(n_estimators=4, min_samples_leaf=1, random_state=0),
+    committee.GradientBoostingClassifier(
+        n_estimators=4, learning_rate=0.1, min_samples_leaf=1, warm_start=True, random_state=0
+    ),
+    committee.GradientBoostingRegressor(n_estimators=4, min_samples_leaf=1, random_state=0),
     committee.RandomForestClassifier(4, random_state=0),
     committee.RandomForestRegressor(4, random_state=0),
 ]
 OF_USERS: list[Any] = [
-    committee.GradientBoostingClassifier(LogisticOfUser(), n_estimators=3, min_samples_leaf=1),
+    committee.GradientBoostingClassifier(LogisticOfUser(), n_estimators=3, min_samples_leaf=1, random_state=0),
     committee.AdaBoostClassifier(3, voter=VoterOfUser(max_depth=1)),
     committee.SubaggingClassifier(VoterOfUser(max_depth=1), 3, random_state=0),
     committee.LPBoostClassifier(0.8, dictionary=VoterOfUser(max_depth=1)),

@@ -46,7 +46,7 @@ CLASSIFIERS = [
     ArcGVClassifier(10),
     BoostingTreeClassifier(20, random_state=0),
     DOOMBoostClassifier(20),
-    GradientBoostingClassifier(n_estimators=20),
+    GradientBoostingClassifier(n_estimators=20, random_state=0),
     LogitBoostClassifier(20),
     LPBoostClassifier(),
     MDBoostClassifier(10),
@@ -62,7 +62,7 @@ CLASSIFIERS = [
     TreeVoter(),
 ]
 REGRESSORS = [
-    GradientBoostingRegressor(n_estimators=30),
+    GradientBoostingRegressor(n_estimators=30, learning_rate=0.1, subsample=1.0),
     QuadBoostRegressor(n_estimators=30),
     RandomForestRegressor(50, random_state=0),
     TreeRegressor(max_depth=4),
@@ -144,12 +144,12 @@ def test_levels_are_read_off_arrays_too():
 
 def test_rows_of_early_stopping_teach_no_number():
     frame, y = towns()
-    model = GradientBoostingClassifier(n_estimators=5, early_stopping=True)
+    model = GradientBoostingClassifier(n_estimators=5, early_stopping=True, random_state=0)
     rows = model.training_rows(frame, y, None)
     kept, held = model._hold_out(rows, None, None, y, None, np.random.RandomState(0))
     place = {size: i for i, size in enumerate(frame["size"])}
     trained, judged = ([place[size] for size in each.X[:, 0].tolist()] for each in (kept, held))
-    alone = GradientBoostingClassifier()
+    alone = GradientBoostingClassifier(random_state=0)
     alone.training_rows(frame.iloc[trained], y[trained], None)
     assert model.table_ == alone.table_
     assert_array_equal(held.X, alone.table_.encode(frame.iloc[judged]))
@@ -210,7 +210,7 @@ def test_models_made_of_a_trained_one_keep_the_numbers():
 def test_directions_are_refused():
     frame, y = towns()
     with pytest.raises(ValueError, match="column 'town', whose categories have no"):
-        GradientBoostingClassifier(monotonic_constraints={"town": 1}).fit(frame, y)
+        GradientBoostingClassifier(monotonic_constraints={"town": 1}, random_state=0).fit(frame, y)
 
 
 # --- weights ------------------------------------------------------------------------------------------------

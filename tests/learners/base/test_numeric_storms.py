@@ -26,10 +26,10 @@ LEARNERS: list[Any] = [
     committee.AdaBoostClassifier(4, vote="confidence", early_stopping=True, random_state=0),
     committee.ArcGVClassifier(4),
     committee.BoostingTreeClassifier(5),
-    committee.GradientBoostingClassifier(n_estimators=5, min_samples_leaf=1),
-    committee.GradientBoostingRegressor(n_estimators=5, min_samples_leaf=1),
-    committee.GradientBoostingRegressor("huber", 5, min_samples_leaf=1),
-    committee.GradientBoostingRegressor("absolute_error", 5, min_samples_leaf=1, line_search=True),
+    committee.GradientBoostingClassifier(n_estimators=5, min_samples_leaf=1, random_state=0),
+    committee.GradientBoostingRegressor(n_estimators=5, min_samples_leaf=1, random_state=0),
+    committee.GradientBoostingRegressor("huber", 5, min_samples_leaf=1, random_state=0),
+    committee.GradientBoostingRegressor("absolute_error", 5, min_samples_leaf=1, line_search=True, random_state=0),
     committee.LPBoostClassifier(random_state=0),
     committee.LogitBoostClassifier(5, early_stopping=True, random_state=0),
     committee.LogitBoostClassifier(5, learner="stump"),
@@ -104,7 +104,9 @@ def test_early_stopping_of_lines_in_one_column(kind, seed):
 def test_huber_of_targets_beside_which_delta_is_nothing(scale):
     y = scale * np.random.default_rng(0).normal(size=41)
     assert abs(huber_location(y, np.ones(41), 1.0) - np.median(y)) <= 1.0 + 1e-15 * scale
-    model = committee.GradientBoostingRegressor("huber", 5, min_samples_leaf=1).fit(np.arange(41.0)[:, None], y)
+    model = committee.GradientBoostingRegressor("huber", 5, min_samples_leaf=1, random_state=0).fit(
+        np.arange(41.0)[:, None], y
+    )
     assert np.isfinite(model.predict(np.arange(41.0)[:, None])).all()
 
 

@@ -40,13 +40,17 @@ LEARNERS = [
     AdaBoostClassifier(5, max_depth=3, vote="confidence", max_bins=6),
     AdaBoostClassifier(8, vote="abstaining"),
     AdaBoostClassifier(8, max_leaf_nodes=5, max_depth=None, early_stopping=True, random_state=0),
-    GradientBoostingClassifier(n_estimators=5, min_samples_leaf=2),
-    GradientBoostingClassifier(n_estimators=3, min_samples_leaf=1, tree="shared", growth="depth", max_depth=4),
+    GradientBoostingClassifier(n_estimators=5, min_samples_leaf=2, random_state=0),
+    GradientBoostingClassifier(
+        n_estimators=3, min_samples_leaf=1, tree="shared", growth="depth", max_depth=4, random_state=0
+    ),
     GradientBoostingClassifier(n_estimators=4, min_samples_leaf=1, early_stopping=True, random_state=0),
     GradientBoostingRegressor(
         n_estimators=5, min_samples_leaf=1, subsample=0.6, max_features_tree=0.6, max_features=0.7, random_state=2
     ),
-    GradientBoostingRegressor("absolute_error", 4, min_samples_leaf=3, monotonic_constraints=[1, 0, -1, 0, 0, 1]),
+    GradientBoostingRegressor(
+        "absolute_error", 4, min_samples_leaf=3, monotonic_constraints=[1, 0, -1, 0, 0, 1], random_state=0
+    ),
     RandomForestClassifier(4, oob_score=True, random_state=0),
     RandomForestClassifier(3, max_leaf_nodes=8, max_features=None, random_state=0),
     RandomForestClassifier("oob", reserve=0.1, max_estimators=12, criterion="entropy", max_bins=4, random_state=0),
@@ -159,7 +163,11 @@ def documents(n: int):
 @pytest.mark.parametrize(("make", "n"), [(one_hot, 2_000), (documents, 400)])
 @pytest.mark.parametrize(
     "learner",
-    [GradientBoostingClassifier(n_estimators=5), RandomForestClassifier(2, random_state=0), AdaBoostClassifier(5)],
+    [
+        GradientBoostingClassifier(n_estimators=5, random_state=0),
+        RandomForestClassifier(2, random_state=0),
+        AdaBoostClassifier(5),
+    ],
     ids=repr,
 )
 def test_one_hot_columns_and_words(make, n, learner):
@@ -174,7 +182,7 @@ def test_one_hot_columns_and_words(make, n, learner):
 def test_stages_and_a_held_out_table():
     X, X_val = table(200, 0), table(80, 1)
     y, y_val = targets(X, 0, 3), targets(X_val, 0, 3)
-    model = GradientBoostingClassifier(n_estimators=8, min_samples_leaf=2, early_stopping=True)
+    model = GradientBoostingClassifier(n_estimators=8, min_samples_leaf=2, early_stopping=True, random_state=0)
     dense = clone(model).fit(X.toarray(), y, X_val=X_val.toarray(), y_val=y_val)
     for held_out in (X_val, X_val.toarray()):
         sparse = clone(model).fit(X, y, X_val=held_out, y_val=y_val)
@@ -277,7 +285,9 @@ def test_a_pipeline_of_one_hot_columns():
     letters = rng.choice(list("abcd"), size=(200, 2))
     y = (letters[:, 0] == letters[:, 1]).astype(int) ^ (rng.random(200) < 0.1)
     encode = ColumnTransformer([("letters", OneHotEncoder(), [0, 1])], sparse_threshold=1.0)
-    model = make_pipeline(encode, GradientBoostingClassifier(n_estimators=20, min_samples_leaf=5)).fit(letters, y)
+    model = make_pipeline(encode, GradientBoostingClassifier(n_estimators=20, min_samples_leaf=5, random_state=0)).fit(
+        letters, y
+    )
     assert model.score(letters, y) > 0.8
 
 
@@ -292,7 +302,7 @@ def test_a_committee_of_other_voters_refuses_sparse_rows():
 
 def test_contributions_ask_for_dense_rows():
     X = table(60, 0)
-    model = GradientBoostingClassifier(n_estimators=3, min_samples_leaf=2).fit(X, targets(X, 0, 2))
+    model = GradientBoostingClassifier(n_estimators=3, min_samples_leaf=2, random_state=0).fit(X, targets(X, 0, 2))
     with pytest.raises(TypeError, match=r"X is sparse, but its contributions would not be; pass X.toarray"):
         model.contributions(X)
     shares = model.contributions(X.toarray())

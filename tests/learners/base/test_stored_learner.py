@@ -60,13 +60,13 @@ def rounds(n_outputs: int) -> Rounds:
 
 def quantiles() -> GradientBoostingRegressor:
     X, y = table()
-    model = GradientBoostingRegressor(n_estimators=2).fit(X, y.astype(float))
+    model = GradientBoostingRegressor(n_estimators=2, random_state=0).fit(X, y.astype(float))
     model.committee_ = RegressionCommittee(rounds(3), [1.0, 0.5], Ordered(), model.table_, [-1.0, 0.0, 1.0])
     return model
 
 
 def classes_by_rounds() -> BaseEstimator:
-    model = GradientBoostingClassifier(n_estimators=2).fit(*table())
+    model = GradientBoostingClassifier(n_estimators=2, random_state=0).fit(*table())
     model.committee_ = Committee(rounds(3), [1.0, 0.5], model.classes_, Softmax(), model.table_, [0.3, -0.2, 0.1])
     return model
 

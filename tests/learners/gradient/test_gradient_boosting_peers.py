@@ -21,6 +21,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
+from tests.gradient_cases import PLAIN
 
 Floats = NDArray[np.float64]
 Leaves = NDArray[np.integer]
@@ -74,7 +75,7 @@ def test_trees_of_lightgbm(learning_rate: float, kind: str, n_rounds: int, limit
     peer = lightgbm.train(common | limits[1], lightgbm.Dataset(X, y), num_boost_round=n_rounds)
     made = GradientBoostingClassifier if kind == "classes" else GradientBoostingRegressor
     settings: dict[str, Any] = {"max_leaf_nodes": 12, "max_depth": depth, "leaf_l2": 0.0} | limits[0]
-    model = made(n_estimators=n_rounds, learning_rate=learning_rate, **settings).fit(X, y)
+    model = made(n_estimators=n_rounds, **PLAIN | settings | {"learning_rate": learning_rate}).fit(X, y)
     parts = peer.predict(X, pred_leaf=True).reshape(len(X), -1)
     assert_same_parts(model.committee_.voters.apply(X), parts)
     assert_allclose(model.committee_.decision_function(X), peer.predict(X, raw_score=True), rtol=1e-6, atol=1e-6)
@@ -113,6 +114,8 @@ def test_trees_of_xgboost(kind: str, prices: tuple[float, float, float], growth:
     model = made(
         n_estimators=10,
         learning_rate=0.3,
+        subsample=1.0,
+        max_features=None,
         max_leaf_nodes=12 if growth == "leaf" else None,
         max_depth=None if growth == "leaf" else 3,
         growth=growth,
@@ -137,6 +140,8 @@ def test_the_three_find_the_same_number_of_leaves_where_ties_abound() -> None:
     peer = lightgbm.LGBMRegressor(
         n_estimators=20, num_leaves=8, reg_lambda=0.0, min_child_samples=10, min_data_in_bin=1, n_jobs=1, verbosity=-1
     ).fit(X, y)
-    model = GradientBoostingRegressor(n_estimators=20, max_leaf_nodes=8, leaf_l2=0.0, min_samples_leaf=10).fit(X, y)
+    model = GradientBoostingRegressor(n_estimators=20, max_leaf_nodes=8, leaf_l2=0.0, min_samples_leaf=10, **PLAIN).fit(
+        X, y
+    )
     assert_allclose(model.score(X, y), peer.score(X, y), atol=0.01)
     assert_array_equal(model.committee_.voters.n_nodes, 15)

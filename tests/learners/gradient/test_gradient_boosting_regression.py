@@ -13,6 +13,7 @@ from sklearn.datasets import load_diabetes
 
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.objectives.losses import Absolute, Huber, Poisson, Quantile, Quantiles, Squared, Tweedie
+from tests.gradient_cases import PLAIN
 
 Floats = NDArray[np.float64]
 seeds = st.integers(0, 2**32 - 1)
@@ -24,9 +25,9 @@ def numbers(n: int = 400, seed: int = 0, noise: float = 0.3) -> tuple[Floats, Fl
     return X, X[:, 0] + X[:, 1] * X[:, 2] + noise * (1 + np.abs(X[:, 0])) * rng.normal(size=n)
 
 
-def fit(loss: Any, X: Any, y: Floats, **params: Any) -> GradientBoostingRegressor:
-    defaults = {"n_estimators": 30, "max_leaf_nodes": 8, "min_samples_leaf": 5, "learning_rate": 0.3}
-    return GradientBoostingRegressor(loss, **(defaults | params)).fit(X, y)
+def fit(loss: Any, X: Any, y: Floats, w: Floats | None = None, **params: Any) -> GradientBoostingRegressor:
+    settings = PLAIN | {"n_estimators": 30, "max_leaf_nodes": 8, "min_samples_leaf": 5, "learning_rate": 0.3}
+    return GradientBoostingRegressor(loss, **settings | {"leaf_l2": 5.0} | params).fit(X, y, w)
 
 
 # --- losses -----------------------------------------------------------------------------------------------------------
@@ -87,7 +88,7 @@ def params_of(made: Any, X: Floats, y: Floats) -> dict[str, Any]:
 def test_leaves_are_the_best_constants_of_their_rows(loss, weighted):
     X, y = numbers()
     w = np.random.default_rng(0).exponential(size=len(y)) if weighted else np.ones(len(y))
-    model = GradientBoostingRegressor(loss, 1, learning_rate=1.0, max_leaf_nodes=6).fit(X, y, w)
+    model = fit(loss, X, y, w, n_estimators=1, learning_rate=1.0, max_leaf_nodes=6)
     leaf = model.committee_.voters.apply(X)[:, 0]
     for i in np.unique(leaf):
         rows = leaf == i
@@ -139,7 +140,7 @@ def test_several_quantiles_do_not_cross_and_order_costs_nothing(subsample):
 
 def test_several_quantiles_are_refitted_one_by_one():
     X, y = numbers()
-    model = GradientBoostingRegressor("quantile", 1, quantile=[0.2, 0.7], learning_rate=1.0, max_leaf_nodes=4).fit(X, y)
+    model = fit("quantile", X, y, quantile=[0.2, 0.7], n_estimators=1, learning_rate=1.0, max_leaf_nodes=4)
     leaf = model.committee_.voters.apply(X)[:, 0]
     for i in np.unique(leaf):
         for k, q in enumerate((0.2, 0.7)):

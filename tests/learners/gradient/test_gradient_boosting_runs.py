@@ -2,6 +2,7 @@
 
 import copy
 import warnings
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import committee
-from tests.gradient_cases import both, data, learner, table
+from committee import GradientBoostingClassifier, GradientBoostingRegressor
+from committee.learners.gradient.leaf import LeafPenalty
+from tests.gradient_cases import SMALL, answer, both, data, learner, table
 
 # --- early stopping ---------------------------------------------------------------------------------------------------
 
@@ -35,17 +38,58 @@ def test_the_best_round_is_restored(kind):
 @both
 def test_rows_are_held_out(kind):
     X, y = data(kind)
-    model = learner(kind, early_stopping=True, validation_fraction=0.2, n_estimators=30).fit(X, y)
-    assert model.committee_.voters.count[0] == 240
+    settings: dict[str, Any] = {"early_stopping": True, "validation_fraction": 0.2, "n_estimators": 30}
+    going_on = learner(kind, **settings, warm_start=True).fit(X, y)
+    assert going_on.committee_.voters.count[0] == 240  # as they were grown
+    model = learner(kind, **settings).fit(X, y)
+    assert model.committee_.voters.count[0] == 300  # as they were refitted
+    assert_array_equal(model.validation_losses_, going_on.validation_losses_)
     assert len(model.validation_losses_) == model.committee_.n_voters
     assert learner(kind).fit(X, y).validation_losses_ is None
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "squared_error", "absolute_error"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_leaves_are_refitted_on_all_rows(loss, weighted):
+    """Round by round: the splits of the rounds that were kept, and the weights that all rows ask for."""
+    X, y = data("classes" if loss == "log_loss" else "numbers")
+    w = np.random.default_rng(0).integers(1, 4, len(y)).astype(float) if weighted else None
+    made = GradientBoostingClassifier if loss == "log_loss" else GradientBoostingRegressor
+    settings = SMALL | {"early_stopping": True, "n_estimators": 12, "random_state": 0}
+    model, grown = (made(loss, **settings, warm_start=on).fit(X, y, w) for on in (False, True))
+    forest, before = model.committee_.voters, grown.committee_.voters
+    assert_array_equal(forest.feature, before.feature)
+    assert_array_equal(forest.threshold, before.threshold)
+    chosen, penalty = model._chosen_loss(), LeafPenalty(l2=5.0)
+    ones = np.ones(len(y)) if w is None else w
+    F = np.full(len(y), float(np.ravel(chosen.best_constant(y, w))[0]))
+    assert_allclose(model.committee_.intercept, F[:1])
+    for t, leaf in enumerate(forest.apply(X).T):
+        g, h = chosen.gradient_hessian(y, F)
+        weight = np.zeros(len(y))
+        for i in np.unique(leaf):
+            rows = leaf == i
+            value = float(penalty.weight(ones[rows] @ g[rows], ones[rows] @ h[rows]))
+            if loss == "absolute_error" and value:
+                value = chosen.leaf_constant(y[rows] - F[rows], None if w is None else w[rows])
+            weight[rows] = value
+            assert_allclose(forest.weight[forest.offset[t] + i], ones[rows].sum())
+        assert_allclose(forest.value[forest.offset[t] + leaf, 0], weight, rtol=1e-9, atol=1e-12)
+        F += model.committee_.weights[t] * weight
+
+
+@both
+def test_held_out_rows_are_watched_without_early_stopping(kind):
+    X, y = data(kind, 200)
+    X_val, y_val = data(kind, 150, seed=1)
+    model = learner(kind, n_estimators=20, learning_rate=1.0).fit(X, y, X_val=X_val, y_val=y_val)
+    assert model.committee_.n_voters == len(model.validation_losses_) == 20
+    assert_array_equal(answer(learner(kind, n_estimators=20, learning_rate=1.0).fit(X, y), X), answer(model, X))
 
 
 @both
 def test_a_validation_set_must_fit(kind):
     X, y = data(kind)
-    with pytest.raises(ValueError, match="X_val is only used by early stopping"):
-        learner(kind).fit(X, y, X_val=X, y_val=y)
     stopping = learner(kind, early_stopping=True)
     with pytest.raises(ValueError, match="X_val and y_val go together"):
         stopping.fit(X, y, X_val=X)

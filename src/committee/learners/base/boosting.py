@@ -94,7 +94,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         sample_weight : array-like (n,), default=None
             Row weights; 0, or less than 1e-150 of their sum, means absent, k means repeated k times.
         X_val, y_val : table and labels or numbers, default=None
-            Held-out rows for early stopping.
+            Held-out rows for early stopping; without it their loss is recorded only.
         checkpoint : path or Checkpoint, default=None
             File from which the same fit goes on if it is killed; see `committee.Checkpoint`.
 
@@ -120,8 +120,10 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
                 return self
             random = self._random(tasks.random())
             held_out = None
-            if self.early_stopping or X_val is not None or y_val is not None:
-                rows, held_out = self._hold_out(rows, X_val, y_val, y, sample_weight, random)
+            if X_val is not None or y_val is not None:
+                held_out = self._validation_rows(X_val, y_val, y, sample_weight)
+            elif self._stops_early(rows):
+                rows, held_out = self._hold_out(rows, random)
             run = self._run(rows, random)
             if tasks.record is not None:
                 run.keep(tasks.record)
@@ -129,18 +131,23 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             del rows  # the run alone holds on to what it needs of them
             scoring = getattr(self, "scoring", None)  # a booster with a signature of its own may have none
             stopping = None if held_out is None else self._stopping(run, held_out, scoring)
+            if stopping is not None and not self.early_stopping:
+                stopping.patience = None
 
             def fitted() -> dict[str, Any]:
                 if stopping is None:
                     return {**self._fitted(run, run.n_rounds, None), "validation_scores_": None}
+                n_rounds = stopping.best if self.early_stopping else run.n_rounds
                 losses = np.array(stopping.losses)
                 if scoring is None:
-                    return {**self._fitted(run, stopping.best, losses), "validation_scores_": None}
-                return {**self._fitted(run, stopping.best, None), "validation_scores_": -losses[: stopping.best]}
+                    return {**self._fitted(run, n_rounds, losses), "validation_scores_": None}
+                return {**self._fitted(run, n_rounds, None), "validation_scores_": -losses[:n_rounds]}
 
             tasks.begin()
             with one_blas_thread() if self._one_blas_thread else nullcontext():
                 run_rounds(run, self.n_estimators, tasks, fitted, stopping)
+                if stopping is not None:
+                    self._after_stopping(run, held_out, stopping.best)
             results = fitted()
             self._warn(run, results)
             tasks.end(self._finished(results, kept, held_out, random, tasks))
@@ -158,30 +165,21 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             HeldOutScore(scoring, held_out, votes, getattr(self, "classes_", None)), self.n_iter_no_change
         )
 
+    def _stops_early(self, rows: Any) -> bool:
+        """Tell whether held-out rows end the run."""
+        return bool(self.early_stopping)
+
     def _random(self, generator: np.random.RandomState) -> np.random.RandomState:
         """Return the generator of the held-out rows, and of what else a run draws."""
         return generator
 
-    def _hold_out(
-        self,
-        rows: Any,
-        X_val: Any,
-        y_val: ArrayLike | None,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None,
-        random: np.random.RandomState,
-    ) -> tuple[Any, Any]:
-        """Training rows, and those that early stopping looks at: the user's own, or a share of the training rows."""
-        if X_val is None and y_val is None:
-            from committee.learners.base.held_out import split  # few fits hold rows out
+    def _hold_out(self, rows: Any, random: np.random.RandomState) -> tuple[Any, Any]:
+        """Training rows, and a share of them that early stopping looks at; None if there are too few to share."""
+        from committee.learners.base.held_out import split  # few fits hold rows out
 
-            rows, held_out = split(rows, self.validation_fraction, random, getattr(self, "classes_", None))
-            rows, self.table_ = rows.with_numbers(self.table_)  # by which the rows held out have no say
-            return rows, held_out.numbered_by(self.table_)
-        held_out = self._validation_rows(X_val, y_val, y, sample_weight)
-        if not self.early_stopping:
-            raise ValueError("X_val is only used by early stopping; set early_stopping=True or leave it out.")
-        return rows, held_out
+        rows, held_out = split(rows, self.validation_fraction, random, getattr(self, "classes_", None))
+        rows, self.table_ = rows.with_numbers(self.table_)  # by which the rows held out have no say
+        return rows, held_out.numbered_by(self.table_)
 
     # --- one booster's own -----------------------------------------------------------------------------------
 
@@ -195,6 +193,9 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
     @abstractmethod
     def _early_stopping(self, run: Any, held_out: Any) -> EarlyStopping:
         """Follow the loss of held-out rows."""
+
+    def _after_stopping(self, run: Any, held_out: Any, n_rounds: int) -> None:
+        """Make what may be made of the rounds that are kept."""
 
     def _held_out_votes(self, run: Any, held_out: Any) -> HeldOutVotes:
         """Follow the votes on held-out rows, for scorers."""

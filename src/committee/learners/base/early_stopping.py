@@ -26,8 +26,8 @@ class EarlyStopping:
 
     loss_after: Callable[[int], float]
     """Loss of the held-out rows after t rounds; called once for each t, in order."""
-    patience: int
-    """Rounds without improvement that end the run."""
+    patience: int | None
+    """Rounds without improvement that end the run; None: it does not end."""
     first: int = 1
     """The first t: 0 where the loss before any round is looked at, too."""
     losses: list[float] = field(default_factory=list)
@@ -37,7 +37,7 @@ class EarlyStopping:
         """Look at the rounds up to this one; True when there has been no improvement for long enough."""
         for t in range(self.first + len(self.losses), n_rounds + 1):
             self.losses.append(self.loss_after(t))
-        return n_rounds - self.best >= self.patience if self.losses else False
+        return bool(self.losses) and self.patience is not None and n_rounds - self.best >= self.patience
 
     @property
     def best(self) -> int:

@@ -302,19 +302,29 @@ def early_stopping(measure: str, rounds: str) -> bool:
     )
 
 
+def validation_fraction(default: float) -> float:
+    """Share of held-out rows."""
+    return parameter(
+        default,
+        """Share of the rows held out when early stopping is on and no validation set is given; classes keep their
+        shares.""",
+        FRACTION,
+    )
+
+
+def n_iter_no_change(default: int) -> int:
+    """Patience of early stopping."""
+    return parameter(default, "Rounds without improvement that end the run.", COUNT)
+
+
 @with_parameters
 class EarlyStoppingParameters:
     """Last parameters of a learner that may stop early; its own come before them."""
 
     _: KW_ONLY
     early_stopping: bool = early_stopping("error", "voters up to the best one")
-    validation_fraction: float = parameter(
-        0.1,
-        """Share of the rows held out when early stopping is on and no validation set is given; classes keep their
-        shares.""",
-        FRACTION,
-    )
-    n_iter_no_change: int = parameter(10, "Rounds without improvement that end the run.", COUNT)
+    validation_fraction: float = validation_fraction(0.1)
+    n_iter_no_change: int = n_iter_no_change(10)
     scoring: Any = parameter(
         None,
         """Score that early stopping follows in place of the loss: a scorer's name, as in

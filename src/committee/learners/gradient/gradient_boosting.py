@@ -10,9 +10,10 @@ from typing import Any, Literal
 import numpy as np
 
 from committee.data.number_types import F64
+from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier, CommitteeRegressor
 from committee.learners.base.parameters import FRACTION, parameter, with_parameters
-from committee.learners.gradient.gradient_fit import GradientBoosting
+from committee.learners.gradient.gradient_fit import OF_THE_TREE, GradientBoosting
 from committee.objectives.losses import Loss, LossChoice, Quantile, Quantiles, classification_loss, regression_loss
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
@@ -131,6 +132,7 @@ class GradientBoostingRegressor(CommitteeRegressor, GradientBoosting):
         type_words="str, Loss or callable",
     )
     _: KW_ONLY
+    max_features: int | float | str | None = shared.max_features(more=OF_THE_TREE)
     quantile: float | Sequence[float] = parameter(
         0.5,
         """For ``loss="quantile"`` or "quantiles": which quantile. Several, in rising order, are predicted at once, as

@@ -5,10 +5,12 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from dataclasses import KW_ONLY
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
 
 from committee import _core
 from committee.data.binning import Binned
@@ -19,10 +21,13 @@ from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import AddedVotes, EarlyStopping
 from committee.learners.base.parameters import NOT_NEGATIVE, SHARE, fitted, parameter, required, with_parameters
+from committee.learners.base.row_units import RowUnits
 from committee.learners.gradient.gradient_run import GradientRun
 from committee.learners.gradient.leaf import LeafPenalty
+from committee.learners.gradient.learning_rate import n_trials, parts, rate_by_trials
 from committee.learners.gradient.line_search import LineSearch
 from committee.learners.gradient.monotone import directions
+from committee.learners.gradient.parted_rows import PartedRows
 from committee.learners.gradient.round_draws import Draws
 from committee.learners.gradient.scores import Target, scores_after
 from committee.objectives.losses import Loss, LossChoice
@@ -36,6 +41,9 @@ if TYPE_CHECKING:
     from committee.learners.base.scoring import HeldOutVotes
 
 
+OF_THE_TREE = "They are among those of `max_features_tree`."
+
+
 @with_parameters
 class GradientBoosting(Boosting):
     """Base of the two learners: rounds on a loss, and going on from an earlier fit."""
@@ -46,6 +54,7 @@ class GradientBoosting(Boosting):
         "validation_scores_",
         "training_objectives_",
         "seed_",
+        "learning_rate_",
     )
 
     validation_losses_: F64 | None = fitted(
@@ -57,6 +66,7 @@ class GradientBoosting(Boosting):
         "float64 array or None",
     )
 
+    learning_rate_: float = fitted("Step of each round, before any line search.", "float")
     seed_: int = fitted(
         """`random_state`, or a seed drawn from it: a warm start holds the same rows out as the fit that it goes on
         from.""",
@@ -64,15 +74,21 @@ class GradientBoosting(Boosting):
     )
 
     loss: LossChoice = required("Loss that is boosted.", str, Loss, callable)
-    n_estimators: int = shared.n_estimators(100, "early stopping says so, or a round changes nothing")
+    n_estimators: int = shared.n_estimators(200, "early stopping says so, or a round changes nothing")
     _: KW_ONLY
-    learning_rate: float = shared.learning_rate(0.1)
+    learning_rate: float | Literal["auto"] = parameter(
+        "auto",
+        """Shrinks every step, in (0, 10]; smaller steps need more rounds. "auto": one to four quick runs with large
+        steps, each on three of four parts of the rows, find the total step that serves the rest best, and
+        `n_estimators` rounds share it; 0.1 with early stopping or line search.""",
+        Interval(Real, 0.0, 10.0, closed="right"),
+    )
     max_leaf_nodes: int | None = shared.max_leaf_nodes(15, order="`growth` says which split comes first")
     max_depth: int | None = shared.max_depth()
     growth: Literal["leaf", "depth"] = parameter(
         "leaf", """Node that is split next while `max_leaf_nodes` allows: the one that gains most, or level by level."""
     )
-    min_samples_leaf: int = shared.min_samples_leaf(10, "Each counts once, whatever it weighs.")
+    min_samples_leaf: int = shared.min_samples_leaf(5, "Each counts once, whatever it weighs.")
     min_hessian_leaf: float = parameter(
         1e-3, "Least sum of hessians of a leaf. For losses whose hessian is 1 it is a weight of rows.", NOT_NEGATIVE
     )
@@ -82,12 +98,14 @@ class GradientBoosting(Boosting):
         NOT_NEGATIVE,
     )
     leaf_l1: float = parameter(0.0, "Penalty of the leaf weights: this times |w_j|.", NOT_NEGATIVE)
-    leaf_l2: float = parameter(5.0, "Penalty of the leaf weights: half of this times w_j^2.", NOT_NEGATIVE)
+    leaf_l2: float = parameter(1.0, "Penalty of the leaf weights: half of this times w_j^2.", NOT_NEGATIVE)
     l0_counts: Literal["weights", "leaves"] = parameter(
         "weights", "`leaf_l0` is the price of weights that are not 0, or of leaves, zero or not (XGBoost's gamma)."
     )
-    subsample: float = parameter(1.0, "Share of the rows that a round sees, drawn anew without replacement.", SHARE)
-    max_features: int | float | str | None = shared.max_features(more="They are among those of `max_features_tree`.")
+    subsample: float = parameter(
+        0.7, "Share of the rows that a round sees, drawn anew without replacement: each with this probability.", SHARE
+    )
+    max_features: int | float | str | None = shared.max_features(0.5, OF_THE_TREE)
     max_features_tree: int | float | str | None = shared.max_features(of="round")
     line_search: bool = parameter(
         False,
@@ -105,7 +123,12 @@ class GradientBoosting(Boosting):
     )
     max_bins: int = shared.max_bins()
     categorical_features: Any = shared.categorical_features()
-    early_stopping: bool = shared.early_stopping("loss", "rounds up to the best one")
+    early_stopping: bool = parameter(
+        False,
+        """Stop when the loss on held-out rows has not improved for `n_iter_no_change` rounds, and keep the rounds up to
+        the best one. Held out are `X_val`, `y_val` of `fit`, or a `validation_fraction`; then the leaves of the rounds
+        that are kept are refitted on all rows, splits as they are.""",
+    )
     warm_start: bool = parameter(
         False,
         """Go on from the committee of the last `fit`, up to `n_estimators` rounds in all. On the same rows, with the
@@ -168,38 +191,75 @@ class GradientBoosting(Boosting):
             self.seed_ = int(generator.randint(2**31 - 1))
         return np.random.RandomState(self.seed_)
 
+    def _hold_out(self, rows: Any, random: np.random.RandomState) -> tuple[Any, Any]:
+        units = RowUnits.of(rows, int(random.randint(2**31 - 1)), n_threads(self.n_jobs))
+        held = units.held_out(self.validation_fraction, _labels(rows))
+        if held is None:
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction} holds out none of {len(rows)} rows, as one of each "
+                "class must remain. Raise it, give X_val and y_val, or set early_stopping=False."
+            )
+        parted = PartedRows(rows, units, held)
+        return parted, parted
+
     def _run(self, rows: Any, random: np.random.RandomState) -> GradientRun:
+        parted = rows if isinstance(rows, PartedRows) else None
+        rows = rows if parted is None else parted.rows
         loss, earlier, threads = self._chosen_loss(), self._earlier_committee(), n_threads(self.n_jobs)
-        target, n_scores = Target.of(loss, rows), loss.n_scores(self._n_classes)
-        if earlier is None:
-            best = loss.best_constant(target.y, target.w, n_scores)
-            intercept = np.asarray(best, dtype=np.float64).reshape(n_scores)
-        else:
-            self._check_earlier(earlier, loss, n_scores)
-            assert earlier.intercept is not None
-            intercept = earlier.intercept
+        n_scores = loss.n_scores(self._n_classes)
         binned = rows.binned(self.table_, self.max_bins, threads)
-        F = np.repeat(intercept[:, None], len(rows), axis=1)
-        F = F[0] if n_scores == 1 else F
-        if earlier is not None:
-            scores_after(earlier.voters, earlier.weights, F, rows.X, threads)
-        n, p = rows.X.shape
-        of_tree, of_node = self._features_tried(p)
-        draws = Draws(int(random.randint(2**31 - 1)), n, p, self.subsample, of_tree, of_node > 0)
-        return GradientRun(
-            target,
-            self._grower(binned, n_scores, of_node, threads),
-            F,
-            binned,
-            self._n_classes or n_scores,
-            intercept=intercept,
-            earlier=earlier,
-            shared=self._shared_tree,
-            draws=draws,
-            learning_rate=self.learning_rate,
-            search=LineSearch(target, self._penalty, F, threads) if self.line_search else None,
-            n_threads=threads,
-        )
+        seed = int(random.randint(2**31 - 1))
+        trials = self._trials(rows, parted, seed)
+        units = parted.units if parted else trials[0].units if trials else None
+        if units is None and self.subsample < 1.0:
+            units = RowUnits.of(rows, seed, threads)
+        of_tree, of_node = self._features_tried(rows.X.shape[1])
+        grower = self._grower(binned, n_scores, of_node, threads)
+
+        def run(parted: PartedRows | None, rate: float) -> GradientRun:
+            target = Target.of(loss, rows)
+            if earlier is None:
+                intercept = (target if parted is None else parted.training_target(loss)).best_constant(n_scores)
+            else:
+                self._check_earlier(earlier, loss, n_scores)
+                assert earlier.intercept is not None
+                intercept = earlier.intercept
+            F = np.repeat(intercept[:, None], len(rows), axis=1)
+            F = F[0] if n_scores == 1 else F
+            if earlier is not None:
+                scores_after(earlier.voters, earlier.weights, F, rows.X, threads)
+            if self.line_search and parted is not None:
+                target = parted.weighted_target(loss)
+            training = None if parted is None else ~parted.held
+            drawn = None if training is None and self.subsample == 1.0 else units
+            return GradientRun(
+                target,
+                grower,
+                F,
+                binned,
+                self._n_classes or n_scores,
+                intercept=intercept,
+                earlier=earlier,
+                shared=self._shared_tree,
+                draws=Draws(seed, rows.X.shape[1], self.subsample, of_tree, of_node > 0, drawn, training),
+                learning_rate=rate,
+                search=LineSearch(target, self._penalty, F, threads) if self.line_search else None,
+                n_threads=threads,
+            )
+
+        if self.learning_rate != "auto":
+            self.learning_rate_ = self.learning_rate
+        elif earlier is None:
+            self.learning_rate_ = rate_by_trials(trials, run, self.n_estimators)
+        return run(parted, self.learning_rate_)
+
+    def _trials(self, rows: Rows | TargetRows, parted: PartedRows | None, seed: int) -> list[PartedRows]:
+        """Return the rows with the parts that the trials of the learning rate hold out."""
+        if self.learning_rate != "auto" or self.line_search or parted or self._earlier_committee():
+            return []
+        units = RowUnits.of(rows, seed, n_threads(self.n_jobs))
+        held = parts(units, _labels(rows))[: n_trials(rows.count)]
+        return [PartedRows(rows, units, each) for each in held]
 
     def _features_tried(self, p: int) -> tuple[int, int]:
         """Return how many of p columns a tree sees, and how many are drawn for each of its nodes: 0 for none."""
@@ -257,8 +317,18 @@ class GradientBoosting(Boosting):
                     "same, or set warm_start=False."
                 )
 
-    def _early_stopping(self, run: GradientRun, held_out: Rows | TargetRows) -> EarlyStopping:
-        return EarlyStopping(self._added_votes(run, held_out), self.n_iter_no_change)
+    def _early_stopping(self, run: GradientRun, held_out: Rows | TargetRows | PartedRows) -> EarlyStopping:
+        patience = self.n_iter_no_change
+        if isinstance(held_out, PartedRows) and run.earlier is None:
+            rows, watched = held_out.held_target(run.target.loss)
+            return EarlyStopping(lambda t: watched.mean_loss(run.F[..., rows]), patience)
+        held_out = held_out.held_rows() if isinstance(held_out, PartedRows) else held_out
+        return EarlyStopping(self._added_votes(run, held_out), patience)
+
+    def _stopping(self, run: GradientRun, held_out: Any, scoring: Any) -> EarlyStopping:
+        if scoring is not None and isinstance(held_out, PartedRows):
+            held_out = held_out.held_rows()
+        return super()._stopping(run, held_out, scoring)
 
     def _held_out_votes(self, run: GradientRun, held_out: Rows | TargetRows) -> HeldOutVotes:
         from committee.learners.base.scoring import HeldOutVotes
@@ -284,6 +354,11 @@ class GradientBoosting(Boosting):
         F = np.repeat(run.intercept[:, None], len(held_out), axis=1)
         return AddedVotes(votes, loss, F)
 
+    def _after_stopping(self, run: GradientRun, held_out: Any, n_rounds: int) -> None:
+        if isinstance(held_out, PartedRows) and not self.warm_start:
+            whole = Target.of(run.target.loss, held_out.rows)
+            run.replay(whole, self._penalty, whole.best_constant(len(run.intercept)), n_rounds)
+
     def _warn(self, run: GradientRun, fitted: dict[str, Any]) -> None:
         n = run.F.shape[-1]
         if n < 2 * self.min_samples_leaf and not fitted["committee_"].feature_importances_.any():
@@ -302,3 +377,7 @@ class GradientBoosting(Boosting):
             "training_objectives_": objectives,
             **self._vote(run.voters(0, n_rounds), run.weights(0, n_rounds), run.target.loss, run.intercept),
         }
+
+
+def _labels(rows: Rows | TargetRows) -> NDArray[np.uint16] | None:
+    return rows.labels if isinstance(rows, Rows) else None

@@ -11,7 +11,9 @@ from committee import _core
 from committee.data.binning import Binned
 from committee.data.number_types import F64
 from committee.learners.base.boosting import BoostingRun
-from committee.learners.gradient.leaf_refit import refits, refitted
+from committee.learners.base.recorded_growth import leaf_of_rows
+from committee.learners.gradient.leaf import LeafPenalty
+from committee.learners.gradient.leaf_refit import refits, refitted, refitted_tree
 from committee.learners.gradient.line_search import LineSearch
 from committee.learners.gradient.round_draws import Draws
 from committee.learners.gradient.scores import Target, add_tree
@@ -94,10 +96,11 @@ class GradientRun(BoostingRun):
         ValueError
             If leaf values overflow.
         """
-        target = self.target
-        write_gradients(target.loss, target.y, self.F, target.w, self.gradient, self.hessian, self.n_threads)
-        t = self.n_rounds
-        rows, features = self.draws.of_round(t)
+        target, t = self.target, self.n_rounds
+        rows, w = self.draws.rows_of_round(t)
+        w = target.w if w is None else w
+        write_gradients(target.loss, target.y, self.F, w, self.gradient, self.hessian, self.n_threads)
+        features = self.draws.features_of_round(t)
         # with a line search F waits until the step is known
         moved = self.F if self.search is None else np.zeros_like(self.F)
         step = self.learning_rate if self.search is None else 1.0
@@ -107,12 +110,12 @@ class GradientRun(BoostingRun):
             seed = self.draws.seed + t * self.n_trees + k
             tree = self.grower.grow(self.gradient[own], self.hessian[own], rows, features, seed)
             leaf = self.grower.leaf_of_row
-            value = self._value(tree, leaf, rows, k)
+            value = self._value(tree, leaf, rows, w, k)
             add_tree(moved, leaf, value, step, k, self.n_threads)
             trees.append(tree)
             values.append(value)
-            if target.w is not None:
-                node_weights.append(_weight_of_leaves(leaf, target.w, rows, len(value)))
+            if w is not None:
+                node_weights.append(_weight_of_leaves(leaf, w, rows, len(value)))
         if self.search is not None:
             leaves = [value[tree.feature < 0] for value, tree in zip(values, trees, strict=True)]
             step = self.search.step(self.F, moved, leaves, self.learning_rate)
@@ -125,6 +128,31 @@ class GradientRun(BoostingRun):
         self.node_weights += node_weights
         self.steps.append(step)
         self.n_rounds += 1
+
+    def replay(self, target: Target, penalty: LeafPenalty, intercept: F64, n_rounds: int) -> None:
+        """Take the first rounds again on all rows, after some were held out: splits stay, leaves are refitted.
+
+        Each leaf gets the penalised weight of all its rows, at the scores of the rounds before it, which are replayed
+        as well. `intercept` is the best constant of all rows.
+        """
+        self.target, self.intercept = target, intercept
+        self.F = np.repeat(intercept[:, None], self.F.shape[-1], axis=1).reshape(self.F.shape)
+        grown, self.trees, self.values, self.node_weights = self.trees, [], [], []
+        for t in range(n_rounds):
+            write_gradients(target.loss, target.y, self.F, target.w, self.gradient, self.hessian, self.n_threads)
+            for k in range(self.n_trees):
+                own = slice(None) if self.n_trees == 1 else k
+                tree = grown[t * self.n_trees + k]
+                leaf = leaf_of_rows(self.binned, tree, None)
+                tree = refitted_tree(tree, leaf, self.gradient[own], self.hessian[own], penalty)
+                value = self._value(tree, leaf, None, target.w, k)
+                add_tree(self.F, leaf, value, self.steps[t], k, self.n_threads)
+                self.trees.append(tree)
+                self.values.append(value)
+                if target.w is not None:
+                    self.node_weights.append(_weight_of_leaves(leaf, target.w, None, len(value)))
+        self.steps = self.steps[:n_rounds]
+        self.n_rounds = n_rounds
 
     def keep(self, record: FitRecord) -> None:
         """As `BoostingRun.keep`: the trees."""
@@ -156,7 +184,9 @@ class GradientRun(BoostingRun):
         forest = forest_of(trees, self.binned.bins, per_tree, value=self.values[chosen], weight=weights)
         return forest if self.n_trees == 1 else Rounds(forest, self.n_trees)
 
-    def _value(self, tree: _core.GradientTree, leaf: NDArray[np.int32], rows: NDArray[np.int32] | None, k: int) -> F64:
+    def _value(
+        self, tree: _core.GradientTree, leaf: NDArray[np.int32], rows: NDArray[np.int32] | None, w: F64 | None, k: int
+    ) -> F64:
         """Return the numbers that nodes add to the scores."""
         value = tree.value
         if not np.isfinite(value).all():
@@ -170,8 +200,9 @@ class GradientRun(BoostingRun):
         F = F if self.n_trees == 1 else F[k : k + 1]
         seen = slice(None) if rows is None else rows
         residual = self.target.y[seen].astype(np.float64) - F[:, seen]
-        w = None if self.target.w is None else self.target.w[seen]
-        return refitted(self.target.loss, value, tree.bounds, leaf[seen], residual, w, first=k)
+        return refitted(
+            self.target.loss, value, tree.bounds, leaf[seen], residual, None if w is None else w[seen], first=k
+        )
 
 
 def joined(earlier: Forest | Rounds, later: Forest | Rounds) -> Forest | Rounds:

@@ -53,7 +53,7 @@ class LeafPenalty:
     l2: float = 0.0
     per_leaf: bool = False
 
-    def weight(self, G: ArrayLike, H: ArrayLike, lower: float = -np.inf, upper: float = np.inf) -> F64:
+    def weight(self, G: ArrayLike, H: ArrayLike, lower: float | F64 = -np.inf, upper: float | F64 = np.inf) -> F64:
         """The best weight of each leaf, within bounds.
 
         Equation: leaf-weight (docs/theory.md).
@@ -62,7 +62,7 @@ class LeafPenalty:
         ----------
         G, H : array-like
             Sums of gradients and hessians, of one shape; H + l2 = 0 gives the weight 0.
-        lower, upper : float
+        lower, upper : float, or float64 array of a shape that fits
             Where the weight must lie, as monotone constraints ask; 0 need not lie between them.
         """
         G, H = np.asarray(G, dtype=np.float64), np.asarray(H, dtype=np.float64)
@@ -70,9 +70,10 @@ class LeafPenalty:
         shrunk = -np.sign(G) * np.maximum(np.abs(G) - self.l1, 0.0)
         w = np.divide(shrunk, curvature, out=np.zeros_like(curvature), where=curvature > 0)
         w = np.asarray(np.clip(w, lower, upper))
-        if self.per_leaf or not lower <= 0.0 <= upper:
+        if self.per_leaf:
             return w
-        return np.where(-self._smooth(G, H, w) > self.l0, w, 0.0)
+        may_abstain = (np.asarray(lower) <= 0.0) & (np.asarray(upper) >= 0.0)
+        return np.where(~may_abstain | (-self._smooth(G, H, w) > self.l0), w, 0.0)
 
     def worth(self, G: ArrayLike, H: ArrayLike, lower: float = -np.inf, upper: float = np.inf) -> F64:
         """V = -min J of each leaf; `G` and `H` are ``(..., D)``, and a leaf's D outputs are added up."""

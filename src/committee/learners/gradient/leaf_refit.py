@@ -1,4 +1,4 @@
-"""Leaves of losses that a Newton step does not serve: each gets the constant that is best for its rows."""
+"""Leaves fitted again: by the constants of losses that a Newton step does not serve, or on other rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from committee import _core
 from committee.data.number_types import F64
+from committee.learners.gradient.leaf import LeafPenalty
 from committee.objectives.losses import Loss
 
 
@@ -38,3 +40,25 @@ def refitted(
                 best: Any = loss.leaf_constant(ordered[rows], None if weights is None else weights[rows], first + k)
                 new[i, k] = min(max(best, bounds[i, 0]), bounds[i, 1])
     return new
+
+
+def refitted_tree(
+    tree: _core.GradientTree, leaf: NDArray[np.int32], gradient: F64, hessian: F64, penalty: LeafPenalty
+) -> _core.GradientTree:
+    """The tree with the leaf weights and the counts of other rows than it was grown on.
+
+    Of each of them are given its leaf, and gradients and hessians ``(n,)`` or ``(D, n)``. Weights stay within the
+    nodes' bounds, so that monotone constraints hold. A leaf that none of the rows reaches weighs 0.
+    """
+    G, H = (
+        np.column_stack([np.bincount(leaf, part, len(tree.feature)) for part in np.atleast_2d(terms)])
+        for terms in (gradient, hessian)
+    )
+    lower, upper = tree.bounds[:, :1], tree.bounds[:, 1:]
+    value = np.where(tree.feature[:, None] < 0, penalty.weight(G, H, lower, upper), tree.value)
+    count = np.bincount(leaf, minlength=len(tree.feature))
+    for i in np.flatnonzero(tree.left >= 0)[::-1].tolist():  # children stand after their parent
+        count[i] = count[tree.left[i]] + count[tree.left[i] + 1]
+    feature, bin, left, missing_left, category_offset, category_bits, gain, _, sums = tree.nodes()
+    nodes = feature, bin, left, missing_left, category_offset, category_bits, gain, count.astype(np.int64), sums
+    return _core.GradientTree(nodes, value, tree.bounds)

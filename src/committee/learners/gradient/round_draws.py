@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.number_types import F64
+from committee.learners.base.row_units import Mask, RowUnits
+
 
 @dataclass(frozen=True)
 class Draws:
@@ -14,36 +17,37 @@ class Draws:
 
     seed: int
     """Seed of the run."""
-    n_rows: int
     n_features: int
-    """Size of the table."""
+    """Columns of the table."""
     subsample: float
-    """Share of the rows that a round sees, drawn without replacement; 1: all."""
+    """Share of the training rows that a round sees, each drawn with this probability; 1: all."""
     features_of_tree: int
     """Columns that a round sees."""
     by_node: bool
     """Whether the grower draws columns for each node."""
+    units: RowUnits | None
+    """Rows as they are drawn; None where every round sees all of them."""
+    training: Mask | None = None
+    """Units of the training rows; None: all."""
 
     @property
     def any(self) -> bool:
         """Whether two rounds may see different tables."""
         return self.by_node or self.subsample < 1.0 or self.features_of_tree < self.n_features
 
-    def of_round(self, t: int) -> tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]:
-        """Rows and columns of round t in rising order; None where it sees all."""
-        if self.subsample == 1.0 and self.features_of_tree == self.n_features:
+    def rows_of_round(self, t: int) -> tuple[NDArray[np.int32] | None, F64 | None]:
+        """Rows of round t in rising order, None for all; what all rows then weigh, None for what they always do."""
+        if self.units is None:
             return None, None
-        random = np.random.default_rng((self.seed, t))
-        rows = features = None
         if self.subsample < 1.0:
-            rows = _some(random, self.n_rows, max(1, round(self.subsample * self.n_rows)))
-        if self.features_of_tree < self.n_features:
-            features = _some(random, self.n_features, self.features_of_tree)
-        return rows, features
+            return self.units.rows_of(self.units.drawn(self.subsample, self.seed + t, self.training))
+        assert self.training is not None
+        return self.units.rows_of(self.training)
 
-
-def _some(random: np.random.Generator, n: int, size: int) -> NDArray[np.int32]:
-    """`size` of the numbers below n, in rising order."""
-    chosen = np.zeros(n, dtype=bool)
-    chosen[random.choice(n, size, replace=False, shuffle=False)] = True
-    return np.flatnonzero(chosen).astype(np.int32)
+    def features_of_round(self, t: int) -> NDArray[np.int32] | None:
+        """Columns of round t in rising order; None for all."""
+        if self.features_of_tree == self.n_features:
+            return None
+        random = np.random.default_rng((self.seed, t))
+        chosen = random.choice(self.n_features, self.features_of_tree, replace=False, shuffle=False)
+        return np.sort(chosen).astype(np.int32)

@@ -41,6 +41,16 @@ class Target:
         loss.check_target(y)
         return cls(loss, y, None if rows.uniform else rows.weights)
 
+    @property
+    def total(self) -> float:
+        """Weight of all rows."""
+        return float(len(self.y) if self.w is None else self.w.sum())
+
+    def best_constant(self, n_scores: int) -> F64:
+        """Scores ``(n_scores,)`` that are best if all rows have the same."""
+        best = self.loss.best_constant(self.y, self.w, n_scores)
+        return np.asarray(best, dtype=np.float64).reshape(n_scores)
+
     def mean_loss(self, F: F64) -> float:
         """Mean loss of scores ``(n,)`` or ``(D, n)``."""
         shares = None if self.w is None else self.w / self.w.sum()  # a large loss times a large weight is no number
