@@ -138,12 +138,14 @@ class CalibratedClassifier(CommitteeClassifier):
         """Return an unfitted copy for encoded rows whose weights are those of the fit."""
         model = clone(self)
         model.__dict__.pop("_skl_callbacks", None)  # callbacks follow the whole fit alone
-        params = model.get_params(deep=False)
         own: dict[str, Any] = {"calibrate": None, "random_state": seed, "reserve": 0.0}
         own["categorical_features"] = np.flatnonzero(self.table_.categorical).tolist() or None
-        if params.get("class_weight") != "balanced_subsample":  # the others are among the rows' weights
+        if getattr(self, "class_weight", None) != "balanced_subsample":  # the others are among the rows' weights
             own["class_weight"] = None
-        return model.set_params(**{name: value for name, value in own.items() if name in params})
+        for name, value in own.items():
+            if hasattr(model, name):  # set_params knows only what the __init__ of a user's subclass takes
+                setattr(model, name, value)
+        return model
 
     def _strength(self, committee: Committee) -> float:
         """Unit of the scores: the weight of the voters, so that fits on fewer rows are compared by their mean vote."""
