@@ -15,12 +15,13 @@ from tests.checks import (
     check_one_class,
     yield_checks,
 )
+from tests.gradient_cases import PLAIN
 from tests.subjects import Subject
 from tests.trained_first import LeavesTrainedFirst, TrainedFirst
 
 
 def gradient(n_estimators: int = 5) -> GradientBoostingClassifier:
-    return GradientBoostingClassifier(n_estimators=n_estimators, min_samples_leaf=1, random_state=0)
+    return GradientBoostingClassifier(n_estimators=n_estimators, min_samples_leaf=1, random_state=0, **PLAIN)
 
 
 def leaves(ensemble: Any) -> LeavesTrainedFirst:

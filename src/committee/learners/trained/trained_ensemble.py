@@ -84,6 +84,10 @@ class TrainedEnsembleClassifier(MetaEstimatorMixin, CommitteeClassifier):
         """The ensemble, out of a ``FrozenEstimator`` if it is in one."""
         return self.ensemble.estimator if isinstance(self.ensemble, FrozenEstimator) else self.ensemble
 
+    @property
+    def _takes_sparse(self) -> bool:
+        return hasattr(self.trained, "__sklearn_tags__") and bool(get_tags(self.trained).input_tags.sparse)
+
     def as_sklearn(self) -> RandomForestClassifier:
         """scikit-learn's forest of the trees that are left, which elects the same classes; see `scikit_forest`."""
         check_is_fitted(self)
