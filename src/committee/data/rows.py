@@ -82,6 +82,16 @@ class WeightedRows:
         numbered: Self = replace(cast("Any", self), X=X)
         return numbered, table.with_values(values)
 
+    def numbered_from(self, index: RowIndex, table: TableSchema) -> tuple[Self, TableSchema]:
+        """Put numbers in the place of levels, learned from the rows of `index`, in which the others have no say."""
+        if self.levels is None:
+            return self, table
+        taught, table = self.take(index).with_numbers(table)
+        X = self.numbered_by(table).dense
+        X[index] = taught.dense
+        numbered: Self = replace(cast("Any", self), X=X)
+        return numbered, table
+
     def numbered_by(self, table: TableSchema) -> Self:
         """Put the numbers of a schema that other rows have taught in the place of levels."""
         if self.levels is None:

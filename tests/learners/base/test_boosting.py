@@ -189,8 +189,8 @@ def test_rows_of_the_user_are_held_out():
     assert_array_equal(held.X, X_val)
     assert_array_equal(held.target, y_val)
     assert held.uniform and held.count == 30.0
-    with pytest.raises(ValueError, match="X_val is only used by early stopping"):
-        ResidualBoosting().fit(X, y, X_val=X_val, y_val=y_val)
+    watched = ResidualBoosting().fit(X, y, X_val=X_val, y_val=y_val)
+    assert watched.committee_.n_voters == watched.n_estimators
     with pytest.raises(ValueError, match="X_val and y_val go together"):
         ResidualBoosting(early_stopping=True).fit(X, y, X_val=X_val)
     with pytest.raises(ValueError, match=r"Input y_val contains NaN: row 3"):

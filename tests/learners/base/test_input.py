@@ -386,10 +386,6 @@ def test_rows_to_hold_out(y, held_out, message):
 def test_frames_to_hold_out():
     refuses(lambda: clone(stopping).fit(FRAME, Y, X_val=FRAME[["age"]], y_val=Y), "now missing:\n- height\n- income")
     refuses(lambda: clone(stopping).fit(FRAME, Y, X_val=FRAME[:0], y_val=[]), "X has 0 rows")
-    refuses(
-        lambda: AdaBoostClassifier().fit(X, Y, X_val=X, y_val=Y),
-        "X_val is only used by early stopping; set early_stopping=True or leave it out",
-    )
 
 
 @pytest.mark.parametrize(

@@ -146,13 +146,13 @@ def test_rows_of_early_stopping_teach_no_number():
     frame, y = towns()
     model = GradientBoostingClassifier(n_estimators=5, early_stopping=True, random_state=0)
     rows = model.training_rows(frame, y, None)
-    kept, held = model._hold_out(rows, None, None, y, None, np.random.RandomState(0))
-    place = {size: i for i, size in enumerate(frame["size"])}
-    trained, judged = ([place[size] for size in each.X[:, 0].tolist()] for each in (kept, held))
+    parted, _ = model._hold_out(rows, np.random.RandomState(0))
+    trained, judged = (parted.units.rows_of(units)[0] for units in (~parted.held, parted.held))
     alone = GradientBoostingClassifier(random_state=0)
-    alone.training_rows(frame.iloc[trained], y[trained], None)
+    taught = alone.training_rows(frame.iloc[trained], y[trained], None)
     assert model.table_ == alone.table_
-    assert_array_equal(held.X, alone.table_.encode(frame.iloc[judged]))
+    assert_array_equal(parted.rows.X[trained], taught.X)
+    assert_array_equal(parted.rows.X[judged], alone.table_.encode(frame.iloc[judged]))
 
 
 def test_rows_of_a_reserve_teach_no_number():

@@ -112,7 +112,9 @@ SHARED = [
 ]
 
 OWN_WORDING = {
-    "learning_rate": {"DOOMBoostClassifier"},  # a share of the vote
+    "early_stopping": {"GradientBoostingClassifier", "GradientBoostingRegressor"},  # leaves are refitted
+    # a share of the vote; may be tried out
+    "learning_rate": {"DOOMBoostClassifier", "GradientBoostingClassifier", "GradientBoostingRegressor"},
     "n_estimators": {  # not rounds, or with something to say of each
         *("DOOMBoostClassifier", "LPBoostClassifier", "MDBoostClassifier", "ProbabilisticAdaBoostClassifier"),
         *("LogitBoostClassifier", "ProbitBoostClassifier"),

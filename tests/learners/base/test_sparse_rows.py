@@ -196,7 +196,9 @@ def test_stages_and_a_held_out_table():
 def test_a_warm_start_goes_on():
     X = table(150, 0)
     y = targets(X, 0, 2)
-    short = GradientBoostingClassifier(n_estimators=4, min_samples_leaf=2, warm_start=True, random_state=0).fit(X, y)
+    short = GradientBoostingClassifier(
+        n_estimators=4, learning_rate=0.1, min_samples_leaf=2, warm_start=True, random_state=0
+    ).fit(X, y)
     longer = short.set_params(n_estimators=9).fit(X, y)
     assert_same_bits(longer, clone(longer).set_params(warm_start=False).fit(X.toarray(), y), X.toarray())
 

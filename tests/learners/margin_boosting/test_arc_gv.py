@@ -205,8 +205,6 @@ def test_bad_input_is_refused(learner):
     for params in ({"n_estimators": 0}, {"max_depth": 0}, {"voter": "bushes"}, {"n_iter_no_change": 0}):
         with pytest.raises(ValueError, match=f"'{next(iter(params))}' parameter"):
             learner(**params).fit(X, y)
-    with pytest.raises(ValueError, match="only used by early stopping"):
-        learner().fit(X, y, X_val=X, y_val=y)
 
 
 @pytest.mark.parametrize("learner", ALL)

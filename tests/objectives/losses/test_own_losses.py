@@ -12,6 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.objectives.losses import Derivatives, Logistic, Squared, regression_loss, write_gradients
+from tests.gradient_cases import PLAIN
 
 IMPORTANT = 3.0  # weight of what the losses below punish more
 
@@ -41,17 +42,17 @@ class Underestimates(Squared):
 def test_derivatives_of_a_subclass_are_asked_for() -> None:
     X, y = load_breast_cancer(return_X_y=True)
     X = np.round(4 * X / X.std(axis=0))  # so few values that weights move no edge of a bin
-    own = GradientBoostingClassifier(MissedPositives(), n_estimators=15).fit(X, y)
-    weighted = GradientBoostingClassifier(n_estimators=15).fit(X, y, np.where(y == 1, IMPORTANT, 1.0))
-    plain = GradientBoostingClassifier(n_estimators=15).fit(X, y)
+    own = GradientBoostingClassifier(MissedPositives(), 15, **PLAIN).fit(X, y)
+    weighted = GradientBoostingClassifier(n_estimators=15, **PLAIN).fit(X, y, np.where(y == 1, IMPORTANT, 1.0))
+    plain = GradientBoostingClassifier(n_estimators=15, **PLAIN).fit(X, y)
     np.testing.assert_allclose(own.decision_function(X), weighted.decision_function(X), rtol=1e-6)
     assert np.abs(own.decision_function(X) - plain.decision_function(X)).max() > 0.1
 
 
 def test_derivatives_of_a_subclass_of_numbers_are_asked_for() -> None:
     X, y = load_diabetes(return_X_y=True)
-    own = GradientBoostingRegressor(Underestimates(), n_estimators=50).fit(X, y)
-    plain = GradientBoostingRegressor(n_estimators=50).fit(X, y)
+    own = GradientBoostingRegressor(Underestimates(), n_estimators=50, learning_rate=0.1, random_state=0).fit(X, y)
+    plain = GradientBoostingRegressor(n_estimators=50, learning_rate=0.1, random_state=0).fit(X, y)
     assert own.predict(X).mean() > plain.predict(X).mean() + 5
 
 
@@ -80,22 +81,26 @@ def softmax_loss(y: Any, F: Any) -> tuple[Any, Any]:
 def test_a_function_of_two_classes_is_the_log_loss() -> None:
     X, y = load_breast_cancer(return_X_y=True)
     weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
-    own = clone(GradientBoostingClassifier(log_loss, n_estimators=10)).fit(X, y, weight)
-    native = GradientBoostingClassifier(n_estimators=10).fit(X, y, weight)
+    own = clone(GradientBoostingClassifier(log_loss, n_estimators=10, learning_rate=0.1, random_state=0)).fit(
+        X, y, weight
+    )
+    native = GradientBoostingClassifier(n_estimators=10, learning_rate=0.1, random_state=0).fit(X, y, weight)
     np.testing.assert_allclose(own.predict_proba(X), native.predict_proba(X), rtol=1e-6)
 
 
 def test_a_function_of_several_classes() -> None:
     X, y = load_iris(return_X_y=True)
-    model = GradientBoostingClassifier(softmax_loss, n_estimators=30).fit(X, y)
+    model = GradientBoostingClassifier(softmax_loss, n_estimators=30, learning_rate=0.1, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.95
     assert model.committee_.intercept.tolist() == [0.0, 0.0, 0.0]
 
 
 def test_a_function_of_numbers() -> None:
     X, y = load_diabetes(return_X_y=True)
-    own = GradientBoostingRegressor(lambda y, F: (F - y, np.ones_like(F)), n_estimators=10).fit(X, y)
-    native = GradientBoostingRegressor(n_estimators=10).fit(X, y)
+    own = GradientBoostingRegressor(
+        lambda y, F: (F - y, np.ones_like(F)), n_estimators=10, learning_rate=0.1, random_state=0
+    ).fit(X, y)
+    native = GradientBoostingRegressor(n_estimators=10, learning_rate=0.1, random_state=0).fit(X, y)
     np.testing.assert_allclose(own.predict(X), native.predict(X), rtol=1e-6)
 
 
@@ -115,12 +120,16 @@ def test_what_a_function_returns_is_checked(function: Any, message: str) -> None
 def test_early_stopping_needs_a_value() -> None:
     X, y = load_diabetes(return_X_y=True)
     with pytest.raises(ValueError, match="no value, which early stopping and line_search need"):
-        GradientBoostingRegressor(lambda y, F: (F - y, np.ones_like(F)), early_stopping=True).fit(X, y)
+        GradientBoostingRegressor(
+            lambda y, F: (F - y, np.ones_like(F)), early_stopping=True, learning_rate=0.1, random_state=0
+        ).fit(X, y)
 
 
 def test_a_function_is_no_part_of_a_file(tmp_path: Any) -> None:
     X, y = load_diabetes(return_X_y=True)
-    model = GradientBoostingRegressor(lambda y, F: (F - y, np.ones_like(F)), n_estimators=3).fit(X, y)
+    model = GradientBoostingRegressor(
+        lambda y, F: (F - y, np.ones_like(F)), n_estimators=3, learning_rate=0.1, random_state=0
+    ).fit(X, y)
     with pytest.raises(TypeError, match="loss"):
         model.save(tmp_path / "model.committee")
 

@@ -80,9 +80,14 @@ def _column_sums(X: Matrix, labels: U64) -> U64:
 
 
 def _scrambled(cells: F64, others: U64 | np.uint64) -> U64:
-    """Mix cells with other numbers; a zero counts nothing, stored or not, and there is one missing value."""
-    bits = np.where(np.isnan(cells), np.nan, cells).view(np.uint64)
-    return np.where(cells == 0.0, np.uint64(0), _mixed(bits ^ others))
+    """Mix cells with other numbers; a zero counts nothing, stored or not, and there is one missing value.
+
+    Cells count in single precision: a last bit that was rounded another way changes no fold.
+    """
+    with np.errstate(over="ignore"):
+        single = cells.astype(np.float32)
+    bits = np.where(np.isnan(single), np.float32(np.nan), single).view(np.uint32).astype(np.uint64)
+    return np.where(single == 0.0, np.uint64(0), _mixed(bits ^ others))
 
 
 def _mixed(number: U64) -> U64:

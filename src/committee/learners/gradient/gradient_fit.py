@@ -30,7 +30,7 @@ from committee.learners.gradient.monotone import directions
 from committee.learners.gradient.parted_rows import PartedRows
 from committee.learners.gradient.round_draws import Draws
 from committee.learners.gradient.scores import Target, scores_after
-from committee.objectives.losses import Loss, LossChoice
+from committee.objectives.losses import Derivatives, Loss, LossChoice
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
 from committee.voters.forest import Forest
@@ -80,7 +80,7 @@ class GradientBoosting(Boosting):
         "auto",
         """Shrinks every step, in (0, 10]; smaller steps need more rounds. "auto": one to four quick runs with large
         steps, each on three of four parts of the rows, find the total step that serves the rest best, and
-        `n_estimators` rounds share it; 0.1 with early stopping or line search.""",
+        `n_estimators` rounds share it; 0.1 with early stopping or line search, and for a loss without value.""",
         Interval(Real, 0.0, 10.0, closed="right"),
     )
     max_leaf_nodes: int | None = shared.max_leaf_nodes(15, order="`growth` says which split comes first")
@@ -199,6 +199,7 @@ class GradientBoosting(Boosting):
                 f"validation_fraction={self.validation_fraction} holds out none of {len(rows)} rows, as one of each "
                 "class must remain. Raise it, give X_val and y_val, or set early_stopping=False."
             )
+        rows, self.table_ = rows.numbered_from(units.rows_of(~held)[0], self.table_)
         parted = PartedRows(rows, units, held)
         return parted, parted
 
@@ -255,7 +256,8 @@ class GradientBoosting(Boosting):
 
     def _trials(self, rows: Rows | TargetRows, parted: PartedRows | None, seed: int) -> list[PartedRows]:
         """Return the rows with the parts that the trials of the learning rate hold out."""
-        if self.learning_rate != "auto" or self.line_search or parted or self._earlier_committee():
+        no_value = isinstance(self._chosen_loss(), Derivatives)
+        if self.learning_rate != "auto" or self.line_search or parted or no_value or self._earlier_committee():
             return []
         units = RowUnits.of(rows, seed, n_threads(self.n_jobs))
         held = parts(units, _labels(rows))[: n_trials(rows.count)]
