@@ -221,7 +221,7 @@ def test_categories():
     stumps = ProbitBoostClassifier(20, learner="stump").fit(X, y)
     assert stumps.feature_path_[0, 0] == 1
     for model in (lines, stumps):
-        assert model.score(X, y) > 0.95
+        assert model.score(X, y) >= 0.95
         assert_array_equal(model.predict_proba(X.to_pandas()), model.predict_proba(X))
         unseen = pl.DataFrame({"size": [0.1], "colour": ["mauve"], "place": ["p1"]})
         absent = pl.DataFrame({"size": [0.1], "colour": pl.Series([None], dtype=pl.String), "place": ["p1"]})
