@@ -79,8 +79,7 @@ inline Vector<double> held_out_errors(const RowsByLeaf& data, const NodeRanges& 
   Vector<double> errors(nodes.n_nodes, 0.0);
   const std::int64_t work = data.n_rows() * data.n_outputs * settings.n_steps * (data.n_features + 8);
   team.each(nodes.n_nodes, work, [&](std::int64_t node) {
-    errors[node] =
-        HeldOutNode(data, nodes.begin[node], nodes.end[node], held_out, most_rows).error(settings);
+    errors[node] = HeldOutNode(data, nodes.begin[node], nodes.end[node], held_out, most_rows).error(settings);
   });
   return errors;
 }

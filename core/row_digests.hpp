@@ -15,8 +15,8 @@ namespace committee {
 
 // There is one NaN, as there is one zero, and one infinity for what single precision cannot hold.
 inline std::uint64_t cell_digest(double x, std::int64_t column) {
-  const float single = std::abs(x) > std::numeric_limits<float>::max() ? std::numeric_limits<float>::infinity()
-                                                                       : static_cast<float>(x);
+  const float single =
+      std::abs(x) > std::numeric_limits<float>::max() ? std::numeric_limits<float>::infinity() : static_cast<float>(x);
   if (single == 0.0F) return 0;
   const float known = std::isnan(single) ? std::numeric_limits<float>::quiet_NaN() : single;
   return scramble(std::bit_cast<std::uint32_t>(known) + scramble(kStride * word_of(column + 1)));
@@ -27,8 +27,7 @@ inline void row_digests(const double* X, std::int64_t n, std::int64_t p, std::ui
   team.blocks(n, 4 * n * p, [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       std::uint64_t sum = 0;
-      for (std::int64_t j = 0; j < p; ++j)
-        sum += cell_digest(X[i * p + j], j);
+      for (std::int64_t j = 0; j < p; ++j) sum += cell_digest(X[i * p + j], j);
       digest[i] = sum;
     }
   });

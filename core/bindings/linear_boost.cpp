@@ -70,14 +70,14 @@ nb::object py_held_out_errors(In2<double> D, In1<std::int32_t> rows, In1<std::in
   require(n_steps >= 1 && most_rows >= 1, "n_steps and most_rows must be positive");
   require(cap > 0.0 && std::isfinite(cap), "cap must be positive and finite");
   const std::array<std::int64_t, 2> whole{0, length(rows)};
-  const RowsByLeaf data{D.data(), extent(D, 1), rows.data(), whole.data(),
-                        length(rows) > 0 ? 1 : 0, labels.data(), weights.data(), n_outputs};
+  const RowsByLeaf data{D.data(),      extent(D, 1),   rows.data(), whole.data(), length(rows) > 0 ? 1 : 0,
+                        labels.data(), weights.data(), n_outputs};
   require_rows(data, n);
   const BoostSettings settings{loss_named(link), n_steps, 0.0, cap};
   Vector<double> errors;
   unlocked(n_threads, [&](ThreadTeam& team) {
-    errors = held_out_errors(data, {begin.data(), end.data(), length(begin)}, held_out.data(), settings, most_rows,
-                             team);
+    errors =
+        held_out_errors(data, {begin.data(), end.data(), length(begin)}, held_out.data(), settings, most_rows, team);
   });
   return array_of(std::move(errors));
 }
