@@ -179,6 +179,7 @@ class Cells:
         return mean
 
 
+@np.errstate(over="ignore")  # weights and targets at the limits of their type: a sum that is no number says nothing
 def target_statistics(
     levels: ManyLevels, target: ClassTarget | NumberTarget, weights: F64
 ) -> tuple[F64, dict[int, LevelValues]]:
