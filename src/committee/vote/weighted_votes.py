@@ -14,7 +14,7 @@ from committee.data.sparse import is_sparse, read_sparse, refuse_sparse
 from committee.data.typed_json import field
 from committee.files.store import Storable
 from committee.vote.scores import Scores
-from committee.voters.forest import Forest
+from committee.voters.forest import Forest, ImportanceKind
 from committee.voters.protocol import VoterIndex, Voters
 
 if TYPE_CHECKING:
@@ -83,10 +83,72 @@ class WeightedVotes(Storable, ABC):
             raise AttributeError("feature_importances_ needs voters that are native trees (a Forest or Rounds).")
         return self.voters.feature_importances(self.weights)
 
+    def feature_importances(self, kind: ImportanceKind = "gain") -> NDArray[np.float64]:
+        """Share of each feature in what the splits of the trees are counted by, ``(p,)``.
+
+        Parameters
+        ----------
+        kind : {"gain", "count", "cover"}, default="gain"
+            What a split counts: what it gained (`feature_importances_`), once, or the training weight of the rows that
+            came to it. A tree counts with the absolute value of its weight.
+
+        Returns
+        -------
+        float64 array (p,)
+            Sums to one; all zeros if there is no split.
+
+        Raises
+        ------
+        TypeError
+            If the voters are no native trees.
+        ValueError
+            If `kind` is unknown, or the trees hold no weights of their training rows, as "cover" asks for.
+
+        Examples
+        --------
+        ``committee.feature_importances("count") * n_splits`` is the number of splits on each feature of a forest
+        whose trees have ``n_splits`` in all.
+        """
+        from committee.voters.member_trees import MemberTrees
+
+        if kind == "gain":
+            return self.feature_importances_
+        trees = MemberTrees.of(self.voters, self.weights, f"feature_importances({kind!r})")
+        return trees.forest.feature_importances(trees.weights, kind)
+
     @property
     def total_weight(self) -> float:
         """Weight of the voters, sum_t |w_t|; an intercept counts 1."""
         return self._total(self.weights)
+
+    def apply(self, X: Any, *, n_threads: int = 1) -> NDArray[np.int32]:
+        """Leaf that each row reaches in each tree.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows.
+        n_threads : int, default=1
+            Ceiling on the number of threads; the result does not depend on it.
+
+        Returns
+        -------
+        int32 array (n, number of trees), or (n, rounds, scores)
+            Node numbers within each tree; the latter where a round has a tree for each of several scores.
+
+        Raises
+        ------
+        TypeError
+            If the voters are no native trees.
+
+        Examples
+        --------
+        ``committee.apply(X)[:, 0] == committee.apply(X)[0, 0]`` are the rows in the first row's leaf of the first tree.
+        """
+        from committee.voters.member_trees import MemberTrees
+
+        trees = MemberTrees.of(self.voters, self.weights, "apply")
+        return trees.apply(self.encode(X), n_threads)
 
     # -- the vote -----------------------------------------------------------------------------------------
 

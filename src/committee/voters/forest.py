@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from committee.files.tensors import Document, Tensors
 
 S = TypeVar("S", bound=np.generic)
+ImportanceKind: TypeAlias = Literal["gain", "count", "cover"]
+"""By what splits are counted: what they gained, once each, the training weight of the rows that came to them."""
 
 _STORED = (
     "offset",
@@ -227,31 +229,49 @@ class Forest(FlatTrees):
         labels: NDArray[np.int16] = self.label.astype(np.int16)[leaves]
         return labels
 
-    def feature_importances(self, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """Share of the total split gain that each feature earned, ``(p,)``.
+    def feature_importances(
+        self, weights: NDArray[np.float64] | None = None, kind: ImportanceKind = "gain"
+    ) -> NDArray[np.float64]:
+        """Share of each feature in all splits, ``(p,)``: in what they gained, their number or their rows' weight.
 
         A tree counts with the absolute value of its weight, of float64 ``(T,)``, or once if they are None. The shares
-        sum to one; they are all zero when no tree has a split that gained anything.
+        sum to one; they are all zero when no tree has a split, or none that gained anything.
 
         Raises
         ------
         ValueError
-            If there is not one weight per tree.
+            If there is not one weight per tree, `kind` is unknown, or the trees hold no weights of training rows.
 
         Examples
         --------
         ``np.argsort(forest.feature_importances())[::-1][:5]`` are the five most used features.
         """
-        # in units of a power of two, so that no sum of large gains overflows and all bits stay
-        gain = np.ldexp(self.gain, -np.frexp(self.gain.max(initial=0.0))[1])
+        each = self._split_numbers(kind)
+        # in units of a power of two, so that no sum of large numbers overflows and all bits stay
+        each = np.ldexp(each, -np.frexp(each.max(initial=0.0))[1])
         if weights is not None:
             if len(weights) != len(self):
                 raise ValueError(f"weights has {len(weights)} elements; the forest has {len(self)} trees.")
-            gain = gain * np.repeat(np.abs(weights), self.n_nodes)
+            each = each * np.repeat(np.abs(weights), self.n_nodes)
         split = self.feature >= 0
-        earned = np.bincount(self.feature[split], weights=gain[split], minlength=self.n_features)
+        earned = np.bincount(self.feature[split], weights=each[split], minlength=self.n_features)
         total = earned.sum()
         return earned / total if total > 0 else np.zeros(self.n_features)
+
+    def _split_numbers(self, kind: ImportanceKind) -> NDArray[np.float64]:
+        """What each node counts for an importance, ``(N,)``."""
+        if kind == "gain":
+            return self.gain
+        if kind == "count":
+            return np.ones(len(self.feature))
+        if kind != "cover":
+            raise ValueError(f"kind={kind!r} is no importance; the kinds are 'gain', 'count' and 'cover'.")
+        if not self.weight[self.offset[:-1]].all():
+            raise ValueError(
+                "these trees hold no weights of their training rows, which kind='cover' counts; take 'gain' or "
+                "'count', or fit anew."
+            )
+        return self.weight
 
     # -- the file -----------------------------------------------------------------------------------------
 

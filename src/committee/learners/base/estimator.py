@@ -43,6 +43,7 @@ from committee.data.rows import (
 )
 from committee.data.sparse import Matrix, SparseMatrix, is_sparse, read_sparse, refuse_sparse
 from committee.learners.base import shared_parameters as shared
+from committee.learners.base.explained_learner import ExplainedLearner
 from committee.learners.base.parameters import Parameter, fitted, with_parameters
 from committee.learners.base.scikit_types import CallbackSupportMixin, ClassifierMixin, RegressorMixin
 from committee.learners.base.stored_learner import StoredLearner
@@ -165,7 +166,7 @@ class FitTasks:
         self._context.call_on_fit_task_end(**self._about, reconstruction_attributes=fitted)
 
 
-class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
+class CommitteeEstimator(CallbackSupportMixin, ExplainedLearner, StoredLearner):
     """Base of the library's learners: `fit`, and what fitted classifiers and regressors answer in common.
 
     A learner says in `_train` what its fitted attributes are, ``committee_`` among them. All that a fitted learner
@@ -400,36 +401,7 @@ class CommitteeEstimator(CallbackSupportMixin, StoredLearner):
         _check_columns(self, X, reset=False)
         return X
 
-    # --- the committee out -----------------------------------------------------------------------------------
-
-    def contributions(self, X: Any) -> Any:
-        """Exact share of each feature in a row's score; see `committee.vote.explain.tree_contributions`.
-
-        Parameters
-        ----------
-        X : table or array-like (n, p)
-            Rows to explain.
-
-        Returns
-        -------
-        float64 array (n, p + 1) for two classes or one number, else (n, p + 1, D)
-            Features in order, and last what is expected of a row of which nothing is known. They add up to the score.
-
-        Raises
-        ------
-        TypeError
-            If the voters are no native trees.
-        """
-        check_is_fitted(self)
-        from committee.vote.explain.tree_contributions import tree_contributions
-
-        return tree_contributions(self.committee_, self.validate_rows(X), n_threads=n_threads(self.n_jobs))
-
-    @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        """Share of the voters' weighted split gain that each feature earned, ``(p,)``."""
-        check_is_fitted(self)
-        return self.committee_.feature_importances_
+    # --- what it says of itself --------------------------------------------------------------------------------------
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
