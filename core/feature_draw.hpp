@@ -26,11 +26,17 @@ class FeatureDraw {
 
   bool drawn() const { return drawn_; }
   std::int64_t wanted() const { return wanted_; }
+  // Features of a node that may use n of them: the same share, rounded up.
+  std::int64_t share_of(std::int64_t n) const { return (wanted_ * n + features_.size() - 1) / features_.size(); }
 
   // `path`: the node's. take(feature) for all of them in order; or, in a random order of the node's own, until so many
   // were taken: `take` says whether the feature counts.
   template <class Take>
   void visit(std::uint64_t path, Take&& take) {
+    visit(path, wanted_, take);
+  }
+  template <class Take>
+  void visit(std::uint64_t path, std::int64_t wanted, Take&& take) {
     if (!drawn_) {
       for (const std::int32_t j : features_) take(j);
       return;
@@ -38,7 +44,7 @@ class FeatureDraw {
     SplitMix random(seed_, path);
     swapped_.clear();
     std::int64_t taken = 0;
-    for (std::int64_t i = 0; i < features_.size() && taken < wanted_; ++i) {
+    for (std::int64_t i = 0; i < features_.size() && taken < wanted; ++i) {
       const std::int64_t k = i + random.below(features_.size() - i);
       std::swap(features_[i], features_[k]);
       swapped_.push_back(k);

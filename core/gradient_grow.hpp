@@ -10,6 +10,7 @@
 #include "feature_draw.hpp"
 #include "gradient_node_scan.hpp"
 #include "growing_nodes.hpp"
+#include "interactions.hpp"
 #include "partition.hpp"
 #include "tree.hpp"
 #include "vector.hpp"
@@ -21,6 +22,7 @@ struct GradientGrowth : TreeLimits {
   LeafPenalty penalty{};
   bool leaf_wise = true;
   Vector<std::int8_t> monotone{};  // per feature, or empty
+  Interactions interactions{};
 };
 
 // A grown tree: structure, and the limits of every node's weight.
@@ -48,7 +50,8 @@ class GradientGrowing {
         n_outputs_(histograms.n_outputs()),
         rows_(rows.rows),
         scratch_(rows.scratch),
-        draw_(table_.n_features, growth.max_features, seed) {}
+        draw_(table_.n_features, growth.max_features, seed),
+        allowed_(growth.interactions.limited() ? table_.n_features : 0) {}
 
   GradientTree grow(std::int64_t n_in_use, bool all_rows) {
     all_rows_ = all_rows;
@@ -72,6 +75,7 @@ class GradientGrowing {
     GradientSums sums{}, left_sums{};
     GradientHistogram histogram{};
     NodeSplit split{};
+    ColumnSet used{};  // on the way to it, where interactions are limited
   };
 
   std::int32_t add_node(const Bounds& bounds) {
@@ -151,7 +155,10 @@ class GradientGrowing {
 
   const Vector<std::int32_t>& features_of(const Node& node) {
     features_.clear();
-    draw_.visit(node.path, [&](std::int32_t j) {
+    const bool limited = growth_.interactions.limited();
+    const std::int64_t n_allowed = limited ? growth_.interactions.allow(node.used, allowed_) : table_.n_features;
+    draw_.visit(node.path, draw_.share_of(n_allowed), [&](std::int32_t j) {
+      if (limited && allowed_[j] == 0) return false;
       features_.push_back(j);
       return true;
     });
@@ -165,6 +172,7 @@ class GradientGrowing {
     right.sums = std::move(node.sums);
     right.sums -= left.sums;
     bound(node, left, right);
+    if (growth_.interactions.limited()) left.used = right.used = with_column(std::move(node.used), node.split.feature);
     left.id = add_node(left.bounds);
     right.id = add_node(right.bounds);
     tree_.set_split(node.id, node.split, left.id);
@@ -229,6 +237,7 @@ class GradientGrowing {
   const std::int64_t n_outputs_;
   Vector<std::int32_t>&rows_, &scratch_;
   FeatureDraw draw_;
+  Vector<std::uint8_t> allowed_;  // by feature, of the node that is looked at
   bool all_rows_ = false;
   GradientTree tree_;
   OpenNodes<Node, Later> open_{growth_.max_leaf_nodes, Later{growth_.leaf_wise}};

@@ -83,6 +83,7 @@ class TableGradientGrower final : public GradientGrower {
     some.table.n_features = q;
     some.table.cell.push_back(0);
     some.growth.monotone.clear();
+    some.growth.interactions = growth_.interactions.among(features, q);
     for (std::int64_t i = 0; i < q; ++i) {
       const std::int32_t j = features[i];
       some.table.cell.push_back(some.table.cell.back() + table_.cell[j + 1] - table_.cell[j]);

@@ -28,6 +28,8 @@ DEFAULTS: dict[str, Any] = {
     "max_features": 0,
     "growth": "leaf",
     "monotone": None,
+    "max_interaction": 0,
+    "interaction_groups": [],
     "n_threads": 1,
 }
 CLOSE = 1e-3
@@ -94,6 +96,7 @@ def check_tree(
         return naive._g[:, some].sum(axis=1), naive._h[:, some].sum(axis=1)
 
     depth = np.zeros(len(tree.feature), dtype=int)
+    used: list[frozenset[int]] = [frozenset()] * len(tree.feature)
     scale = max(1e-9, float(np.max(tree.gain, initial=0.0)))
     could_gain = np.zeros(len(tree.feature))
     for i, some in enumerate(node_rows):
@@ -103,7 +106,7 @@ def check_tree(
         lower, upper = tree.bounds[i]
         expected = penalty.weight(*np.split(tree.sums[i], 2), lower, upper)
         assert_allclose(tree.value[i], expected, rtol=1e-9, atol=1e-12)
-        best = Node(some, int(depth[i]), lower, upper)
+        best = Node(some, int(depth[i]), lower, upper, used=used[i])
         if not settings["max_depth"] or depth[i] < settings["max_depth"]:
             naive._find_split(best)
         could_gain[i] = max(best.gain, 0.0)
@@ -111,6 +114,7 @@ def check_tree(
             continue
         left, right = int(tree.left[i]), int(tree.left[i]) + 1
         depth[left] = depth[right] = depth[i] + 1
+        used[left] = used[right] = used[i] | {int(tree.feature[i])}
         assert min(tree.count[left], tree.count[right]) >= settings["min_samples_leaf"]
         worth = [float(penalty.worth(*sums(node_rows[k]), lower, upper)) for k in (left, right, i)]
         gain = worth[0] + worth[1] - worth[2]
@@ -169,6 +173,51 @@ def test_every_monotone_split_is_the_best(n, seed, limits, signs):
             assert (sign * (below[1].min() if sign > 0 else below[1].max())) >= sign * (
                 below[0].max() if sign > 0 else below[0].min()
             ) - 1e-12
+
+
+@given(
+    n=st.integers(2, 120),
+    seed=st.integers(0, 10_000),
+    n_outputs=st.sampled_from([1, 2]),
+    most=st.integers(0, 2),
+    groups=st.lists(st.sets(st.integers(0, 4), min_size=1), max_size=3),
+    limits=limits_of_trees,
+)
+def test_every_split_of_columns_that_may_meet_is_the_best(n, seed, n_outputs, most, groups, limits):
+    data = table(n, [9, 6, 3, 4, 30], [0, 1, 0, 0, 0], seed)
+    g, h = gradients(n, n_outputs, seed)
+    sets = [np.array(sorted(group), np.int32) for group in groups]
+    limits |= {"n_outputs": n_outputs, "max_interaction": most, "interaction_groups": sets}
+    tree, _ = grown(data, g, h, **limits)
+    check_tree(tree, data, g, h, limits)
+    for path in columns_of_paths(tree):
+        assert not groups or any(path <= group for group in groups)
+        assert not most or len(path) <= most
+
+
+@pytest.mark.parametrize("n_bins", [[9, 9, 9, 9], [300, 9, 20, 9]])
+@pytest.mark.parametrize("limits", [{"interaction_groups": [[0, 1], [1, 3], [2]]}, {"max_interaction": 2}])
+def test_drawn_columns_are_among_those_that_may_meet(n_bins, limits):
+    data = table(3_000, n_bins, [0, 0, 0, 1], 3)
+    g, h = gradients(3_000, 1, 4)
+    sets = [np.array(group, np.int32) for group in limits.get("interaction_groups", [])]
+    limits = limits | {"interaction_groups": sets, "max_features": 2, "max_leaf_nodes": 40}
+    for features in (None, np.array([0, 1, 3], np.int32), np.array([1, 3], np.int32)):
+        grower = _core.GradientGrower(*data, **(DEFAULTS | limits))
+        trees = [grower.grow(g, h, None, features, seed) for seed in range(8)]
+        paths = {path for tree in trees for path in columns_of_paths(tree)}
+        assert all(not sets or any(path <= set(group.tolist()) for group in sets) for path in paths)
+        assert max(map(len, paths)) == 2
+        # drawn are as many as there may be: of two columns both
+        assert (len({tuple(tree.feature.tolist()) for tree in trees}) > 1) == (features is None or len(features) > 2)
+
+
+def columns_of_paths(tree: Any, node: int = 0, above: frozenset[int] = frozenset()) -> list[frozenset[int]]:
+    """The columns on the way to each leaf."""
+    if tree.left[node] < 0:
+        return [above]
+    above |= {int(tree.feature[node])}
+    return [path for side in (0, 1) for path in columns_of_paths(tree, int(tree.left[node]) + side, above)]
 
 
 def nodes_below(tree: Any, node: int) -> list[int]:
@@ -324,6 +373,9 @@ def test_bad_rounds_are_refused(changed, message):
         ({"max_depth": -1}, "limits"),
         ({"n_outputs": 0}, "n_outputs"),
         ({"min_gain": -1.0}, "min_gain"),
+        ({"max_interaction": -1}, "max_interaction"),
+        ({"interaction_groups": [np.array([0, 2], np.int32)]}, "interaction_groups must rise and stay"),
+        ({"interaction_groups": [np.array([1, 0], np.int32)]}, "interaction_groups must rise and stay"),
         ({"monotone": np.array([1], np.int8)}, "one sign per column"),
         ({"monotone": np.array([0, 1], np.int8)}, "categorical column"),
         ({"monotone": np.array([2, 0], np.int8)}, "signs"),

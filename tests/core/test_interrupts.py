@@ -65,6 +65,8 @@ def gradient_tree(n_threads: int) -> Callable[[], Any]:
         max_features=0,
         growth="leaf",
         monotone=None,
+        max_interaction=0,
+        interaction_groups=[],
         n_threads=n_threads,
     )
     gradient = np.random.default_rng(1).normal(size=N)

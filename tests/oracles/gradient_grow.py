@@ -6,7 +6,7 @@ one feature; its last one is for missing values.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -40,6 +40,8 @@ class Node:
     middle: float = 0.0
     """With a monotone split: the mean of the children's weights, which parts what may stand below them."""
     left: int = -1
+    used: frozenset[int] = frozenset()
+    """Features of the splits above."""
 
 
 @dataclass
@@ -81,6 +83,8 @@ class GradientGrower:
         max_features: int = 0,
         growth: Literal["leaf", "depth"] = "leaf",
         monotone: NDArray[np.int8] | None = None,
+        max_interaction: int = 0,
+        interaction_groups: Sequence[NDArray[np.int32]] = (),
         n_threads: int = 1,
     ) -> None:
         self.codes, self.n_bins, self.categorical, self.n_outputs = codes, n_bins, categorical, n_outputs
@@ -88,6 +92,7 @@ class GradientGrower:
         self.min_samples_leaf, self.min_hessian_leaf, self.min_gain = min_samples_leaf, min_hessian_leaf, min_gain
         self.penalty = LeafPenalty(leaf_l0, leaf_l1, leaf_l2, l0_per_leaf)
         self.max_features = max_features
+        self.max_interaction, self.groups = max_interaction, [frozenset(group.tolist()) for group in interaction_groups]
         self.bounded = monotone is not None
         self.monotone = np.zeros(codes.shape[1], dtype=np.int8) if monotone is None else monotone
 
@@ -130,9 +135,10 @@ class GradientGrower:
         """The first of the best: lowest feature, lowest bin, missing right."""
         if self.max_depth and node.depth >= self.max_depth:
             return
-        tried = self._features
-        if 0 < self.max_features < len(tried):
-            tried = np.sort(self._random.choice(tried, self.max_features, replace=False))
+        tried = self._allowed(node.used)
+        if 0 < self.max_features < len(self._features):
+            drawn = -(-self.max_features * len(tried) // len(self._features))
+            tried = np.sort(self._random.choice(tried, drawn, replace=False))
         best = -np.inf
         for j in tried.tolist():
             counts, G, H = self._cells(node.rows, j)
@@ -146,6 +152,15 @@ class GradientGrower:
                     node.middle = self._middle(node, mask, G, H)
         if node.feature >= 0 and not self.categorical[node.feature]:
             part_gap(node.goes_left, self._cells(node.rows, node.feature)[0])
+
+    def _allowed(self, used: frozenset[int]) -> NDArray[np.integer]:
+        """Features that may stand below splits on those that are used."""
+        allowed = set(self._features.tolist())
+        if self.groups:
+            allowed &= frozenset().union(*(group for group in self.groups if used <= group))
+        if 0 < self.max_interaction <= len(used):
+            allowed &= used
+        return np.array(sorted(allowed), dtype=np.int64)
 
     def _cells(self, rows: NDArray[np.int64], j: int) -> tuple[Counts, Floats, Floats]:
         """Rows, gradients and hessians of every cell of a feature."""
@@ -192,7 +207,8 @@ class GradientGrower:
                     upper = min(upper, parent.middle)
                 else:
                     lower = max(lower, parent.middle)
-            child = Node(parent.rows[side], parent.depth + 1, lower, upper)
+            used = parent.used | {int(parent.feature)}
+            child = Node(parent.rows[side], parent.depth + 1, lower, upper, used=used)
             self._find_split(child)
             nodes.append(child)
 

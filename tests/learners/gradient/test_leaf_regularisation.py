@@ -120,6 +120,8 @@ def grow(penalty: LeafPenalty, code: NDArray[np.uint8], g: Floats, h: Floats, **
         l0_per_leaf=penalty.per_leaf,
         min_gain=0.0,
         max_features=1,
+        max_interaction=0,
+        interaction_groups=[],
         n_threads=1,
         **(settings | limits),
     )

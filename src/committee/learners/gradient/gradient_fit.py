@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee import _core
 from committee.data.binning import Binned
@@ -23,6 +23,7 @@ from committee.learners.base.early_stopping import AddedVotes, EarlyStopping
 from committee.learners.base.parameters import NOT_NEGATIVE, SHARE, fitted, parameter, required, with_parameters
 from committee.learners.base.row_units import RowUnits
 from committee.learners.gradient.gradient_run import GradientRun
+from committee.learners.gradient.interaction import interactions
 from committee.learners.gradient.leaf import LeafPenalty
 from committee.learners.gradient.learning_rate import n_trials, parts, rate_by_trials
 from committee.learners.gradient.line_search import LineSearch
@@ -120,6 +121,18 @@ class GradientBoosting(Boosting):
         dict,
         None,
         type_words="dict of column names, array-like (p,) or None",
+    )
+    interaction_constraints: Any = parameter(
+        None,
+        """Columns whose effects may depend on each other: groups of columns, by name or number. The splits on a path
+        from the root of a tree to a leaf use columns of one group; a column may be in several, and those in none are
+        one more group. "pairwise": any two columns; "no_interactions": one, so that the score is a sum of functions of
+        one column each. As scikit-learn's `interaction_cst`.""",
+        StrOptions({"pairwise", "no_interactions"}),
+        list,
+        tuple,
+        None,
+        type_words='{"pairwise", "no_interactions"}, sequence of groups of columns, or None',
     )
     max_bins: int = shared.max_bins()
     categorical_features: Any = shared.categorical_features()
@@ -282,7 +295,7 @@ class GradientBoosting(Boosting):
                 f"monotonic_constraints needs a single score, which rises or falls; here each row has {n_scores}. "
                 "Set monotonic_constraints=None, or predict two classes or one number."
             )
-        penalty = self._penalty
+        penalty, limits = self._penalty, interactions(self.interaction_constraints, self.table_)
         return _core.GradientGrower(
             binned.codes,
             binned.bins.n_bins,
@@ -300,6 +313,8 @@ class GradientBoosting(Boosting):
             max_features=max_features,
             growth=self.growth,
             monotone=monotone,
+            max_interaction=limits.most,
+            interaction_groups=limits.groups,
             n_threads=threads,
         )
 
