@@ -23,6 +23,8 @@ from committee import (
     QuadBoostRegressor,
 )
 from committee.learners.base.boosting import Boosting
+from committee.learners.base.early_stopping import EarlyStopping
+from tests.crafted_files import craft, refused, tell
 from tests.subjects import assert_same_bits, noisy_scores, numbers, weights
 
 STOPPED = {"early_stopping": True, "n_iter_no_change": 4, "random_state": 0}
@@ -229,3 +231,44 @@ def test_sparse_rows_are_scored_as_dense_ones(kind):
     X[np.abs(X) < 0.5] = 0.0
     dense, sparse = (kind(n_estimators=8, scoring="roc_auc", **STOPPED).fit(rows, y) for rows in (X, csr_array(X)))
     assert_array_equal(dense.validation_scores_, sparse.validation_scores_)
+
+
+# --- the number of rounds that are kept -------------------------------------------------------------------------------
+
+
+@quiet
+@pytest.mark.parametrize("model", CLASSIFIERS + REGRESSORS, ids=words)
+def test_the_best_iteration_is_the_first_best_round_that_patience_reached(model, tmp_path):
+    numbers_wanted = model in REGRESSORS
+    X, y = noisy_scores(150) if numbers_wanted else numbers(2, 150)
+    X_val, y_val = noisy_scores(90, 7) if numbers_wanted else numbers(2, 90, 7)
+    given = clone(model).set_params(scoring="r2" if numbers_wanted else "accuracy")
+    stopped = clone(given).fit(X, y, X_val=X_val, y_val=y_val)
+    watched = clone(given).set_params(early_stopping=False).fit(X, y, X_val=X_val, y_val=y_val)
+    assert watched.best_iteration_ is None
+    stopping = EarlyStopping(lambda t: -watched.validation_scores_[t - 1], patience=4)
+    for t in range(1, len(watched.validation_scores_) + 1):
+        if stopping.follow(t):
+            break
+    assert stopped.best_iteration_ == stopping.best == len(stopped.validation_scores_)
+    if isinstance(model, (AdaBoostClassifier, GradientBoostingClassifier, GradientBoostingRegressor)):
+        assert stopped.committee_.n_voters == stopped.best_iteration_  # others drop voters without weight
+    if not isinstance(getattr(model, "voter", None), LogisticRegression):
+        stopped.save(tmp_path / "model")
+        assert committee.load(tmp_path / "model").best_iteration_ == stopped.best_iteration_
+
+
+def test_without_early_stopping_there_is_no_best_iteration():
+    X, y = numbers(2)
+    model = GradientBoostingClassifier(n_estimators=6, early_stopping=True, random_state=0).fit(X, y)
+    assert 1 <= model.best_iteration_ <= 6
+    assert model.set_params(early_stopping=False).fit(X, y).best_iteration_ is None
+    assert AdaBoostClassifier(3).fit(X, y).best_iteration_ is None
+
+
+@pytest.mark.parametrize("number", [0, -3, 2.5, True, "two"])
+def test_a_best_iteration_that_cannot_be_is_refused(number, tmp_path):
+    X, y = numbers(2)
+    AdaBoostClassifier(5, calibrate=None, **STOPPED).fit(X, y).save(tmp_path / "model")
+    content = craft((tmp_path / "model").read_bytes(), tell("attributes", "best_iteration_", value=number))
+    refused(tmp_path / "changed", content, "best_iteration_ is .*; it must be a number of rounds, or None")

@@ -76,6 +76,7 @@ class AdaBoostClassifier(Boosting, CalibratedClassifier):
         "normalisers_",
         "validation_errors_",
         "validation_scores_",
+        "best_iteration_",
         "temperature_",
     )
 

@@ -135,13 +135,14 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
                 stopping.patience = None
 
             def fitted() -> dict[str, Any]:
-                if stopping is None:
-                    return {**self._fitted(run, run.n_rounds, None), "validation_scores_": None}
-                n_rounds = stopping.best if self.early_stopping else run.n_rounds
-                losses = np.array(stopping.losses)
-                if scoring is None:
-                    return {**self._fitted(run, n_rounds, losses), "validation_scores_": None}
-                return {**self._fitted(run, n_rounds, None), "validation_scores_": -losses[:n_rounds]}
+                best = stopping.best if stopping is not None and self.early_stopping else None
+                n_rounds = run.n_rounds if best is None else best
+                losses = None if stopping is None else np.array(stopping.losses)
+                return {
+                    **self._fitted(run, n_rounds, losses if scoring is None else None),
+                    "validation_scores_": None if losses is None or scoring is None else -losses[:n_rounds],
+                    "best_iteration_": best,
+                }
 
             tasks.begin()
             with one_blas_thread() if self._one_blas_thread else nullcontext():
@@ -204,6 +205,12 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
     @abstractmethod
     def _fitted(self, run: Any, n_rounds: int, losses: F64 | None) -> dict[str, Any]:
         """Return the fitted attributes after the first `n_rounds` rounds; `losses` of held-out rows, after all."""
+
+    def _from_file(self) -> None:
+        super()._from_file()
+        best = getattr(self, "best_iteration_", None)
+        if best is not None and (type(best) is not int or best < 1):
+            raise ValueError(f"best_iteration_ is {best!r}; it must be a number of rounds, or None")
 
     def _warn(self, run: Any, fitted: dict[str, Any]) -> None:
         """Warn of what has become of the rounds; ``stacklevel=4`` is the user's call of fit."""

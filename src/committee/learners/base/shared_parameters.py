@@ -343,3 +343,7 @@ class EarlyStoppingParameters:
         "Scores of the held-out rows after each round, up to the best one; None without `scoring`.",
         "float64 array or None",
     )
+    best_iteration_: int | None = fitted(
+        "Number of rounds that early stopping has kept, the best one the last of them; None if it was off.",
+        "int or None",
+    )

@@ -53,6 +53,7 @@ class GradientBoosting(Boosting):
     stored_attributes: ClassVar[tuple[str, ...]] = (
         "validation_losses_",
         "validation_scores_",
+        "best_iteration_",
         "training_objectives_",
         "seed_",
         "learning_rate_",

@@ -78,6 +78,7 @@ class ArcGVClassifier(MarginBoosting):
         "duality_gap_",
         "validation_errors_",
         "validation_scores_",
+        "best_iteration_",
         "temperature_",
     )
 

@@ -82,6 +82,7 @@ class DOOMBoostClassifier(MarginBoosting):
         "costs_",
         "validation_errors_",
         "validation_scores_",
+        "best_iteration_",
         "temperature_",
     )
 

@@ -88,6 +88,7 @@ class MDBoostClassifier(MarginBoosting):
         "duality_gap_",
         "validation_errors_",
         "validation_scores_",
+        "best_iteration_",
         "temperature_",
     )
 

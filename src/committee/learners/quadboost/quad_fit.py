@@ -49,6 +49,7 @@ class QuadBoost(Boosting):
         "training_risks_",
         "validation_risks_",
         "validation_scores_",
+        "best_iteration_",
     )
 
     strength_: float = fitted("lambda or the bound that was used.", "float")

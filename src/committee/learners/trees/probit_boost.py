@@ -38,6 +38,7 @@ class ScoreBoostClassifier(Boosting, CommitteeClassifier):
         "risk_path_",
         "validation_risks_",
         "validation_scores_",
+        "best_iteration_",
     )
 
     n_estimators: int = parameter(100, "Boosting steps B, for each score.", COUNT)
