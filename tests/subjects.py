@@ -29,6 +29,8 @@ class Subject:
     """The columns' order matters: some of them are drawn, or rows are drawn by their cells."""
     storable: bool = True
     """All voters are the library's own."""
+    several_targets: bool = False
+    """It is fitted on two targets, which follow from the one that a check gives."""
     tolerance: float = 1e-9
     """By how much probabilities, or predicted numbers, may differ where sums are formed in another order."""
 
@@ -41,7 +43,11 @@ class Subject:
         return bool(get_tags(self.model).input_tags.allow_nan)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
-        return clone(self.model).set_params(**params).fit(X, y, sample_weight)
+        return clone(self.model).set_params(**params).fit(X, self.target(y), sample_weight)
+
+    def target(self, y: Any) -> Any:
+        """What the learner is fitted on where a check gives y."""
+        return two_targets(y) if self.several_targets else y
 
     def numbers(self, n_classes: int = 3, n: int = 120, seed: int = 0) -> tuple[NDArray[np.float64], Array]:
         """`numbers`, with a target that suits the learner."""
@@ -51,6 +57,12 @@ class Subject:
         """What a fitted model of this kind says: probabilities, or the numbers it predicts."""
         answers: NDArray[np.float64] = model.predict(X) if self.predicts_numbers else model.predict_proba(X)
         return answers
+
+
+def two_targets(y: Any) -> NDArray[np.float64]:
+    """A target, and another one on a scale of its own that depends on it alone."""
+    first = np.asarray(y, dtype=np.float64)
+    return np.column_stack([first, 0.3 * np.cos(2.0 * first)])
 
 
 # --- tables -------------------------------------------------------------------------------------------------

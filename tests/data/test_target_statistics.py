@@ -12,7 +12,7 @@ from committee.data.frames import TableSchema
 from committee.data.many_levels import ManyLevels
 from committee.data.rows import Rows, TargetRows
 from committee.data.target_statistics import N_FOLDS
-from tests.oracles.target_statistics import shrunk_means
+from tests.oracles.target_statistics import first_axis, shrunk_means
 
 
 def table_of(n: int, k: int, n_classes: int = 2, seed: int = 0, effect: float = 2.0) -> tuple[pd.DataFrame, np.ndarray]:
@@ -85,6 +85,56 @@ def test_numbers_to_predict():
     values = table.values[1]
     assert values is not None
     assert_allclose([values.values[c] for c in range(30)], [of_level[c] for c in range(30)], rtol=1e-6)
+
+
+def several_rows_of(frame: pd.DataFrame, Y: np.ndarray, weights: np.ndarray) -> tuple[TargetRows, TableSchema]:
+    table = TableSchema.learn(frame)
+    X, kept = table.encode(frame), weights > 0
+    levels = ManyLevels.of_table(X[kept], table, 255, "target score")
+    return TargetRows(X[kept], Y[kept], weights[kept], uniform=False, levels=levels).with_numbers(table)
+
+
+def targets_of(frame: pd.DataFrame, seed: int, effect: float = 1.0) -> np.ndarray:
+    """Three targets, two of which depend on the levels; whole numbers, so that sums are exact."""
+    rng = np.random.default_rng(seed)
+    of_level = np.outer(rng.normal(size=len(frame)), [1.0, -2.0, 0.0])
+    return np.rint(20 * (effect * of_level[frame["town"].factorize(sort=True)[0]] + rng.normal(size=(len(frame), 3))))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_several_targets_stand_on_their_first_axis(seed):
+    frame, _ = table_of(300, 30, seed=seed)
+    Y = targets_of(frame, seed)
+    rows, table = several_rows_of(frame, Y, np.ones(300))
+    assert rows.levels is not None
+    fold, codes = (rows.levels.contents % np.uint64(N_FOLDS)).tolist(), rows.levels.codes[:, 0].tolist()
+    axis = first_axis(codes, fold, Y, np.ones(300))
+    assert abs(axis @ [1.0, -2.0, 0.0]) > 0.9 * np.sqrt(5.0)
+    seen, of_level = shrunk_means(codes, fold, Y @ axis, np.ones(300))
+    assert_allclose(rows.X[:, 1], seen, rtol=1e-5, atol=1e-6)
+    values = table.values[1]
+    assert values is not None
+    assert_allclose([values.values[c] for c in range(30)], [of_level[c] for c in range(30)], rtol=1e-5, atol=1e-6)
+
+
+def test_a_target_twice_is_that_target():
+    frame, _ = table_of(300, 30)
+    y = targets_of(frame, 0)[:, 0]
+    one, _ = several_rows_of(frame, y, np.ones(300))
+    two, _ = several_rows_of(frame, np.column_stack([y, y]), np.ones(300))
+    assert_allclose(two.X[:, 1], np.sqrt(2.0) * one.X[:, 1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("q", [2, 6])
+def test_levels_that_say_nothing_of_several_targets_have_one_number(q):
+    found = []
+    for seed in range(16):
+        frame, _ = table_of(1500, 250, seed=seed)
+        Y = np.random.default_rng(seed + 100).normal(size=(1500, q))
+        rows, _ = several_rows_of(frame, Y, np.ones(1500))
+        found.append(len(np.unique(rows.X[:, 1])))
+    assert np.median(found) == 1
+    assert sum(each > 1 for each in found) <= 3
 
 
 def test_missing_cells_stay_missing_and_new_levels_are_all_rows_together():
@@ -168,6 +218,19 @@ def test_order_of_rows_and_columns_and_scale_of_weights_do_not_matter(drawn):
     assert_array_equal(table.encode(frame), by_shuffled.encode(frame.iloc[:, ::-1])[:, ::-1])
     scaled, _ = rows_of(frame, y, np.full(150, 8.0))
     assert_array_equal(rows.X, scaled.X)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000))
+def test_several_targets_do_not_hang_on_the_order_of_rows_or_on_how_they_are_repeated(seed):
+    frame, _ = table_of(150, 25, 2, seed)
+    Y = targets_of(frame, seed)
+    counts = np.random.default_rng(seed).integers(1, 4, size=150)
+    rows, table = several_rows_of(frame, Y, counts.astype(float))
+    again = np.random.default_rng(seed + 1).permutation(np.repeat(np.arange(150), counts))
+    repeated, by_repeats = several_rows_of(frame.iloc[again], Y[again], np.ones(len(again)))
+    assert_array_equal(rows.X[again], repeated.X)
+    assert_array_equal(table.encode(frame), by_repeats.encode(frame))
 
 
 @settings(max_examples=25, deadline=None)

@@ -8,6 +8,18 @@ from numpy.typing import NDArray
 F64 = NDArray[np.float64]
 
 
+def first_axis(levels: list[int], fold: list[int], targets: F64, weights: F64) -> F64:
+    """The direction in which levels agree most between folds about targets ``(n, q)``, its largest part above 0."""
+    residual = targets - np.average(targets, axis=0, weights=weights)
+    agreement = np.zeros((targets.shape[1], targets.shape[1]))
+    for r in range(len(targets)):
+        others = [i for i in range(len(targets)) if levels[i] == levels[r] and fold[i] != fold[r]]
+        said = weights[others] @ residual[others] / (weights[others].sum() + 1.0)
+        agreement += weights[r] * np.outer(residual[r], said)
+    axis: F64 = np.linalg.eigh(agreement + agreement.T)[1][:, -1]
+    return axis * np.sign(axis[np.abs(axis).argmax()])
+
+
 def shrunk_means(levels: list[int], fold: list[int], score: F64, weights: F64) -> tuple[F64, dict[int, float]]:
     """The number of every row, by the other folds, and of every level.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, assert_all_finite, column_or_1d
 
@@ -18,7 +19,7 @@ from committee.data.sparse import Matrix, SparseMatrix
 if TYPE_CHECKING:
     from committee.data.level_values import LevelValues
     from committee.data.many_levels import ManyLevels
-    from committee.data.target_statistics import ClassTarget, NumberTarget
+    from committee.data.target_statistics import ClassTarget, NumberTarget, SeveralTargets
 
 MAX_TARGET = 1e150
 """Losses square a target, and sums of squares must stay finite."""
@@ -67,7 +68,7 @@ class WeightedRows:
 
     @property
     @abstractmethod
-    def statistic(self) -> ClassTarget | NumberTarget:
+    def statistic(self) -> ClassTarget | NumberTarget | SeveralTargets:
         """The target, as means over the rows of a level need it."""
 
     def with_numbers(self, table: TableSchema) -> tuple[Self, TableSchema]:
@@ -129,7 +130,10 @@ class Rows(WeightedRows):
 
 @dataclass(frozen=True, eq=False)
 class TargetRows(WeightedRows):
-    """Rows of numbers: the encoded matrix, targets and weights, all of positive weight."""
+    """Rows of numbers: the encoded matrix, targets and weights, all of positive weight.
+
+    Of several targets each row has a line, ``(n, q)``.
+    """
 
     X: Matrix
     target: NDArray[np.float64]
@@ -138,11 +142,16 @@ class TargetRows(WeightedRows):
     levels: ManyLevels | None = None
 
     @property
-    def statistic(self) -> NumberTarget:
-        """Number of every row."""
-        from committee.data.target_statistics import NumberTarget
+    def statistic(self) -> NumberTarget | SeveralTargets:
+        """Number of every row, or numbers."""
+        from committee.data.target_statistics import NumberTarget, SeveralTargets
 
-        return NumberTarget(self.target)
+        return NumberTarget(self.target) if self.target.ndim == 1 else SeveralTargets(self.target)
+
+    @property
+    def n_targets(self) -> int:
+        """Numbers to predict of each row."""
+        return 1 if self.target.ndim == 1 else self.target.shape[1]
 
     def refuse_squares(self) -> None:
         """Refuse targets whose weighted squares add up to no number.
@@ -152,7 +161,7 @@ class TargetRows(WeightedRows):
         ValueError
             If they may exceed `MAX_SQUARES`.
         """
-        largest, total = float(np.abs(self.target).max()), float(self.weights.sum())
+        largest, total = float(np.abs(self.target).max()), float(self.weights.sum()) * self.n_targets
         if largest * largest > MAX_SQUARES / total:
             raise ValueError(
                 f"y holds numbers up to {largest:.3g}, and the rows weigh {total:.3g} together, so that the weighted "
@@ -253,6 +262,11 @@ def label_vector(y: ArrayLike | None) -> NDArray[Any]:
     """
     if y is None:
         raise ValueError("A classifier requires y to be passed, but the target y is None; give each row's class.")
+    if (q := n_columns(y)) > 1:
+        raise ValueError(
+            f"y has {q} columns, but classes are one label a row; for several labels a row wrap the classifier in "
+            "sklearn.multioutput.MultiOutputClassifier."
+        )
     target: NDArray[Any] = column_or_1d(y, warn=True)
     if target.dtype.kind in "biu":
         return target
@@ -299,6 +313,35 @@ def scored_classes(n_classes: int) -> range:
     return range(1 if n_classes == 2 else 0, n_classes)
 
 
+def n_columns(y: Any) -> int:
+    """Number of columns of a table or array of targets; a vector is one.
+
+    Examples
+    --------
+    >>> n_columns([1, 2]), n_columns([[1.0, 5.0], [2.0, 6.0]])
+    (1, 2)
+    """
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
+    return int(shape[1]) if len(shape) == 2 else 1
+
+
+def target_matrix(y: ArrayLike | None, name: str = "y") -> NDArray[np.float64]:
+    """The real numbers to predict as float64: a vector ``(n,)``, or of several targets a matrix ``(n, q)``.
+
+    As `target_vector`, whose errors these are.
+
+    Examples
+    --------
+    >>> target_matrix([[1, 5], [2, 6]]).tolist()
+    [[1.0, 5.0], [2.0, 6.0]]
+    """
+    if n_columns(y) < 2:
+        return target_vector(y, name)
+    if issparse(y):
+        raise ValueError(f"{name} is a sparse matrix; several targets are an array, {name}.toarray().")
+    return _real_numbers(np.asarray(y), name)
+
+
 def target_vector(y: ArrayLike | None, name: str = "y") -> NDArray[np.float64]:
     """The real numbers to predict as a float64 vector ``(n,)``; a series of pandas, polars or Arrow too.
 
@@ -317,21 +360,33 @@ def target_vector(y: ArrayLike | None, name: str = "y") -> NDArray[np.float64]:
     """
     if y is None:
         raise ValueError(f"A regressor requires {name} to be passed, but the target {name} is None.")
-    given: NDArray[Any] = column_or_1d(y, warn=True)
+    if (q := n_columns(y)) > 1:
+        raise ValueError(
+            f"{name} has {q} columns, and this learner predicts one number a row; wrap it in "
+            "sklearn.multioutput.MultiOutputRegressor, or take RandomForestRegressor or GradientBoostingRegressor, "
+            "which take several targets."
+        )
+    return _real_numbers(column_or_1d(y, warn=True), name)
+
+
+def _real_numbers(given: NDArray[Any], name: str) -> NDArray[np.float64]:
+    """Targets as float64, C-contiguous, or the error that names the first that is no number to predict."""
     if given.dtype.kind == "O":
-        given = np.array([np.nan if _is_missing(number) else number for number in given])
+        numbers = [np.nan if _is_missing(number) else number for number in given.ravel()]
+        given = np.array(numbers).reshape(given.shape)
     if given.dtype.kind not in "biuf":
         raise ValueError(
             f"{name} holds {given.dtype.name} values; a regressor predicts real numbers, {name}.astype(float)."
         )
-    target = given.astype(np.float64, copy=False)
+    target = np.ascontiguousarray(given, dtype=np.float64)
     if (missing := np.isnan(target)).any():
-        raise ValueError(f"Input {name} contains NaN: row {np.argmax(missing)} has no number; leave such rows out.")
+        row = int(np.argwhere(missing)[0, 0])
+        raise ValueError(f"Input {name} contains NaN: row {row} has no number; leave such rows out.")
     if (huge := ~(np.abs(target) <= MAX_TARGET)).any():
-        row = int(np.argmax(huge))
+        first = tuple(np.argwhere(huge)[0].tolist())
         raise ValueError(
-            f"{name}[{row}] is {target[row]}; targets must be finite, within -{MAX_TARGET:.0e} and {MAX_TARGET:.0e}. "
-            "Leave such rows out, or rescale."
+            f"{name}[{', '.join(map(str, first))}] is {target[first]}; targets must be finite, within "
+            f"-{MAX_TARGET:.0e} and {MAX_TARGET:.0e}. Leave such rows out, or rescale."
         )
     return target
 

@@ -8,7 +8,7 @@ chance: equal rows are in the same fold, so a row of weight 2 is the same as two
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import fsum, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -95,10 +95,41 @@ class NumberTarget:
         whole = np.rint((self.target - origin) / unit)
         weight = row * cells.sums(weights)
         total = unit * row * cells.sums(weights * whole)
-        square = unit**2 * row * cells.sums(weights * whole**2)
+        square = unit * reach * row * cells.sums(weights * np.rint(whole * (whole * (unit / reach))))
         sums = Sums(weight, total, square, origin=origin)
         said = cells.said(sums.residual, weight)
         return replace(sums, errors=_errors(float(sums.residual @ said), float(sums.squared_residual @ said**2)))
+
+
+@dataclass(frozen=True, eq=False)
+class SeveralTargets:
+    """Several numbers to predict of each row, put on the one axis on which levels tell most of them.
+
+    Parameters
+    ----------
+    target : float64 array (n, q)
+        Numbers of every row.
+    """
+
+    target: F64
+
+    def __getitem__(self, index: NDArray[np.integer] | NDArray[np.bool_]) -> SeveralTargets:
+        return SeveralTargets(self.target[index])
+
+    def sums(self, cells: Cells, weights: F64, row: float) -> Sums:
+        """Sums of the targets along the first axis of what folds say of each other, all in their own units."""
+        each = [NumberTarget(column).sums(cells, weights, row) for column in self.target.T]
+        residual = np.stack([one.residual for one in each], axis=1)
+        scale = max(float(np.abs(residual).max()), _LEAST_REACH)  # so that squares are numbers
+        said = cells.said(residual / scale, each[0].weight)
+        axis = _first_axis((residual / scale).T @ said, np.ones(len(each)))
+        score, agreement = np.zeros(len(self.target)), np.zeros(len(self.target))
+        for k, one in enumerate(each):
+            score += axis[k] * self.target[:, k]
+            agreement += (self.target[:, k] - one.origin - one.mean) / scale * said[cells.of_row, k]
+        # summed exactly, so that the order of rows does not matter
+        errors = _errors(*(fsum((row * weights * terms).tolist()) for terms in (agreement, agreement**2)))
+        return replace(NumberTarget(score).sums(cells, weights, row), errors=errors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +212,7 @@ class Cells:
 
 @np.errstate(over="ignore")  # weights and targets at the limits of their type: a sum that is no number says nothing
 def target_statistics(
-    levels: ManyLevels, target: ClassTarget | NumberTarget, weights: F64
+    levels: ManyLevels, target: ClassTarget | NumberTarget | SeveralTargets, weights: F64
 ) -> tuple[F64, dict[int, LevelValues]]:
     """Numbers of the training rows' cells ``(n, m)``, and by column those of its levels for later rows."""
     numbers = np.full(levels.codes.shape, np.nan)
@@ -228,6 +259,7 @@ def _first_axis(agreement: F64, share: F64) -> F64:
     """Scores of the classes ``(K,)`` on which levels agree most between folds, by the agreement of pairs ``(K, K)``.
 
     It is the first axis of correspondence analysis, but for each fold taken with the others; `share` are the classes'.
+    Of targets that count alike it is the first principal axis of the levels' means.
     """
     root = np.sqrt(share)
     axis: F64 = np.linalg.eigh((agreement + agreement.T) / np.outer(root, root))[1][:, -1]

@@ -182,6 +182,8 @@ SUBJECTS = [
     Subject(gradient_of_numbers(loss="absolute_error")),
     Subject(gradient_of_numbers(line_search=True, leaf_l1=0.1)),
     Subject(gradient_of_numbers(loss="huber", max_bins=16, max_depth=2)),
+    Subject(gradient_of_numbers(), several_targets=True),
+    Subject(gradient_of_numbers(tree="per_target", loss="absolute_error"), several_targets=True),
     Subject(
         committee.RandomForestClassifier(8, random_state=0), integer_weights=False, draws_columns=True, scale_free=True
     ),
@@ -215,7 +217,11 @@ def test_every_learner_is_checked():
 @pytest.mark.parametrize(
     ("subject", "check"),
     [
-        pytest.param(subject, check, id=f"{' '.join(repr(subject.model).split())}-{check.__name__}")
+        pytest.param(
+            subject,
+            check,
+            id=f"{' '.join(repr(subject.model).split())}{', two targets' * subject.several_targets}-{check.__name__}",
+        )
         for subject, check in yield_checks_of_all(SUBJECTS)
     ],
 )

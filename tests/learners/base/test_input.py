@@ -198,7 +198,10 @@ def test_not_fitted(learner):
 BAD_LABELS: dict[str, tuple[Any, str]] = {
     "none": (None, "requires y to be passed, but the target y is None; give each row's class"),
     "too few": (Y[:5], r"inconsistent numbers of samples: \[40, 5\]"),
-    "two columns": (np.column_stack([Y, Y]), "y should be a 1d array"),
+    "two columns": (
+        np.column_stack([Y, Y]),
+        "y has 2 columns, but classes are one label a row; .*MultiOutputClassifier",
+    ),
     "NaN": (np.r_[Y[1:], np.nan], "Input y contains NaN: row 39 has no label; leave such rows out"),
     "None": (["a", None] * (N // 2), r"Input y contains NaN: row 1 has no label \(None\); leave such rows out"),
     "pandas' NA": (pd.array(["a", "b", *["a"] * 37, pd.NA], dtype="string"), "row 39 has no label .*leave such rows"),

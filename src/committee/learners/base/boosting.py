@@ -90,7 +90,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         X : table or array-like (n, p)
             Training rows; NaN is a value of its own.
         y : array-like (n,)
-            Class labels, or numbers to predict.
+            Class labels, or numbers to predict; ``(n, q)`` if the learner takes several targets.
         sample_weight : array-like (n,), default=None
             Row weights; 0, or less than 1e-150 of their sum, means absent, k means repeated k times.
         X_val, y_val : table and labels or numbers, default=None

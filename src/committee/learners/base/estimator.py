@@ -37,8 +37,10 @@ from committee.data.rows import (
     class_numbers,
     counted,
     label_vector,
+    n_columns,
     refuse_total,
     row_weights,
+    target_matrix,
     target_vector,
 )
 from committee.data.sparse import Matrix, SparseMatrix, is_sparse, read_sparse, refuse_sparse
@@ -203,7 +205,7 @@ class CommitteeEstimator(CallbackSupportMixin, ExplainedLearner, StoredLearner):
         X : table or array-like (n, p)
             Training rows; NaN is a value of its own.
         y : array-like (n,)
-            Class labels, or numbers to predict.
+            Class labels, or numbers to predict; ``(n, q)`` if the learner takes several targets.
         sample_weight : array-like (n,), default=None
             Row weights; 0, or less than 1e-150 of their sum, means absent, k means repeated k times.
         checkpoint : path or Checkpoint, default=None
@@ -345,7 +347,8 @@ class CommitteeEstimator(CallbackSupportMixin, ExplainedLearner, StoredLearner):
                 _check_columns(self, X, reset=True)
                 check_consistent_length(X, target)
             else:
-                X, target = validate_data(self, numeric_matrix(X, None), target, ensure_all_finite=False)
+                checks: dict[str, Any] = {"ensure_all_finite": False, "multi_output": target.ndim == 2}
+                X, target = validate_data(self, numeric_matrix(X, None), target, **checks)
             self.table_ = TableSchema.learn(X, self.categorical_features)
             encoded = self.table_.encode(X)
         uniform = sample_weight is None
@@ -525,23 +528,30 @@ class CommitteeRegressor(RegressorMixin, CommitteeEstimator):
     """Base of the library's regressors."""
 
     committee_: RegressionCommittee
+    _takes_several_targets: ClassVar[bool] = False
+    """Whether `y` may have several columns, of which a row's prediction has one number each."""
+
+    def _target(self, y: ArrayLike | None, name: str) -> NDArray[np.float64]:
+        return target_matrix(y, name) if self._takes_several_targets else target_vector(y, name)
 
     def training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> TargetRows:
         """Check and encode training rows; sets ``table_``, ``n_features_in_`` and names."""
-        rows = TargetRows(*self._encoded(X, target_vector(y), sample_weight))
+        rows = TargetRows(*self._encoded(X, self._target(y, "y"), sample_weight))
         rows.refuse_squares()
-        return self._numbered(rows, "mean")
+        return self._numbered(rows, "mean" if rows.n_targets == 1 else "target score")
 
     def _validation_rows(
         self, X_val: Any, y_val: ArrayLike | None, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> TargetRows:
         encoded = self._validation_matrix(X_val, y_val)
-        target = target_vector(y_val, "y_val")
+        target = self._target(y_val, "y_val")
         check_consistent_length(encoded, target)
+        if (n_targets := n_columns(target)) != n_columns(y):
+            raise ValueError(f"y_val has {n_targets} columns, and y has {n_columns(y)}; give it the same targets.")
         return TargetRows(encoded, target, np.ones(len(target)), uniform=True)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Predicted number of every row, ``(n,)``; ``(n, D)`` where the learner predicts D at once."""
+        """Predicted number of every row, ``(n,)``; ``(n, D)`` where the learner predicts D of them."""
         check_is_fitted(self)
         return self.committee_.predict(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
 
@@ -549,6 +559,11 @@ class CommitteeRegressor(RegressorMixin, CommitteeEstimator):
         """Predictions after each voter."""
         check_is_fitted(self)
         return self.committee_.staged_predict(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = self._takes_several_targets
+        return tags
 
 
 def _check_columns(estimator: CommitteeEstimator, frame: Any, *, reset: bool) -> None:

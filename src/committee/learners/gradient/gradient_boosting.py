@@ -96,6 +96,7 @@ class GradientBoostingClassifier(CommitteeClassifier, GradientBoosting):
 class GradientBoostingRegressor(CommitteeRegressor, GradientBoosting):
     r"""Gradient boosting of trees for numbers: means, medians, counts, amounts, and quantiles that do not cross.
 
+    `y` may have several columns: then their losses add up, and predictions are ``(n, q)``.
     The rounds are those of `GradientBoostingClassifier`; the loss says what is predicted. Losses without curvature
     (absolute error, quantiles) choose splits by gradients alone, and then every leaf that does not abstain gets the
     constant that is best for its rows.
@@ -144,6 +145,16 @@ class GradientBoostingRegressor(CommitteeRegressor, GradientBoosting):
         after="line_search",
     )
 
+    tree: Literal["shared", "per_target"] = parameter(
+        "shared",
+        """With several targets or quantiles: one tree in every round, whose leaves hold a number for each, or a tree
+        for each of them. Shared trees cost less and see what targets have in common, but follow those of large
+        numbers; trees of their own fit each target on its own scale.""",
+        after="line_search",
+    )
+
+    _takes_several_targets = True
+
     def _chosen_loss(self) -> Loss:
         if self.loss not in ("quantile", "quantiles"):
             return regression_loss(self.loss)
@@ -165,7 +176,7 @@ class GradientBoostingRegressor(CommitteeRegressor, GradientBoosting):
 
     @property
     def _shared_tree(self) -> bool:
-        return True
+        return self.tree == "shared"
 
     def _vote(self, voters: Forest | Rounds, weights: F64, loss: Loss, intercept: F64) -> dict[str, Any]:
         link: Any = loss.link

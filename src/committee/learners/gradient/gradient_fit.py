@@ -221,7 +221,8 @@ class GradientBoosting(Boosting):
         parted = rows if isinstance(rows, PartedRows) else None
         rows = rows if parted is None else parted.rows
         loss, earlier, threads = self._chosen_loss(), self._earlier_committee(), n_threads(self.n_jobs)
-        n_scores = loss.n_scores(self._n_classes)
+        whole = Target.of(loss, rows)
+        n_scores = whole.n_scores(self._n_classes)
         binned = rows.binned(self.table_, self.max_bins, threads)
         seed = int(random.randint(2**31 - 1))
         trials = self._trials(rows, parted, seed)
@@ -232,7 +233,7 @@ class GradientBoosting(Boosting):
         grower = self._grower(binned, n_scores, of_node, threads)
 
         def run(parted: PartedRows | None, rate: float) -> GradientRun:
-            target = Target.of(loss, rows)
+            target = whole
             if earlier is None:
                 intercept = (target if parted is None else parted.training_target(loss)).best_constant(n_scores)
             else:

@@ -196,13 +196,12 @@ class GradientRun(BoostingRun):
             )
         if not self.refit:
             return value
-        F = self.F.reshape(-1, self.F.shape[-1])
-        F = F if self.n_trees == 1 else F[k : k + 1]
+        own = slice(None) if self.n_trees == 1 else slice(k, k + 1)
         seen = slice(None) if rows is None else rows
-        residual = self.target.y[seen].astype(np.float64) - F[:, seen]
-        return refitted(
-            self.target.loss, value, tree.bounds, leaf[seen], residual, None if w is None else w[seen], first=k
-        )
+        y = np.atleast_2d(self.target.y)
+        y = y[own] if len(y) > 1 else y
+        residual = y[:, seen].astype(np.float64) - np.atleast_2d(self.F)[own][:, seen]
+        return refitted(self.target, value, tree.bounds, leaf[seen], residual, None if w is None else w[seen], first=k)
 
 
 def joined(earlier: Forest | Rounds, later: Forest | Rounds) -> Forest | Rounds:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from committee import _core
 from committee.data.number_types import F64
 from committee.learners.gradient.leaf import LeafPenalty
+from committee.learners.gradient.scores import Target
 from committee.objectives.losses import Loss
 
 
@@ -19,9 +20,9 @@ def refits(loss: Loss) -> bool:
 
 
 def refitted(
-    loss: Loss, value: F64, bounds: F64, leaf: NDArray[np.int32], residual: F64, w: F64 | None, first: int = 0
+    target: Target, value: F64, bounds: F64, leaf: NDArray[np.int32], residual: F64, w: F64 | None, first: int = 0
 ) -> F64:
-    """The leaf values ``(N, D)`` that are best for the leaves' rows, by the `leaf_constant` of the loss.
+    """The leaf values ``(N, D)`` that are best for the leaves' rows, by the `leaf_constant` of the target's loss.
 
     Penalties choose the splits, and which leaves abstain: a value of 0 stays 0. The others are not shrunk, but stay
     within the node's bounds ``(N, 2)``, so that monotone constraints hold. Of each row are given its leaf, its
@@ -37,7 +38,7 @@ def refitted(
         for i in np.flatnonzero(value[:, k]).tolist():
             rows = slice(end[i - 1] if i else 0, end[i])
             if rows.start < rows.stop:
-                best: Any = loss.leaf_constant(ordered[rows], None if weights is None else weights[rows], first + k)
+                best: Any = target.leaf_constant(ordered[rows], None if weights is None else weights[rows], first + k)
                 new[i, k] = min(max(best, bounds[i, 0]), bounds[i, 1])
     return new
 

@@ -74,7 +74,7 @@ class LineSearch:
 
     def __init__(self, target: Target, penalty: LeafPenalty, F: F64, n_threads: int) -> None:
         self.target, self.penalty, self.n_threads = target, penalty, n_threads
-        self.total = float(len(target.y) if target.w is None else target.w.sum())
+        self.total = target.total
         self.spent = 0.0
         self.objectives = [target.mean_loss(F)]
         """The objective over the total weight, before the first and after each round."""

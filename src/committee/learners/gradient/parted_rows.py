@@ -50,5 +50,4 @@ class PartedRows:
 
     def _target(self, loss: Loss, units: Mask) -> tuple[NDArray[np.int32], Target]:
         rows, weights = self.units.rows_of(units)
-        whole = Target.of(loss, self.rows)
-        return rows, Target(loss, whole.y[rows], None if weights is None else weights[rows])
+        return rows, Target.of(loss, self.rows).of_rows(rows, None if weights is None else weights[rows])

@@ -5,7 +5,7 @@ Scores are ``(n,)``, or ``(D, n)`` where each row has D > 1 of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -22,7 +22,10 @@ from committee.voters.rounds import Rounds
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """A loss, the targets (or class numbers) of n rows, and their weights; None weighs all alike."""
+    """A loss, the targets (or class numbers) of n rows, and their weights; None weighs all alike.
+
+    Targets are ``(n,)``, or ``(D, n)`` where each of D scores has one of its own: then losses add up.
+    """
 
     loss: Loss
     y: NDArray[np.generic]
@@ -39,22 +42,42 @@ class Target:
         """
         y = rows.labels if isinstance(rows, Rows) else rows.target
         loss.check_target(y)
-        return cls(loss, y, None if rows.uniform else rows.weights)
+        if y.ndim == 2 and (n_scores := loss.n_scores()) > 1:
+            raise ValueError(
+                f"the {loss.name} loss predicts {n_scores} numbers of one target, and y has {y.shape[1]} columns; "
+                "choose a loss of one number, or wrap the learner in sklearn.multioutput.MultiOutputRegressor."
+            )
+        return cls(loss, np.ascontiguousarray(y.T), None if rows.uniform else rows.weights)
 
     @property
     def total(self) -> float:
         """Weight of all rows."""
-        return float(len(self.y) if self.w is None else self.w.sum())
+        return float(self.y.shape[-1] if self.w is None else self.w.sum())
+
+    def n_scores(self, n_classes: int | None) -> int:
+        """Number of scores of a row, of so many classes or None."""
+        return len(self.y) if self.y.ndim == 2 else self.loss.n_scores(n_classes)
+
+    def of_rows(self, rows: NDArray[np.integer], w: F64 | None) -> Self:
+        """The same loss of some rows, with weights of their own."""
+        return replace(self, y=self.y[..., rows], w=w)
 
     def best_constant(self, n_scores: int) -> F64:
         """Scores ``(n_scores,)`` that are best if all rows have the same."""
+        if self.y.ndim == 2:
+            return np.array([self.loss.best_constant(y, self.w, 1).item() for y in self.y])
         best = self.loss.best_constant(self.y, self.w, n_scores)
         return np.asarray(best, dtype=np.float64).reshape(n_scores)
 
     def mean_loss(self, F: F64) -> float:
         """Mean loss of scores ``(n,)`` or ``(D, n)``."""
         shares = None if self.w is None else self.w / self.w.sum()  # a large loss times a large weight is no number
-        return float(np.average(self.loss.value(self.y, F), weights=shares))
+        pairs = zip(self.y, F, strict=True) if self.y.ndim == 2 else [(self.y, F)]
+        return sum(float(np.average(self.loss.value(y, f), weights=shares)) for y, f in pairs)
+
+    def leaf_constant(self, residual: F64, w: F64 | None, score: int) -> float | None:
+        """The best constant to add to one of the scores in a leaf; None where a Newton step is as good."""
+        return self.loss.leaf_constant(residual, w, score if self.y.ndim == 1 else 0)
 
 
 def add_tree(F: F64, leaf: NDArray[np.int32], value: F64, step: float, first: int, n_threads: int) -> None:

@@ -123,7 +123,7 @@ class Loss(Named, ABC):
         return n_classes if n_classes is not None and n_classes > 2 else 1
 
     def check_target(self, y: Targets) -> None:
-        """Refuse targets outside the loss's interval.
+        """Refuse targets ``(n,)``, or ``(n, q)`` of which each has a score of its own, outside the loss's interval.
 
         Raises
         ------
@@ -132,9 +132,10 @@ class Loss(Named, ABC):
         """
         bad = ~self.target_interval.holds(y)
         if bad.any():
-            row = int(np.argmax(bad))
+            first = tuple(np.argwhere(bad)[0].tolist())
             raise ValueError(
-                f"y[{row}] is {y[row]}; the {self.name} loss needs targets in {self.target_interval}. "
+                f"y[{', '.join(map(str, first))}] is {y[first]}; the {self.name} loss needs targets in "
+                f"{self.target_interval}. "
                 "Leave such rows out or choose another loss."
             )
 
@@ -216,8 +217,8 @@ def write_gradients(
     ----------
     loss : Loss
         Any loss; those with a kernel allocate nothing here.
-    y : array (n,)
-        Targets; float64, or uint16 for classes.
+    y : array (n,) or (D, n)
+        Targets; float64, or uint16 for classes. ``(D, n)``: each score has a target of its own.
     F : float64 array (n,) or (D, n)
         Scores.
     w : float64 array (n,) or None
@@ -236,6 +237,10 @@ def write_gradients(
     >>> g.tolist(), h.tolist()
     ([-1.0, -2.0], [1.0, 1.0])
     """
+    if y.ndim == 2:
+        for y_k, F_k, gradient_k, hessian_k in zip(y, F, gradient, hessian, strict=True):
+            write_gradients(loss, y_k, F_k, w, gradient_k, hessian_k, n_threads)
+        return
     # a subclass of a native loss may have derivatives of its own, of which the kernel knows nothing
     if isinstance(loss, NativeLoss) and type(loss).gradient_hessian is NativeLoss.gradient_hessian:
         loss.write_by_kernel(y, F, w, gradient, hessian, n_threads)
