@@ -23,6 +23,7 @@ struct GradientGrowth : TreeLimits {
   bool leaf_wise = true;
   Vector<std::int8_t> monotone{};  // per feature, or empty
   Interactions interactions{};
+  bool draw_thresholds = false;  // one for each feature of a node
 };
 
 // A grown tree: structure, and the limits of every node's weight.
@@ -50,6 +51,7 @@ class GradientGrowing {
         n_outputs_(histograms.n_outputs()),
         rows_(rows.rows),
         scratch_(rows.scratch),
+        seed_(seed),
         draw_(table_.n_features, growth.max_features, seed),
         allowed_(growth.interactions.limited() ? table_.n_features : 0) {}
 
@@ -134,8 +136,10 @@ class GradientGrowing {
     histograms_.team().blocks_of(Table::kTogether, tasks_.size(), work, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t t = begin; t < end; ++t) {
         const auto [scan, j] = tasks_[t];
+        SplitMix random(scramble(scramble(seed_) + word_of(j)), nodes[scan]->path);
         found_[t] = scans[scan].best(table_.cell[j], table_.missing_bin(j), j, table_.categorical[j] != 0,
-                                     growth_.monotone.empty() ? 0 : growth_.monotone[j]);
+                                     growth_.monotone.empty() ? 0 : growth_.monotone[j],
+                                     growth_.draw_thresholds ? &random : nullptr);
       }
     });
     for (std::int64_t t = 0; t < tasks_.size(); ++t) {
@@ -236,6 +240,7 @@ class GradientGrowing {
   const GradientLimits limits_;
   const std::int64_t n_outputs_;
   Vector<std::int32_t>&rows_, &scratch_;
+  const std::uint64_t seed_;
   FeatureDraw draw_;
   Vector<std::uint8_t> allowed_;  // by feature, of the node that is looked at
   bool all_rows_ = false;

@@ -103,9 +103,10 @@ class TableGradientGrower final : public GradientGrower {
   }
 
   // One side of a split on a sparse column has none of its zeros. So a column of fewer entries than a leaf has rows
-  // parts no node, and trees are grown without it; but where columns are drawn it is drawn as well.
+  // parts no node, and trees are grown without it; but where columns are drawn it is drawn as well, and what is drawn
+  // of a column depends on its number.
   void leave_out_idle_columns(ThreadTeam& team) {
-    if (growth_.max_features > 0) return;
+    if (growth_.max_features > 0 || growth_.draw_thresholds) return;
     for (std::int64_t j = 0; j < table_.n_features; ++j)
       if (table_.column_start[j + 1] - table_.column_start[j] >= growth_.min_samples_leaf)
         parting_.push_back(static_cast<std::int32_t>(j));

@@ -2,6 +2,7 @@
 //     gain = worth(left) + worth(right) - worth(node)
 // (leaf_weight.hpp), summed over the outputs. Scans work in integer units, where the penalties are scaled to match.
 // Thresholds are tried on lanes (gradient_lane_scan.hpp); under monotone constraints, and for categories, one by one.
+// Where thresholds are drawn, a feature has one that was.
 // Ties go to the lowest feature, the lowest bin, missing on the right.
 #pragma once
 
@@ -13,6 +14,7 @@
 #include "gradient_histogram.hpp"
 #include "gradient_lane_scan.hpp"
 #include "leaf_weight.hpp"
+#include "scramble.hpp"
 #include "tree.hpp"
 #include "vector.hpp"
 
@@ -93,13 +95,16 @@ class GradientScan {
     hessians_ = sums.hessians();
   }
 
-  // `cell`: the feature's first cell; `direction`: the sign that a monotone feature's weights must follow, else 0.
-  NodeSplit best(std::int64_t cell, std::int64_t missing_bin, std::int32_t feature, bool categorical,
-                 int direction) const {
+  // `cell`: the feature's first cell; `direction`: the sign that a monotone feature's weights must follow, else 0;
+  // `random`: draws the one threshold or category that is tried, null: all are.
+  NodeSplit best(std::int64_t cell, std::int64_t missing_bin, std::int32_t feature, bool categorical, int direction,
+                 SplitMix* random) const {
     NodeSplit split;
     split.feature = feature;
     const bool has_missing = rows_in(cell + missing_bin) > 0;
-    if (categorical)
+    if (random != nullptr)
+      scan_drawn(cell, missing_bin, has_missing, categorical, direction, *random, split);
+    else if (categorical)
       scan_categories(cell, missing_bin, split);
     else if (bounded_)
       scan_bounded(cell, missing_bin, has_missing, direction, split);
@@ -220,41 +225,80 @@ class GradientScan {
     split.gain = kNever;
     const GradientSums missing = at(cell + missing_bin);
     GradientSums left(n_outputs_);
-    const auto offer = [&](const GradientSums& side, std::int64_t bin, bool missing_left) {
-      if (!allowed(side)) return;
-      const GradientSums other = right_of(side);
-      if (direction != 0 && direction * (weight(other) - weight(side)) < 0.0) return;
-      const double worth = decrease(side) + decrease(other);
-      if (!(worth > split.gain)) return;
-      split.gain = worth;
-      split.bin = static_cast<std::int32_t>(bin);
-      split.missing_left = missing_left;
-    };
     for (std::int64_t b = 0; b < missing_bin; ++b) {
       add(cell + b, left);
-      offer(left, b, false);
+      offer(left, b, false, direction, split);
       if (!has_missing) continue;
       GradientSums with = left;
-      offer(with += missing, b, true);
+      offer(with += missing, b, true, direction, split);
     }
+  }
+
+  void offer(const GradientSums& left, std::int64_t bin, bool missing_left, int direction, NodeSplit& split) const {
+    if (!allowed(left)) return;
+    const GradientSums right = right_of(left);
+    if (direction != 0 && direction * (weight(right) - weight(left)) < 0.0) return;
+    const double worth = worth_of(left) + worth_of(right);
+    if (!(worth > split.gain)) return;
+    split.gain = worth;
+    split.bin = static_cast<std::int32_t>(bin);
+    split.missing_left = missing_left;
+  }
+
+  // One of the thresholds or categories that leave rows enough on both sides, each as likely.
+  void scan_drawn(std::int64_t cell, std::int64_t missing_bin, bool has_missing, bool categorical, int direction,
+                  SplitMix& random, NodeSplit& split) const {
+    split.gain = kNever;
+    const Parting all = parting(cell, missing_bin, categorical, std::numeric_limits<std::int64_t>::max());
+    if (all.n == 0) return;
+    const std::int64_t bin = parting(cell, missing_bin, categorical, 1 + random.below(all.n)).last;
+    if (categorical) return offer_category(cell, missing_bin, bin, split);
+    GradientSums left(n_outputs_);
+    add(cell, cell + bin + 1, left);
+    offer(left, bin, false, direction, split);
+    if (has_missing) offer(left += at(cell + missing_bin), bin, true, direction, split);
+  }
+
+  struct Parting {
+    std::int64_t n, last;
+  };
+
+  // The first `most` bins with rows after which a threshold, or the first categories that alone, leave rows enough on
+  // both sides, missing values on either; without branches, as which they are is anyone's guess.
+  Parting parting(std::int64_t cell, std::int64_t missing_bin, bool categorical, std::int64_t most) const {
+    const std::uint64_t* const words = histogram_.sums.data() + cell + (histogram_.narrow ? 0 : n_cells_);
+    const std::int64_t missing = categorical ? 0 : rows_in(cell + missing_bin);
+    const auto room = [least = limits_.min_samples, count = sums_.count](std::int64_t left) {
+      return (left >= least) & (count - left >= least);
+    };
+    Parting found{0, -1};
+    std::int64_t left = 0;
+    for (std::int64_t b = 0; b < missing_bin + categorical && found.n < most; ++b) {
+      const std::int64_t here = histogram_.narrow ? layout_.count(words[b]) : layout_.wide_count(words[b]);
+      left = categorical ? here : left + here;
+      const bool parts = (here > 0) & (room(left) | room(left + missing));
+      found.n += parts;
+      found.last = parts ? b : found.last;
+    }
+    return found;
   }
 
   // Each category that the node has against the rest: subsets fit chance (docs/decisions.md). Missing is one more.
   void scan_categories(std::int64_t cell, std::int64_t missing_bin, NodeSplit& split) const {
     split.gain = kNever;
-    for (std::int64_t b = 0; b <= missing_bin; ++b) {
-      if (rows_in(cell + b) == 0) continue;
-      const GradientSums left = at(cell + b);
-      if (!allowed(left)) continue;
-      const double worth = worth_of(left) + worth_of(right_of(left));
-      if (!(worth > split.gain)) continue;
-      split.gain = worth;
-      split.category_is_left.assign(missing_bin + 1, 0);
-      split.category_is_left[b] = 1;
-    }
-    if (split.category_is_left.empty()) return;
-    split.missing_left = split.category_is_left.back();
-    split.category_is_left.pop_back();
+    for (std::int64_t b = 0; b <= missing_bin; ++b)
+      if (rows_in(cell + b) > 0) offer_category(cell, missing_bin, b, split);
+  }
+
+  void offer_category(std::int64_t cell, std::int64_t missing_bin, std::int64_t category, NodeSplit& split) const {
+    const GradientSums left = at(cell + category);
+    if (!allowed(left)) return;
+    const double worth = worth_of(left) + worth_of(right_of(left));
+    if (!(worth > split.gain)) return;
+    split.gain = worth;
+    split.category_is_left.assign(missing_bin, 0);
+    split.missing_left = category == missing_bin;
+    if (!split.missing_left) split.category_is_left[category] = 1;
   }
 
   const WordLayout& layout_;

@@ -37,7 +37,7 @@ class PyGradientGrower {
                    double leaf_l0, double leaf_l1, double leaf_l2, bool l0_per_leaf, double min_gain,
                    std::int64_t max_features, const std::string& growth, std::optional<In1<std::int8_t>> monotone,
                    std::int64_t max_interaction, const std::vector<In1<std::int32_t>>& interaction_groups,
-                   int n_threads)
+                   bool draw_thresholds, int n_threads)
       : codes_(codes), n_outputs_(n_outputs) {
     require_table(codes, n_bins, categorical);
     require(n_outputs >= 1, "n_outputs must be at least 1");
@@ -50,7 +50,8 @@ class PyGradientGrower {
                           {leaf_l0, leaf_l1, leaf_l2, l0_per_leaf},
                           growth == "leaf",
                           {},
-                          interactions(max_interaction, interaction_groups, extent(codes, 1))};
+                          interactions(max_interaction, interaction_groups, extent(codes, 1)),
+                          draw_thresholds};
     require_limits(limits);
     if (monotone) {
       require(length(*monotone) == extent(codes, 1), "monotone needs one sign per column");
@@ -153,11 +154,12 @@ void register_gradient_grow(nb::module_& m) {
   nb::class_<PyGradientGrower>(m, "GradientGrower")
       .def(nb::init<AnyCodes, In1<std::int32_t>, In1<std::uint8_t>, int, int, std::int64_t, std::int64_t, double,
                     double, double, double, bool, double, std::int64_t, const std::string&,
-                    std::optional<In1<std::int8_t>>, std::int64_t, const std::vector<In1<std::int32_t>>&, int>(),
+                    std::optional<In1<std::int8_t>>, std::int64_t, const std::vector<In1<std::int32_t>>&, bool, int>(),
            "codes"_a.noconvert(), "n_bins"_a.noconvert(), "categorical"_a.noconvert(), nb::kw_only(), "n_outputs"_a,
            "max_depth"_a, "max_leaf_nodes"_a, "min_samples_leaf"_a, "min_hessian_leaf"_a, "leaf_l0"_a, "leaf_l1"_a,
            "leaf_l2"_a, "l0_per_leaf"_a, "min_gain"_a, "max_features"_a, "growth"_a, "monotone"_a.noconvert().none(),
-           "max_interaction"_a, "interaction_groups"_a.noconvert(), "n_threads"_a, nb::keep_alive<1, 2>())
+           "max_interaction"_a, "interaction_groups"_a.noconvert(), "draw_thresholds"_a, "n_threads"_a,
+           nb::keep_alive<1, 2>())
       .def("grow", &PyGradientGrower::grow, "gradient"_a.noconvert(), "hessian"_a.noconvert(),
            "rows"_a.noconvert().none(), "features"_a.noconvert().none(), "seed"_a)
       .def_prop_ro("leaf_of_row", &PyGradientGrower::leaf_of_row, nb::rv_policy::reference_internal);

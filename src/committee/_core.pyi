@@ -234,6 +234,7 @@ class GradientGrower:
         monotone: NDArray[np.int8] | None,
         max_interaction: int,
         interaction_groups: list[I32],
+        draw_thresholds: bool,
         n_threads: int,
     ) -> None:
         """0 means no limit for ``max_depth``, ``max_leaf_nodes``, ``max_features`` and ``max_interaction``.
@@ -241,7 +242,7 @@ class GradientGrower:
         Both sides of a split have ``min_samples_leaf`` rows and ``min_hessian_leaf`` hessian (summed over outputs).
         The columns of a path are at most ``max_interaction``, and in one of the ``interaction_groups``, which rise;
         without groups any may meet. ``max_features`` are drawn for each node, or the same share
-        of the columns that it may use.
+        of the columns that it may use. With ``draw_thresholds`` a node tries one random threshold or category of each.
         """
     def grow(self, gradient: F64, hessian: F64, rows: I32 | None, features: I32 | None, seed: int) -> GradientTree:
         """``gradient``, ``hessian``: ``(n,)``, or ``(D, n)``; ``rows`` and ``features`` rise."""

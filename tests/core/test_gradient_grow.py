@@ -13,6 +13,7 @@ from committee import _core
 from committee.learners.gradient.leaf import LeafPenalty
 from tests.oracles.gradient_grow import GradientGrower as NaiveGrower
 from tests.oracles.gradient_grow import Node
+from tests.oracles.vote_graph import MASK, STRIDE, scramble
 
 DEFAULTS: dict[str, Any] = {
     "n_outputs": 1,
@@ -30,8 +31,10 @@ DEFAULTS: dict[str, Any] = {
     "monotone": None,
     "max_interaction": 0,
     "interaction_groups": [],
+    "draw_thresholds": False,
     "n_threads": 1,
 }
+SEED = 7
 CLOSE = 1e-3
 """By how much a gain may fall short: gradients are rounded to some 12 bits of the largest."""
 
@@ -53,7 +56,7 @@ def gradients(n: int, n_outputs: int, seed: int, heavy: bool = False) -> tuple[N
 
 def grown(data: Any, g: NDArray[Any], h: NDArray[Any], rows: Any = None, features: Any = None, **limits: Any) -> Any:
     grower = _core.GradientGrower(*data, **(DEFAULTS | limits))
-    tree = grower.grow(g, h, rows, features, 7)
+    tree = grower.grow(g, h, rows, features, SEED)
     return tree, grower.leaf_of_row.copy()
 
 
@@ -88,8 +91,8 @@ def check_tree(
     naive = NaiveGrower(*data, **settings)
     n, D = len(data[0]), settings["n_outputs"]
     naive._g, naive._h, naive._features = g.reshape(D, n), h.reshape(D, n), np.arange(data[0].shape[1])
-    used = np.arange(n) if rows is None else rows.astype(np.int64)
-    node_rows = rows_of_nodes(tree, data, used)
+    naive._seed = SEED
+    node_rows = rows_of_nodes(tree, data, np.arange(n) if rows is None else rows.astype(np.int64))
     penalty = LeafPenalty(settings["leaf_l0"], settings["leaf_l1"], settings["leaf_l2"], settings["l0_per_leaf"])
 
     def sums(some: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -97,6 +100,7 @@ def check_tree(
 
     depth = np.zeros(len(tree.feature), dtype=int)
     used: list[frozenset[int]] = [frozenset()] * len(tree.feature)
+    path = [0] * len(tree.feature)
     scale = max(1e-9, float(np.max(tree.gain, initial=0.0)))
     could_gain = np.zeros(len(tree.feature))
     for i, some in enumerate(node_rows):
@@ -106,7 +110,7 @@ def check_tree(
         lower, upper = tree.bounds[i]
         expected = penalty.weight(*np.split(tree.sums[i], 2), lower, upper)
         assert_allclose(tree.value[i], expected, rtol=1e-9, atol=1e-12)
-        best = Node(some, int(depth[i]), lower, upper, used=used[i])
+        best = Node(some, int(depth[i]), lower, upper, used=used[i], path=path[i])
         if not settings["max_depth"] or depth[i] < settings["max_depth"]:
             naive._find_split(best)
         could_gain[i] = max(best.gain, 0.0)
@@ -115,6 +119,7 @@ def check_tree(
         left, right = int(tree.left[i]), int(tree.left[i]) + 1
         depth[left] = depth[right] = depth[i] + 1
         used[left] = used[right] = used[i] | {int(tree.feature[i])}
+        path[left], path[right] = (scramble((path[i] + STRIDE * side) & MASK) for side in (1, 2))
         assert min(tree.count[left], tree.count[right]) >= settings["min_samples_leaf"]
         worth = [float(penalty.worth(*sums(node_rows[k]), lower, upper)) for k in (left, right, i)]
         gain = worth[0] + worth[1] - worth[2]
@@ -193,6 +198,24 @@ def test_every_split_of_columns_that_may_meet_is_the_best(n, seed, n_outputs, mo
     for path in columns_of_paths(tree):
         assert not groups or any(path <= group for group in groups)
         assert not most or len(path) <= most
+
+
+@given(
+    n=st.integers(2, 120),
+    seed=st.integers(0, 10_000),
+    n_outputs=st.sampled_from([1, 2]),
+    signs=st.sampled_from([None, [1, 0, 0], [-1, 0, 1]]),
+    limits=limits_of_trees,
+)
+def test_drawn_thresholds(n, seed, n_outputs, signs, limits):
+    """A feature of a node is tried at one threshold, which depends on the seed, the feature and the way to the node."""
+    data = table(n, [9, 6, 30], [0, 1, 0], seed)
+    monotone = None if signs is None else np.array(signs, np.int8)
+    n_outputs = 1 if signs else n_outputs
+    g, h = gradients(n, n_outputs, seed)
+    limits |= {"n_outputs": n_outputs, "draw_thresholds": True, "monotone": monotone, "l0_per_leaf": False}
+    tree, _ = grown(data, g, h, **limits)
+    check_tree(tree, data, g, h, limits)
 
 
 @pytest.mark.parametrize("n_bins", [[9, 9, 9, 9], [300, 9, 20, 9]])
@@ -278,7 +301,16 @@ def test_rows_and_features_of_a_tree(n, share, seed, n_features):
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("limits", [{"max_leaf_nodes": 31}, {"max_depth": 5, "growth": "depth"}, {"max_features": 2}])
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"max_leaf_nodes": 31},
+        {"max_depth": 5, "growth": "depth"},
+        {"max_features": 2},
+        {"max_leaf_nodes": 31, "draw_thresholds": True, "interaction_groups": [np.array([0, 2, 3], np.int32)]},
+    ],
+    ids=str,
+)
 def test_threads_change_no_bit(limits, n_outputs):
     data = table(60_000, [255, 31, 9, 100], [0, 0, 1, 0], 6)
     g, h = gradients(60_000, n_outputs, 7)

@@ -67,6 +67,7 @@ def gradient_tree(n_threads: int) -> Callable[[], Any]:
         monotone=None,
         max_interaction=0,
         interaction_groups=[],
+        draw_thresholds=False,
         n_threads=n_threads,
     )
     gradient = np.random.default_rng(1).normal(size=N)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from committee.learners.gradient.leaf import LeafPenalty
 from tests.oracles.grow import part_gap
+from tests.oracles.vote_graph import MASK, STRIDE, scramble
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.integer]
@@ -42,6 +43,8 @@ class Node:
     left: int = -1
     used: frozenset[int] = frozenset()
     """Features of the splits above."""
+    path: int = 0
+    """The way from the root, scrambled: part of the key of what is drawn."""
 
 
 @dataclass
@@ -85,6 +88,7 @@ class GradientGrower:
         monotone: NDArray[np.int8] | None = None,
         max_interaction: int = 0,
         interaction_groups: Sequence[NDArray[np.int32]] = (),
+        draw_thresholds: bool = False,
         n_threads: int = 1,
     ) -> None:
         self.codes, self.n_bins, self.categorical, self.n_outputs = codes, n_bins, categorical, n_outputs
@@ -93,6 +97,7 @@ class GradientGrower:
         self.penalty = LeafPenalty(leaf_l0, leaf_l1, leaf_l2, l0_per_leaf)
         self.max_features = max_features
         self.max_interaction, self.groups = max_interaction, [frozenset(group.tolist()) for group in interaction_groups]
+        self.draw_thresholds = draw_thresholds
         self.bounded = monotone is not None
         self.monotone = np.zeros(codes.shape[1], dtype=np.int8) if monotone is None else monotone
 
@@ -109,7 +114,7 @@ class GradientGrower:
         self._g: Floats = gradient.reshape(self.n_outputs, n)
         self._h: Floats = hessian.reshape(self.n_outputs, n)
         self._features = np.arange(p) if features is None else features
-        self._random = np.random.default_rng(seed)
+        self._random, self._seed = np.random.default_rng(seed), seed
         used = np.arange(n) if rows is None else np.sort(rows).astype(np.int64)
         nodes = [Node(used, 0)]
         self._find_split(nodes[0])
@@ -142,7 +147,7 @@ class GradientGrower:
         best = -np.inf
         for j in tried.tolist():
             counts, G, H = self._cells(node.rows, j)
-            masks = self._masks(j, counts)
+            masks = self._drawn(node, j, counts) if self.draw_thresholds else self._masks(j, counts)
             if not len(masks):
                 continue
             for mask, gain in zip(masks, self._gains(node, j, masks, counts, G, H), strict=True):
@@ -175,6 +180,22 @@ class GradientGrower:
         found = list(single_masks(counts) if self.categorical[j] else numeric_masks(counts, self.bounded))
         return np.array(found, dtype=bool).reshape(-1, len(counts))
 
+    def _drawn(self, node: Node, j: int, counts: Counts) -> Mask:
+        """One of the thresholds or categories of a feature that leave enough rows; missing values on either side."""
+        enough = max(1, self.min_samples_leaf)
+        if self.categorical[j]:
+            offered = [[mask] for mask in single_masks(counts)]
+        else:
+            bins = np.arange(len(counts))
+            offered = [[bins <= last] for last in np.flatnonzero(counts[:-1])]
+            if counts[-1]:
+                offered = [[mask, mask | (bins == bins[-1])] for (mask,) in offered]
+        parting = [
+            sides for sides in offered if any(min(counts[mask].sum(), counts[~mask].sum()) >= enough for mask in sides)
+        ]
+        drawn = parting[below(len(parting), self._seed, j, node.path)] if parting else []
+        return np.array(drawn, dtype=bool).reshape(-1, len(counts))
+
     def _gains(self, node: Node, j: int, masks: Mask, counts: Counts, G: Floats, H: Floats) -> Floats:
         """Gain of every mask; -inf where a child is too small, or the weights break the feature's direction."""
         lower, upper = node.lower, node.upper
@@ -201,6 +222,7 @@ class GradientGrower:
         left = parent.goes_left[self.codes[parent.rows, parent.feature]]
         direction = int(self.monotone[parent.feature])
         for is_left, side in ((True, left), (False, ~left)):
+            path = scramble((parent.path + STRIDE * (1 if is_left else 2)) & MASK)
             lower, upper = parent.lower, parent.upper
             if direction:
                 if is_left == (direction > 0):
@@ -208,7 +230,7 @@ class GradientGrower:
                 else:
                     lower = max(lower, parent.middle)
             used = parent.used | {int(parent.feature)}
-            child = Node(parent.rows[side], parent.depth + 1, lower, upper, used=used)
+            child = Node(parent.rows[side], parent.depth + 1, lower, upper, used=used, path=path)
             self._find_split(child)
             nodes.append(child)
 
@@ -253,6 +275,13 @@ class GradientGrower:
                 here = np.flatnonzero(leaf == i)
                 leaf[here] = np.where(node.goes_left[self.codes[here, node.feature]], node.left, node.left + 1)
         return leaf
+
+
+def below(n: int, seed: int, feature: int, path: int) -> int:
+    """A number below n, drawn for a feature of a node."""
+    key = scramble((scramble(seed) + feature) & MASK)
+    state = scramble((scramble(key) + path) & MASK)
+    return (scramble((state + STRIDE) & MASK) * n) >> 64
 
 
 def numeric_masks(counts: Counts, bounded: bool) -> Iterator[Mask]:

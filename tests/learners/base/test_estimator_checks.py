@@ -90,6 +90,9 @@ LEARNERS = [
     committee.GradientBoostingRegressor(
         "absolute_error", 10, learning_rate=0.5, min_samples_leaf=1, subsample=0.7, random_state=0
     ),
+    committee.GradientBoostingRegressor(
+        n_estimators=5, extra_trees=True, interaction_constraints="pairwise", min_samples_leaf=1, random_state=0
+    ),
     committee.RandomForestClassifier(5),
     committee.RandomForestClassifier(5, bootstrap=False, max_samples=0.6),
     committee.RandomForestClassifier(5, reserve=0.1, random_state=0),

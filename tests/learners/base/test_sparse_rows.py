@@ -51,6 +51,7 @@ LEARNERS = [
     GradientBoostingRegressor(
         "absolute_error", 4, min_samples_leaf=3, monotonic_constraints=[1, 0, -1, 0, 0, 1], random_state=0
     ),
+    GradientBoostingRegressor(n_estimators=4, extra_trees=True, interaction_constraints="pairwise", random_state=0),
     RandomForestClassifier(4, oob_score=True, random_state=0),
     RandomForestClassifier(3, max_leaf_nodes=8, max_features=None, random_state=0),
     RandomForestClassifier("oob", reserve=0.1, max_estimators=12, criterion="entropy", max_bins=4, random_state=0),

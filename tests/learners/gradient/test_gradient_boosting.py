@@ -324,11 +324,28 @@ def test_columns_of_trees_and_of_nodes():
         learner("classes", max_features=5).fit(X, y)
 
 
+@both
+def test_random_thresholds(kind):
+    X, y = data(kind)
+    X[::9, 0] = np.nan
+    model, every = (learner(kind, n_estimators=40, extra_trees=drawn).fit(X, y) for drawn in (True, False))
+    assert_array_equal(
+        answer(learner(kind, n_estimators=40, extra_trees=True, n_jobs=3).fit(X, y), X), answer(model, X)
+    )
+    other = learner(kind, n_estimators=40, extra_trees=True, random_state=1).fit(X, y)
+    assert (answer(other, X) != answer(model, X)).any()
+    drawn, all_of_them = (len(np.unique(m.committee_.voters.threshold)) for m in (model, every))
+    assert drawn > 1.2 * all_of_them
+    assert model.score(X, y) > 0.6
+
+
 # --- weights ----------------------------------------------------------------------------------------------------------
 
 
 @both
-@pytest.mark.parametrize("params", [{}, {"line_search": True, "leaf_l1": 0.5, "leaf_l0": 0.2}], ids=str)
+@pytest.mark.parametrize(
+    "params", [{}, {"line_search": True, "leaf_l1": 0.5, "leaf_l0": 0.2}, {"extra_trees": True}], ids=str
+)
 def test_integer_weights_are_repeated_rows(kind, params):
     X, y = data(kind)
     X = np.random.default_rng(5).normal(size=X.shape)

@@ -122,6 +122,7 @@ def grow(penalty: LeafPenalty, code: NDArray[np.uint8], g: Floats, h: Floats, **
         max_features=1,
         max_interaction=0,
         interaction_groups=[],
+        draw_thresholds=False,
         n_threads=1,
         **(settings | limits),
     )

@@ -109,6 +109,11 @@ class GradientBoosting(Boosting):
     )
     max_features: int | float | str | None = shared.max_features(0.5, OF_THE_TREE)
     max_features_tree: int | float | str | None = shared.max_features(of="round")
+    extra_trees: bool = parameter(
+        False,
+        """A node tries one random threshold, or category, of each column, in place of all; drawn among those that leave
+        `min_samples_leaf` rows on both sides.""",
+    )
     line_search: bool = parameter(
         False,
         """Go along each tree as far as the objective (loss and penalties of all training rows) decreases, times
@@ -317,6 +322,7 @@ class GradientBoosting(Boosting):
             monotone=monotone,
             max_interaction=limits.most,
             interaction_groups=limits.groups,
+            draw_thresholds=self.extra_trees,
             n_threads=threads,
         )
 
