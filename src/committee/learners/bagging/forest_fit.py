@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, replace
 from functools import partial
+from itertools import islice, zip_longest
 from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
@@ -21,8 +22,9 @@ from committee.learners.bagging.forest_trees import DeepCriterion, DrawnTree, Fo
 from committee.learners.bagging.oob_curve import EnoughTrees, OutOfBag, Rule
 from committee.learners.bagging.reserve import Reserve
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import CommitteeEstimator, FitTasks
-from committee.learners.base.parameters import COUNT, parameter, required, with_parameters
+from committee.learners.base.estimator import FitTasks
+from committee.learners.base.parameters import COUNT, fitted, parameter, required, with_parameters
+from committee.learners.base.warm_start import WarmStart
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
 from committee.voters.forest import Forest
@@ -32,10 +34,16 @@ R = TypeVar("R", Rows, TargetRows)
 
 
 @with_parameters
-class ForestEstimator(CommitteeEstimator, Generic[R]):
+class ForestEstimator(WarmStart, Generic[R]):
     """Base of both forests: trees of seeds drawn up front, in parallel, and their out-of-bag curve."""
 
     reserve = 0.0  # a parameter of the classifier
+    voters_called = "trees"
+
+    seed_: int = fitted(
+        "With `warm_start`: `random_state`, or a seed drawn from it, by which a further fit knows what trees drew.",
+        "int",
+    )
 
     n_estimators: int | Literal["oob"] = parameter(
         100, """Number of trees. "oob": as many as the out-of-bag error asks for, at most `max_estimators`.""", COUNT
@@ -60,6 +68,12 @@ class ForestEstimator(CommitteeEstimator, Generic[R]):
         fewest whose error is within a standard error of that.""",
     )
     max_estimators: int = parameter(1000, """Most trees that ``n_estimators="oob"`` grows.""", COUNT)
+    warm_start: bool = parameter(
+        False,
+        """Go on from the trees of the last `fit`, up to `n_estimators` in all; with "oob" they are not grown again. On
+        the same rows, with the same integer `random_state`, that gives the bits of one fit. Trees of other rows stay as
+        they are and cannot be judged out of bag: ``oob_score=False``, and for classes ``calibrate=None``, let them.""",
+    )
     categorical_features: Any = shared.categorical_features()
     random_state: Any = shared.random_state("the rows and columns that trees draw")
     n_jobs: int | None = shared.n_jobs("Trees grown at the same time, one thread each")
@@ -68,32 +82,58 @@ class ForestEstimator(CommitteeEstimator, Generic[R]):
     def _takes_sparse(self) -> bool:
         return True
 
-    def _most_tasks(self, X: Any) -> int:
+    @property
+    def _most_trees(self) -> int:
         return self.max_estimators if self.n_estimators == "oob" else self.n_estimators
 
+    def _most_tasks(self, X: Any) -> int:
+        earlier = self._earlier_committee()
+        return max(0, self._most_trees - (earlier.n_voters if earlier else 0))
+
     def _train(self, rows: R, tasks: FitTasks) -> dict[str, Any]:
-        random = tasks.random()
+        random = self._random(tasks.random()) if self.warm_start else tasks.random()
+        earlier = self._earlier_trees()
         rows, reserve = self._reserved(rows, tasks.sample_weight, random)
         draw = self._draw(len(rows))
         binned = rows.binned(self.table_, self.max_bins, n_threads(self.n_jobs))
-        seeds = random.randint(2**31 - 1, size=self._most_tasks(None))
+        seeds = random.randint(2**31 - 1, size=self._most_trees)
         oob = self._out_of_bag(rows) if self._judged(draw) else None
         forest = GrowingForest(oob, self.oob_rule if self.n_estimators == "oob" else None)
         grow = self._trees(rows, binned, draw)
         form = partial(drawn_tree_form, len(rows), rows.X.shape[1], grow.n_classes)
-        jobs = (delayed(grow)(int(seed)) for seed in seeds)
+        jobs = (delayed(grow)(int(seed), tree) for seed, tree in zip_longest(seeds, earlier[: len(seeds)]))
         with tasks.in_parallel(jobs, self.n_jobs, form) as grown:
-            trees = tasks.each("voter", forest.trees(grown), lambda trees: {"committee_": self._vote_of(trees)})
+            growing = forest.trees(grown)
+            before: list[Forest] = list(islice(growing, len(earlier)))
+            trees = before + tasks.each("voter", growing, lambda new: {"committee_": self._vote_of(before + new)})
         trees, best = forest.best(trees, (draw.left_out(int(seed)) for seed in seeds))
         committee = self._vote_of(trees)
-        fitted: dict[str, Any] = {"committee_": committee}
+        found: dict[str, Any] = {"committee_": committee}
         if best is not None and self._tells_oob:
-            fitted["oob_curve_"] = np.array(forest.curve)
-            fitted |= self._judge(rows, best, tasks.sample_weight if reserve is None else reserve.others)
+            found["oob_curve_"] = np.array(forest.curve)
+            found |= self._judge(rows, best, tasks.sample_weight if reserve is None else reserve.others)
         if reserve is not None:
             assert isinstance(committee, Committee)
-            fitted |= reserve.judge(committee, best, fitted.get("oob_decision_function_"))
-        return self._judged_last(fitted, rows, best, random, tasks)
+            found |= reserve.judge(committee, best, found.get("oob_decision_function_"))
+        return self._judged_last(found, rows, best, random, tasks)
+
+    def _earlier_trees(self) -> list[Forest]:
+        """Return the trees that a warm start goes on from, one by one, and forget what else the last fit has found."""
+        earlier = self._earlier_committee()
+        for name in self.stored_attributes:
+            if name != "seed_":
+                self.__dict__.pop(name, None)
+        if earlier is None:
+            return []
+        self._check_earlier(earlier)
+        if earlier.n_voters == self.n_estimators:
+            warnings.warn(
+                f"warm_start with n_estimators={self.n_estimators} grows no trees, as there are so many; raise it.",
+                stacklevel=5,
+            )
+        voters = earlier.voters
+        assert isinstance(voters, Forest)
+        return [voters[t] for t in range(len(voters))]
 
     @property
     def _tells_oob(self) -> bool:

@@ -134,16 +134,31 @@ class ForestTrees(ABC, Generic[R]):
         self.criterion, self.n_classes, self.judged = criterion, n_classes, judged
         self.deep = None if limits.max_leaf_nodes else _deep_grower(binned, criterion, n_classes, limits, n_threads)
 
-    def __call__(self, seed: int) -> DrawnTree:
-        """Draw rows, and grow the tree."""
+    def __call__(self, seed: int, earlier: Forest | None = None) -> DrawnTree:
+        """Draw rows, and grow the tree, unless an earlier fit has done so."""
         times = self.draw.times(seed)
         drawn = rows_where(times > 0)
+        if earlier is not None:
+            return self._judged_again(earlier, times) if self.judged else DrawnTree(earlier, drawn[:0], drawn[:0])
         tree, voter = self._grow(self._weights(times) * times, drawn, seed)
         if not self.judged:
             return DrawnTree(voter, drawn[:0], drawn[:0])
         left_out = rows_where(times == 0)
         leaves = _core.walk_codes(self.binned.codes, self.binned.bins.n_bins, tree, left_out)
         return DrawnTree(voter, left_out, leaves)
+
+    def _judged_again(self, tree: Forest, times: NDArray[np.int64]) -> DrawnTree:
+        """An earlier fit's tree with the leaves of the rows that it did not see, once it is known which these are."""
+        leaf = tree.apply(self.rows.X)[:, 0]
+        leaves = tree.feature < 0
+        if not np.array_equal(np.bincount(leaf[times > 0], minlength=len(leaves))[leaves], tree.count[leaves]):
+            raise ValueError(
+                "warm_start goes on from trees that were grown on other rows, or drew rows by another random_state, so "
+                "that they cannot be judged out of bag. Give the same, set oob_score=False and calibrate=None, or set "
+                "warm_start=False."
+            )
+        left_out = rows_where(times == 0)
+        return DrawnTree(tree, left_out, leaf[left_out])
 
     @property
     def grower(self) -> _core.DeepGrower | _core.Grower:

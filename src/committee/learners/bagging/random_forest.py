@@ -100,6 +100,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
         "oob_decision_function_",
         "reserved_rows_",
         "temperature_",
+        "seed_",
     )
 
     _: KW_ONLY
@@ -187,7 +188,7 @@ class RandomForestRegressor(ForestEstimator[TargetRows], CommitteeRegressor):
     True
     """
 
-    stored_attributes: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_curve_", "oob_prediction_")
+    stored_attributes: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_curve_", "oob_prediction_", "seed_")
 
     _: KW_ONLY
     criterion: Literal["squared_error"] = parameter("squared_error", "Error that a split lowers.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from dataclasses import KW_ONLY
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -22,6 +22,7 @@ from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import AddedVotes, EarlyStopping
 from committee.learners.base.parameters import NOT_NEGATIVE, SHARE, fitted, parameter, required, with_parameters
 from committee.learners.base.row_units import RowUnits
+from committee.learners.base.warm_start import WarmStart
 from committee.learners.gradient.gradient_run import GradientRun
 from committee.learners.gradient.interaction import interactions
 from committee.learners.gradient.leaf import LeafPenalty
@@ -32,8 +33,6 @@ from committee.learners.gradient.parted_rows import PartedRows
 from committee.learners.gradient.round_draws import Draws
 from committee.learners.gradient.scores import Target, scores_after
 from committee.objectives.losses import Derivatives, Loss, LossChoice
-from committee.vote.committee import Committee
-from committee.vote.regression import RegressionCommittee
 from committee.voters.forest import Forest
 from committee.voters.growing import n_features_tried
 from committee.voters.rounds import Rounds
@@ -46,7 +45,7 @@ OF_THE_TREE = "They are among those of `max_features_tree`."
 
 
 @with_parameters
-class GradientBoosting(Boosting):
+class GradientBoosting(WarmStart, Boosting):
     """Base of the two learners: rounds on a loss, and going on from an earlier fit."""
 
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "rounds")
@@ -186,30 +185,6 @@ class GradientBoosting(Boosting):
         earlier = self._earlier_committee()
         return self.n_estimators - (earlier.n_voters if earlier else 0)
 
-    def _no_checkpoint(self, X: Any) -> str | None:
-        if self._earlier_committee() is not None:
-            return "warm_start goes on from a committee that the file would not hold"
-        return super()._no_checkpoint(X)
-
-    def _earlier_committee(self) -> Committee | RegressionCommittee | None:
-        """Return the committee that a warm start goes on from."""
-        if not self.warm_start or not hasattr(self, "committee_"):
-            return None
-        if self.n_estimators < self.committee_.n_voters:
-            raise ValueError(
-                f"n_estimators={self.n_estimators} is less than the {self.committee_.n_voters} rounds that warm_start "
-                "goes on from; raise it, or set warm_start=False."
-            )
-        return self.committee_
-
-    def _random(self, generator: np.random.RandomState) -> np.random.RandomState:
-        if isinstance(self.random_state, Integral):
-            self.seed_ = int(self.random_state)
-            return generator
-        if not (self.warm_start and hasattr(self, "seed_")):
-            self.seed_ = int(generator.randint(2**31 - 1))
-        return np.random.RandomState(self.seed_)
-
     def _hold_out(self, rows: Any, random: np.random.RandomState) -> tuple[Any, Any]:
         units = RowUnits.of(rows, int(random.randint(2**31 - 1)), n_threads(self.n_jobs))
         held = units.held_out(self.validation_fraction, _labels(rows))
@@ -242,7 +217,8 @@ class GradientBoosting(Boosting):
             if earlier is None:
                 intercept = (target if parted is None else parted.training_target(loss)).best_constant(n_scores)
             else:
-                self._check_earlier(earlier, loss, n_scores)
+                of_scores = (earlier.voters.n_outputs, n_scores)
+                self._check_earlier(earlier, link=(earlier.link, loss.link), **{"number of scores": of_scores})
                 assert earlier.intercept is not None
                 intercept = earlier.intercept
             F = np.repeat(intercept[:, None], len(rows), axis=1)
@@ -325,22 +301,6 @@ class GradientBoosting(Boosting):
             draw_thresholds=self.extra_trees,
             n_threads=threads,
         )
-
-    def _check_earlier(self, earlier: Committee | RegressionCommittee, loss: Loss, n_scores: int) -> None:
-        """Refuse a warm start from a committee of other columns, classes or scores."""
-        both: dict[str, tuple[Any, Any]] = {
-            "columns": (earlier.table, self.table_),
-            "link": (earlier.link, loss.link),
-            "number of scores": (earlier.voters.n_outputs, n_scores),
-        }
-        if isinstance(earlier, Committee):
-            both["classes"] = (earlier.classes.tolist(), self.classes_.tolist())
-        for what, (before, now) in both.items():
-            if before != now:
-                raise ValueError(
-                    f"warm_start goes on from a committee with other {what}: {before!r} then, {now!r} now. Give it the "
-                    "same, or set warm_start=False."
-                )
 
     def _early_stopping(self, run: GradientRun, held_out: Rows | TargetRows | PartedRows) -> EarlyStopping:
         patience = self.n_iter_no_change

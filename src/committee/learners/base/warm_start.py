@@ -1,0 +1,68 @@
+"""Learners that go on from their last fit: with the same seed, and to more voters of the same columns."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from committee.learners.base.estimator import CommitteeEstimator
+from committee.vote.committee import Committee
+from committee.vote.regression import RegressionCommittee
+
+
+class WarmStart(CommitteeEstimator):
+    """Base of learners with `warm_start`."""
+
+    warm_start: bool
+    n_estimators: Any
+    random_state: Any
+    voters_called = "rounds"
+    """Name of the voters in messages."""
+
+    seed_: int
+
+    def _no_checkpoint(self, X: Any) -> str | None:
+        if self._earlier_committee() is not None:
+            return "warm_start goes on from a committee that the file would not hold"
+        return super()._no_checkpoint(X)
+
+    def _earlier_committee(self) -> Committee | RegressionCommittee | None:
+        """Return the committee that a warm start goes on from."""
+        if not self.warm_start or not hasattr(self, "committee_"):
+            return None
+        n_voters = self.committee_.n_voters
+        if isinstance(self.n_estimators, Integral) and self.n_estimators < n_voters:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} is less than the {n_voters} {self.voters_called} that warm_start "
+                "goes on from; raise it, or set warm_start=False."
+            )
+        return self.committee_
+
+    def _random(self, generator: np.random.RandomState) -> np.random.RandomState:
+        """Return the generator of the fit, whose seed is `seed_`; a warm start has that of the fit it goes on from."""
+        if isinstance(self.random_state, Integral):
+            self.seed_ = int(self.random_state)
+            return generator
+        if not (self.warm_start and hasattr(self, "seed_")):
+            self.seed_ = int(generator.randint(2**31 - 1))
+        return np.random.RandomState(self.seed_)
+
+    def _check_earlier(self, earlier: Committee | RegressionCommittee, **same: tuple[Any, Any]) -> None:
+        """Refuse a warm start from a committee of other columns or classes, or where another of the pairs differs."""
+        same = {"columns": (earlier.table, self.table_), **same}
+        if isinstance(earlier, Committee):
+            same["classes"] = (earlier.classes.tolist(), self.classes_.tolist())
+        for what, (before, now) in same.items():
+            if before != now:
+                raise ValueError(
+                    f"warm_start goes on from a committee with other {what}: {before!r} then, {now!r} now. Give it the "
+                    "same, or set warm_start=False."
+                )
+
+    def _from_file(self) -> None:
+        super()._from_file()
+        seed = getattr(self, "seed_", 0)
+        if type(seed) is not int or not 0 <= seed < 2**32:
+            raise ValueError(f"seed_ is {seed!r}; it must be a whole number from 0 to 2^32 - 1")
