@@ -1,5 +1,7 @@
 """Contributions of committees of trees: they add up to the score, whatever the voters, and agree with LightGBM's."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -8,15 +10,22 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import RandomForestClassifier as Peer
 from sklearn.naive_bayes import GaussianNB
 
-from committee import AdaBoostClassifier, SubaggingClassifier
+from committee import (
+    AdaBoostClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    SubaggingClassifier,
+)
 from committee.vote.committee import Committee
 from committee.vote.explain.tree_contributions import tree_contributions
 from committee.vote.links.mean import Identity
-from committee.vote.links.probability import Logistic, Softmax
+from committee.vote.links.probability import Logistic, Share, Softmax
 from committee.vote.regression import RegressionCommittee
 from committee.voters.forest import Forest
 from committee.voters.rounds import Rounds
 from tests.oracles import traverse, tree_shap
+from tests.subjects import noisy_scores, numbers
 
 X2, Y2 = load_breast_cancer(return_X_y=True)
 X3, Y3 = load_iris(return_X_y=True)
@@ -129,3 +138,105 @@ def test_another_width_is_refused():
     model = AdaBoostClassifier(n_estimators=2).fit(X3, Y3)
     with pytest.raises(ValueError, match="3 features"):
         tree_contributions(model, X3[:, :3])
+
+
+# --- of what is averaged ---------------------------------------------------------------------------------------------
+
+
+def forest_of(n_classes, calibrate=None, **params):
+    X, y = numbers(n_classes)
+    return RandomForestClassifier(7, calibrate=calibrate, random_state=0, **params).fit(X[:, :4], y), X[:, :4]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_those_of_a_forest_in_probabilities_add_up_to_its_probabilities(n_classes):
+    forest, X = forest_of(n_classes)
+    shares = forest.contributions(X, output="probability")
+    assert shares.shape == (len(X), 5, n_classes)
+    assert_allclose(shares.sum(axis=1), forest.predict_proba(X), rtol=0, atol=1e-13)
+    assert_allclose(shares[:, -1].sum(axis=1), 1.0, atol=1e-13)  # what is expected is a distribution
+    assert_allclose(shares[:, :-1].sum(axis=2), 0.0, atol=1e-13)  # what one class gains the others lose
+    scores = forest.contributions(X) / 7.0
+    assert_allclose(shares if n_classes > 2 else shares[:, :, 1] - shares[:, :, 0], scores, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities_are_shared_out_as_shapley_has_it(n_classes):
+    forest, X = forest_of(n_classes, max_depth=4)
+    voters = forest.committee_.voters
+    expected = tree_shap.contributions(voters, voters.value, X[:10], np.full(7, 1.0 / 7.0), n_classes)
+    assert_allclose(forest.contributions(X[:10], output="probability"), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_temperature_comes_after_the_mean_that_is_shared_out(n_classes):
+    plain, X = forest_of(n_classes)
+    forest, _ = forest_of(n_classes, "auto")
+    shares = forest.contributions(X, output="probability")
+    assert_array_equal(shares, plain.contributions(X, output="probability"))
+    averaged = forest.committee_.select(slice(None), link=Share())
+    assert_allclose(shares.sum(axis=1), averaged.predict_proba(X), rtol=0, atol=1e-13)
+    assert not np.allclose(shares.sum(axis=1), forest.predict_proba(X), atol=1e-3)
+    assert_array_equal(averaged.predict(X), forest.predict(X))
+
+
+def test_scikit_learns_forests_and_hard_votes_have_them_too():
+    peer = Peer(n_estimators=10, random_state=0).fit(X2, Y2)
+    shares = tree_contributions(Committee.from_estimator(peer), X2, output="probability")
+    assert_allclose(shares.sum(axis=1), peer.predict_proba(X2), rtol=0, atol=1e-12)
+    hard = SubaggingClassifier(n_estimators=5, calibrate=None, random_state=0).fit(X3, Y3)
+    shares = tree_contributions(hard, X3, output="probability")
+    assert_allclose(shares.sum(axis=1), hard.predict_proba(X3), rtol=0, atol=1e-12)
+    signed = Committee(
+        Forest.concatenate([one_number(0.5), one_number(-1.0)]), np.array([1.0, 3.0]), np.array([0, 1]), Share()
+    )
+    shares = tree_contributions(signed, np.array([[0.0], [1.0]]), output="probability")
+    assert_allclose(shares.sum(axis=1), signed.predict_proba(np.array([[0.0], [1.0]])), atol=1e-15)
+
+
+def one_number(value):
+    """A tree of one split whose leaves say `value` and 0."""
+    return Forest(
+        n_features=1,
+        n_classes=2,
+        offset=np.array([0, 3]),
+        feature=np.array([0, -1, -1], np.int32),
+        threshold=np.array([0.5, 0.0, 0.0]),
+        left=np.array([1, -1, -1], np.int32),
+        missing_left=np.zeros(3, np.uint8),
+        category_offset=np.zeros(4, np.int64),
+        category_bits=np.zeros(0, np.uint32),
+        label=None,
+        value=np.array([[0.0], [value], [0.0]]),
+        gain=np.zeros(3),
+        weight=np.array([3.0, 2.0, 1.0]),
+        count=np.array([3, 2, 1]),
+    )
+
+
+def test_those_of_predictions_add_up_to_predictions():
+    X, y = noisy_scores()
+    forest = RandomForestRegressor(7, random_state=0).fit(X, y)
+    shares = forest.contributions(X, output="prediction")
+    assert_allclose(shares.sum(axis=1), forest.predict(X), rtol=1e-13)
+    assert_allclose(shares, forest.contributions(X) / 7.0, rtol=1e-12, atol=1e-13)
+    boosted = GradientBoostingRegressor(n_estimators=5, random_state=0).fit(X, y)
+    assert_array_equal(tree_contributions(boosted, X, output="prediction"), boosted.contributions(X))
+
+
+def test_what_is_no_sum_over_trees_is_refused():
+    X, y = noisy_scores()
+    positive = GradientBoostingRegressor("poisson", n_estimators=3, random_state=0).fit(X, y)
+    abstaining = replace(one_number(0.0), value=None, label=np.array([-1, 1, -1], np.int32))
+    forest, rows = forest_of(3)
+    for model, output, data in [
+        (positive, "prediction", X),
+        (RandomForestRegressor(2).fit(X, y), "probability", X),
+        (forest, "prediction", rows),
+        (AdaBoostClassifier(5).fit(X2, Y2), "probability", X2),
+        (Committee(abstaining, np.ones(1), np.array([0, 1]), Share()), "probability", np.array([[0.0], [1.0]])),
+    ]:
+        with pytest.raises(ValueError, match=f"output='{output}' of .* is no sum over its trees"):
+            tree_contributions(model, data, output=output)
+    with pytest.raises(ValueError, match="output='proba' is unknown; it must be 'score', 'probability' or"):
+        forest.contributions(rows, output="proba")

@@ -16,7 +16,7 @@ through the sets.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -24,13 +24,18 @@ from committee import _core
 from committee.data.number_types import F64
 from committee.data.sparse import is_sparse
 from committee.vote.committee import Committee
+from committee.vote.links.mean import Average, Identity
+from committee.vote.links.probability import Share
 from committee.vote.weighted_votes import WeightedVotes
 from committee.voters.forest import Forest
 from committee.voters.rounds import Rounds
 
+Output: TypeAlias = Literal["score", "probability", "prediction"]
+"""What contributions add up to."""
 
-def tree_contributions(committee: Any, X: Any, *, n_threads: int = 1) -> F64:
-    """Contribution of every feature to the score F(x) = F_0 + sum_t w_t h_t(x) of a committee of trees.
+
+def tree_contributions(committee: Any, X: Any, *, output: Output = "score", n_threads: int = 1) -> F64:
+    """Contribution of every feature to the score F(x) = F_0 + sum_t w_t h_t(x) of a committee of trees, or to its mean.
 
     Parameters
     ----------
@@ -39,22 +44,28 @@ def tree_contributions(committee: Any, X: Any, *, n_threads: int = 1) -> F64:
         count as what they add to the tally: one, or for two classes -1 and +1.
     X : table or array-like (n, p)
         Rows to explain.
+    output : {"score", "probability", "prediction"}, default="score"
+        What is shared out. "probability": the mean of the trees' class shares, for committees that average
+        (`Share`). A temperature comes after the mean, and its probabilities are no sum over trees: it is left out.
+        "prediction": the number predicted, where it is a sum or a mean of the trees' (`Identity`, `Average`).
     n_threads : int, default=1
         Ceiling on the number of threads; the result does not depend on it.
 
     Returns
     -------
-    float64 array (n, p + 1) where F is one number, else (n, p + 1, D)
+    float64 array
+        ``(n, p + 1)`` where F is one number, else ``(n, p + 1, D)``; of probabilities always ``(n, p + 1, K)``.
         Features in order, and last what is expected of a row of which nothing is known: the intercept and the mean
-        score over the training rows, in the weights that the trees were grown with. The sum over the places is
-        ``decision_function(X)``.
+        over the training rows, in the weights that the trees were grown with. The sum over the places is
+        ``decision_function(X)``, ``predict_proba(X)`` of the committee without temperature, or ``predict(X)``.
 
     Raises
     ------
     TypeError
         If the voters are no native trees, or `X` is sparse.
     ValueError
-        If the trees hold no record of their training rows, or `X` does not have the columns they were trained on.
+        If the trees hold no record of their training rows, `X` does not have the columns they were trained on, or
+        the committee's `output` is no sum over its trees.
 
     Examples
     --------
@@ -76,15 +87,41 @@ def tree_contributions(committee: Any, X: Any, *, n_threads: int = 1) -> F64:
     forest = voters if isinstance(voters, Forest) else voters.forest
     if not forest.weight[forest.offset[:-1]].all():
         raise ValueError("These trees hold no record of their training rows, which contributions need; fit anew.")
-    signed = isinstance(votes, Committee) and votes.n_classes == 2
-    value = _signed(_leaf_values(forest), signed)
+    total = None if output == "score" else _divisor(votes, forest, output)
+    signed = output == "score" and isinstance(votes, Committee) and votes.n_classes == 2
+    value = _class_shares(forest) if output == "probability" else _signed(_leaf_values(forest), signed)
     n_outputs = voters.n_outputs if isinstance(voters, Rounds) else value.shape[1]
+    weights = votes.weights if total is None else votes.weights / total
     shares = _core.tree_contributions(
-        votes.encode(X), *forest.walk_arrays, forest.weight, value, votes.weights, n_outputs, n_threads
+        votes.encode(X), *forest.walk_arrays, forest.weight, value, weights, n_outputs, n_threads
     )
     if votes.intercept is not None:
-        shares[:, -1] += _signed(votes.intercept[None], signed)
+        shares[:, -1] += _signed(votes.intercept[None] / (total or 1.0), signed)
     return shares[:, :, 0] if n_outputs == 1 else shares
+
+
+def _divisor(votes: WeightedVotes, forest: Forest, output: Output) -> float:
+    """By what the score is divided to become the output, which must be such a quotient."""
+    link, total = votes.link, votes.total_weight
+    if output not in ("probability", "prediction"):
+        raise ValueError(f"output={output!r} is unknown; it must be 'score', 'probability' or 'prediction'.")
+    if output == "probability":
+        abstains = forest.label is not None and (forest.label[forest.feature < 0] < 0).any()
+        suits = isinstance(votes, Committee) and isinstance(link, Share) and not abstains and total > 0.0
+    else:
+        suits = not isinstance(votes, Committee) and isinstance(link, (Identity, Average))
+    if not suits:
+        raise ValueError(
+            f"output={output!r} of {votes} is no sum over its trees, so that no contributions add up to it; those of "
+            "output='score' add up to the score."
+        )
+    return 1.0 if isinstance(link, Identity) else total
+
+
+def _class_shares(forest: Forest) -> F64:
+    """Vote of every node as shares of the classes, ``(N, K)``."""
+    value = _leaf_values(forest)
+    return np.hstack([1.0 - value, 1.0 + value]) / 2.0 if value.shape[1] < forest.n_classes else value
 
 
 def _leaf_values(forest: Forest) -> F64:
