@@ -323,11 +323,17 @@ def scale_rows(weights: F64, leaf_of_row: I32, labels: U16, factor: F64, n_threa
 
 # --- row_digests.hpp ---------------------------------------------------------------------------------------
 
-def row_digests(X: F64, n_threads: int) -> U64:
-    """A number for each row that depends on its cells alone, in single precision; zeros add nothing."""
+def row_digests(X: F64, column_number: U64, n_threads: int) -> U64:
+    """Sums over the cells of each row, in single precision, each mixed with its column's number; zeros add nothing."""
 
-def stored_digests(start: I64, column: I32, value: F64, n_threads: int) -> U64:
+def column_digests(X: F64, row_number: U64) -> U64:
+    """Sums over the cells of each column, each mixed with its row's number."""
+
+def stored_row_digests(start: I64, column: I32, value: F64, column_number: U64, n_threads: int) -> U64:
     """As `row_digests`, of rows of which row i has the stored cells ``start[i]:start[i + 1]``, and else zeros."""
+
+def stored_column_digests(start: I64, column: I32, value: F64, row_number: U64, n_columns: int) -> U64:
+    """As `column_digests`, of rows of which row i has the stored cells ``start[i]:start[i + 1]``, and else zeros."""
 
 # --- linear_boost.hpp --------------------------------------------------------------------------------------
 

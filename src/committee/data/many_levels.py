@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from committee.data.columns import MOST_LEVELS
 from committee.data.number_types import F64
+from committee.data.row_digests import row_digests, unordered_digests
 
 if TYPE_CHECKING:
     from committee.data.columns import Category
@@ -58,13 +59,11 @@ class ManyLevels:
                 many.append(j)
         if not many:
             return None
-        words = [_hashes(X[:, j], table.categories[j]) for j in range(X.shape[1])]
-        contents = np.add.reduce(words)
-        rest = [contents - words[j] for j in many]
-        alone = [bool((each == each[0]).all()) for each in rest]
+        varies = np.array([not ((column == column[0]).all() or np.isnan(column).all()) for column in X.T])
+        alone = [not np.delete(varies, j).any() for j in many]
         codes = np.where(np.isnan(X[:, many]), -1.0, X[:, many]).astype(np.int32)
         n_levels = tuple(table.n_categories[many].tolist())
-        return cls(tuple(many), codes, contents, n_levels, tuple(alone), of)
+        return cls(tuple(many), codes, _contents(X, table), n_levels, tuple(alone), of)
 
     def __getitem__(self, index: NDArray[np.integer] | NDArray[np.bool_]) -> ManyLevels:
         return replace(self, codes=self.codes[index], contents=self.contents[index])
@@ -75,16 +74,20 @@ class ManyLevels:
         return len(np.unique(self.contents))
 
 
-def _hashes(column: F64, categories: Sequence[Category] | None) -> NDArray[np.uint64]:
-    """Return a number for each cell of an encoded column: that of its value, whatever its category's code is."""
-    if categories:
-        words = [crc32(each.encode()) if isinstance(each, str) else float(each) for each in categories]
-        column = np.append(np.array(words, dtype=np.float64), np.nan)[
-            np.where(np.isnan(column), len(words), column).astype(np.intp)
-        ]
-    bits = np.where(np.isnan(column), np.nan, column + 0.0).view(np.uint64).copy()
-    # the finaliser of splitmix64 (Steele, Lea and Flood 2014)
-    bits += np.uint64(0x9E3779B97F4A7C15)
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
+def _contents(X: F64, table: TableSchema) -> NDArray[np.uint64]:
+    """Return a number for each row, whatever the order of columns and the codes of categories."""
+    told = X.copy()
+    for j, categories in enumerate(table.categories):
+        if categories:
+            told[:, j] = _ranks(X[:, j], categories)
+    _, first, alike = np.unique(row_digests(told, 1), return_index=True, return_inverse=True)
+    return unordered_digests(told[first], 1)[alike]
+
+
+def _ranks(codes: F64, categories: Sequence[Category]) -> F64:
+    """Ranks, from 1, of a column's categories among those that occur, in an order that does not hang on their codes."""
+    words = np.array([crc32(each.encode()) if isinstance(each, str) else float(each) for each in categories])
+    known = ~np.isnan(codes)
+    ranks = np.full(len(codes), np.nan)
+    ranks[known] = 1.0 + np.unique(words[codes[known].astype(np.intp)], return_inverse=True)[1]
+    return ranks

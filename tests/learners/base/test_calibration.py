@@ -126,12 +126,12 @@ def test_fits_on_other_folds_choose(model):
     model = clone(model).fit(X, y)
     rows = model.training_rows(X, y, None)
     evidence = np.empty((150, 2))
-    for mask, _ in Folds.of(rows, 5):
-        other = clone(model).set_params(calibrate=None).fit(X[~mask], y[~mask])
-        mean = other.decision_function(X[mask]) / np.abs(other.committee_.weights).sum()
+    for fold in Folds.of(rows, 5):
+        other = clone(model).set_params(calibrate=None).fit(X[fold.others], y[fold.others])
+        mean = other.decision_function(X[fold.judged]) / np.abs(other.committee_.weights).sum()
         if isinstance(model, ProbabilisticAdaBoostClassifier | BoostingTreeClassifier):
             mean *= len(other.committee_.weights) / len(model.committee_.weights)
-        evidence[mask] = np.column_stack([-mean / 2, mean / 2])
+        evidence[fold.judged] = np.column_stack([-mean / 2, mean / 2])
     T = best_temperature(evidence * np.abs(model.committee_.weights).sum(), rows.labels, np.ones(150), 150)
     assert_allclose(model.temperature_, T, rtol=1e-12)
     link = model.committee_.link
@@ -150,6 +150,21 @@ def test_enough_rows_are_enough(monkeypatch):
         AdaBoostClassifier(2).fit(*numbers(2, n))
         assert len(fits) == n_fits
     assert calibration.ENOUGH == 300
+
+
+@pytest.mark.parametrize("model", [AdaBoostClassifier(), ArcGVClassifier(20), MatryoshkaClassifier()], **named)
+def test_rows_that_come_again_have_been_seen(model):
+    """Of a few patterns, each with its rate of a class, the temperature is that of rows to come."""
+    random = np.random.default_rng(0)
+    pattern = random.choice(12, size=3000, p=np.arange(1, 13) / 78)
+    X = np.column_stack([pattern >> bit & 1 for bit in range(4)]).astype(float)
+    y = (random.random(3000) < np.linspace(0.1, 0.9, 12)[pattern]).astype(int)
+    model = clone(model).set_params(random_state=0).fit(X[:1500], y[:1500])
+    committee = model.committee_
+    z = committee.link.evidence(model.decision_function(X[1500:]), committee.total_weight)
+    T = best_temperature(z, y[1500:].astype(np.uint16), np.ones(1500), 1500)
+    best = committee.link.tempered(T).probability(model.decision_function(X[1500:]), committee.total_weight)
+    assert log_loss(y[1500:], model.predict_proba(X[1500:])) < 1.02 * log_loss(y[1500:], best)
 
 
 def test_held_out_rows_choose():

@@ -3,15 +3,19 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 from committee.data.rows import Rows
 from committee.data.sparse import SparseMatrix
-from committee.learners.base.folds import Folds
+from committee.learners.base.folds import Folds, multiples
+
+seeds = st.integers(0, 2**32 - 1)
 
 
-def rows(X, y):
-    return Rows(np.array(X, dtype=np.float64), np.array(y, dtype=np.uint16), np.ones(len(y)), uniform=True)
+def rows(X, y, weights=None):
+    weights = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=float)
+    return Rows(np.array(X, dtype=np.float64, order="C"), np.array(y, dtype=np.uint16), weights, uniform=False)
 
 
 def table(seed, n=40, levels=3, n_classes=3):
@@ -21,60 +25,121 @@ def table(seed, n=40, levels=3, n_classes=3):
     return X, random.integers(0, n_classes, n)
 
 
-@given(st.integers(0, 99), st.integers(2, 6))
-def test_rows_that_are_alike_are_together_and_folds_are_even(seed, n_folds):
+def held(folds, X, y):
+    """By what a row holds, what each fold judges and trains on of it."""
+    found = {}
+    for k, fold in enumerate(folds):
+        for side, some, weights in ((0, fold.judged, fold.judged_weights), (1, fold.others, fold.other_weights)):
+            for i, w in zip(some.tolist(), weights.tolist(), strict=True):
+                found[k, side, str(X[i]), int(y[i])] = w
+    return found
+
+
+@given(seeds, st.integers(2, 6))
+def test_copies_are_dealt_out_evenly(seed, n_folds):
     X, y = table(seed)
     folds = Folds.of(rows(X, y), n_folds)
-    of = {}
-    for row, label, fold in zip(X.tolist(), y.tolist(), folds.number.tolist(), strict=True):
-        of.setdefault((label, str(row)), set()).add(fold)
-    assert all(len(some) == 1 for some in of.values())
-    by_class = [[next(iter(some)) for (label, _), some in of.items() if label == k] for k in range(3)]
-    for folds_of_class in by_class:
-        counts = np.bincount([k for k in folds_of_class if k >= 0], minlength=n_folds)
-        assert np.ptp(counts) <= 1
-        assert (min(folds_of_class, default=-1) >= 0) == (len(folds_of_class) > 1)
-    placed = [fold for folds_of_class in by_class for fold in folds_of_class if fold >= 0]
-    assert folds.n_different.tolist() == np.bincount(placed, minlength=n_folds).tolist()
-    assert {k for _, k in folds} <= set(folds.n_different.tolist())
+    assert len({(str(X[i]), y[i]) for i in folds.row}) == len(folds.row)
+    assert_array_equal(folds.row, np.sort(folds.row))
+    all_of = list(folds)
+    judged = np.zeros((len(X), n_folds))
+    for k, fold in enumerate(all_of):
+        judged[fold.judged, k] = fold.judged_weights
+        assert fold.n_judged >= fold.judged_weights.sum() - 1e-9 or (folds.copies == 1).any()
+        whole = np.zeros(len(X))
+        whole[fold.judged] += fold.judged_weights
+        whole[fold.others] += fold.other_weights
+        assert_allclose(whole[folds.row], folds.weights)
+    for label in range(3):
+        of_class = folds.row[y[folds.row] == label]
+        copies = folds.copies[y[folds.row] == label]
+        if copies.sum() == 1:
+            assert not judged[of_class].any()
+        else:
+            assert_allclose(judged[of_class].sum(axis=1), folds.weights[y[folds.row] == label])
+            unit = folds.weights[y[folds.row] == label] / copies
+            counts = judged[of_class] / unit[:, None]
+            assert np.ptp(counts.sum(axis=0)) <= 1 + 1e-9
+            assert (np.ptp(counts, axis=1) <= 1 + 1e-9).all()
 
 
-@given(st.integers(0, 99), st.permutations(range(40)), st.permutations(range(4)))
-def test_order_and_repetitions_do_not_matter(seed, order, columns):
+@given(seeds, st.permutations(range(40)), st.permutations(range(4)), st.sampled_from([0.37, 1.0, 3.0]))
+def test_order_repetitions_and_scale_do_not_matter(seed, order, columns, scale):
     X, y = table(seed)
-    expected = Folds.of(rows(X, y), 5).number
-    order, columns = list(order), list(columns)
-    np.testing.assert_array_equal(Folds.of(rows(X[order], y[order]), 5).number, expected[order])
-    np.testing.assert_array_equal(Folds.of(rows(X[:, columns], y), 5).number, expected)
     times = np.random.default_rng(seed).integers(1, 4, len(y))
-    repeated = Folds.of(rows(np.repeat(X, times, axis=0), np.repeat(y, times)), 5).number
-    np.testing.assert_array_equal(repeated, np.repeat(expected, times))
+    expected = held(Folds.of(rows(X, y, times), 5), X, y)
+    order, columns = list(order), list(columns)
+    shuffled = rows(X[order], y[order], times[order])
+    assert held(Folds.of(shuffled, 5), X[order], y[order]) == expected
+    again = np.repeat(X, times, axis=0), np.repeat(y, times)
+    assert held(Folds.of(rows(*again), 5), *again) == expected
+    by_column = held(Folds.of(rows(X[:, columns], y, times), 5), X, y)
+    assert by_column == expected
+    scaled = held(Folds.of(rows(X, y, scale * times), 5), X, y)
+    assert scaled.keys() == expected.keys()
+    assert_allclose(list(scaled.values()), scale * np.array(list(expected.values())))
+
+
+def test_rows_that_come_again_are_in_several_folds():
+    X, y = np.repeat(np.arange(4.0), [1, 4, 10, 5])[:, None], np.zeros(20)
+    folds = Folds.of(rows(X, y), 5)
+    assert folds.copies.tolist() == [1, 4, 10, 5]
+    assert [fold.n_judged for fold in folds] == [4] * 5
+    assert all({5, 15} <= set(fold.judged.tolist()) and fold.judged_weights.sum() == 4.0 for fold in folds)
+
+
+def test_weights_without_a_unit_make_no_copies():
+    weights = np.random.default_rng(0).exponential(size=50)
+    folds = Folds.of(rows(np.arange(50.0)[:, None], np.zeros(50), weights), 5)
+    assert set(folds.copies.tolist()) == {1}
+    for fold in folds:
+        assert not set(fold.judged) & set(fold.others)
+        assert_array_equal(fold.judged_weights, weights[fold.judged])
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=30), st.sampled_from([1.0, 0.37, 1e-12, 1e12, 7.0]))
+def test_multiples_of_a_unit_are_counted(counts, unit):
+    counts = np.array(counts)
+    usual = np.quantile(counts, 0.25, method="lower")
+    common = np.gcd.reduce(counts[counts >= usual])
+    expected = np.where(counts >= usual, counts // common, 0)
+    found = multiples(unit * counts)
+    assert_array_equal(found[counts >= usual], expected[counts >= usual])
+    assert (found >= 1).all()
+
+
+def test_many_copies_of_a_few_rows_are_counted_as_they_are():
+    counts = np.array([5003.0, 7001.0, 2.0**40])
+    assert multiples(counts).tolist() == [5003, 7001, 2**30]
+    assert multiples(counts * 0.37).tolist() == [1, 1, 1]
 
 
 def test_columns_of_the_same_values_are_told_apart():
     """Rows of ones and zeros are not dealt out by the number of their ones."""
     bits = ((np.arange(256)[:, None] >> np.arange(8)) & 1).astype(np.float64)
     label = (np.random.default_rng(0).random(256) < 0.5).astype(int)
-    folds = Folds.of(rows(bits, label), 4)
     ones = bits.sum(axis=1)
-    assert all(len(set(folds.number[ones == k].tolist())) == 4 for k in (3, 4, 5))
+    of = np.empty(256, dtype=int)
+    for k, fold in enumerate(Folds.of(rows(bits, label), 4)):
+        of[fold.judged] = k
+    assert all(len(set(of[ones == k].tolist())) == 4 for k in (3, 4, 5))
 
 
 def test_zeros_and_missing_values_have_no_signs():
     X = np.array([[0.0, np.nan], [-0.0, -np.nan], [1.0, 2.0], [3.0, 4.0]])
     folds = Folds.of(rows(X, [0, 0, 0, 0]), 3)
-    assert folds.number[0] == folds.number[1] and folds.n_different.tolist() == [1, 1, 1]
+    assert folds.row.tolist() == [0, 2, 3] and folds.weights.tolist() == [2.0, 1.0, 1.0]
 
 
-def test_the_only_row_of_a_class_is_in_no_fold():
-    folds = Folds.of(rows([[1.0], [2.0], [3.0], [3.0]], [0, 0, 1, 1]), 2)
-    assert folds.number[2:].tolist() == [-1, -1] and sorted(folds.number[:2].tolist()) == [0, 1]
+def test_the_only_copy_of_a_class_is_in_no_fold():
+    folds = list(Folds.of(rows([[1.0], [2.0], [3.0], [3.0]], [0, 0, 1, 1]), 2))
+    assert sorted(fold.judged.tolist() for fold in folds) == [[0], [1]]
+    assert all(2 in fold.others for fold in folds)
     assert not list(Folds.of(rows([[1.0], [2.0]], [0, 1]), 5))
 
 
-@given(st.integers(0, 99))
+@given(seeds)
 def test_sparse_rows_have_the_folds_of_dense_ones(seed):
     X, y = table(seed, levels=2)
-    dense = Folds.of(rows(X, y), 5)
     stored = Rows(SparseMatrix.read(csr_array(X)), y.astype(np.uint16), np.ones(len(y)), uniform=True)
-    np.testing.assert_array_equal(Folds.of(stored, 5).number, dense.number)
+    assert held(Folds.of(stored, 5), X, y) == held(Folds.of(rows(X, y), 5), X, y)

@@ -3,13 +3,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from numpy.testing import assert_array_equal
-from scipy.sparse import csr_array
 
-from committee import _core
 from committee.data.rows import Rows, TargetRows
-from committee.data.sparse import SparseMatrix
 from committee.learners.base.row_units import MOST_UNITS, RowUnits
-from tests.oracles.vote_graph import MASK, STRIDE, scramble
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -108,34 +104,3 @@ def test_units_add_up_to_the_weight(weight):
     np.testing.assert_allclose(np.bincount(units.row, units.weight), rows.weights, rtol=1e-12)
     assert np.bincount(units.row).max() <= MOST_UNITS
     assert (units.weight > 0.0).all()
-
-
-def digest(row: list[float]) -> int:
-    """As core/row_digests.hpp, a cell at a time."""
-    total = 0
-    for j, x in enumerate(row):
-        with np.errstate(over="ignore"):
-            single = np.float32("nan") if np.isnan(x) else np.float32(x)
-        if single != 0.0:
-            bits = int(np.array([abs(single) if np.isinf(single) else single]).view(np.uint32)[0])
-            total += scramble((bits + scramble((STRIDE * (j + 1)) & MASK)) & MASK)
-    return total & MASK
-
-
-def test_digests_are_those_of_the_oracle_dense_and_sparse():
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(300, 5)) * (rng.random((300, 5)) < 0.4)
-    X[5, 2], X[6, 1], X[7, 3], X[8, 4] = np.nan, -0.0, -1e300, 1e-60
-    expected = [digest(row) for row in X.tolist()]
-    assert _core.row_digests(X, 1).tolist() == expected
-    sparse = SparseMatrix.read(csr_array(X))
-    for threads in (1, 3):
-        assert _core.stored_digests(sparse.start, sparse.column, sparse.value, threads).tolist() == expected
-    with pytest.raises(ValueError, match="start must go from 0"):
-        _core.stored_digests(sparse.start[:-1], sparse.column, sparse.value, 1)
-    with pytest.raises(ValueError, match="column needs one number"):
-        _core.stored_digests(sparse.start, sparse.column[1:], sparse.value, 1)
-    unsorted = sparse.start.copy()
-    unsorted[1], unsorted[2] = 10, 2
-    with pytest.raises(ValueError, match="must not decrease"):
-        _core.stored_digests(unsorted, sparse.column, sparse.value, 1)

@@ -23,12 +23,12 @@ from committee.vote.committee import Committee
 from committee.vote.links.temperature import best_temperature
 
 if TYPE_CHECKING:
-    pass
+    from committee.learners.base.folds import Fold
 
 N_FOLDS = 5
 """Folds of a cross-fit."""
 ENOUGH = 300
-"""Different rows that are enough to choose a temperature by: no further fold is judged."""
+"""Rows that are enough to choose a temperature by: no further fold is judged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,8 @@ class Unseen:
     evidence: F64
     labels: NDArray[np.uint16]
     weights: F64
-    n_different: int
+    n_rows: int
+    """How many rows they count as."""
 
     @classmethod
     def of(cls, committee: Committee, tally: F64, total: Any, rows: Rows) -> Unseen:
@@ -61,7 +62,7 @@ class CalibratedClassifier(CommitteeClassifier):
         "auto",
         """Probabilities by a temperature of least log loss on rows that the voters have not seen; elections stay as
         they are. The rows are those out of bag or, failing these, held out by early stopping; otherwise rows of up to
-        five folds, each judged by a fit on the others, until 300 different rows are judged, which costs 0.8 to 4
+        five folds, each judged by a fit on the others, until 300 rows are judged, which costs 0.8 to 4
         further fits. None, False: what the votes say as they are.""",
         Options(bool, {False}),
         type_words='"auto", False or None',
@@ -72,7 +73,7 @@ class CalibratedClassifier(CommitteeClassifier):
         if unseen is None or not unseen.weights.sum() > 0.0:
             return fitted
         committee: Committee = fitted["committee_"]
-        temperature = best_temperature(unseen.evidence, unseen.labels, unseen.weights, unseen.n_different)
+        temperature = best_temperature(unseen.evidence, unseen.labels, unseen.weights, unseen.n_rows)
         link = committee.link.tempered(temperature)
         return fitted | {"committee_": replace(committee, link=link), "temperature_": temperature}
 
@@ -98,15 +99,14 @@ class CalibratedClassifier(CommitteeClassifier):
         """Let fits on the rows of other folds judge those of each; None if no fold can be."""
         from committee.learners.base.folds import Folds
 
-        folds = Folds.of(rows, N_FOLDS)
         seeds = random.randint(2**31 - 1, size=N_FOLDS)
         judged: list[Unseen] = []
-        for (mask, n_different), seed in zip(folds, seeds.tolist(), strict=False):
-            judge = partial(self._judged_by_others, committee, rows, mask, seed)
+        for fold, seed in zip(Folds.of(rows, N_FOLDS, n_threads(self.n_jobs)), seeds.tolist(), strict=False):
+            judge = partial(self._judged_by_others, committee, rows, fold, seed)
             evidence = tasks.result("evidence", [seed], judge)
             if len(evidence):
-                judged.append(Unseen(evidence, rows.labels[mask], rows.weights[mask], n_different))
-            if sum(one.n_different for one in judged) >= ENOUGH:
+                judged.append(Unseen(evidence, rows.labels[fold.judged], fold.judged_weights, fold.n_judged))
+            if sum(one.n_rows for one in judged) >= ENOUGH:
                 break
         if not judged:
             return None
@@ -114,24 +114,24 @@ class CalibratedClassifier(CommitteeClassifier):
             np.concatenate([one.evidence for one in judged]),
             np.concatenate([one.labels for one in judged]),
             np.concatenate([one.weights for one in judged]),
-            sum(one.n_different for one in judged),
+            sum(one.n_rows for one in judged),
         )
 
-    def _judged_by_others(self, committee: Committee, rows: Rows, mask: NDArray[np.bool_], seed: int) -> F64:
-        """Evidence of the rows of the mask by a fit on the others; no line if these cannot be fitted."""
-        others, nothing = ~mask, np.empty((0, len(self.classes_)))
+    def _judged_by_others(self, committee: Committee, rows: Rows, fold: Fold, seed: int) -> F64:
+        """Evidence of the rows of a fold by a fit on the others; no line if these cannot be fitted."""
+        nothing = np.empty((0, len(self.classes_)))
         X = _with_levels(rows)  # of which the others learn what they stand for
         model = self._for_fold(seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what there is to say of the voters the whole fit says
             try:
-                model.fit(X[others], rows.labels[others], rows.weights[others])
+                model.fit(X[fold.others], rows.labels[fold.others], fold.other_weights)
             except ValueError:  # such as no column that varies
                 return nothing
         if len(model.classes_) < len(self.classes_):
             return nothing
         strength = self._strength(model.committee_)
-        evidence = committee.link.evidence(model.decision_function(X[mask]), model.committee_.total_weight)
+        evidence = committee.link.evidence(model.decision_function(X[fold.judged]), model.committee_.total_weight)
         return evidence * (self._strength(committee) / strength) if strength > 0.0 else nothing
 
     def _for_fold(self, seed: int) -> Any:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.number_types import F64
+from committee.data.row_digests import row_digests
 from committee.data.rows import Rows, TargetRows
-from committee.data.sparse import Matrix, SparseMatrix
 
 MOST_UNITS = 64
 """A row that weighs more is drawn in so many parts."""
@@ -53,7 +53,7 @@ class RowUnits:
     def of(cls, rows: Rows | TargetRows, seed: int, n_threads: int) -> Self:
         """Units of training rows."""
         y = rows.labels if isinstance(rows, Rows) else rows.target
-        content = np.column_stack([_unit_interval(_digests(rows.X, n_threads)), y.astype(np.float64)])
+        content = np.column_stack([_unit_interval(row_digests(rows.X, n_threads)), y.astype(np.float64)])
         n = len(rows)
         row, weight = np.arange(n), None
         if not rows.uniform:
@@ -105,12 +105,6 @@ class RowUnits:
             return np.flatnonzero(units).astype(np.int32), None
         weights: F64 = np.bincount(self.row[units], self.weight[units], self.n_rows).astype(np.float64)
         return np.flatnonzero(weights).astype(np.int32), weights
-
-
-def _digests(X: Matrix, n_threads: int) -> NDArray[np.uint64]:
-    if isinstance(X, SparseMatrix):
-        return _core.stored_digests(X.start, X.column, X.value, n_threads)
-    return _core.row_digests(X, n_threads)
 
 
 def _unit_interval(keys: NDArray[np.uint64]) -> F64:

@@ -14,7 +14,7 @@ MOST_DOUBLINGS = 40
 """The temperatures are 2^-40 to 2^40: evidence of one unit is then nothing, or all."""
 
 
-def best_temperature(evidence: F64, labels: NDArray[np.uint16], weights: F64, n_different: int) -> float:
+def best_temperature(evidence: F64, labels: NDArray[np.uint16], weights: F64, n_rows: int) -> float:
     """Temperature T under which p_k = exp(z_k / T) / sum_j exp(z_j / T) has the least log loss [1]_.
 
     To the rows one of mean evidence is added whose class is any with the same probability. Where all rows are right a
@@ -33,8 +33,8 @@ def best_temperature(evidence: F64, labels: NDArray[np.uint16], weights: F64, n_
         Their class numbers.
     weights : float64 array (n,)
         Their weights, of positive sum.
-    n_different : int
-        m, the number of rows that differ from each other.
+    n_rows : int
+        m, how many rows they count as.
 
     Returns
     -------
@@ -59,12 +59,12 @@ def best_temperature(evidence: F64, labels: NDArray[np.uint16], weights: F64, n_
         return 1.0
     share = weights / weights.sum()
     target = float(share @ z[np.arange(len(z)), labels])
-    anywhere = float(share @ z.mean(axis=1)) / n_different
+    anywhere = float(share @ z.mean(axis=1)) / n_rows
 
     def rises(step: int) -> bool:
         """Tell whether the loss rises with 1 / T at T = 2^(-step / STEPS)."""
         p = softmax(z * 2.0 ** (step / STEPS), axis=1)
-        return (1.0 + 1.0 / n_different) * float(share @ (p * z).sum(axis=1)) >= target + anywhere
+        return (1.0 + 1.0 / n_rows) * float(share @ (p * z).sum(axis=1)) >= target + anywhere
 
     low, high = -STEPS * MOST_DOUBLINGS, STEPS * MOST_DOUBLINGS
     while low < high:
