@@ -69,7 +69,8 @@ class Folds:
         """Deal the copies of each class out to the folds."""
         number = row_digests(rows.X, n_threads) + rows.labels
         _, row, alike = np.unique(number, return_index=True, return_inverse=True)
-        weights, labels = np.bincount(alike, rows.weights), rows.labels[row]
+        weights: F64 = np.bincount(alike, rows.weights).astype(np.float64, copy=False)
+        labels = rows.labels[row]
         order = np.lexsort((unordered_digests(rows.X[row], n_threads, labels), labels))
         row, weights, labels = row[order], weights[order], labels[order]
         copies, first = np.empty(len(row), dtype=np.int64), np.full(len(row), -1, dtype=np.int64)
