@@ -17,13 +17,20 @@
 
 namespace committee {
 
+// The sign by feature that weights must follow; empty where all are free.
+using Directions = Vector<std::int8_t>;
+
 struct GradientGrowth : TreeLimits {
   double min_hessian_leaf = 0.0, min_gain = 0.0;
   LeafPenalty penalty{};
   bool leaf_wise = true;
-  Vector<std::int8_t> monotone{};  // per feature, or empty
+  Vector<Directions> monotone{};  // of each score, or one of all; empty: free
   Interactions interactions{};
   bool draw_thresholds = false;  // one for each feature of a node
+
+  Directions directions(std::int64_t score) const {
+    return monotone.empty() ? Directions{} : monotone[monotone.size() > 1 ? score : 0];
+  }
 };
 
 // A grown tree: structure, and the limits of every node's weight.
@@ -41,11 +48,12 @@ class GradientGrowing {
  public:
   // `columns`: the histograms' table again, column by column; `rows`: those of the tree, in order.
   GradientGrowing(GradientHistograms<Table>& histograms, const Columns& columns, const GradientGrowth& growth,
-                  const RowBuffers& rows, std::uint64_t seed)
+                  const RowBuffers& rows, std::int64_t score, std::uint64_t seed)
       : histograms_(histograms),
         table_(histograms.table()),
         columns_(columns),
         growth_(growth),
+        directions_(growth.directions(score)),
         limits_(GradientLimits::of(growth.penalty, growth.min_hessian_leaf, growth.min_gain, growth.min_samples_leaf,
                                    histograms.layout())),
         n_outputs_(histograms.n_outputs()),
@@ -129,7 +137,7 @@ class GradientGrowing {
       for (const std::int32_t j : features_of(*node))
         if (may_part(*node, j)) tasks_.emplace_back(scans.size(), j);
       scans.emplace_back(histograms_.layout(), limits_, node->histogram, node->sums, table_.n_cells(), node->bounds,
-                         !growth_.monotone.empty());
+                         !directions_.empty());
     }
     found_.resize(tasks_.size());
     const std::int64_t work = nodes.size() * 4 * n_outputs_ * table_.n_cells();
@@ -137,9 +145,9 @@ class GradientGrowing {
       for (std::int64_t t = begin; t < end; ++t) {
         const auto [scan, j] = tasks_[t];
         SplitMix random(scramble(scramble(seed_) + word_of(j)), nodes[scan]->path);
-        found_[t] = scans[scan].best(table_.cell[j], table_.missing_bin(j), j, table_.categorical[j] != 0,
-                                     growth_.monotone.empty() ? 0 : growth_.monotone[j],
-                                     growth_.draw_thresholds ? &random : nullptr);
+        found_[t] =
+            scans[scan].best(table_.cell[j], table_.missing_bin(j), j, table_.categorical[j] != 0,
+                             directions_.empty() ? 0 : directions_[j], growth_.draw_thresholds ? &random : nullptr);
       }
     });
     for (std::int64_t t = 0; t < tasks_.size(); ++t) {
@@ -195,7 +203,7 @@ class GradientGrowing {
 
   // A split on a monotone feature keeps all that is below it on its side of the two weights' middle.
   void bound(const Node& node, Node& left, Node& right) const {
-    const int direction = growth_.monotone.empty() ? 0 : growth_.monotone[node.split.feature];
+    const int direction = directions_.empty() ? 0 : directions_[node.split.feature];
     if (direction == 0) return;
     const double middle = 0.5 * (weight(left) + weight(right));
     (direction > 0 ? left.bounds.upper : left.bounds.lower) = middle;
@@ -237,6 +245,7 @@ class GradientGrowing {
   const Table& table_;
   const Columns& columns_;
   const GradientGrowth& growth_;
+  const Directions directions_;
   const GradientLimits limits_;
   const std::int64_t n_outputs_;
   Vector<std::int32_t>&rows_, &scratch_;

@@ -23,6 +23,7 @@ struct GradientRound {
   const std::int32_t* features;  // null: all
   std::int64_t n_features;
   std::uint64_t seed;
+  std::int64_t score;  // whose directions the tree follows
 };
 
 class GradientGrower {
@@ -33,6 +34,7 @@ class GradientGrower {
   virtual const Vector<std::int32_t>& leaf_of_row() const = 0;
   virtual std::int64_t n_rows() const = 0;
   virtual std::int64_t n_features() const = 0;
+  virtual std::int64_t n_directions() const = 0;  // of how many scores; 0 where all are free
 };
 
 template <class Table>
@@ -44,6 +46,7 @@ class TableGradientGrower final : public GradientGrower {
   const Vector<std::int32_t>& leaf_of_row() const override { return leaf_of_row_; }
   std::int64_t n_rows() const override { return table_.n_rows; }
   std::int64_t n_features() const override { return table_.n_features; }
+  std::int64_t n_directions() const override { return growth_.monotone.size(); }
 
   GradientTree grow(const GradientRound& round) override {
     ThreadTeam team(n_threads_);
@@ -82,13 +85,16 @@ class TableGradientGrower final : public GradientGrower {
     some.table.n_rows = table_.n_rows;
     some.table.n_features = q;
     some.table.cell.push_back(0);
-    some.growth.monotone.clear();
+    for (Directions& directions : some.growth.monotone) {
+      if (directions.empty()) continue;
+      for (std::int64_t i = 0; i < q; ++i) directions[i] = directions[features[i]];  // features rise
+      directions.resize(q);
+    }
     some.growth.interactions = growth_.interactions.among(features, q);
     for (std::int64_t i = 0; i < q; ++i) {
       const std::int32_t j = features[i];
       some.table.cell.push_back(some.table.cell.back() + table_.cell[j + 1] - table_.cell[j]);
       some.table.categorical.push_back(table_.categorical[j]);
-      if (!growth_.monotone.empty()) some.growth.monotone.push_back(growth_.monotone[j]);
     }
     columns.fill(some.table, features, team);
     return some;
@@ -129,10 +135,11 @@ class TableGradientGrower final : public GradientGrower {
                        const WordLayout& layout, const GradientRound& round, ThreadTeam& team) {
     GradientHistograms<Table> histograms(table, n_outputs_, team, idle_);
     histograms.use(layout, words_.data());
-    GradientGrowing<Table, Columns> growing(histograms, columns, growth, {rows_, leaf_of_row_}, round.seed);
+    GradientGrowing<Table, Columns> growing(histograms, columns, growth, {rows_, leaf_of_row_}, round.score,
+                                            round.seed);
     GradientTree tree = growing.grow(round.n_in_use, round.rows == nullptr);
     sum_leaves(tree, growing.leaves(), round, team);
-    weigh(tree, growth.penalty);
+    weigh(tree, growth.penalty, !growth.directions(round.score).empty());
     if (round.rows != nullptr) walk_others(tree, table, columns, team);
     return tree;
   }
@@ -215,14 +222,13 @@ class TableGradientGrower final : public GradientGrower {
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
   }
 
-  void weigh(GradientTree& tree, const LeafPenalty& penalty) const {
+  void weigh(GradientTree& tree, const LeafPenalty& penalty, bool bounded) const {
     const std::int64_t D = n_outputs_;
     for (std::int64_t i = 0; i < tree.feature.size(); ++i)
       for (std::int64_t d = 0; d < D; ++d) {
         const double G = tree.sums[i * 2 * D + d], H = tree.sums[i * 2 * D + D + d];
-        tree.value.push_back(growth_.monotone.empty()
-                                 ? penalty.weight(G, H)
-                                 : penalty.weight_within(G, H, tree.bounds[i].lower, tree.bounds[i].upper));
+        tree.value.push_back(bounded ? penalty.weight_within(G, H, tree.bounds[i].lower, tree.bounds[i].upper)
+                                     : penalty.weight(G, H));
       }
   }
 

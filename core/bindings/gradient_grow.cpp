@@ -35,7 +35,7 @@ class PyGradientGrower {
   PyGradientGrower(AnyCodes codes, In1<std::int32_t> n_bins, In1<std::uint8_t> categorical, int n_outputs,
                    int max_depth, std::int64_t max_leaf_nodes, std::int64_t min_samples_leaf, double min_hessian_leaf,
                    double leaf_l0, double leaf_l1, double leaf_l2, bool l0_per_leaf, double min_gain,
-                   std::int64_t max_features, const std::string& growth, std::optional<In1<std::int8_t>> monotone,
+                   std::int64_t max_features, const std::string& growth, std::optional<In2<std::int8_t>> monotone,
                    std::int64_t max_interaction, const std::vector<In1<std::int32_t>>& interaction_groups,
                    bool draw_thresholds, int n_threads)
       : codes_(codes), n_outputs_(n_outputs) {
@@ -54,14 +54,10 @@ class PyGradientGrower {
                           draw_thresholds};
     require_limits(limits);
     if (monotone) {
-      require(length(*monotone) == extent(codes, 1), "monotone needs one sign per column");
+      require(extent(*monotone, 1) == extent(codes, 1), "monotone needs one sign per column");
       require(n_outputs == 1, "monotone constraints need one output");
-      for (std::int64_t j = 0; j < length(*monotone); ++j) {
-        const std::int8_t sign = (*monotone)(j);
-        require(sign >= -1 && sign <= 1, "monotone signs must be -1, 0 or 1");
-        require(sign == 0 || categorical(j) == 0, "a categorical column cannot be monotone");
-        limits.monotone.push_back(sign);
-      }
+      for (std::int64_t k = 0; k < extent(*monotone, 0); ++k)
+        limits.monotone.push_back(directions(monotone->data() + k * extent(*monotone, 1), categorical));
     }
     with_table(codes, n_bins, categorical.data(), [&]<class Table>(Table table) {
       nb::gil_scoped_release release;
@@ -70,19 +66,21 @@ class PyGradientGrower {
   }
 
   GrownGradientTree grow(In<double> gradient, In<double> hessian, std::optional<In1<std::int32_t>> rows,
-                         std::optional<In1<std::int32_t>> features, std::uint64_t seed) {
-    const std::int64_t n = grower_->n_rows();
+                         std::optional<In1<std::int32_t>> features, std::uint64_t seed, std::int64_t score) {
+    const std::int64_t n = grower_->n_rows(), n_directions = grower_->n_directions();
     require_shape(gradient, n);
     require_shape(hessian, n);
     require(!rows || length(*rows) >= 1, "rows must name at least one row");
     require(!features || length(*features) >= 1, "features must name at least one column");
+    require(score >= 0 && (n_directions <= 1 || score < n_directions), "score is none of those with monotone signs");
     const GradientRound round{gradient.data(),
                               hessian.data(),
                               data_or_null(rows),
                               rows ? length(*rows) : n,
                               data_or_null(features),
                               features ? length(*features) : grower_->n_features(),
-                              seed};
+                              seed,
+                              score};
     GradientTree tree;
     {
       nb::gil_scoped_release release;
@@ -98,6 +96,15 @@ class PyGradientGrower {
   }
 
  private:
+  static Directions directions(const std::int8_t* signs, const In1<std::uint8_t>& categorical) {
+    Directions found(signs, signs + length(categorical));
+    for (std::int64_t j = 0; j < found.size(); ++j) {
+      require(found[j] >= -1 && found[j] <= 1, "monotone signs must be -1, 0 or 1");
+      require(found[j] == 0 || categorical(j) == 0, "a categorical column cannot be monotone");
+    }
+    return found == Directions(found.size(), 0) ? Directions{} : found;
+  }
+
   static Interactions interactions(std::int64_t most, const std::vector<In1<std::int32_t>>& groups,
                                    std::int64_t n_features) {
     require(most >= 0, "max_interaction must not be negative");
@@ -154,14 +161,14 @@ void register_gradient_grow(nb::module_& m) {
   nb::class_<PyGradientGrower>(m, "GradientGrower")
       .def(nb::init<AnyCodes, In1<std::int32_t>, In1<std::uint8_t>, int, int, std::int64_t, std::int64_t, double,
                     double, double, double, bool, double, std::int64_t, const std::string&,
-                    std::optional<In1<std::int8_t>>, std::int64_t, const std::vector<In1<std::int32_t>>&, bool, int>(),
+                    std::optional<In2<std::int8_t>>, std::int64_t, const std::vector<In1<std::int32_t>>&, bool, int>(),
            "codes"_a.noconvert(), "n_bins"_a.noconvert(), "categorical"_a.noconvert(), nb::kw_only(), "n_outputs"_a,
            "max_depth"_a, "max_leaf_nodes"_a, "min_samples_leaf"_a, "min_hessian_leaf"_a, "leaf_l0"_a, "leaf_l1"_a,
            "leaf_l2"_a, "l0_per_leaf"_a, "min_gain"_a, "max_features"_a, "growth"_a, "monotone"_a.noconvert().none(),
            "max_interaction"_a, "interaction_groups"_a.noconvert(), "draw_thresholds"_a, "n_threads"_a,
            nb::keep_alive<1, 2>())
       .def("grow", &PyGradientGrower::grow, "gradient"_a.noconvert(), "hessian"_a.noconvert(),
-           "rows"_a.noconvert().none(), "features"_a.noconvert().none(), "seed"_a)
+           "rows"_a.noconvert().none(), "features"_a.noconvert().none(), "seed"_a, "score"_a = 0)
       .def_prop_ro("leaf_of_row", &PyGradientGrower::leaf_of_row, nb::rv_policy::reference_internal);
   m.def("add_leaf_values", &py_add_leaf_values, "scores"_a.noconvert(), "leaf_of_row"_a.noconvert(),
         "value"_a.noconvert(), "n_threads"_a);

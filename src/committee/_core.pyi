@@ -242,10 +242,16 @@ class GradientGrower:
         Both sides of a split have ``min_samples_leaf`` rows and ``min_hessian_leaf`` hessian (summed over outputs).
         The columns of a path are at most ``max_interaction``, and in one of the ``interaction_groups``, which rise;
         without groups any may meet. ``max_features`` are drawn for each node, or the same share
-        of the columns that it may use. With ``draw_thresholds`` a node tries one random threshold or category of each.
+        of the columns that it may use. ``monotone`` has a row of signs for each score, or one
+        for all. With ``draw_thresholds`` a node tries one random threshold or category of each feature.
         """
-    def grow(self, gradient: F64, hessian: F64, rows: I32 | None, features: I32 | None, seed: int) -> GradientTree:
-        """``gradient``, ``hessian``: ``(n,)``, or ``(D, n)``; ``rows`` and ``features`` rise."""
+    def grow(
+        self, gradient: F64, hessian: F64, rows: I32 | None, features: I32 | None, seed: int, score: int = 0
+    ) -> GradientTree:
+        """``gradient``, ``hessian``: ``(n,)``, or ``(D, n)``; ``rows`` and ``features`` rise.
+
+        The tree follows the signs of row ``score`` of ``monotone``, or of its only row.
+        """
     @property
     def leaf_of_row(self) -> I32:
         """``(n,)`` the leaf of every row of the table in the tree grown last; the next tree writes it anew."""

@@ -168,12 +168,12 @@ def test_every_split_is_the_best(n, n_bins, categories, seed, n_outputs, limits)
 def test_every_monotone_split_is_the_best(n, seed, limits, signs):
     data = table(n, [9, 6], [0, 0], seed)
     g, h = gradients(n, 1, seed)
-    limits |= {"monotone": np.array([signs % 3 - 1, signs // 3 - 1], np.int8), "l0_per_leaf": False}
+    limits |= {"monotone": np.array([[signs % 3 - 1, signs // 3 - 1]], np.int8), "l0_per_leaf": False}
     tree, _ = grown(data, g, h, **limits)
     check_tree(tree, data, g, h, limits)
     for i in np.flatnonzero(tree.left >= 0):
         below = [tree.value[nodes_below(tree, int(tree.left[i]) + side), 0] for side in (0, 1)]
-        sign = limits["monotone"][tree.feature[i]]
+        sign = limits["monotone"][0, tree.feature[i]]
         if sign:
             assert (sign * (below[1].min() if sign > 0 else below[1].max())) >= sign * (
                 below[0].max() if sign > 0 else below[0].min()
@@ -200,6 +200,23 @@ def test_every_split_of_columns_that_may_meet_is_the_best(n, seed, n_outputs, mo
         assert not most or len(path) <= most
 
 
+@pytest.mark.parametrize("max_features_tree", [None, np.array([1, 2], np.int32)])
+def test_each_score_has_directions_of_its_own(max_features_tree):
+    data = table(400, [30, 9, 20], [0, 0, 0], 3)
+    g, h = gradients(400, 1, 4)
+    signs = np.array([[1, -1, 0], [0, 0, 0], [0, 1, 1]], np.int8)
+    limits = DEFAULTS | {"max_leaf_nodes": 12}
+    several = _core.GradientGrower(*data, **limits | {"monotone": signs})
+    for score, own in enumerate(signs):
+        alone = _core.GradientGrower(*data, **limits | {"monotone": own[None] if own.any() else None})
+        tree, same = (grower.grow(g, h, None, max_features_tree, 0, k) for grower, k in ((several, score), (alone, 5)))
+        assert_array_equal(tree.feature, same.feature)
+        assert_array_equal(tree.value, same.value)
+        assert_array_equal(tree.bounds, same.bounds)
+    with pytest.raises(ValueError, match="score is none of those"):
+        several.grow(g, h, None, None, 0, 3)
+
+
 @given(
     n=st.integers(2, 120),
     seed=st.integers(0, 10_000),
@@ -210,7 +227,7 @@ def test_every_split_of_columns_that_may_meet_is_the_best(n, seed, n_outputs, mo
 def test_drawn_thresholds(n, seed, n_outputs, signs, limits):
     """A feature of a node is tried at one threshold, which depends on the seed, the feature and the way to the node."""
     data = table(n, [9, 6, 30], [0, 1, 0], seed)
-    monotone = None if signs is None else np.array(signs, np.int8)
+    monotone = None if signs is None else np.array([signs], np.int8)
     n_outputs = 1 if signs else n_outputs
     g, h = gradients(n, n_outputs, seed)
     limits |= {"n_outputs": n_outputs, "draw_thresholds": True, "monotone": monotone, "l0_per_leaf": False}
@@ -408,10 +425,10 @@ def test_bad_rounds_are_refused(changed, message):
         ({"max_interaction": -1}, "max_interaction"),
         ({"interaction_groups": [np.array([0, 2], np.int32)]}, "interaction_groups must rise and stay"),
         ({"interaction_groups": [np.array([1, 0], np.int32)]}, "interaction_groups must rise and stay"),
-        ({"monotone": np.array([1], np.int8)}, "one sign per column"),
-        ({"monotone": np.array([0, 1], np.int8)}, "categorical column"),
-        ({"monotone": np.array([2, 0], np.int8)}, "signs"),
-        ({"monotone": np.array([1, 0], np.int8), "n_outputs": 2}, "one output"),
+        ({"monotone": np.array([[1]], np.int8)}, "one sign per column"),
+        ({"monotone": np.array([[0, 1]], np.int8)}, "categorical column"),
+        ({"monotone": np.array([[2, 0]], np.int8)}, "signs"),
+        ({"monotone": np.array([[1, 0]], np.int8), "n_outputs": 2}, "one output"),
     ],
 )
 def test_bad_growers_are_refused(changed, message):

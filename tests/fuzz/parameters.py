@@ -119,7 +119,8 @@ def learner_of(rng: Generator, name: str, columns: list[str]) -> Any:
         elif parameter == "quantile":
             drawn[parameter] = choose(rng, 0.5, 0.01, [0.1, 0.5, 0.9])
         elif parameter == "monotonic_constraints":
-            drawn[parameter] = rng.integers(-1, 2, len(columns)).tolist()
+            n_rows = choose(rng, (), (), (3,))
+            drawn[parameter] = rng.integers(-1, 2, (*n_rows, len(columns))).tolist()
         elif parameter == "interaction_constraints":
             group = np.flatnonzero(rng.random(len(columns)) < 0.5).tolist()
             drawn[parameter] = choose(rng, "pairwise", "no_interactions", [group, [0]])

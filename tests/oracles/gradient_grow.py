@@ -98,8 +98,13 @@ class GradientGrower:
         self.max_features = max_features
         self.max_interaction, self.groups = max_interaction, [frozenset(group.tolist()) for group in interaction_groups]
         self.draw_thresholds = draw_thresholds
-        self.bounded = monotone is not None
-        self.monotone = np.zeros(codes.shape[1], dtype=np.int8) if monotone is None else monotone
+        self.directions = np.zeros((1, codes.shape[1]), dtype=np.int8) if monotone is None else monotone
+        self.follow(0)
+
+    def follow(self, score: int) -> None:
+        """Take the directions of a score."""
+        self.monotone = self.directions[score if len(self.directions) > 1 else 0]
+        self.bounded = bool(self.monotone.any())
 
     def grow(
         self,
@@ -108,12 +113,14 @@ class GradientGrower:
         rows: NDArray[np.int32] | None = None,
         features: NDArray[np.int32] | None = None,
         seed: int = 0,
+        score: int = 0,
     ) -> GradientTree:
         """One tree; with `rows` the others get their leaf by walking."""
         n, p = self.codes.shape
         self._g: Floats = gradient.reshape(self.n_outputs, n)
         self._h: Floats = hessian.reshape(self.n_outputs, n)
         self._features = np.arange(p) if features is None else features
+        self.follow(score)
         self._random, self._seed = np.random.default_rng(seed), seed
         used = np.arange(n) if rows is None else np.sort(rows).astype(np.int64)
         nodes = [Node(used, 0)]

@@ -175,7 +175,7 @@ def test_levels_of_many_stand_on_one_axis():
             "2 numbers of one target, and y has 3 columns.*MultiOutputReg",
         ),
         (boosting(loss="poisson"), r"y\[0, 1\] is -.*poisson loss needs targets in \[0, inf\)"),
-        (boosting(monotonic_constraints=[1, 0, 0, 0]), "needs a single score"),
+        (boosting(monotonic_constraints=[1, 0, 0, 0]), "needs a tree for each score"),
         (QuadBoostRegressor(), "y has 3 columns, and this learner predicts one number a row; .*MultiOutputRegressor"),
         (GradientBoostingClassifier(), "y has 3 columns, but classes are one label a row; .*MultiOutputClassifier"),
     ],

@@ -28,7 +28,7 @@ from committee.learners.gradient.interaction import interactions
 from committee.learners.gradient.leaf import LeafPenalty
 from committee.learners.gradient.learning_rate import n_trials, parts, rate_by_trials
 from committee.learners.gradient.line_search import LineSearch
-from committee.learners.gradient.monotone import directions
+from committee.learners.gradient.monotone import directions_of_scores
 from committee.learners.gradient.parted_rows import PartedRows
 from committee.learners.gradient.round_draws import Draws
 from committee.learners.gradient.scores import Target, scores_after
@@ -121,11 +121,14 @@ class GradientBoosting(WarmStart, Boosting):
     monotonic_constraints: Any = parameter(
         None,
         """1: predictions (with two classes: the score of the second) never decrease as the column rises; -1: never
-        increase; 0: free. Not with more classes or several quantiles.""",
+        increase; 0: free. With more classes each has a score, and directions of its own: ``{class: {column: 1}}``, or
+        one row for each class. The probability of a class never decreases where its score must not and all others' must
+        not increase. With several numbers they hold for each, or have one row for each. Several scores need a tree
+        each, see `tree`.""",
         "array-like",
         dict,
         None,
-        type_words="dict of column names, array-like (p,) or None",
+        type_words="dict of column names, of classes with such dicts or arrays; array-like (p,) or (D, p); or None",
     )
     interaction_constraints: Any = parameter(
         None,
@@ -272,11 +275,12 @@ class GradientBoosting(WarmStart, Boosting):
 
     def _grower(self, binned: Binned, n_scores: int, max_features: int, threads: int) -> _core.GradientGrower:
         """Return the kernel that grows the rounds' trees."""
-        monotone = directions(self.monotonic_constraints, self.table_)
-        if monotone is not None and n_scores > 1:
+        classes = None if self._n_classes is None else self.classes_
+        monotone = directions_of_scores(self.monotonic_constraints, self.table_, n_scores, classes)
+        if monotone is not None and n_scores > 1 and self._shared_tree:
             raise ValueError(
-                f"monotonic_constraints needs a single score, which rises or falls; here each row has {n_scores}. "
-                "Set monotonic_constraints=None, or predict two classes or one number."
+                f"monotonic_constraints needs a tree for each score, but the {n_scores} of a row share theirs; set "
+                f"tree='{'per_target' if classes is None else 'per_class'}', or monotonic_constraints=None."
             )
         penalty, limits = self._penalty, interactions(self.interaction_constraints, self.table_)
         return _core.GradientGrower(
