@@ -9,5 +9,6 @@ from committee.report.displays.nest import NestDisplay as NestDisplay
 from committee.report.displays.quadboost_path import QuadBoostPathDisplay as QuadBoostPathDisplay
 from committee.report.displays.reliability import ReliabilityDisplay as ReliabilityDisplay
 from committee.report.displays.risk import RiskPathDisplay as RiskPathDisplay
+from committee.report.displays.tree import TreeDisplay as TreeDisplay
 
 DISPLAYS: dict[str, str]

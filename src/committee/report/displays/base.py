@@ -141,3 +141,23 @@ def plain_number(value: float) -> str:
 def shortened(text: str, most: int = 28) -> str:
     """Text that ends in an ellipsis if it is too long."""
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def room(ax: Axes, width: float, height: float) -> float:
+    """Scale of a picture of that size in inches on given axes, against a figure of its own; at most 1."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    box, (wide, high) = ax.get_position(), figure.get_size_inches()
+    return float(min(1.0, box.width * wide / width, box.height * high / height))
+
+
+def text_width(text: str, size: float) -> float:
+    """Width of a text in inches."""
+    from matplotlib.textpath import TextPath
+
+    return float(TextPath((0.0, 0.0), text, size=size).get_extents().x1) / 72.0 if text else 0.0
+
+
+def percent(share: float) -> str:
+    """A share as a percentage, small ones with a decimal."""
+    return f"{share:.0%}" if share >= 0.0995 else f"{share:.1%}"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from committee.data.number_types import F64
-from committee.report.displays.base import AGAINST, FOR, GREY, INK, PALE, Display
+from committee.report.displays.base import AGAINST, FOR, GREY, INK, PALE, Display, percent, room, text_width
 from committee.report.displays.nested_score import nested_score
 from committee.report.displays.voter_words import voter_words
 
@@ -166,13 +166,13 @@ class NestDisplay(Display):
         if any("±" in head for head in heads):
             key += "; x > c ± s: + with probability Φ((x − c) / s)"
         # columns: outline, share of rows, and for each answer its vote and its end
-        outline = max(line.x + 0.1 + _width(head) for line, head in zip(lines, heads, strict=True))
+        outline = max(line.x + 0.1 + text_width(head, _FONT) for line, head in zip(lines, heads, strict=True))
         votes, width = [], outline + 2.0 * _GAP + _BAR
         for column in ends:
             votes.append(width)
-            width += _VOTE + max(1.0, *map(_width, column)) + _GAP
-        width, height = max(width, _width(key)), _LINE * (len(lines) + 2)
-        shrink = 1.0 if ax is None else _room(ax, width, height)
+            width += _VOTE + max(1.0, *(text_width(end, _FONT) for end in column)) + _GAP
+        width, height = max(width, text_width(key, _FONT)), _LINE * (len(lines) + 2)
+        shrink = 1.0 if ax is None else room(ax, width, height)
         ax = self._axes(ax, width + 0.2, height + 0.5)
         ax.set(xlim=(0.0, width), ylim=(height, 0.0))
         ax.set_axis_off()
@@ -189,7 +189,7 @@ class NestDisplay(Display):
             write(line.x + 0.1, i, head)
             share = float(np.clip(self.reach[line.voter], 0.0, 1.0))
             ax.barh(_LINE * (i + 0.5), _BAR * share, 0.7 * _LINE, left=outline + _GAP, color="#c9d6e2", gid="share")
-            write(outline + _GAP + 0.04, i, _percent(share))
+            write(outline + _GAP + 0.04, i, percent(share))
             for answer in (0, 1):
                 adds = _signed(self.vote[line.voter, answer])
                 write(votes[answer] + _VOTE - 0.1, i, adds, _COLORS[answer], "right")
@@ -268,25 +268,6 @@ class NestDisplay(Display):
                     low[end] = min(low[end], low[t] + self.vote[t, answer])
                     high[end] = max(high[end], high[t] + self.vote[t, answer])
         return low, high
-
-
-def _room(ax: Axes, width: float, height: float) -> float:
-    """Scale of the picture on given axes, against a figure of its own; at most 1."""
-    figure = ax.get_figure(root=True)
-    assert figure is not None
-    box, (wide, high) = ax.get_position(), figure.get_size_inches()
-    return float(min(1.0, box.width * wide / width, box.height * high / height))
-
-
-def _width(text: str) -> float:
-    """Width of a text in inches."""
-    from matplotlib.textpath import TextPath
-
-    return float(TextPath((0.0, 0.0), text, size=_FONT).get_extents().x1) / 72.0
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}" if share >= 0.0995 else f"{share:.1%}"
 
 
 def _signed(value: float) -> str:

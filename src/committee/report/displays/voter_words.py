@@ -1,4 +1,4 @@
-"""Voters that answer at random in a few words, for pictures."""
+"""Voters that answer at random, and splits of trees, in a few words, for pictures."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from committee.data.category_bits import codes_in
 from committee.data.frames import TableSchema
+from committee.voters.forest import Forest
 from committee.voters.oracles import OracleVoters
 from committee.voters.soft_stumps import SoftStumps
 
@@ -52,6 +53,17 @@ def voter_words(voters: SoftStumps | OracleVoters, t: int, table: TableSchema) -
     s = float(voters.softness[t])
     text = f"{name} {'>' if voters.ascending[t] else '<='} {_number(c)}" + (f" ± {_number(s, 2)}" if s else "")
     return f"{text} or {_GAPS}" if gaps_are_plus else text
+
+
+def split_words(forest: Forest, node: int, table: TableSchema) -> str:
+    """Condition under which a row goes left at a split, but for missing values."""
+    j, c = int(forest.feature[node]), float(forest.threshold[node])
+    words = forest.category_bits[int(forest.category_offset[node]) : int(forest.category_offset[node + 1])]
+    if len(words):
+        name = _cut(table.column(j), _MOST_NAMED)
+        return _categories(name, words, [str(word) for word in table.coded(j) or ()], False)
+    name = _cut(table.quantity(j), _MOST_NAMED)
+    return f"{name} not {_GAPS}" if np.isinf(c) else f"{name} <= {_number(c)}"
 
 
 def _categories(name: str, words: NDArray[np.uint32], known: list[str], gaps: bool) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.frames import TableSchema
+from committee.data.number_types import F64
 from committee.vote.explain.rules import leaf_rules
 from committee.voters.committees import BoostedCommittees
 from committee.voters.model_forest import ModelForest
@@ -107,6 +108,14 @@ def model_trees(estimator: Any) -> ModelForest:
     if not isinstance(voters, ModelForest):
         raise ValueError(f"{type(estimator).__name__} has no linear leaf models; give a fitted model tree or SBPMT")
     return voters
+
+
+def model_tree_means(voters: ModelForest | BoostedCommittees, tree: int) -> F64 | None:
+    """Mean score of every node of a model tree over its training rows, ``(nodes, O)``; None if there is no record."""
+    from committee.vote.explain.contributions import node_means
+
+    members = voters.members if isinstance(voters, BoostedCommittees) else voters
+    return None if members.record is None else node_means(members, tree)
 
 
 def coefficient_names(design_names: Sequence[str]) -> list[str]:

@@ -79,6 +79,14 @@ class Condition:
         return f"{name} in {{{', '.join(inside)}}}"
 
 
+def split_condition(forest: Forest, node: int, table: TableSchema) -> Condition:
+    """Condition of the rows that a split sends left, by itself; nodes are counted over the whole forest."""
+    j = int(forest.feature[node])
+    known = table.coded(j)
+    every = Condition(j, codes=None if known is None else frozenset(range(len(known))))
+    return _narrowed(every, forest, node, goes_left=True)
+
+
 def leaf_conditions(forest: Forest, tree: int, table: TableSchema) -> dict[int, list[Condition]]:
     """Conditions of every leaf of a tree by node number, ascending; columns in the order of their first split.
 

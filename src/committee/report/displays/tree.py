@@ -1,0 +1,309 @@
+"""One tree as a text and as a picture: its questions, where they lead, and what its leaves say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from committee.report.displays.base import FOR, GREY, INK, PALE, Display, percent, room, text_width
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# lengths are in inches, of a picture with a figure of its own
+_ROW, _TEXT, _ARM, _GAP = 0.4, 0.12, 0.5, 0.12
+_FONT, _SMALL = 8.0, 6.5
+
+
+class TreeDisplay(Display):
+    """A tree from left to right: the upper answer to a question is yes, the lower one no.
+
+    A star stands at the answer that missing values, and categories that training did not see, go with. Lines are as
+    wide as training rows come. Of a large tree the first levels are drawn, of the last one the nodes of the most rows;
+    those left closed say how many leaves they hold. `text` is the same as text. Node numbers are those of ``apply``.
+
+    Parameters
+    ----------
+    words : sequence of str (N,)
+        The question of each inner node, and what each leaf says.
+    children : int array-like (N, 2)
+        Nodes that yes and no lead to, both later ones; -1 for leaves.
+    shares : array-like (N,), default=None
+        Share of the rows that come to each node.
+    missing : int array-like (N,), default=None
+        Answer that missing values go with: 0 for yes, 1 for no.
+    short_words : sequence of str (N,), default=None
+        `words` for the picture.
+    colors : sequence of str (N,), default=None
+        Colours of the leaves.
+    title : str, default="tree"
+        A line above.
+    max_leaves : int or None, default=16
+        Most ends that are drawn; None: all leaves.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Axes and figure drawn on.
+    text : str
+        The tree as text, one node a line; ``str(display)`` is the same.
+
+    Raises
+    ------
+    ValueError
+        If there is no node, lengths differ, children do not make a tree, or nothing is to be drawn.
+
+    Examples
+    --------
+    >>> from committee.report import TreeDisplay
+    >>> display = TreeDisplay(["age <= 40", "no", "yes"], [[1, 2], [-1, -1], [-1, -1]], missing=[1, 0, 0])
+    >>> print(display)
+    tree
+    0: age <= 40
+    ├─ yes → 1: no
+    └─ no, missing → 2: yes
+    """
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        children: ArrayLike,
+        *,
+        shares: ArrayLike | None = None,
+        missing: ArrayLike | None = None,
+        short_words: Sequence[str] | None = None,
+        colors: Sequence[str] | None = None,
+        title: str = "tree",
+        max_leaves: int | None = 16,
+    ) -> None:
+        self.words, self.title, self.max_leaves = list(words), title, max_leaves
+        N = len(self.words)
+        self.children = np.asarray(children, dtype=np.int64)
+        self.shares = None if shares is None else np.asarray(shares, dtype=np.float64)
+        self.missing = None if missing is None else np.asarray(missing, dtype=np.int64)
+        self.short_words = self.words if short_words is None else list(short_words)
+        self.colors = [FOR] * N if colors is None else list(colors)
+        lengths = [len(each) for each in (self.short_words, self.colors, self.shares, self.missing) if each is not None]
+        if not N or self.children.shape != (N, 2) or set(lengths) != {N}:
+            raise ValueError(
+                f"children has shape {self.children.shape}, and the others {lengths} nodes; {N} words need ({N}, 2) "
+                f"children and {N} of each other, and at least one node"
+            )
+        ends = self.children[:, 0] < 0
+        child = self.children[~ends]
+        later = (child > np.flatnonzero(~ends)[:, None]).all() and (self.children[ends] == -1).all()
+        if not later or sorted(child.ravel().tolist()) != list(range(1, N)):
+            raise ValueError("children make no tree: each node but the first must follow exactly one node before it")
+        if max_leaves is not None and max_leaves < 1:
+            raise ValueError(f"max_leaves={max_leaves} leaves nothing to draw; give 1 or more, or None for all")
+        self._n_leaves = self._count_leaves()
+        self._opened = self._open()
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        tree: int = 0,
+        *,
+        for_class: Any = None,
+        max_leaves: int | None = 16,
+        ax: Axes | None = None,
+    ) -> TreeDisplay:
+        """Draw one tree of a fitted learner.
+
+        Parameters
+        ----------
+        estimator : fitted learner or committee
+            Its voters are trees, or model trees, whose leaves are named by the mean score of their training rows.
+        tree : int, default=0
+            Its number, as that of its column in ``apply``: of committees of trees one committee after the other.
+        for_class : class label or number, default=None
+            Where each round has a tree for each of several classes, or numbers: whose; None: the first's.
+        max_leaves : int or None, default=16
+            Most ends that are drawn: level by level, the nodes of the most rows of the last one. None: all leaves.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure, as large as it must be, by default.
+
+        Returns
+        -------
+        TreeDisplay
+            Already drawn.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        TypeError
+            If its voters are no native trees.
+        ValueError
+            If there is no such tree.
+        """
+        from sklearn.base import BaseEstimator
+        from sklearn.utils.validation import check_is_fitted
+
+        from committee.report.displays.tree_words import TreeWords
+
+        if isinstance(estimator, BaseEstimator):
+            check_is_fitted(estimator)
+        found = TreeWords.of(estimator, tree, for_class)
+        left = found.forest.left
+        display = cls(
+            found.words(short=False),
+            np.where(left[:, None] < 0, -1, left[:, None] + [0, 1]),
+            shares=found.shares,
+            missing=1 - found.forest.missing_left.astype(np.int64),
+            short_words=found.words(short=True),
+            colors=found.colors,
+            title=found.title,
+            max_leaves=max_leaves,
+        )
+        return display.plot(ax)
+
+    # --- which nodes ---------------------------------------------------------------------------------------------
+
+    def _count_leaves(self) -> list[int]:
+        """Leaves below each node; children stand after their parent."""
+        count = [1] * len(self.words)
+        for node in range(len(count) - 1, -1, -1):
+            if (pair := self.children[node].tolist())[0] >= 0:
+                count[node] = count[pair[0]] + count[pair[1]]
+        return count
+
+    def _open(self) -> set[int]:
+        """Inner nodes whose answers are shown: level by level, those of the most rows of the last one."""
+        opened: set[int] = set()
+        most = len(self.words) if self.max_leaves is None else self.max_leaves
+        waiting = [(0, 0.0, 0)]
+        while waiting and len(opened) + 1 < most:
+            level, _, node = heappop(waiting)
+            if self.children[node, 0] >= 0:
+                opened.add(node)
+                for child in self.children[node].tolist():
+                    heappush(waiting, (level + 1, 0.0 if self.shares is None else -float(self.shares[child]), child))
+        return opened
+
+    def _shown(self) -> Iterator[tuple[int, int, int, int]]:
+        """Yield the nodes that are shown, from the top: node, level, the one above and its answer, -1 for none."""
+        waiting = [(0, 0, -1, -1)]
+        while waiting:
+            node, level, above, answer = waiting.pop()
+            yield node, level, above, answer
+            if node in self._opened:
+                yes, no = self.children[node].tolist()
+                waiting += [(no, level + 1, node, 1), (yes, level + 1, node, 0)]
+
+    def _goes(self, above: int, answer: int, mark: str) -> str:
+        """The answer in words, with a mark if missing values go with it."""
+        taken = self.missing is not None and int(self.missing[above]) == answer
+        return ("yes", "no")[answer] + (mark if taken else "")
+
+    def _says(self, node: int, words: Sequence[str]) -> str:
+        closed = self.children[node, 0] >= 0 and node not in self._opened
+        return f"… {self._n_leaves[node]:,} leaves" if closed else words[node]
+
+    # --- text ----------------------------------------------------------------------------------------------------
+
+    @property
+    def text(self) -> str:
+        """The tree as text, one node a line."""
+        lines, indent = [self.title], {0: ""}
+        for node, _, above, answer in self._shown():
+            head = ""
+            if above >= 0:
+                head = indent[above] + ("├─ ", "└─ ")[answer] + self._goes(above, answer, ", missing") + " → "
+                indent[node] = indent[above] + ("│  ", "   ")[answer]
+            share = "" if self.shares is None else f" ({percent(self.shares[node])} of rows)"
+            lines.append(f"{head}{node}: {self._says(node, self.words)}{share}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.text
+
+    # --- picture -------------------------------------------------------------------------------------------------
+
+    def _draw(self, ax: Axes | None) -> None:
+        shown = list(self._shown())
+        y, n_rows = self._rows(shown)
+        said = {node: self._says(node, self.short_words) for node, *_ in shown}
+        wide = {node: 1.05 * text_width(text, _FONT) + 0.04 for node, text in said.items()}  # as pixels have it
+        # levels are as far apart as the longest question asks for; a leaf has its row to itself
+        arm = _ARM if self.missing is None else _ARM + 0.06
+        left = [0.0]
+        for level in range(max(each[1] for each in shown)):
+            questions = [wide[node] for node, at, *_ in shown if at == level and node in self._opened]
+            left.append(left[-1] + _TEXT + max(questions, default=0.0) + _GAP + arm)
+        x = {node: left[level] for node, level, *_ in shown}
+        key = self._key()
+        width = max(text_width(key, _SMALL), *(x[node] + _TEXT + wide[node] for node in x))
+        width = max(width, 1.05 * text_width(self.title, 10.0))
+        height = _ROW * (n_rows + (1 if key else 0.2))
+        shrink = 1.0 if ax is None else room(ax, width, height)
+        ax = self._axes(ax, width + 0.3, height + 0.45)
+        ax.set(xlim=(-0.06, width), ylim=(height, 0.0))
+        ax.set_axis_off()
+        for node, _, above, answer in shown:
+            if above >= 0:
+                self._connect(
+                    ax, (x[above] + _TEXT + wide[above] + 0.05, y[above]), (x[node], y[node]), node, arm, shrink
+                )
+                at = (x[node] - arm + 0.05, y[node] - 0.02)
+                ax.text(*at, self._goes(above, answer, "*"), fontsize=_SMALL * shrink, color=GREY, va="bottom")
+            self._write(ax, node, x[node], y[node], said[node], shrink)
+        if key:
+            ax.text(0.0, height - 0.1, key, fontsize=_SMALL * shrink, color=GREY, va="center")
+        ax.set_title(self.title, fontsize=10 * shrink, loc="left")
+
+    def _rows(self, shown: list[tuple[int, int, int, int]]) -> tuple[dict[int, float], int]:
+        """Height of each node: ends a row each, and an opened node between its answers."""
+        y: dict[int, float] = {}
+        n_rows = 0
+        for node, *_ in shown:
+            if node not in self._opened:
+                y[node] = _ROW * (n_rows + 0.5)
+                n_rows += 1
+        for node, *_ in reversed(shown):
+            if node in self._opened:
+                yes, no = self.children[node].tolist()
+                y[node] = (y[yes] + y[no]) / 2.0
+        return y, n_rows
+
+    def _connect(
+        self, ax: Axes, start: tuple[float, float], end: tuple[float, float], node: int, arm: float, shrink: float
+    ) -> None:
+        """The way from a question to an answer, as wide as rows come."""
+        share = 0.3 if self.shares is None else float(np.clip(self.shares[node], 0.0, 1.0))
+        turn = end[0] - arm
+        ax.plot(
+            [start[0], turn, turn, end[0]],
+            [start[1], start[1], end[1], end[1]],
+            color=PALE,
+            linewidth=(0.7 + 2.3 * share) * shrink,
+            solid_joinstyle="round",
+            gid="edge",
+            zorder=1,
+        )
+
+    def _write(self, ax: Axes, node: int, x: float, y: float, text: str, shrink: float) -> None:
+        """A node: its mark, its words, and below them its number and share of the rows."""
+        end = self.children[node, 0] < 0
+        marker, mark = ("s", self.colors[node]) if end else ("o", INK)
+        ax.plot([x], [y], marker=marker, color=mark, markersize=(5.5 if end else 4) * shrink, gid="node", zorder=3)
+        color = INK if end or node in self._opened else GREY
+        ax.text(x + _TEXT, y, text, fontsize=_FONT * shrink, color=color, va="center")
+        below = f"{node}" if self.shares is None else f"{node}: {percent(self.shares[node])}"
+        ax.text(x + _TEXT, y + 0.11, below, fontsize=_SMALL * shrink, color=GREY, va="center")
+
+    def _key(self) -> str:
+        """What marks and numbers mean."""
+        if not self._opened:
+            return ""
+        words = ["upper answer: yes"]
+        if self.missing is not None:
+            words.append("*: missing values")
+        if self.shares is not None:
+            words.append("below: number of the node, share of the rows")
+        return ";  ".join(words)

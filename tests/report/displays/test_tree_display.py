@@ -1,0 +1,294 @@
+"""A tree as text leads every row to the leaf that `apply` says, and as a picture shows all of its text."""
+
+import re
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from numpy.testing import assert_array_equal
+from sklearn.base import clone, is_regressor
+from sklearn.ensemble import RandomForestClassifier as Peer
+from sklearn.exceptions import NotFittedError
+from sklearn.naive_bayes import GaussianNB
+
+import committee
+from committee import Committee
+from committee.report import TreeDisplay
+from tests.gradient_cases import SMALL
+from tests.report.displays.drawn import whole
+
+BOOSTED: dict[str, Any] = SMALL | {"n_estimators": 3, "random_state": 0}
+MODELS = [
+    committee.TreeVoter(max_depth=4),
+    committee.TreeRegressor(max_depth=4),
+    committee.RandomForestClassifier(3, random_state=0),
+    committee.RandomForestRegressor(3, random_state=0),
+    committee.SubaggingClassifier(n_estimators=3, random_state=0),
+    committee.AdaBoostClassifier(4, max_depth=3),
+    committee.AdaBoostClassifier(4, max_depth=3, vote="confidence"),
+    committee.GradientBoostingClassifier(**BOOSTED),
+    committee.GradientBoostingClassifier(**BOOSTED, tree="shared"),
+    committee.GradientBoostingRegressor(**BOOSTED),
+    committee.SBPMTClassifier(3, random_state=0),
+    committee.ProbitModelTreeClassifier(max_depth=3, tree="per_class"),
+]
+
+
+def words(model: Any) -> str:
+    return " ".join(repr(model).split())
+
+
+def table(n: int = 240, seed: int = 0) -> tuple[pl.DataFrame, np.ndarray]:
+    """Numbers of one decimal and categories, with gaps in both, and three classes."""
+    rng = np.random.default_rng(seed)
+    width, height = rng.normal(size=(2, n)).round(1)
+    town = rng.integers(0, 12, n)
+    score = width + (town % 3) + (town == 5) * height + 0.3 * rng.normal(size=n)
+    gaps = rng.random((2, n)) < 0.1
+    frame = pl.DataFrame(
+        {
+            "width (cm)": [None if g else float(v) for v, g in zip(width, gaps[0], strict=True)],
+            "height": height,
+            "town": [None if g else f"t{t}" for t, g in zip(town, gaps[1], strict=True)],
+        }
+    )
+    return frame, np.array(["ant", "bee", "cow"])[np.digitize(score, np.quantile(score, [0.4, 0.7]))]
+
+
+def fitted(model: Any) -> tuple[Any, pl.DataFrame]:
+    X, y = table()
+    if is_regressor(model):
+        return clone(model).fit(X, np.unique(y, return_inverse=True)[1] * 10.0), X
+    return clone(model).fit(X, y), X
+
+
+LINE = re.compile(
+    r"^(?P<bars>[│├└─ ]*)(?:(?P<answer>yes|no)(?P<gap>, missing)? → )?(?P<node>\d+): (?P<says>.*) \(.* of rows\)$"
+)
+
+
+def is_true(question: str, row: dict[str, Any]) -> bool | None:
+    """The answer to a question in words; None where the value is missing."""
+    name, _, rest = next((name, *question.removeprefix(name).partition(" ")[1:]) for name in row if name in question)
+    if rest == "not missing":
+        return row[name] is not None or None
+    if row[name] is None:
+        return None
+    if rest.startswith("<= "):
+        return float(row[name]) <= float(rest[3:])
+    listed = rest.partition("{")[2].rstrip("}").split(", ") if "{" in rest else [rest.removeprefix("= ")]
+    return (row[name] in listed) != rest.startswith("not in")
+
+
+def leaf_by_text(text: str, row: dict[str, Any]) -> int:
+    """Follow the text to a leaf, as a reader would."""
+    lines = [match.groupdict() for line in text.splitlines()[1:] if (match := LINE.match(line))]
+    assert len(lines) == len(text.splitlines()) - 1
+    at = 0
+    while True:
+        depth, below = len(lines[at]["bars"]), []
+        for i in range(at + 1, len(lines)):
+            if len(lines[i]["bars"]) <= depth:
+                break
+            if len(lines[i]["bars"]) == depth + 3:
+                below.append(i)
+        if not below:
+            return int(lines[at]["node"])
+        yes, no = below
+        assert (lines[yes]["answer"], lines[no]["answer"]) == ("yes", "no")
+        assert (lines[yes]["gap"] is None) != (lines[no]["gap"] is None)
+        true = is_true(lines[at]["says"], row)
+        at = yes if (lines[yes]["gap"] is not None if true is None else true) else no
+
+
+@pytest.mark.parametrize("model", MODELS, ids=words)
+def test_the_text_leads_every_row_to_its_leaf(model):
+    model, X = fitted(model)
+    leaves = model.apply(X)
+    several = leaves.ndim == 3
+    for tree in range(min(2, leaves.shape[1])):
+        for k, label in enumerate(model.classes_.tolist() if several else [None]):
+            text = TreeDisplay.from_estimator(model, tree, for_class=label, max_leaves=None).text
+            found = [leaf_by_text(text, row) for row in X.rows(named=True)]
+            assert_array_equal(found, leaves[:, tree, k] if several else leaves[:, tree])
+
+
+@pytest.mark.parametrize("model", MODELS, ids=words)
+def test_no_text_of_a_picture_is_cut_off_or_lies_on_another(model):
+    model, _ = fitted(model)
+    label = model.classes_[1] if model.apply(table()[0]).ndim == 3 else None
+    assert_apart(whole(TreeDisplay.from_estimator(model, for_class=label)))
+
+
+def assert_apart(display: TreeDisplay) -> None:
+    canvas = FigureCanvasAgg(display.figure_)
+    canvas.draw()
+    boxes = [(text.get_text(), text.get_window_extent(canvas.get_renderer())) for text in display.ax_.texts]
+    for i, (text, box) in enumerate(boxes):
+        for other, second in boxes[:i]:
+            apart = box.x1 <= second.x0 or second.x1 <= box.x0 or box.y1 <= second.y0 + 1 or second.y1 <= box.y0 + 1
+            assert apart, f"{text!r} lies on {other!r}"
+
+
+def test_long_names_and_many_categories_are_shortened():
+    rng = np.random.default_rng(0)
+    name = "a_rather_long_name_of_a_column_that_goes_on_and_on"
+    levels = [f"{t}, a category of many words" for t in rng.integers(0, 14, 600)]
+    X = pl.DataFrame({name: levels, "x" * 60: rng.normal(size=600)})
+    y = np.array([int(level.split(",")[0]) % 3 == 0 for level in levels]) ^ (X[:, 1].to_numpy() > 1.3)
+    model = committee.TreeVoter(max_depth=4).fit(X, np.where(y, "a label of a good many letters", "no"))
+    display = whole(TreeDisplay.from_estimator(model))
+    assert_apart(display)
+    assert display.figure_.get_size_inches()[0] < 16
+    assert max(map(len, display.short_words)) < len(name)
+    assert name in display.text
+
+
+def test_a_large_tree_is_drawn_level_by_level():
+    X, y = table(600)
+    model = committee.RandomForestClassifier(1, random_state=0).fit(X, y)
+    n_leaves = len(np.unique(model.apply(X)))
+    for most in (1, 2, 5, 16):
+        display = TreeDisplay.from_estimator(model, max_leaves=most)
+        ends = [line for line in display.ax_.texts if line.get_text().startswith("…")]
+        counted = sum(int(end.get_text().split()[1].replace(",", "")) for end in ends)
+        drawn = sum(line.get_marker() == "s" for line in display.ax_.lines if line.get_gid() == "node")
+        assert len(ends) + drawn == most
+        assert counted + drawn >= n_leaves  # of all that the tree has, not only those that these rows reach
+        assert counted + drawn == int(display.title.split(": ")[1].split()[0])
+    assert len(TreeDisplay.from_estimator(model, max_leaves=None).text.splitlines()) > 2 * n_leaves - 1
+
+
+# --- what leaves say -------------------------------------------------------------------------------------------------
+
+
+def leaf_texts(model: Any, tree: int = 0, **options: Any) -> dict[int, str]:
+    text = TreeDisplay.from_estimator(model, tree, max_leaves=None, **options).text
+    lines = [match.groupdict() for line in text.splitlines()[1:] if (match := LINE.match(line))]
+    return {int(line["node"]): line["says"] for line in lines}
+
+
+def test_boosters_say_what_they_add_to_the_score():
+    model, X = fitted(committee.GradientBoostingClassifier(**BOOSTED))
+    rounds, leaves = model.committee_.voters, model.apply(X)
+    texts = leaf_texts(model, 1, for_class="cow")
+    forest = rounds.forest[5:6]
+    for leaf in np.unique(leaves[:, 1, 2]):
+        assert texts[leaf] == f"{model.committee_.weights[1] * forest.value[leaf, 0]:+.3g}"
+    title = TreeDisplay.from_estimator(model, 1, for_class="cow").title
+    assert title == f"tree 1 of 3: {(forest.feature < 0).sum()} leaves, leaves add to the score of cow"
+
+
+def test_forests_say_class_shares_and_means():
+    model, X = fitted(committee.RandomForestClassifier(1, min_samples_leaf=20, random_state=0))
+    shares = model.committee_.voters.value
+    for leaf, text in leaf_texts(model).items():
+        if leaf in model.apply(X):
+            best = int(shares[leaf].argmax())
+            assert text.startswith(f"{model.classes_[best]}: {shares[leaf, best]:.0%}")
+            assert text.count(":") == (shares[leaf] >= 0.005).sum()
+    model, X = fitted(committee.RandomForestRegressor(1, min_samples_leaf=20, random_state=0))
+    for leaf in np.unique(model.apply(X)):
+        assert leaf_texts(model)[leaf] == f"{model.committee_.voters.value[leaf, 0]:.4g}"
+
+
+def test_votes_for_a_class_and_abstentions():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2)).round(1)
+    model = committee.AdaBoostClassifier(3, vote="abstaining", calibrate=None).fit(X, X[:, 0] > 0.3)
+    said = set(leaf_texts(model).values())
+    assert said & {"True", "False"} or any(text.startswith(("+", "-")) for text in said)
+    named = committee.AdaBoostClassifier(3, calibrate=None).fit(X, X[:, 0] + X[:, 1] > 0.3)
+    display = TreeDisplay.from_estimator(named)
+    assert set(display.words[1:]) == {"True", "False"}
+    assert display.title.startswith(
+        f"tree 0 of 3: 2 leaves, leaves name a class (weight {named.committee_.weights[0]:.4g})"
+    )
+
+
+def test_several_numbers_stand_side_by_side():
+    X, _ = table()
+    rows = X.select("height").to_numpy()
+    y = np.hstack([rows, -rows, rows**2])
+    model = committee.GradientBoostingRegressor(**(BOOSTED | {"tree": "shared"})).fit(rows, y)
+    texts = leaf_texts(model)
+    leaf = int(model.apply(rows)[0, 0])
+    added = model.committee_.weights[0] * model.committee_.voters.value[leaf]
+    assert texts[leaf] == ", ".join(f"{value:+.3g}" for value in added)
+    apart = committee.GradientBoostingRegressor(**(BOOSTED | {"tree": "per_target"})).fit(rows, y)
+    assert TreeDisplay.from_estimator(apart, 2, for_class=1).title.endswith("leaves add to the score of number 1")
+
+
+def test_leaves_of_lines_say_their_mean_score():
+    model, X = fitted(committee.SBPMTClassifier(3, random_state=0))
+    display = TreeDisplay.from_estimator(model)
+    assert display.title.endswith("leaves hold lines; their mean score")
+    assert re.fullmatch(r"(ant|bee|cow): [+-].*", display.words[int(model.apply(X)[0, 0])])
+
+
+def test_committees_of_other_libraries_have_trees_too():
+    X, y = table()
+    rows = X.select("height").to_numpy()
+    peer = Peer(3, random_state=0, max_depth=3).fit(rows, y)
+    display = TreeDisplay.from_estimator(Committee.from_estimator(peer), 1)
+    assert display.words[0] == f"x0 <= {peer.estimators_[1].tree_.threshold[0]:.6g}"
+    assert display.shares[0] == 1.0
+
+
+def test_one_class_is_a_tree_of_one_leaf():
+    with pytest.warns(UserWarning, match="one class"):
+        model = committee.TreeVoter().fit(np.zeros((3, 1)), ["only"] * 3)
+    display = whole(TreeDisplay.from_estimator(model))
+    assert len(display.text.splitlines()) == 2
+    assert "only" in display.text
+
+
+# --- refusals --------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_not_there_is_refused():
+    model, _ = fitted(committee.RandomForestClassifier(2, random_state=0))
+    boosted, _ = fitted(committee.GradientBoostingClassifier(**BOOSTED))
+    bayes = committee.AdaBoostClassifier(2, voter=GaussianNB(), calibrate=None).fit(
+        [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
+    )
+    with pytest.raises(ValueError, match="tree=2 is not there; the trees are numbered from 0 to 1"):
+        TreeDisplay.from_estimator(model, 2)
+    with pytest.raises(
+        ValueError, match="for_class='ant' asks for the tree of one class; here each tree is for all classes"
+    ):
+        TreeDisplay.from_estimator(model, for_class="ant")
+    with pytest.raises(ValueError, match="for_class='dog' has no tree; there is one for each of 'ant', 'bee', 'cow'"):
+        TreeDisplay.from_estimator(boosted, for_class="dog")
+    with pytest.raises(TypeError, match="TreeDisplay needs voters that are native trees; these are EstimatorVoters"):
+        TreeDisplay.from_estimator(bayes)
+    with pytest.raises(NotFittedError):
+        TreeDisplay.from_estimator(committee.TreeVoter())
+
+
+@pytest.mark.parametrize(
+    ("words", "children", "options", "message"),
+    [
+        ([], np.empty((0, 2)), {}, "at least one node"),
+        (["a"], [[-1, -1], [-1, -1]], {}, "children has shape"),
+        (["a"], [[-1, -1]], {"shares": [1.0, 2.0]}, "the others .* nodes"),
+        (["a", "b", "c"], [[1, 1], [-1, -1], [-1, -1]], {}, "children make no tree"),
+        (["a", "b", "c"], [[-1, -1], [0, 2], [-1, -1]], {}, "children make no tree"),
+        (["a", "b"], [[1, -1], [-1, -1]], {}, "children make no tree"),
+        (["a"], [[-1, -1]], {"max_leaves": 0}, "max_leaves=0 leaves nothing to draw"),
+    ],
+)
+def test_what_makes_no_tree_is_refused(words, children, options, message):
+    with pytest.raises(ValueError, match=message):
+        TreeDisplay(words, children, **options)
+
+
+def test_on_given_axes_it_shrinks_to_their_size():
+    model, _ = fitted(MODELS[0])
+    ax = Figure(figsize=(4, 3)).subplots()
+    display = TreeDisplay.from_estimator(model, ax=ax)
+    assert display.ax_ is ax and ax.texts[0].get_fontsize() < 6.5
+    assert str(display) == display.text
