@@ -122,6 +122,7 @@ OWN_WORDING = {
         *("RandomForestClassifier", "RandomForestRegressor", "SBPMTClassifier", "SubaggingClassifier"),
     },
     "max_depth": {"ProbitModelTreeClassifier", "SBPMTClassifier"},  # may follow the rows
+    "max_leaf_nodes": {"GradientBoostingClassifier", "GradientBoostingRegressor"},  # follow the rows
     "min_impurity_decrease": {"ProbitModelTreeClassifier", "SBPMTClassifier"},  # or pruning in its place
     "random_state": {"LeafReweighter"},  # a number, as the folds can be drawn again from it
     "voter": {"BoostingTreeClassifier", "MatryoshkaClassifier", "ProbabilisticAdaBoostClassifier"},  # may draw

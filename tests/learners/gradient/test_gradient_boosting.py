@@ -269,6 +269,21 @@ def test_limits_of_trees_hold(kind):
     assert forest.count[leaf].min() >= 11
 
 
+@both
+@pytest.mark.parametrize(("n", "leaves"), [(9_999, 15), (10_000, 31), (50_000, 63)])
+def test_leaves_follow_the_rows(kind, n, leaves):
+    """Those that weights stand for count, held-out ones too."""
+    X, y = data(kind, 1_000)
+    w = np.full(len(y), n // len(y))
+    w[: n % len(y)] += 1
+    for params in ({}, {"early_stopping": True, "n_iter_no_change": 2}):
+        model = learner(kind, max_leaf_nodes="auto", n_estimators=2, **params).fit(X, y, w)
+        same = learner(kind, max_leaf_nodes=leaves, n_estimators=2, **params).fit(X, y, w)
+        assert_array_equal(answer(model, X), answer(same, X))
+    forest = model.committee_.voters
+    assert np.add.reduceat(forest.feature < 0, forest.offset[:-1]).max() == leaves
+
+
 def test_depth_wise_trees_are_balanced_and_leaf_wise_ones_gain_more():
     X, y = table(400)
     grown = {g: learner("classes", growth=g, max_leaf_nodes=8, n_estimators=1).fit(X, y) for g in ("leaf", "depth")}

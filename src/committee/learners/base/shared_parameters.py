@@ -68,12 +68,10 @@ def max_depth(default: int | None = None, more: str = "") -> int | None:
     return parameter(default, f"Most splits between the root of a tree and a leaf. None: no limit. {more}", COUNT)
 
 
-def max_leaf_nodes(
-    default: int | None = None, order: str = "the split that gains most comes first", more: str = ""
-) -> int | None:
+def max_leaf_nodes(more: str = "") -> int | None:
     """Leaves."""
-    text = f"Most leaves of a tree; {order}. None: no limit. {more}"
-    return parameter(default, text, Interval(Integral, 2, None, closed="left"))
+    text = f"Most leaves of a tree; the split that gains most comes first. None: no limit. {more}"
+    return parameter(None, text, Interval(Integral, 2, None, closed="left"))
 
 
 def min_samples_leaf(default: int = 1, more: str = "") -> int:
