@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 
 import committee
-from committee import RandomForestClassifier, RandomForestRegressor
+from committee import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
 from tests.crafted_files import craft, refused, tell
 from tests.stored_models import table as mixed_table
 from tests.subjects import assert_same_bits, noisy_scores, numbers, weights
@@ -104,6 +104,17 @@ def test_nothing_is_left_of_what_the_last_fit_was_asked_for():
     model = RandomForestClassifier(6, oob_score=True, warm_start=True, random_state=0).fit(X, y)
     model.set_params(n_estimators=7, oob_score=False, calibrate=None).fit(X, y)
     assert model.stored_values() == {"seed_": 0}
+
+
+@few_votes
+@pytest.mark.filterwarnings("ignore:.*one class")
+@pytest.mark.parametrize("kind", [RandomForestClassifier, GradientBoostingClassifier])
+def test_rows_of_one_class_leave_nothing_of_the_last_fit(kind):
+    X, y = numbers()
+    model = kind(n_estimators=5, warm_start=True, random_state=0).fit(X, y)
+    assert model.stored_values()
+    model.fit(X, np.zeros(len(X)))
+    assert model.classes_.tolist() == [0.0] and not model.stored_values()
 
 
 @few_votes

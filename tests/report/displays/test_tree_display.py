@@ -1,6 +1,7 @@
 """A tree as text leads every row to the leaf that `apply` says, and as a picture shows all of its text."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -236,6 +237,17 @@ def test_committees_of_other_libraries_have_trees_too():
     display = TreeDisplay.from_estimator(Committee.from_estimator(peer), 1)
     assert display.words[0] == f"x0 <= {peer.estimators_[1].tree_.threshold[0]:.6g}"
     assert display.shares[0] == 1.0
+
+
+def test_without_a_table_categories_go_by_their_codes():
+    model, _ = fitted(committee.RandomForestClassifier(3, random_state=0))
+    bare = replace(model.committee_, table=None)
+    named, coded = (TreeDisplay.from_estimator(each, max_leaves=None) for each in (model, bare))
+    towns = [i for i, question in enumerate(named.words) if question.startswith("town = ")]
+    assert towns
+    known = model.table_.categories[2]
+    for node in towns:
+        assert coded.words[node] == f"x2 = {known.index(named.words[node].removeprefix('town = '))}"
 
 
 def test_one_class_is_a_tree_of_one_leaf():

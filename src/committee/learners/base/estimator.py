@@ -470,6 +470,8 @@ class CommitteeClassifier(ClassifierMixin, CommitteeEstimator):
             return {}
         from committee.learners.base.one_class import constant_committee  # few fits see one class alone
 
+        for name in self.stored_attributes:  # of a fit that a warm start could have gone on from
+            self.__dict__.pop(name, None)
         return {"committee_": constant_committee(rows, self.classes_, self.table_)}
 
     def _validation_rows(

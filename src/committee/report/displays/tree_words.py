@@ -185,7 +185,7 @@ def _plain_table(forest: Forest) -> TableSchema:
     np.maximum.at(
         n_codes, forest.feature[forest.feature >= 0], 32 * np.diff(forest.category_offset)[forest.feature >= 0]
     )
-    return TableSchema(None, tuple(tuple(map(float, range(n))) if n else None for n in n_codes.tolist()))
+    return TableSchema(None, tuple(tuple(range(n)) or None for n in n_codes.tolist()))
 
 
 def _signed(value: float) -> str:
