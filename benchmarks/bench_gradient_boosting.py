@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,10 +17,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from benchmarks.bench_growth import MB, peak_bytes
 from benchmarks.bench_histogram import kernel
 from benchmarks.figures import Figure, Findings, command
 from benchmarks.pairing import Clock, Spread, Work, collect, interleave, timed
+from benchmarks.peak_memory import FIT_IN, memory_figure, print_peak
 from benchmarks.tables import Table, collisions, hastie
 from committee import GradientBoostingClassifier, _core
 from committee.data.binning import Binned, Bins
@@ -201,40 +199,17 @@ def _within(offset: Any, nodes: Any) -> Any:
 
 def fit_and_tell(folder: Path, name: str) -> None:
     """In a process of its own: read the table, fit, and print the peak above the input."""
-    X, y = np.load(folder / "X.npy"), np.load(folder / "y.npy")
-    model = contenders(10, 1)[name]
-    model.fit(X[:1_000], y[:1_000])  # what libraries load when they are first used
-    before = peak_bytes()
-    model.fit(X, y)
-    print(json.dumps({"above": peak_bytes() - before}))
+    print_peak(contenders(10, 1)[name], np.load(folder / "X.npy"), np.load(folder / "y.npy"))
 
 
 def memory(findings: Findings, table: Table) -> None:
     """Peak memory of every program above the input; ours at most the leanest peer's."""
     X, y = table
-    above: dict[str, float] = {}
+    peers = [name for name in contenders(1, 1) if name != OURS]
     with tempfile.TemporaryDirectory() as folder:
         np.save(Path(folder) / "X.npy", X)
         np.save(Path(folder) / "y.npy", y)
-        for name in contenders(1, 1):
-            here = [sys.executable, "-m", "benchmarks.bench_gradient_boosting", "--fit-in", folder, name]
-            done = subprocess.run(here, check=True, capture_output=True, text=True)
-            above[name] = json.loads(done.stdout)["above"] / MB
-    findings.add(_memory_figure(above, X.shape))
-
-
-def _memory_figure(above: Mapping[str, float], shape: tuple[int, ...]) -> Figure:
-    peers = {name: mb for name, mb in above.items() if name != OURS}
-    leanest = min(peers, key=lambda name: peers[name])
-    return Figure(
-        f"{shape[0]:,} x {shape[1]}: peak memory above the input",
-        leanest,
-        "MB",
-        Spread.of(above[OURS]),
-        target=round(peers[leanest], 1),
-        at_least=False,
-        remark=", ".join(f"{name} {mb:.0f}" for name, mb in above.items()),
-    )
+        findings.add(memory_figure(f"{len(X):,} x {X.shape[1]}", "gradient_boosting", folder, OURS, peers))
 
 
 def measure(findings: Findings, quick: bool) -> None:
@@ -268,7 +243,7 @@ def measure(findings: Findings, quick: bool) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--fit-in"]:
+    if sys.argv[1:2] == [FIT_IN]:
         fit_and_tell(Path(sys.argv[2]), sys.argv[3])
     else:
         command("gradient_boosting", measure, one_thread=False)

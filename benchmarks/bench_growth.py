@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -15,11 +14,11 @@ import numpy as np
 
 from benchmarks.figures import Figure, Findings, command
 from benchmarks.pairing import Spread, interleave
+from benchmarks.peak_memory import MB, peak_bytes
 from benchmarks.tables import Table, collisions
 from committee import AdaBoostClassifier, TreeVoter
 
 ROUNDS = 20
-MB = 1e6
 
 
 def exponents(findings: Findings, tables: dict[int, Table], rounds: int) -> None:
@@ -52,16 +51,6 @@ def exponents(findings: Findings, tables: dict[int, Table], rounds: int) -> None
                 wall=slopes["wall"],
             )
         )
-
-
-def peak_bytes() -> int:
-    """The most memory that this process ever held."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        # Linux lets ru_maxrss inherit from the process that started this one; this counter begins anew
-        fields = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
-        return int(fields["VmHWM"].split()[0]) * 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def fit_and_tell(folder: Path, n_estimators: int) -> None:

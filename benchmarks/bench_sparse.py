@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -17,9 +15,9 @@ from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.bench_gradient_boosting import OURS, contenders
-from benchmarks.bench_growth import MB, peak_bytes
 from benchmarks.figures import Figure, Findings, command
 from benchmarks.pairing import Spread, Work, interleave
+from benchmarks.peak_memory import FIT_IN, memory_figure, print_peak
 from benchmarks.tables import SparseTable, documents, one_hot
 from committee import RandomForestClassifier
 
@@ -78,37 +76,16 @@ def forests(findings: Findings, name: str, train: SparseTable, repeats: int) -> 
 
 def fit_and_tell(folder: Path, who: str) -> None:
     """In a process of its own: read the table, fit, and print the peak above the input."""
-    X, y = scipy.sparse.load_npz(folder / "X.npz"), np.load(folder / "y.npy")
-    model = contenders(10, 1)[who]
-    model.fit(X[:1_000], y[:1_000])  # what libraries load when they are first used
-    before = peak_bytes()
-    model.fit(X, y)
-    print(json.dumps({"above": peak_bytes() - before}))
+    print_peak(contenders(10, 1)[who], scipy.sparse.load_npz(folder / "X.npz"), np.load(folder / "y.npy"))
 
 
 def memory(findings: Findings, name: str, table: SparseTable) -> None:
     """Peak memory of every program above the input; ours at most the leaner peer's."""
     X, y = table
-    above: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         scipy.sparse.save_npz(Path(folder) / "X.npz", X, compressed=False)
         np.save(Path(folder) / "y.npy", y)
-        for who in (OURS, *PEERS):
-            here = [sys.executable, "-m", "benchmarks.bench_sparse", "--fit-in", folder, who]
-            done = subprocess.run(here, check=True, capture_output=True, text=True)
-            above[who] = json.loads(done.stdout)["above"] / MB
-    leaner = min(PEERS, key=lambda who: above[who])
-    findings.add(
-        Figure(
-            f"{name}: peak memory above the input",
-            leaner,
-            "MB",
-            Spread.of(above[OURS]),
-            target=round(above[leaner], 1),
-            at_least=False,
-            remark=", ".join(f"{who} {mb:.0f}" for who, mb in above.items()),
-        )
-    )
+        findings.add(memory_figure(name, "sparse", folder, OURS, PEERS))
 
 
 def measure(findings: Findings, quick: bool) -> None:
@@ -127,7 +104,7 @@ def measure(findings: Findings, quick: bool) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--fit-in"]:
+    if sys.argv[1:2] == [FIT_IN]:
         fit_and_tell(Path(sys.argv[2]), sys.argv[3])
     else:
         command("sparse", measure, one_thread=True)
