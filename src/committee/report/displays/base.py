@@ -7,6 +7,7 @@ threads. For a window, draw on axes of pyplot: ``display.plot(plt.subplots()[1])
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#333333")
 """The palette of Okabe and Ito, readable with colour-blind eyes; without its yellow, too light on white."""
@@ -94,6 +96,80 @@ class Display(ABC):
         self.ax_ = new_figure(width, height).subplots() if ax is None else ax
         self.figure_ = open_axes(self.ax_)
         return self.ax_
+
+
+class CurvesDisplay(Display):
+    """A picture with a curve for each of several models on the same rows.
+
+    Parameters
+    ----------
+    curves : mapping of str
+        What is drawn of each model.
+    colors : mapping of str to int, default=None
+        Place of each name in the palette; by default the order of ``curves``.
+    """
+
+    def __init__(self, curves: Mapping[str, Any], *, colors: Mapping[str, int] | None = None) -> None:
+        self.colors = {name: i for i, name in enumerate(curves)} if colors is None else dict(colors)
+
+    @classmethod
+    def from_estimators(
+        cls,
+        estimators: Mapping[str, Any],
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the curves of fitted classifiers on the given rows, each under its name.
+
+        Parameters
+        ----------
+        estimators : mapping of str to classifier
+            Fitted learners of this library, or models of others that the picture can be drawn of.
+        X : frame or array of shape (n_samples, n_features)
+            The rows, as the classifiers take them.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        CurvesDisplay
+            Already drawn.
+
+        Raises
+        ------
+        TypeError
+            If the classifiers have no names.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from committee import RandomForestClassifier
+        >>> from committee.report import MarginDisplay, ReliabilityDisplay
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> forests = {"forest": RandomForestClassifier(random_state=0).fit(X[::2], y[::2])}
+        >>> ReliabilityDisplay.from_estimators(forests, X[1::2], y[1::2]).curves["forest"].calibration_error < 0.05
+        True
+        >>> MarginDisplay.from_estimators(forests, X[1::2], y[1::2]).distributions["forest"].n_rows
+        284
+        """
+        if not isinstance(estimators, Mapping):
+            raise TypeError(
+                f"estimators is a {type(estimators).__name__}; give a mapping of names to classifiers, such as "
+                '{"forest": forest}.'
+            )
+        return cls({name: cls._curve(each, X, y, sample_weight) for name, each in estimators.items()}).plot(ax)
+
+    @classmethod
+    @abstractmethod
+    def _curve(cls, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Any:
+        """Return what is drawn of a fitted classifier."""
 
 
 def grid(ax: Axes, axis: Literal["both", "x", "y"] = "both") -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from committee.report.displays.base import PALE, Display, color, legend_above, line_style, shortened
+from committee.report.displays.base import PALE, CurvesDisplay, color, legend_above, line_style, shortened
 from committee.vote.committee import Committee
 from committee.vote.margin_distribution import MarginDistribution
 
@@ -19,7 +19,7 @@ _MOST_STAGES, _FEWEST_VOTERS = 4, 10
 """Curves of one vote, and voters of the first, unless it is said which: fewer voters have few margins to vote with."""
 
 
-class MarginDisplay(Display):
+class MarginDisplay(CurvesDisplay):
     """Cumulative margin curves: the share of rows whose margin is at most theta.
 
     A curve that is further right belongs to a more unanimous vote; its height at 0 is the share of rows that the vote
@@ -75,7 +75,7 @@ class MarginDisplay(Display):
             except ValueError as error:
                 raise ValueError(f"margins of {name!r} must be numbers in [-1, 1], one per row: {error}") from None
             self.distributions[name] = distribution
-        self.colors = {name: i for i, name in enumerate(self.distributions)} if colors is None else dict(colors)
+        super().__init__(self.distributions, colors=colors)
         self.title = title
 
     @classmethod
@@ -120,35 +120,8 @@ class MarginDisplay(Display):
         return cls.from_estimators(dict(zip(names, estimators, strict=True)), X, y, sample_weight, ax=ax)
 
     @classmethod
-    def from_estimators(
-        cls,
-        estimators: Mapping[str, Any],
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        ax: Axes | None = None,
-    ) -> MarginDisplay:
-        """Draw the margin curves of fitted classifiers, each under its name.
-
-        Parameters
-        ----------
-        estimators : mapping of str to classifier
-            As for `from_estimator`.
-        X, y, sample_weight, ax
-            As for `from_estimator`.
-
-        Returns
-        -------
-        MarginDisplay
-            Already drawn.
-        """
-        if not isinstance(estimators, Mapping):
-            raise TypeError(
-                f"estimators is a {type(estimators).__name__}; give a mapping of names to classifiers, or give them "
-                "without names to from_estimator."
-            )
-        return cls({name: margins_under(each, X, y, sample_weight) for name, each in estimators.items()}).plot(ax)
+    def _curve(cls, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> MarginDistribution:
+        return margins_under(estimator, X, y, sample_weight)
 
     @classmethod
     def from_stages(

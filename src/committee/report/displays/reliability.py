@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from committee.report.displays.base import PALE, Display, color, grid, legend_above, line_style, marker, shortened
+from committee.report.displays.base import PALE, CurvesDisplay, color, grid, legend_above, line_style, marker, shortened
 from committee.report.reliability import Reliability
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _FEW = 0.005
 """Share of the rows below which a bin is too empty to be drawn."""
 
 
-class ReliabilityDisplay(Display):
+class ReliabilityDisplay(CurvesDisplay):
     """Reliability curves: of the rows whose class is given a probability, the share for which it is right.
 
     Probabilities that mean what they say lie on the diagonal; below it a model is too sure of itself. Bins of less than
@@ -58,54 +58,12 @@ class ReliabilityDisplay(Display):
         if not curves:
             raise ValueError("curves is empty: give the reliability of one model at least")
         self.curves = dict(curves)
-        self.colors = {name: i for i, name in enumerate(self.curves)} if colors is None else dict(colors)
+        super().__init__(curves, colors=colors)
 
     @classmethod
-    def from_estimators(
-        cls,
-        estimators: Mapping[str, Any],
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        ax: Axes | None = None,
-    ) -> ReliabilityDisplay:
-        """Draw the curves of fitted classifiers on the given rows, each under its name.
-
-        Parameters
-        ----------
-        estimators : mapping of str to classifier
-            Fitted, with ``predict_proba``; of any library.
-        X : frame or array of shape (n_samples, n_features)
-            Rows that they were not trained on, as they take them.
-        y : array-like of shape (n_samples,)
-            Their labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Their weights.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        ReliabilityDisplay
-            Already drawn.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_breast_cancer
-        >>> from committee import RandomForestClassifier
-        >>> from committee.report import ReliabilityDisplay
-        >>> X, y = load_breast_cancer(return_X_y=True)
-        >>> forest = RandomForestClassifier(random_state=0).fit(X[::2], y[::2])
-        >>> display = ReliabilityDisplay.from_estimators({"forest": forest}, X[1::2], y[1::2])
-        >>> display.curves["forest"].calibration_error < 0.05
-        True
-        """
-        truth, curves = np.ravel(y), {}
-        for name, each in estimators.items():
-            p = np.asarray(each.predict_proba(X))
-            curves[name] = Reliability.of(p, each.classes_[p.argmax(axis=1)] == truth, sample_weight)
-        return cls(curves).plot(ax)
+    def _curve(cls, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Reliability:
+        p = np.asarray(estimator.predict_proba(X))
+        return Reliability.of(p, estimator.classes_[p.argmax(axis=1)] == np.ravel(y), sample_weight)
 
     def _draw(self, ax: Axes | None) -> None:
         """The diagonal, a curve for each model, and a legend above."""
