@@ -28,6 +28,7 @@ from committee import (
     AdaBoostClassifier,
     ArcGVClassifier,
     BoostingTreeClassifier,
+    DOOMBoostClassifier,
     LPBoostClassifier,
     MatryoshkaClassifier,
     MDBoostClassifier,
@@ -50,11 +51,12 @@ LEARNERS: dict[str, Callable[[], Any]] = {
     "arc-gv": ArcGVClassifier,
     "LPBoost": LPBoostClassifier,
     "MDBoost": MDBoostClassifier,
+    "DOOM II": DOOMBoostClassifier,
     "probabilistic AdaBoost": ProbabilisticAdaBoostClassifier,
     "boosting tree": BoostingTreeClassifier,
     "matryoshka": MatryoshkaClassifier,
 }
-MARGINS = ("arc-gv", "LPBoost", "MDBoost")
+MARGINS = ("arc-gv", "LPBoost", "MDBoost", "DOOM II")
 MOST_ROWS, MOST_ROWS_OF_MARGINS = 2000, 700
 NAMES = ("votes", "calibrated", "hindsight", "peer", "ECE votes", "ECE calibrated", "ECE peer", "cost", "cost of peer")
 LEAST = 1e-15

@@ -121,7 +121,8 @@ def test_votes_out_of_bag_choose(model):
 
 
 @pytest.mark.parametrize("model", CROSS_FITTED[:10], **named)
-def test_fits_on_other_folds_choose(model):
+def test_fits_on_other_folds_choose(model, monkeypatch):
+    monkeypatch.setattr(calibration, "ENOUGH", 150)
     X, y = numbers(2, 150)
     model = clone(model).fit(X, y)
     rows = model.training_rows(X, y, None)
@@ -145,11 +146,11 @@ def test_enough_rows_are_enough(monkeypatch):
         "_for_fold",
         lambda self, seed, own=CalibratedClassifier._for_fold: fits.append(seed) or own(self, seed),
     )
-    for n, n_fits in ((150, 5), (800, 2), (1600, 1)):
+    for n, n_fits in ((80, 5), (150, 4), (300, 2), (600, 1)):
         fits.clear()
         AdaBoostClassifier(2).fit(*numbers(2, n))
         assert len(fits) == n_fits
-    assert calibration.ENOUGH == 300
+    assert calibration.ENOUGH == 100
 
 
 @pytest.mark.parametrize("model", [AdaBoostClassifier(), ArcGVClassifier(20), MatryoshkaClassifier()], **named)
@@ -248,6 +249,20 @@ def test_many_categories_are_learned_in_each_fold_anew(model):
     frame = pl.DataFrame({"level": [f"l{k}" for k in level], "x": x})
     fitted = clone(model).set_params(random_state=0).fit(frame[:400], y[:400])
     assert log_loss(y[400:], fitted.predict_proba(frame[400:])) < 0.71
+
+
+def test_rows_of_different_levels_are_no_copies():
+    """Where levels say nothing they have one number, and rows are equal that were not."""
+    random = np.random.default_rng(0)
+    pattern, level = random.integers(0, 6, 2000), random.integers(0, 300, 2000)
+    y = (random.random(2000) < np.linspace(0.1, 0.9, 6)[pattern]).astype(int)
+    columns = {"a": pattern % 2, "b": pattern // 2}
+    plain, noisy = pl.DataFrame(columns), pl.DataFrame(columns | {"level": [f"l{k}" for k in level]})
+    losses = []
+    for frame in (plain, noisy):
+        fitted = AdaBoostClassifier().fit(frame[:1000], y[:1000])
+        losses.append(log_loss(y[1000:], fitted.predict_proba(frame[1000:])))
+    assert losses[1] < losses[0] + 0.01
 
 
 def test_sparse_tables_are_calibrated_as_dense_ones():

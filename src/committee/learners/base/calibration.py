@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 N_FOLDS = 5
 """Folds of a cross-fit."""
-ENOUGH = 300
+ENOUGH = 100
 """Rows that are enough to choose a temperature by: no further fold is judged."""
 
 
@@ -62,7 +62,7 @@ class CalibratedClassifier(CommitteeClassifier):
         "auto",
         """Probabilities by a temperature of least log loss on rows that the voters have not seen; elections stay as
         they are. The rows are those out of bag or, failing these, held out by early stopping; otherwise rows of up to
-        five folds, each judged by a fit on the others, until 300 rows are judged, which costs 0.8 to 4
+        five folds, each judged by a fit on the others, until 100 rows are judged, which costs 0.8 to 4
         further fits. None, False: what the votes say as they are.""",
         Options(bool, {False}),
         type_words='"auto", False or None',
@@ -99,6 +99,7 @@ class CalibratedClassifier(CommitteeClassifier):
         """Let fits on the rows of other folds judge those of each; None if no fold can be."""
         from committee.learners.base.folds import Folds
 
+        rows = replace(rows, X=_with_levels(rows))  # of which each fold's others learn what they stand for
         seeds = random.randint(2**31 - 1, size=N_FOLDS)
         judged: list[Unseen] = []
         for fold, seed in zip(Folds.of(rows, N_FOLDS, n_threads(self.n_jobs)), seeds.tolist(), strict=False):
@@ -119,8 +120,7 @@ class CalibratedClassifier(CommitteeClassifier):
 
     def _judged_by_others(self, committee: Committee, rows: Rows, fold: Fold, seed: int) -> F64:
         """Evidence of the rows of a fold by a fit on the others; no line if these cannot be fitted."""
-        nothing = np.empty((0, len(self.classes_)))
-        X = _with_levels(rows)  # of which the others learn what they stand for
+        X, nothing = rows.X, np.empty((0, len(self.classes_)))
         model = self._for_fold(seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what there is to say of the voters the whole fit says
@@ -139,7 +139,7 @@ class CalibratedClassifier(CommitteeClassifier):
         model = clone(self)
         model.__dict__.pop("_skl_callbacks", None)  # callbacks follow the whole fit alone
         own: dict[str, Any] = {"calibrate": None, "random_state": seed, "reserve": 0.0}
-        own["categorical_features"] = np.flatnonzero(self.table_.categorical).tolist() or None
+        own["categorical_features"] = np.flatnonzero(self.table_.n_levels).tolist() or None
         if getattr(self, "class_weight", None) != "balanced_subsample":  # the others are among the rows' weights
             own["class_weight"] = None
         for name, value in own.items():
