@@ -36,7 +36,7 @@ from benchmarks.pairing import Spread
 from committee.files.journal import Journal
 
 MOST_ROWS, LEAST_ROWS, MOST_COLUMNS = 5000, 1500, 200
-LEVELS = (10, 50, 250, 1000, 4000)
+LEVELS, SHOWN = (10, 50, 250, 1000, 4000), 250
 FLOOR = 1e-3  # probabilities of 0 are not forgiven by the log loss
 MAIN = ("GradientBoostingClassifier", "RandomForestClassifier", "AdaBoostClassifier", "SBPMTClassifier")
 """Classifiers that are measured on both halves, in two splits."""
@@ -183,24 +183,32 @@ def measure_of(tests: Sequence[Test]) -> Callable[..., None]:
 
 
 def _report(findings: Findings, test: Test, levels: Sequence[int], found: list[dict[str, Any]]) -> None:
-    """How the learners fare with k levels, over tables and splits."""
+    """How the learners fare: tables and splits with `SHOWN` levels, and means with every number of them."""
     measures = {(c["learner"], c["table"], c["split"], c["levels"]): c["measures"] for c in found}
+    shown = SHOWN if SHOWN in levels else levels[0]
     for name in dict.fromkeys(c["learner"] for c in found):
-        for k in levels:
-            gained = [
-                [of[what] - measures[name, table, split, 0][what] for what in of]
-                for (learner, table, split, n_levels), of in measures.items()
-                if (learner, n_levels) == (name, k) and of
-            ]
-            if not gained:
-                continue
-            for what, each in zip(
-                ("R2",) if test.numbers else ("accuracy", "log loss"), np.transpose(gained), strict=True
-            ):
-                error = each.std(ddof=1) / np.sqrt(len(each)) if len(each) > 1 else 0.0
-                work = f"{test.half} tables: {what} of {name} with {k:,} random levels, less without"
-                remark = f"mean {each.mean():+.4f} ± {error:.4f}"
-                findings.add(Figure(work, "", "", Spread.of(each), at_least=what != "log loss", remark=remark))
+        for what in ("R2",) if test.numbers else ("accuracy", "log loss"):
+            gained = {
+                k: np.array(
+                    [
+                        of[what] - measures[name, table, split, 0][what]
+                        for (learner, table, split, n_levels), of in measures.items()
+                        if (learner, n_levels) == (name, k) and of
+                    ]
+                )
+                for k in levels
+            }
+            work = f"{test.half} tables: {what} of {name} with {shown} random levels, less without"
+            remark = "means " + ", ".join(f"{k:,}: {_with_error(each)}" for k, each in gained.items())
+            spread = Spread.of(gained[shown])
+            findings.add(Figure(work, "", "", spread, at_least=what != "log loss", remark=remark))
+
+
+def _with_error(gained: NDArray[np.float64]) -> str:
+    if not len(gained):
+        return "refused"
+    error = gained.std(ddof=1) / np.sqrt(len(gained)) if len(gained) > 1 else 0.0
+    return f"{gained.mean():+.4f} ± {error:.4f}"
 
 
 def main() -> None:
