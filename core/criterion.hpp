@@ -88,11 +88,16 @@ struct Confidence {
   }
 };
 
-// (sum w z)^2 / sum w: the decrease of the weighted squared error, up to a constant of the parent.
+// (sum w z)^2 / sum w: the decrease of the weighted squared error, up to a constant of the parent. Of several targets
+// it is the sum over them; categories are ordered by the mean of each in turn.
 struct SquaredError {
-  static int orderings(int) { return 1; }
-  static double share(const double* m, int, int) { return m[1] / m[0]; }
-  static double node(const double* m, int) { return m[0] > 0.0 ? m[1] * m[1] / m[0] : 0.0; }
+  static int orderings(int planes) { return planes - 1; }
+  static double share(const double* m, int, int ordering) { return m[1 + ordering] / m[0]; }
+  static double node(const double* m, int planes) {
+    double squares = 0.0;
+    for (int k = 1; k < planes; ++k) squares += m[k] * m[k];
+    return m[0] > 0.0 ? squares / m[0] : 0.0;
+  }
   static double pair(const double* left, const double* right, int planes) {
     return node(left, planes) + node(right, planes);
   }

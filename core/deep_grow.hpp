@@ -27,6 +27,7 @@ struct DeepBuffers {
   explicit DeepBuffers(const Table&... table) : nodes(table...) {}
 
   Vector<Item> items, right_items;
+  Vector<std::uint64_t> moments;  // of several targets
   Nodes nodes;
   BinList list;
 };

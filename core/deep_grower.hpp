@@ -70,10 +70,15 @@ class DeepTableGrower final : public Grower {
                                              : grow<Entropy>(n_classes_, units, seed, *buffers);
   }
 
-  FlatTree on_targets(const double* targets, const WeightedRows& weighted, std::uint64_t seed) override {
+  FlatTree on_targets(const Targets& targets, const WeightedRows& weighted, std::uint64_t seed) override {
     const RowList rows(weighted.rows, weighted.n_in_use, n_rows());
+    if (targets.n_targets > 1) {
+      const auto buffers = targets_pool_.take(deep_);
+      const Units units = gather(buffers->items, buffers->moments, rows, targets, weighted.weights);
+      return grow<SquaredError>(static_cast<int>(1 + targets.n_targets), units, seed, *buffers);
+    }
     const auto buffers = target_pool_.take(deep_);
-    const Units units = gather(buffers->items, rows, targets, weighted.weights);
+    const Units units = gather(buffers->items, rows, targets.values, weighted.weights);
     return grow<SquaredError>(2, units, seed, *buffers);
   }
 
@@ -108,6 +113,7 @@ class DeepTableGrower final : public Grower {
   const GrowthLimits limits_;
   Pool<ClassItem> class_pool_;
   Pool<TargetItem> target_pool_;
+  Pool<TargetsItem> targets_pool_;
 };
 
 }  // namespace committee

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 #include <stdexcept>
 
 #include "row_statistics.hpp"
@@ -23,6 +24,12 @@ struct TargetItem {
   std::int32_t row;
 };
 
+struct TargetsItem {  // several targets: the moments of a row stand where it was gathered, one for each
+  std::uint64_t packed;
+  const std::uint64_t* moments;
+  std::int32_t row;
+};
+
 inline Units gather(Vector<ClassItem>& items, const RowList& rows, const std::uint16_t* labels, int n_classes,
                     const double* weights) {
   ThreadTeam alone(1);
@@ -40,11 +47,28 @@ inline Units gather(Vector<ClassItem>& items, const RowList& rows, const std::ui
 
 inline Units gather(Vector<TargetItem>& items, const RowList& rows, const double* targets, const double* weights) {
   ThreadTeam alone(1);
-  const Units units = moment_units(weight_unit(rows, weights, 1, alone), rows, targets, weights);
+  const Units units = moment_units(weight_unit(rows, weights, 1, alone), rows, {targets, 1}, weights);
   items.resize(rows.size());
   for (std::int64_t i = 0; i < rows.size(); ++i) {
     const std::int32_t row = rows[i];
-    items[i] = {units.fixed.pack(weights[row]), units.pack_moment(weights[row], targets[row]), row};
+    items[i] = {units.fixed.pack(weights[row]), units.pack_moment(weights[row], targets[row], 0), row};
+  }
+  return units;
+}
+
+// Writes the moments to `moments`, which must stay where it is while there are items.
+inline Units gather(Vector<TargetsItem>& items, Vector<std::uint64_t>& moments, const RowList& rows,
+                    const Targets& targets, const double* weights) {
+  ThreadTeam alone(1);
+  const Units units = moment_units(weight_unit(rows, weights, 1, alone), rows, targets, weights);
+  const std::int64_t q = targets.n_targets;
+  items.resize(rows.size());
+  moments.resize(rows.size() * q);
+  for (std::int64_t i = 0; i < rows.size(); ++i) {
+    const std::int32_t row = rows[i];
+    std::uint64_t* const own = moments.data() + i * q;
+    for (std::int64_t k = 0; k < q; ++k) own[k] = units.pack_moment(weights[row], targets.of(row, k), k);
+    items[i] = {units.fixed.pack(weights[row]), own, row};
   }
   return units;
 }
@@ -64,6 +88,10 @@ class NodePlanes {
     }
   }
   void look(const std::uint64_t*, const TargetItem*) { plane_.assign({0, 1}); }
+  void look(const std::uint64_t*, const TargetsItem*) {
+    plane_.resize(all_);
+    std::iota(plane_.begin(), plane_.end(), 0);
+  }
 
   int all() const { return all_; }
   int held() const { return static_cast<int>(plane_.size()); }
@@ -80,8 +108,16 @@ class NodePlanes {
     cell[0] += item.packed;
     cell[1] += item.moment;
   }
+  template <bool>
+  void add(std::uint64_t* cell, const TargetsItem& item) const {
+    cell[0] += item.packed;
+    for (int k = 1; k < all_; ++k) cell[k] += item.moments[k - 1];
+  }
   void add_to_all(std::uint64_t* sums, const ClassItem& item) const { sums[item.label] += item.packed; }
-  void add_to_all(std::uint64_t* sums, const TargetItem& item) const { add<true>(sums, item); }
+  template <class Item>
+  void add_to_all(std::uint64_t* sums, const Item& item) const {
+    add<true>(sums, item);
+  }
 
  private:
   int all_;

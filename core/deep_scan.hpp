@@ -125,17 +125,20 @@ class TouchedHistogram {
   Vector<std::uint64_t> marks_;  // one bit for each touched bin
 };
 
-// Gains of splits after each of n bins, from the running sums of two planes; the same operations as the criterion's, on
+// Gains of splits after each of n bins, from the running sums of planes; the same operations as the criterion's, on
 // eight splits at a time. Buffers are longer than n by kLanes; a side without weight gains NaN, which is never more.
 struct RunningPlanes {
-  Vector<std::uint64_t> first, second;
   Vector<double> gain;
-  void make_room(std::int64_t n) {
-    if (gain.size() >= n + kLanes) return;
-    first.resize(n + kLanes);
-    second.resize(n + kLanes);
-    gain.resize(n + kLanes);
+  void make_room(std::int64_t n, int planes) {
+    room_ = std::max(room_, n + kLanes);
+    if (gain.size() < room_) gain.resize(room_);
+    if (sums_.size() < room_ * planes) sums_.resize(room_ * planes);
   }
+  std::uint64_t* plane(std::int64_t k) { return sums_.data() + k * room_; }
+
+ private:
+  std::int64_t room_ = 0;
+  Vector<std::uint64_t> sums_;
 };
 COMMITTEE_INLINE LaneBits load_sums(const std::uint64_t* x) {
   LaneBits v;
@@ -145,32 +148,39 @@ COMMITTEE_INLINE LaneBits load_sums(const std::uint64_t* x) {
 COMMITTEE_INLINE Lanes weights_of(const LaneBits& packed, const FixedPoint& fixed) {
   return __builtin_convertvector(packed >> fixed.count_bits, Lanes) * fixed.inverse;
 }
-COMMITTEE_CLONES inline void gains_of(Gini, RunningPlanes& running, std::int64_t n, const std::uint64_t* total,
+COMMITTEE_CLONES inline void gains_of(Gini, RunningPlanes& running, std::int64_t n, int, const std::uint64_t* total,
                                       const Units& units, double parent) {
   const auto node = [](const Lanes& a, const Lanes& b)
                         __attribute__((always_inline)) { return (a * a + b * b) / (a + b); };
   for (std::int64_t i = 0; i < n; i += kLanes) {
-    const LaneBits a = load_sums(running.first.data() + i), b = load_sums(running.second.data() + i);
+    const LaneBits a = load_sums(running.plane(0) + i), b = load_sums(running.plane(1) + i);
     const LaneBits c = signed_of(total[0]) - a, d = signed_of(total[1]) - b;
     store(running.gain.data() + i, node(weights_of(a, units.fixed), weights_of(b, units.fixed)) +
                                        node(weights_of(c, units.fixed), weights_of(d, units.fixed)) - parent);
   }
 }
-COMMITTEE_CLONES inline void gains_of(SquaredError, RunningPlanes& running, std::int64_t n, const std::uint64_t* total,
-                                      const Units& units, double parent) {
-  const auto node = [&](const LaneBits& weight, const LaneBits& moment) __attribute__((always_inline)) {
-    const Lanes m = __builtin_convertvector(moment, Lanes) / units.moment_unit;
+COMMITTEE_CLONES inline void gains_of(SquaredError, RunningPlanes& running, std::int64_t n, int planes,
+                                      const std::uint64_t* total, const Units& units, double parent) {
+  const auto node = [&](const LaneBits& weight, const Lanes& squares) __attribute__((always_inline)) {
     const Lanes w = weights_of(weight, units.fixed);
-    return w > 0.0 ? m * m / w : w / w;  // weights may round to nothing where moments do not
+    return w > 0.0 ? squares / w : w / w;  // weights may round to nothing where moments do not
   };
   for (std::int64_t i = 0; i < n; i += kLanes) {
-    const LaneBits a = load_sums(running.first.data() + i), b = load_sums(running.second.data() + i);
-    const LaneBits c = signed_of(total[0]) - a, d = signed_of(total[1]) - b;
-    store(running.gain.data() + i, node(a, b) + node(c, d) - parent);
+    Lanes left{}, right{};
+    for (int k = 1; k < planes; ++k) {
+      const LaneBits b = load_sums(running.plane(k) + i), d = signed_of(total[k]) - b;
+      const Lanes m = __builtin_convertvector(b, Lanes) / units.moment_unit;
+      const Lanes rest = __builtin_convertvector(d, Lanes) / units.moment_unit;
+      left += m * m;
+      right += rest * rest;
+    }
+    const LaneBits a = load_sums(running.plane(0) + i);
+    store(running.gain.data() + i, node(a, left) + node(signed_of(total[0]) - a, right) - parent);
   }
 }
-template <class Criterion>
-inline constexpr bool kHasLanes = std::is_same_v<Criterion, Gini> || std::is_same_v<Criterion, SquaredError>;
+template <class Criterion, int kPlanes>
+inline constexpr bool kHasLanes =
+    std::is_same_v<Criterion, SquaredError> || (std::is_same_v<Criterion, Gini> && kPlanes == 2);
 
 // Scans the touched bins of one numeric feature; the same candidates in the same order as FeatureScan.
 template <class Criterion, int kPlanes>
@@ -190,7 +200,7 @@ class ListScan {
     Split best;
     best.gain = limits_.least();
     std::int64_t at = 0;
-    if constexpr (kPlanes == 2 && kHasLanes<Criterion>)
+    if constexpr (kHasLanes<Criterion, kPlanes>)
       if (!has_missing && limits_.min_samples_leaf <= 1 && limits_.min_weight_leaf == 0.0)
         return best_in_lanes(list, feature);
     // without missing values all rows left is no split
@@ -219,13 +229,14 @@ class ListScan {
   // Without limits on the sides all gains are found first, and then the largest.
   Split best_in_lanes(const BinList& list, std::int32_t feature) {
     const std::int64_t n = list.size() - 1;  // all rows left is no split
-    running_.make_room(n);
-    std::uint64_t first = 0, second = 0;
-    for (std::int64_t i = 0; i < n; ++i) {
-      running_.first[i] = first += list.cell(i)[0];
-      running_.second[i] = second += list.cell(i)[1];
+    const int planes = sides_.planes();
+    running_.make_room(n, planes);
+    for (int k = 0; k < planes; ++k) {
+      std::uint64_t* const of_plane = running_.plane(k);
+      std::uint64_t sum = 0;
+      for (std::int64_t i = 0; i < n; ++i) of_plane[i] = sum += list.cell(i)[k];
     }
-    gains_of(Criterion{}, running_, n, sums_, units_, sides_.score());
+    gains_of(Criterion{}, running_, n, planes, sums_, units_, sides_.score());
     Split best;
     best.gain = limits_.least();
     std::int64_t at = 0;
@@ -237,8 +248,7 @@ class ListScan {
     if (!(best.gain > limits_.min_gain)) return best;
     best.bin = list.split_after(at, list.size());
     best.feature = feature;
-    best_left_[0] = running_.first[at];
-    best_left_[1] = running_.second[at];
+    for (int k = 0; k < planes; ++k) best_left_[k] = running_.plane(k)[at];
     best.missing_left = sides_.left_is_larger(best_left_);
     return best;
   }

@@ -23,7 +23,7 @@ namespace committee {
 struct GrowthBuffers {
   Vector<std::int32_t> rows, scratch_rows;
   Vector<std::uint64_t> packed;   // n per output
-  Vector<std::uint64_t> moments;  // n, squared error only
+  Vector<std::uint64_t> moments;  // n x targets, squared error only
   Vector<std::uint64_t> private_histograms;
   Vector<std::unique_ptr<Vector<std::uint64_t>>> idle_histograms;
 };

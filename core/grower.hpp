@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "criterion.hpp"
+#include "row_statistics.hpp"
 #include "tree.hpp"
 
 namespace committee {
@@ -27,7 +28,7 @@ class Grower {
       throw std::invalid_argument("criterion 'squared_error' grows on targets, not on classes");
     return on_classes(labels, rows, seed);
   }
-  FlatTree grow_targets(const double* targets, const WeightedRows& rows, std::uint64_t seed) {
+  FlatTree grow_targets(const Targets& targets, const WeightedRows& rows, std::uint64_t seed) {
     if (criterion_ != CriterionName::squared_error)
       throw std::invalid_argument("only criterion 'squared_error' grows on targets");
     return on_targets(targets, rows, seed);
@@ -37,7 +38,7 @@ class Grower {
  protected:
   explicit Grower(CriterionName criterion) : criterion_(criterion) {}
   virtual FlatTree on_classes(const std::uint16_t* labels, const WeightedRows& rows, std::uint64_t seed) = 0;
-  virtual FlatTree on_targets(const double* targets, const WeightedRows& rows, std::uint64_t seed) = 0;
+  virtual FlatTree on_targets(const Targets& targets, const WeightedRows& rows, std::uint64_t seed) = 0;
 
   const CriterionName criterion_;
 };

@@ -45,7 +45,7 @@ class GrowingTree : public FlatTree {
     count[node] = n_rows;
     double* const to = sums.data() + std::int64_t{node} * planes_;
     rules_.units.read(packed, planes_, to);
-    if (rules_.units.moment_unit > 0.0) to[1] += rules_.units.centre * to[0];
+    for (std::int64_t k = 0; k < rules_.units.centre.size(); ++k) to[1 + k] += rules_.units.centre[k] * to[0];
   }
 
   bool may_split(const NodeRange& node, const std::uint64_t* packed) const {

@@ -109,17 +109,18 @@ struct OneVersusRest {  // AdaBoost.MH, output l: planes 2l (no) and 2l + 1 (yes
   }
 };
 
-struct Moments {  // squared error: plane 0 holds w, plane 1 holds w z as a signed integer
+struct Moments {  // squared error: plane 0 holds w, the plane of each target w z as a signed integer
   const std::uint64_t* packed;
-  const std::uint64_t* moment;
+  const std::uint64_t* moment;  // n x n_targets
+  std::int64_t n_targets;
   template <class Add>
   void operator()(std::int64_t row, Add&& add) const {
     add(0, packed[row]);
-    add(1, moment[row]);
+    for (std::int64_t k = 0; k < n_targets; ++k) add(1 + k, moment[row * n_targets + k]);
   }
   void prefetch(std::int64_t row) const {
     __builtin_prefetch(packed + row);
-    __builtin_prefetch(moment + row);
+    __builtin_prefetch(moment + row * n_targets);
   }
 };
 

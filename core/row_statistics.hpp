@@ -1,6 +1,7 @@
 // The rows that a tree is grown on, and the units in which their weights and targets become integers.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -53,24 +54,38 @@ inline FixedPoint weight_unit(const RowList& rows, const double* weights, std::i
   return FixedPoint::for_total(rows.size(), total);
 }
 
-// The units of moments w (z - mean z), which are centred so that no digit is spent on what no split can change.
-inline Units moment_units(const FixedPoint& fixed, const RowList& rows, const double* targets, const double* weights) {
+// What is predicted of rows: one number each, or several (n x n_targets).
+struct Targets {
+  const double* values;
+  std::int64_t n_targets;
+  double of(std::int32_t row, std::int64_t k) const { return values[row * n_targets + k]; }
+};
+
+// The units of moments w (z - mean z), which are centred so that no digit is spent on what no split can change. Several
+// targets have one unit, that of the largest: a split gains what it gains on all of them, in their own units.
+inline Units moment_units(const FixedPoint& fixed, const RowList& rows, const Targets& targets, const double* weights) {
   Units units{fixed};
-  double total = 0.0, sum = 0.0, moment = 0.0;
-  for (std::int64_t i = 0; i < rows.size(); ++i) {
-    const std::int32_t row = rows[i];
-    if (!std::isfinite(targets[row])) throw std::invalid_argument("a target is not finite");
-    total += weights[row];
-    sum += weights[row] * targets[row];
+  double largest = 0.0;
+  for (std::int64_t k = 0; k < targets.n_targets; ++k) {
+    double total = 0.0, sum = 0.0, moment = 0.0;
+    for (std::int64_t i = 0; i < rows.size(); ++i) {
+      const std::int32_t row = rows[i];
+      const double z = targets.of(row, k);
+      if (!std::isfinite(z)) throw std::invalid_argument("a target is not finite");
+      total += weights[row];
+      sum += weights[row] * z;
+    }
+    units.centre.push_back(sum / total);
+    if (!std::isfinite(units.centre[k])) break;
+    for (std::int64_t i = 0; i < rows.size(); ++i) {
+      const double z = targets.of(rows[i], k) - units.centre[k];
+      moment += weights[rows[i]] * std::abs(z);
+      units.spread += weights[rows[i]] * z * z;
+    }
+    largest = std::max(largest, moment);
   }
-  units.centre = sum / total;
-  for (std::int64_t i = 0; i < rows.size(); ++i) {
-    const double z = targets[rows[i]] - units.centre;
-    moment += weights[rows[i]] * std::abs(z);
-    units.spread += weights[rows[i]] * z * z;
-  }
-  units.moment_unit = moment > 0.0 ? std::ldexp(1.0, 61) / moment : 1.0;
-  if (!std::isfinite(units.centre) || !std::isfinite(units.spread) || !std::isfinite(units.moment_unit))
+  units.moment_unit = largest > 0.0 ? std::ldexp(1.0, 61) / largest : 1.0;
+  if (!std::isfinite(units.centre.back()) || !std::isfinite(units.spread) || !std::isfinite(units.moment_unit))
     throw std::invalid_argument("the weighted targets leave the range of numbers; rescale them");
   return units;
 }

@@ -36,19 +36,22 @@ struct SplitLimits {
   double seen(double gain) const { return min_gain < 0.0 && gain <= noise ? 0.0 : gain; }
 };
 
-// Reads packed sums as doubles in the user's units. `moment_unit` > 0: plane 1 is a signed moment of targets
-// that were centred, whose weighted sum of squares is `spread`.
+// Reads packed sums as doubles in the user's units. `moment_unit` > 0: the planes after the first are signed moments of
+// targets that were centred, one plane for each target; `spread` is their weighted sum of squares, of all together.
 struct Units {
   FixedPoint fixed;
   double moment_unit = 0.0;
-  double centre = 0.0;
   double spread = 0.0;
+  Vector<double> centre{};  // of each target
 
   void read(const std::uint64_t* sums, int planes, double* out) const {
-    for (int k = 0; k < planes; ++k) out[k] = fixed.weight(sums[k]);
-    if (moment_unit > 0.0) out[1] = static_cast<double>(signed_of(sums[1])) / moment_unit;
+    const int weights = moment_unit > 0.0 ? 1 : planes;
+    for (int k = 0; k < weights; ++k) out[k] = fixed.weight(sums[k]);
+    for (int k = weights; k < planes; ++k) out[k] = static_cast<double>(signed_of(sums[k])) / moment_unit;
   }
-  std::uint64_t pack_moment(double w, double z) const { return word_of(std::llround(w * (z - centre) * moment_unit)); }
+  std::uint64_t pack_moment(double w, double z, std::int64_t target) const {
+    return word_of(std::llround(w * (z - centre[target]) * moment_unit));
+  }
   std::int64_t count(const std::uint64_t* sums, int planes) const {
     std::int64_t n = 0;
     for (int k = 0; k < (moment_unit > 0.0 ? 1 : planes); ++k) n += fixed.count(sums[k]);

@@ -64,19 +64,24 @@ class TableGrower final : public Grower {
     }
   }
 
-  FlatTree on_targets(const double* targets, const WeightedRows& weighted, std::uint64_t seed) override {
+  FlatTree on_targets(const Targets& targets, const WeightedRows& weighted, std::uint64_t seed) override {
     const std::scoped_lock one_at_a_time(growing_);
     ThreadTeam team(n_threads_);
     const RowList rows = use_rows(weighted, team);
     const Units units = moment_units(pack(weighted, rows, team), rows, targets, weighted.weights);
-    buffers_.moments.resize(table_.n_rows);
-    for (std::int64_t i = 0; i < rows.size(); ++i)
-      buffers_.moments[rows[i]] = units.pack_moment(weighted.weights[rows[i]], targets[rows[i]]);
+    const std::int64_t q = targets.n_targets;
+    const int planes = static_cast<int>(1 + q);
+    buffers_.moments.resize(table_.n_rows * q);
+    for (std::int64_t i = 0; i < rows.size(); ++i) {
+      const std::int32_t row = rows[i];
+      for (std::int64_t k = 0; k < q; ++k)
+        buffers_.moments[row * q + k] = units.pack_moment(weighted.weights[row], targets.of(row, k), k);
+    }
+    const Moments moments{buffers_.packed.data(), buffers_.moments.data(), q};
     const auto fill = [&](const std::int32_t* some, std::int64_t n, std::uint64_t* histogram) {
-      build_histogram(table_, some, n, Moments{buffers_.packed.data(), buffers_.moments.data()}, histogram, 2,
-                      buffers_.private_histograms, team);
+      build_histogram(table_, some, n, moments, histogram, planes, buffers_.private_histograms, team);
     };
-    return grow<SquaredError>({2, units, fill}, rows, seed, team);
+    return grow<SquaredError>({planes, units, fill}, rows, seed, team);
   }
 
   template <class Criterion>

@@ -34,10 +34,15 @@ inline void require_limits(const GrowthLimits& limits) {
 // A grower on labels or targets: TableGrower, or DeepTableGrower.
 class PyTreeGrower {
  public:
-  GrownTree grow_targets(In1<double> targets, In1<double> weights, std::optional<In1<std::int32_t>> rows,
+  GrownTree grow_targets(In<double> targets, In1<double> weights, std::optional<In1<std::int32_t>> rows,
                          std::uint64_t seed) {
-    require(length(targets) == n_rows() && length(weights) == n_rows(), "targets and weights need one number per row");
-    return grown([&] { return grower_->grow_targets(targets.data(), weighted(rows, weights.data(), 1), seed); });
+    require(targets.ndim() == 1 || targets.ndim() == 2, "targets must be (n,) or (n, n_targets)");
+    const std::int64_t n_targets = targets.ndim() == 1 ? 1 : extent(targets, 1);
+    require(n_targets >= 1 && n_targets <= 65534, "n_targets must lie in [1, 65534]");
+    require(extent(targets, 0) == n_rows() && length(weights) == n_rows(),
+            "targets and weights need one number, or line, per row");
+    const Targets of_rows{targets.data(), n_targets};
+    return grown([&] { return grower_->grow_targets(of_rows, weighted(rows, weights.data(), 1), seed); });
   }
 
  protected:

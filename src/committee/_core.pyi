@@ -158,7 +158,10 @@ class Grower:
         ``weights`` is ``(n,)``, or ``(n, n_classes)`` for AdaBoost.MH ("confidence" only).
         """
     def grow_targets(self, targets: F64, weights: F64, rows: I32 | None, seed: int) -> GrownTree:
-        """Squared error: ``targets`` ``(n,)``."""
+        """Squared error: ``targets`` ``(n,)``, or of several ``(n, q)``, whose errors are summed.
+
+        ``sums``: ``(N, 1 + q)``, the weight of each node's rows and their weighted targets.
+        """
 
 # --- deep_grower.hpp ---------------------------------------------------------------------------------------
 

@@ -12,12 +12,16 @@ from tests.oracles import grow as oracle
 
 Codes = NDArray[np.uint8] | NDArray[np.uint16]
 CLASS_CRITERIA = ("gini", "entropy", "error", "confidence", "confidence_mh", "abstaining")
-CRITERIA = (*CLASS_CRITERIA, "squared_error")
+OF_TARGETS = ("squared_error", "several_targets")
+CRITERIA = (*CLASS_CRITERIA, *OF_TARGETS)
 
 
 @dataclass(frozen=True)
 class Case:
-    """One binned table with labels and targets; ``kind`` "confidence_mh" has (n, K) weights."""
+    """One binned table with labels and targets; ``kind`` "confidence_mh" has (n, K) weights.
+
+    "several_targets" is squared error of (n, K) targets.
+    """
 
     kind: str
     codes: Codes
@@ -31,11 +35,11 @@ class Case:
 
     @property
     def criterion(self) -> str:
-        return "confidence" if self.kind == "confidence_mh" else self.kind
+        return {"confidence_mh": "confidence", "several_targets": "squared_error"}.get(self.kind, self.kind)
 
     @property
     def table(self) -> oracle.Table:
-        if self.kind == "squared_error":
+        if self.kind in OF_TARGETS:
             statistics = oracle.target_statistics(self.targets, self.weights)
         else:
             statistics = oracle.class_statistics(self.labels, self.weights, self.n_classes)
@@ -78,7 +82,7 @@ class Case:
         }
 
     def grow_with(self, grower: _core.Grower | _core.DeepGrower, seed: int = 0) -> _core.GrownTree:
-        if self.kind == "squared_error":
+        if self.kind in OF_TARGETS:
             return grower.grow_targets(self.targets, self.weights, self.rows, seed)
         return grower.grow_classes(self.labels, self.weights, self.rows, seed)
 
@@ -120,6 +124,10 @@ def random_case(
     flags = {"none": np.zeros(p), "all": np.ones(p), "mixed": rng.integers(0, 2, p)}[categorical]
     guess = (codes[:, 0] * (1 + codes[:, -1])) % n_classes
     labels = np.where(rng.random(n) < 0.6, guess, rng.integers(0, n_classes, n)).astype(np.uint16)
+    targets = codes[:, 0] - 2.0 + rng.normal(size=n)
+    if kind == "several_targets":
+        others = (codes[:, [-1]] + rng.normal(size=(n, n_classes - 1))) * 10.0 ** np.arange(n_classes - 1)
+        targets = np.column_stack([targets, others])
     return Case(
         kind=kind,
         codes=codes.astype(np.uint16) if wide else codes.astype(np.uint8),
@@ -127,7 +135,7 @@ def random_case(
         categorical=flags.astype(np.uint8),
         labels=labels,
         n_classes=n_classes,
-        targets=codes[:, 0] - 2.0 + rng.normal(size=n),
+        targets=targets,
         weights=random_weights(rng, (n, n_classes) if kind == "confidence_mh" else (n,), weights),
     )
 

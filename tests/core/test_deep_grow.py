@@ -15,7 +15,7 @@ from tests.core.checked_tree import CheckedTree, assert_same_tree
 from tests.oracles import deep_grow as walks
 from tests.oracles import grow as oracle
 
-KINDS = ("gini", "entropy", "squared_error")
+KINDS = ("gini", "entropy", "squared_error", "several_targets")
 seeds = st.integers(0, 2**32 - 1)
 
 

@@ -182,7 +182,7 @@ def test_integer_weights_are_repeated_rows(case: Case, depth: int) -> None:
         case,
         codes=np.repeat(case.codes, times, axis=0),
         labels=np.repeat(case.labels, times),
-        targets=np.repeat(case.targets, times),
+        targets=np.repeat(case.targets, times, axis=0),
         weights=np.ones_like(np.repeat(case.weights, times, axis=0)),
     )
     ours, theirs = case.grow(limits), repeated.grow(limits)

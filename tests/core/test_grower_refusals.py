@@ -137,6 +137,10 @@ def test_weights_of_classes_are_not_for_gini(shape: tuple[int, ...]) -> None:
     "wrong",
     [
         {"targets": np.ones(3)},
+        {"targets": np.ones((3, 2))},
+        {"targets": np.ones((4, 0))},
+        {"targets": np.ones((4, 1, 1))},
+        {"targets": np.array([[1.0, 2.0], [1.0, 2.0], [np.nan, 2.0], [1.0, 2.0]])},
         {"targets": np.array([1.0, np.nan, 1.0, 1.0])},
         {"targets": np.array([1.0, np.inf, 1.0, 1.0])},
         {"targets": np.array([1e300, 1.0, 1.0, 1.0]), "weights": np.full(4, 1e300)},

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from committee import _core
-from tests.core.cases import CRITERIA, Case, random_case
+from tests.core.cases import CRITERIA, OF_TARGETS, Case, random_case
 from tests.core.checked_tree import assert_same_tree
 from tests.oracles import grow as oracle
 
@@ -26,7 +26,7 @@ THREADS_OF_PROCESS = Path("/proc/self/task")
 def large_case(kind: str, n: int = MANY_ROWS, **options: object) -> Case:
     rng = np.random.default_rng(11)
     case = random_case(rng, kind, n, 6, n_classes=3, max_bins=200, **options)  # type: ignore[arg-type]
-    if kind == "squared_error":
+    if kind in OF_TARGETS:
         return case
     return replace(case, labels=((case.codes[:, 0] // 50 + rng.integers(0, 2, n)) % case.n_classes).astype(np.uint16))
 

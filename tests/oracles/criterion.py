@@ -33,7 +33,8 @@ def confidence(sums: Array) -> Array:
 
 
 def squared_error(sums: Array) -> Array:
-    return ratio(sums[..., 1] ** 2, sums[..., 0])
+    """Summed over the targets, of which each has a plane."""
+    return ratio((sums[..., 1:] ** 2).sum(-1), sums[..., 0])
 
 
 def error(sums: Array) -> Array:

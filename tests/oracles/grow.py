@@ -47,7 +47,8 @@ class Table:
         if self.criterion != "squared_error":
             return self.total
         sums = self.statistics[self.rows]
-        return float((np.divide(sums[:, 1] ** 2, sums[:, 0], out=np.zeros(len(sums)), where=sums[:, 0] > 0)).sum())
+        squares = (sums[:, 1:] ** 2).sum(axis=1)
+        return float((np.divide(squares, sums[:, 0], out=np.zeros(len(sums)), where=sums[:, 0] > 0)).sum())
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,8 @@ def class_statistics(labels: NDArray[np.uint16], weights: Floats, n_classes: int
 
 
 def target_statistics(targets: Floats, weights: Floats) -> Floats:
-    return np.stack([weights, weights * targets], axis=1)
+    """Weights and weighted targets, of one target ``(n,)`` or of several ``(n, q)``."""
+    return np.column_stack([weights, weights[:, None] * targets.reshape(len(weights), -1)])
 
 
 # --- candidate splits of one feature ------------------------------------------------------------------------
@@ -122,7 +124,7 @@ def numeric_masks(counts: Integers) -> Iterator[Mask]:
 def shares(criterion: str, sums: Floats) -> list[Floats]:
     """The keys by which the cells of a categorical feature are put in order, one array per ordering."""
     if criterion == "squared_error":
-        pairs = [(sums[:, 1], sums[:, 0])]
+        pairs = [(sums[:, k], sums[:, 0]) for k in range(1, sums.shape[1])]
     elif criterion == "error":
         pairs = [(sums[:, b], sums[:, a] + sums[:, b]) for a, b in combinations(range(sums.shape[1]), 2)]
     elif sums.shape[1] == 2:
@@ -211,8 +213,8 @@ def pure(table: Table, rows: Integers) -> bool:
     sums = table.statistics[rows]
     sums = sums[table.weights[rows] > 0]
     if table.criterion == "squared_error":
-        targets = sums[:, 1] / sums[:, 0]
-        return len(targets) == 0 or bool(np.ptp(targets) == 0)
+        targets = sums[:, 1:] / sums[:, :1]
+        return len(targets) == 0 or bool((np.ptp(targets, axis=0) == 0).all())
     if table.criterion == "confidence" and table.statistics.shape[1] > 2:
         totals = sums.sum(0)
         return bool((np.minimum(totals[0::2], totals[1::2]) == 0).all())

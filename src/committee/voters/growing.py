@@ -149,12 +149,16 @@ def class_shares(tree: GrownTree) -> NDArray[np.float64]:
 def leaf_means(
     leaf: NDArray[np.int32], n_nodes: int, w: NDArray[np.float64], z: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Weighted mean response of each leaf's rows, 0 at other nodes.
+    """Weighted mean response of each leaf's rows, ``(N,)``, or of q responses ``(N, q)``; 0 at other nodes.
 
     Taken about the first row of each leaf: where all responses are equal, so is their mean, to the last bit. Classes
     that stumps part alike then tie exactly, and no rounding elects one of them.
     """
-    first = np.zeros(n_nodes)
-    first[leaf[::-1]] = z[::-1]
-    weight, rest = (np.bincount(leaf, terms, n_nodes) for terms in (w, w * (z - first[leaf])))
-    return first + np.divide(rest, weight, out=np.zeros(n_nodes), where=weight > 0)
+    responses = z.reshape(len(z), -1)
+    first = np.zeros((n_nodes, responses.shape[1]))
+    first[leaf[::-1]] = responses[::-1]
+    weight = np.bincount(leaf, w, n_nodes)[:, None]
+    apart = w[:, None] * (responses - first[leaf])
+    rest = np.column_stack([np.bincount(leaf, terms, n_nodes) for terms in apart.T])
+    means: NDArray[np.float64] = first + np.divide(rest, weight, out=np.zeros_like(rest), where=weight > 0)
+    return means.reshape(n_nodes, *z.shape[1:])

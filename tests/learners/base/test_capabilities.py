@@ -162,6 +162,7 @@ SUBJECTS = [
     ),
     Subject(committee.TreeRegressor(random_state=0), scale_free=True),
     Subject(committee.TreeRegressor(max_leaf_nodes=6, max_bins=16, random_state=0), scale_free=True),
+    Subject(committee.TreeRegressor(random_state=0), scale_free=True, several_targets=True),
     Subject(
         committee.TreeRegressor(max_depth=3, max_features=0.5, random_state=0), draws_columns=True, scale_free=True
     ),
@@ -203,6 +204,13 @@ SUBJECTS = [
     ),
     Subject(
         committee.RandomForestRegressor(8, random_state=0), integer_weights=False, draws_columns=True, scale_free=True
+    ),
+    Subject(
+        committee.RandomForestRegressor(8, random_state=0),
+        integer_weights=False,
+        draws_columns=True,
+        scale_free=True,
+        several_targets=True,
     ),
 ]
 

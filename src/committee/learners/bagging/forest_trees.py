@@ -198,7 +198,8 @@ class TargetTrees(ForestTrees[TargetRows]):
         tree = self.grower.grow_targets(self.rows.target, weights, drawn, seed)
         # the kernel's sums are of fixed precision; the means of leaves are taken again at full precision
         means = leaf_means(tree.leaf_of_row[drawn], len(tree.feature), weights[drawn], self.rows.target[drawn])
-        voter = forest_of([tree], self.binned.bins, 1, value=[means[:, None]], weight=[tree.sums[:, 0]])
+        q = self.rows.n_targets
+        voter = forest_of([tree], self.binned.bins, q, value=[means.reshape(-1, q)], weight=[tree.sums[:, 0]])
         return tree, voter
 
 

@@ -76,14 +76,15 @@ class OutOfBagClasses(OutOfBag):
 
 
 class OutOfBagTargets(OutOfBag):
-    """Predictions, and their squared errors."""
+    """Predictions, and their squared errors, summed over the targets."""
 
     def __init__(self, target: F64, weights: F64) -> None:
-        super().__init__(weights, 1)
-        self.target = target
+        self.target = target.reshape(len(target), -1)
+        super().__init__(weights, self.target.shape[1])
 
     def _loss(self, rows: NDArray[np.int32], mean: F64) -> F64:
-        return (self.target[rows] - mean[:, 0]) ** 2
+        losses: F64 = ((self.target[rows] - mean) ** 2).sum(axis=1)
+        return losses
 
     def afresh(self) -> Self:
         """The same before any tree."""

@@ -162,16 +162,19 @@ class RandomForestRegressor(ForestEstimator[TargetRows], CommitteeRegressor):
 
         f(x) = 1/T sum_t mean_t(x).
 
+    `y` may have several columns. Then each tree is grown on all of them, as scikit-learn's are: leaves hold the mean of
+    each target, and a split lowers the sum of their squared errors, in the targets' own units.
+
     Attributes
     ----------
     committee_ : RegressionCommittee
         The trees, each of weight 1, with the average link.
     oob_curve_ : float64 array
         Out-of-bag error after 1, 2, ... trees, of all that were grown: the weighted mean squared error over the rows
-        that at least one of the trees did not see.
+        that at least one of the trees did not see, summed over several targets.
     oob_score_ : float
-        Out-of-bag coefficient of determination R^2, as in scikit-learn.
-    oob_prediction_ : float64 array (n,)
+        Out-of-bag coefficient of determination R^2, as in scikit-learn; of several targets the mean.
+    oob_prediction_ : float64 array (n,) or (n, q)
         Mean prediction by the trees that did not see a row; NaN where there is none, and for rows of zero weight.
 
     References
@@ -191,6 +194,8 @@ class RandomForestRegressor(ForestEstimator[TargetRows], CommitteeRegressor):
     stored_attributes: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_curve_", "oob_prediction_", "seed_")
 
     _: KW_ONLY
+    _takes_several_targets = True
+
     criterion: Literal["squared_error"] = parameter("squared_error", "Error that a split lowers.")
     min_impurity_decrease: float = shared.min_impurity_decrease(
         of="mean squared error over the drawn weight", classes=False
@@ -204,7 +209,14 @@ class RandomForestRegressor(ForestEstimator[TargetRows], CommitteeRegressor):
     def _trees(self, rows: TargetRows, binned: Binned, draw: RowDraw) -> TargetTrees:
         threads = n_threads(self.n_jobs)
         return TargetTrees(
-            rows, binned, draw, self.criterion, 1, self._limits(), judged=self._judged(draw), n_threads=threads
+            rows,
+            binned,
+            draw,
+            self.criterion,
+            rows.n_targets,
+            self._limits(),
+            judged=self._judged(draw),
+            n_threads=threads,
         )
 
     def _out_of_bag(self, rows: TargetRows) -> OutOfBagTargets:
@@ -216,7 +228,7 @@ class RandomForestRegressor(ForestEstimator[TargetRows], CommitteeRegressor):
     def _oob_attributes(self, rows: TargetRows, oob: OutOfBag, votes: NDArray[np.float64]) -> dict[str, Any]:
         judged = oob.judged
         several = judged.sum() > 1
-        predicted = oob.mean_vote[judged, 0]
+        predicted = oob.mean_vote[judged]
         weights = rows.weights[judged]
         score = float(r2_score(rows.target[judged], predicted, sample_weight=weights)) if several else np.nan
-        return {"oob_score_": score, "oob_prediction_": votes[:, 0]}
+        return {"oob_score_": score, "oob_prediction_": votes if rows.n_targets > 1 else votes[:, 0]}

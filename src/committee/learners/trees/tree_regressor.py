@@ -30,7 +30,8 @@ class TreeRegressor(CommitteeRegressor, TreeParameters):
         sum_left w (y - mean_left)^2 + sum_right w (y - mean_right)^2,
 
     over at most `max_bins` thresholds a column; missing values learn their side, and categories are split into
-    the best two sets, which lie apart in the order of their mean targets [1]_.
+    the best two sets, which lie apart in the order of their mean targets [1]_. `y` may have several columns: then
+    squared errors are summed over them, and categories tried in the order of each target's means.
 
     Attributes
     ----------
@@ -52,6 +53,8 @@ class TreeRegressor(CommitteeRegressor, TreeParameters):
     (7, 0.43)
     """
 
+    _takes_several_targets = True
+
     _: KW_ONLY
     min_impurity_decrease: float = shared.min_impurity_decrease(of="mean squared error over all rows", classes=False)
 
@@ -69,5 +72,6 @@ class TreeRegressor(CommitteeRegressor, TreeParameters):
         growing = grower(binned, "squared_error", 1, GrowthLimits.of(self), n_threads(self.n_jobs))
         tree = growing.grow_targets(rows.target, rows.weights, None, seed)
         value = leaf_means(tree.leaf_of_row, len(tree.feature), rows.weights, rows.target)
-        # a regression tree's sums are its weight and its weighted target
-        return forest_of([tree], binned.bins, 1, value=[value[:, None]], weight=[tree.sums[:, 0]])
+        # a regression tree's sums are its weight and its weighted targets
+        q = rows.n_targets
+        return forest_of([tree], binned.bins, q, value=[value.reshape(-1, q)], weight=[tree.sums[:, 0]])
