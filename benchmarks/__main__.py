@@ -17,6 +17,7 @@ NAMES = (
     "sparse",
     "forest",
     "forest_tables",
+    "several_targets",
     "defaults",
     "noise_categories",
     "rare_classes",

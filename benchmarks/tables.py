@@ -56,6 +56,21 @@ def hastie(n: int, seed: int = 0) -> Table:
     return np.ascontiguousarray(X), (y > 0).astype(np.int64)
 
 
+def several_targets(n: int, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """20 Gaussian columns and five numbers that follow from them: directions in common, and each a product of its own.
+
+    Returns
+    -------
+    X : float64 array (n, 20)
+    Y : float64 array (n, 5)
+    """
+    r, rule = np.random.default_rng(seed), np.random.default_rng(7)
+    X = r.normal(size=(n, 20))
+    common = np.tanh(X[:, :8] @ rule.normal(size=(8, 2))) @ rule.normal(size=(2, 5))
+    own = X[:, 8:13] * X[:, 13:18]
+    return X, 2.0 * common + own + 0.5 * r.normal(size=(n, 5))
+
+
 def one_hot(n: int, seed: int = 0) -> SparseTable:
     """20 categorical columns of 25 levels each, one-hot encoded: 500 columns, 20 stored ones in a row.
 

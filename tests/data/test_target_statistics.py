@@ -108,9 +108,10 @@ def test_several_targets_stand_on_their_first_axis(seed):
     rows, table = several_rows_of(frame, Y, np.ones(300))
     assert rows.levels is not None
     fold, codes = (rows.levels.contents % np.uint64(N_FOLDS)).tolist(), rows.levels.codes[:, 0].tolist()
-    axis = first_axis(codes, fold, Y, np.ones(300))
-    assert abs(axis @ [1.0, -2.0, 0.0]) > 0.9 * np.sqrt(5.0)
-    seen, of_level = shrunk_means(codes, fold, Y @ axis, np.ones(300))
+    assert_allclose(rows.scale, Y.std(axis=0), rtol=0.03)
+    axis = first_axis(codes, fold, Y / rows.scale, np.ones(300))
+    assert abs(axis @ [1.0, -1.0, 0.0]) > 0.9 * np.sqrt(2.0)
+    seen, of_level = shrunk_means(codes, fold, Y / rows.scale @ axis, np.ones(300))
     assert_allclose(rows.X[:, 1], seen, rtol=1e-5, atol=1e-6)
     values = table.values[1]
     assert values is not None
@@ -122,7 +123,7 @@ def test_a_target_twice_is_that_target():
     y = targets_of(frame, 0)[:, 0]
     one, _ = several_rows_of(frame, y, np.ones(300))
     two, _ = several_rows_of(frame, np.column_stack([y, y]), np.ones(300))
-    assert_allclose(two.X[:, 1], np.sqrt(2.0) * one.X[:, 1], rtol=1e-6)
+    assert_allclose(two.X[:, 1], np.sqrt(2.0) * one.X[:, 1] / two.scale[0], rtol=1e-6)
 
 
 @pytest.mark.parametrize("q", [2, 6])

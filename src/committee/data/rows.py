@@ -146,12 +146,27 @@ class TargetRows(WeightedRows):
         """Number of every row, or numbers."""
         from committee.data.target_statistics import NumberTarget, SeveralTargets
 
-        return NumberTarget(self.target) if self.target.ndim == 1 else SeveralTargets(self.target)
+        return NumberTarget(self.target) if self.target.ndim == 1 else SeveralTargets(self.comparable)
 
     @property
     def n_targets(self) -> int:
         """Numbers to predict of each row."""
         return 1 if self.target.ndim == 1 else self.target.shape[1]
+
+    @property
+    def scale(self) -> NDArray[np.float64]:
+        """Standard deviations of several targets, ``(q,)``, in whose units they count alike; 1 of a single one."""
+        if self.target.ndim == 1:
+            return np.ones(1)
+        apart = self.target - self.target[0]  # exactly 0 where all are equal
+        share = (self.weights / self.weights.sum())[:, None]
+        apart -= (share * apart).sum(axis=0)
+        return np.array([rounded_scale(square) for square in (share * apart**2).sum(axis=0).tolist()])
+
+    @property
+    def comparable(self) -> NDArray[np.float64]:
+        """Several targets in units of `scale`; a single one as it is."""
+        return self.target if self.target.ndim == 1 else self.target / self.scale
 
     def refuse_squares(self) -> None:
         """Refuse targets whose weighted squares add up to no number.
@@ -167,6 +182,19 @@ class TargetRows(WeightedRows):
                 f"y holds numbers up to {largest:.3g}, and the rows weigh {total:.3g} together, so that the weighted "
                 f"squares of y exceed {MAX_SQUARES:g}. Rescale y or sample_weight."
             )
+
+
+def rounded_scale(square: float) -> float:
+    """A scale from its square, to a sixteenth of a power of two: the order in which rows were added does not matter.
+
+    Where the square is 0 there is no scale, and 1 is returned.
+
+    Examples
+    --------
+    >>> rounded_scale(4.0), rounded_scale(4.0 + 1e-12), round(rounded_scale(9.0), 2), rounded_scale(0.0)
+    (2.0, 2.0, 2.95, 1.0)
+    """
+    return float(2.0 ** (np.round(8.0 * np.log2(square)) / 16.0)) if square > 0.0 else 1.0
 
 
 def counted(weights: NDArray[Any]) -> NDArray[np.bool_]:

@@ -117,7 +117,7 @@ class SeveralTargets:
         return SeveralTargets(self.target[index])
 
     def sums(self, cells: Cells, weights: F64, row: float) -> Sums:
-        """Sums of the targets along the first axis of what folds say of each other, all in their own units."""
+        """Sums of the targets along the first axis of what folds say of each other."""
         each = [NumberTarget(column).sums(cells, weights, row) for column in self.target.T]
         residual = np.stack([one.residual for one in each], axis=1)
         scale = max(float(np.abs(residual).max()), _LEAST_REACH)  # so that squares are numbers

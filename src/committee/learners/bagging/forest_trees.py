@@ -194,8 +194,12 @@ class BalancedTrees(ClassTrees):
 class TargetTrees(ForestTrees[TargetRows]):
     """Trees whose leaves hold means."""
 
+    def __init__(self, rows: TargetRows, *settings: Any, **more: Any) -> None:
+        super().__init__(rows, *settings, **more)
+        self.target = rows.comparable
+
     def _grow(self, weights: F64, drawn: I32, seed: int) -> tuple[GrownTree, Forest]:
-        tree = self.grower.grow_targets(self.rows.target, weights, drawn, seed)
+        tree = self.grower.grow_targets(self.target, weights, drawn, seed)
         # the kernel's sums are of fixed precision; the means of leaves are taken again at full precision
         means = leaf_means(tree.leaf_of_row[drawn], len(tree.feature), weights[drawn], self.rows.target[drawn])
         q = self.rows.n_targets

@@ -76,19 +76,19 @@ class OutOfBagClasses(OutOfBag):
 
 
 class OutOfBagTargets(OutOfBag):
-    """Predictions, and their squared errors, summed over the targets."""
+    """Predictions, and their squared errors, summed over targets in units of `scale`, ``(q,)``."""
 
-    def __init__(self, target: F64, weights: F64) -> None:
-        self.target = target.reshape(len(target), -1)
-        super().__init__(weights, self.target.shape[1])
+    def __init__(self, target: F64, weights: F64, scale: F64) -> None:
+        super().__init__(weights, len(scale))
+        self.target, self.scale = target.reshape(len(target), -1), scale
 
     def _loss(self, rows: NDArray[np.int32], mean: F64) -> F64:
-        losses: F64 = ((self.target[rows] - mean) ** 2).sum(axis=1)
+        losses: F64 = (((self.target[rows] - mean) / self.scale) ** 2).sum(axis=1)
         return losses
 
     def afresh(self) -> Self:
         """The same before any tree."""
-        return type(self)(self.target, self.weights)
+        return type(self)(self.target, self.weights, self.scale)
 
 
 def mean_and_error(d: F64, weights: F64) -> tuple[float, float]:

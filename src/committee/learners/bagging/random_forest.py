@@ -162,8 +162,9 @@ class RandomForestRegressor(ForestEstimator[TargetRows], CommitteeRegressor):
 
         f(x) = 1/T sum_t mean_t(x).
 
-    `y` may have several columns. Then each tree is grown on all of them, as scikit-learn's are: leaves hold the mean of
-    each target, and a split lowers the sum of their squared errors, in the targets' own units.
+    `y` may have several columns. Then each tree is grown on all of them: leaves hold the mean of each target, and a
+    split lowers the sum of their squared errors, each over the target's variance, so that units do not matter.
+    scikit-learn's forests do so where targets have been standardised.
 
     Attributes
     ----------
@@ -171,7 +172,7 @@ class RandomForestRegressor(ForestEstimator[TargetRows], CommitteeRegressor):
         The trees, each of weight 1, with the average link.
     oob_curve_ : float64 array
         Out-of-bag error after 1, 2, ... trees, of all that were grown: the weighted mean squared error over the rows
-        that at least one of the trees did not see, summed over several targets.
+        that at least one of the trees did not see; of several targets each over its variance, summed.
     oob_score_ : float
         Out-of-bag coefficient of determination R^2, as in scikit-learn; of several targets the mean.
     oob_prediction_ : float64 array (n,) or (n, q)
@@ -220,7 +221,7 @@ class RandomForestRegressor(ForestEstimator[TargetRows], CommitteeRegressor):
         )
 
     def _out_of_bag(self, rows: TargetRows) -> OutOfBagTargets:
-        return OutOfBagTargets(rows.target, rows.weights)
+        return OutOfBagTargets(rows.target, rows.weights, rows.scale)
 
     def _vote_of(self, voters: list[Forest]) -> RegressionCommittee:
         return RegressionCommittee(Forest.concatenate(voters), np.ones(len(voters)), Average(), self.table_)

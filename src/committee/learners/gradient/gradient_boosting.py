@@ -96,7 +96,9 @@ class GradientBoostingClassifier(CommitteeClassifier, GradientBoosting):
 class GradientBoostingRegressor(CommitteeRegressor, GradientBoosting):
     r"""Gradient boosting of trees for numbers: means, medians, counts, amounts, and quantiles that do not cross.
 
-    `y` may have several columns: then their losses add up, and predictions are ``(n, q)``.
+    `y` may have several columns, and predictions as many. Then losses add up, each over the dispersion of its target
+    (the variance, of the squared error), so that units do not matter; penalties are of scores in units of its root.
+
     The rounds are those of `GradientBoostingClassifier`; the loss says what is predicted. Losses without curvature
     (absolute error, quantiles) choose splits by gradients alone, and then every leaf that does not abstain gets the
     constant that is best for its rows.
@@ -148,8 +150,8 @@ class GradientBoostingRegressor(CommitteeRegressor, GradientBoosting):
     tree: Literal["shared", "per_target"] = parameter(
         "shared",
         """With several targets or quantiles: one tree in every round, whose leaves hold a number for each, or a tree
-        for each of them. Shared trees cost less and see what targets have in common, but follow those of large
-        numbers; trees of their own fit each target on its own scale.""",
+        for each of them. Shared trees cost less and see what targets have in common; trees of their own fit each
+        target better where they have little.""",
         after="line_search",
     )
 

@@ -344,7 +344,7 @@ class GradientBoosting(WarmStart, Boosting):
     @staticmethod
     def _added_votes(run: GradientRun, held_out: Rows | TargetRows) -> AddedVotes:
         """Votes of the rounds on held-out rows, ``(D, n)``, and the mean loss of their sum."""
-        target = Target.of(run.target.loss, held_out)
+        target = Target.of(run.target.loss, held_out, run.target.scale)
 
         def votes(t: int) -> F64:
             return run.voters(t - 1, t).tally(held_out.X, run.weights(t - 1, t)).T

@@ -17,7 +17,6 @@ from committee.learners.gradient.leaf_refit import refits, refitted, refitted_tr
 from committee.learners.gradient.line_search import LineSearch
 from committee.learners.gradient.round_draws import Draws
 from committee.learners.gradient.scores import Target, add_tree
-from committee.objectives.losses import write_gradients
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
 from committee.voters.forest import Forest
@@ -99,7 +98,7 @@ class GradientRun(BoostingRun):
         target, t = self.target, self.n_rounds
         rows, w = self.draws.rows_of_round(t)
         w = target.w if w is None else w
-        write_gradients(target.loss, target.y, self.F, w, self.gradient, self.hessian, self.n_threads)
+        target.write_gradients(self.F, w, self.gradient, self.hessian, self.n_threads)
         features = self.draws.features_of_round(t)
         # with a line search F waits until the step is known
         moved = self.F if self.search is None else np.zeros_like(self.F)
@@ -117,7 +116,7 @@ class GradientRun(BoostingRun):
             if w is not None:
                 node_weights.append(_weight_of_leaves(leaf, w, rows, len(value)))
         if self.search is not None:
-            leaves = [value[tree.feature < 0] for value, tree in zip(values, trees, strict=True)]
+            leaves = [values[k][trees[k].feature < 0] / self._unit(k) for k in range(self.n_trees)]
             step = self.search.step(self.F, moved, leaves, self.learning_rate)
             self.F += step * moved
         self._idle = not self.draws.any and (step == 0.0 or not any(value.any() for value in values))
@@ -139,7 +138,7 @@ class GradientRun(BoostingRun):
         self.F = np.repeat(intercept[:, None], self.F.shape[-1], axis=1).reshape(self.F.shape)
         grown, self.trees, self.values, self.node_weights = self.trees, [], [], []
         for t in range(n_rounds):
-            write_gradients(target.loss, target.y, self.F, target.w, self.gradient, self.hessian, self.n_threads)
+            target.write_gradients(self.F, target.w, self.gradient, self.hessian, self.n_threads)
             for k in range(self.n_trees):
                 own = slice(None) if self.n_trees == 1 else k
                 tree = grown[t * self.n_trees + k]
@@ -184,11 +183,17 @@ class GradientRun(BoostingRun):
         forest = forest_of(trees, self.binned.bins, per_tree, value=self.values[chosen], weight=weights)
         return forest if self.n_trees == 1 else Rounds(forest, self.n_trees)
 
+    def _unit(self, k: int) -> F64:
+        """Units of the scores of a round's tree k."""
+        if self.target.scale is None:
+            return np.ones(1)
+        return self.target.scale if self.n_trees == 1 else self.target.scale[k : k + 1]
+
     def _value(
         self, tree: _core.GradientTree, leaf: NDArray[np.int32], rows: NDArray[np.int32] | None, w: F64 | None, k: int
     ) -> F64:
         """Return the numbers that nodes add to the scores."""
-        value = tree.value
+        value = tree.value * self._unit(k)
         if not np.isfinite(value).all():
             raise ValueError(
                 f"the scores overflow in round {self.n_rounds + 1}; lower learning_rate, or raise "

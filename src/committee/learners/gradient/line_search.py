@@ -10,7 +10,6 @@ import numpy as np
 from committee.data.number_types import F64
 from committee.learners.gradient.leaf import LeafPenalty
 from committee.learners.gradient.scores import Target
-from committee.objectives.losses import write_gradients
 
 LARGEST_STEP = 64.0
 """A tree whose leaves are pure may be worth any step; more than this many Newton steps are not taken at once."""
@@ -83,7 +82,7 @@ class LineSearch:
         """`learning_rate` times the best step; the best step itself, or 0, where that would not lower the objective.
 
         A step of 1 adds `direction` to the scores F, ``(n,)`` or ``(D, n)``; `leaves` are the values ``(L, k)`` of each
-        tree's.
+        tree's, in the scores' units.
         """
         best = best_step(self._slope(F, direction, np.concatenate([v.ravel() for v in leaves])))
         for step in (learning_rate * best, best):
@@ -98,13 +97,13 @@ class LineSearch:
 
     def _slope(self, F: F64, direction: F64, leaves: F64) -> Callable[[float], tuple[float, float]]:
         """Derivative and curvature of the objective, without l0, by the step."""
-        loss, y, w = self.target.loss, self.target.y, self.target.w
         size, square = float(np.abs(leaves).sum()), float((leaves**2).sum())
-        g, h, squared = np.empty_like(F), np.empty_like(F), direction**2
+        along = self.target.in_units(direction)
+        g, h, squared = np.empty_like(F), np.empty_like(F), along**2
 
         def slope(a: float) -> tuple[float, float]:
-            write_gradients(loss, y, F + a * direction, w, g, h, self.n_threads)
-            rise = float(np.vdot(g, direction)) + self.penalty.l1 * size + self.penalty.l2 * a * square
+            self.target.write_gradients(F + a * direction, self.target.w, g, h, self.n_threads)
+            rise = float(np.vdot(g, along)) + self.penalty.l1 * size + self.penalty.l2 * a * square
             return rise, float(np.vdot(h, squared)) + self.penalty.l2 * square
 
         return slope

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.number_types import F64
-from committee.data.rows import Rows, TargetRows
-from committee.objectives.losses import Loss
+from committee.data.rows import Rows, TargetRows, rounded_scale
+from committee.objectives.losses import Loss, write_gradients
 from committee.voters.forest import Forest
 from committee.voters.protocol import Voters
 from committee.voters.rounds import Rounds
@@ -24,16 +24,19 @@ from committee.voters.rounds import Rounds
 class Target:
     """A loss, the targets (or class numbers) of n rows, and their weights; None weighs all alike.
 
-    Targets are ``(n,)``, or ``(D, n)`` where each of D scores has one of its own: then losses add up.
+    Targets are ``(n,)``, or ``(D, n)`` where each of D scores has one of its own. Then losses add up, each divided by
+    the square of the score's `scale`: what boosting sees is the loss of scores in units of it.
     """
 
     loss: Loss
     y: NDArray[np.generic]
     w: F64 | None
+    scale: F64 | None = None
+    """Unit of each score, ``(D,)``, where each has a target of its own."""
 
     @classmethod
-    def of(cls, loss: Loss, rows: Rows | TargetRows) -> Self:
-        """Take targets and weights from rows.
+    def of(cls, loss: Loss, rows: Rows | TargetRows, scale: F64 | None = None) -> Self:
+        """Take targets and weights from rows; `scale` is that of other rows, if it is known.
 
         Raises
         ------
@@ -47,7 +50,10 @@ class Target:
                 f"the {loss.name} loss predicts {n_scores} numbers of one target, and y has {y.shape[1]} columns; "
                 "choose a loss of one number, or wrap the learner in sklearn.multioutput.MultiOutputRegressor."
             )
-        return cls(loss, np.ascontiguousarray(y.T), None if rows.uniform else rows.weights)
+        targets, w = np.ascontiguousarray(y.T), None if rows.uniform else rows.weights
+        if y.ndim == 2 and scale is None:
+            scale = np.array([_scale(loss, target, rows.weights) for target in targets])
+        return cls(loss, targets, w, scale)
 
     @property
     def total(self) -> float:
@@ -72,12 +78,35 @@ class Target:
     def mean_loss(self, F: F64) -> float:
         """Mean loss of scores ``(n,)`` or ``(D, n)``."""
         shares = None if self.w is None else self.w / self.w.sum()  # a large loss times a large weight is no number
-        pairs = zip(self.y, F, strict=True) if self.y.ndim == 2 else [(self.y, F)]
-        return sum(float(np.average(self.loss.value(y, f), weights=shares)) for y, f in pairs)
+        if self.scale is None:
+            return float(np.average(self.loss.value(self.y, F), weights=shares))
+        each = [np.average(self.loss.value(y, f), weights=shares) for y, f in zip(self.y, F, strict=True)]
+        return float((np.array(each) / self.scale**2).sum())
+
+    def write_gradients(self, F: F64, w: F64 | None, gradient: F64, hessian: F64, n_threads: int) -> None:
+        """Write gradients and hessians at the scores, of rows that weigh w, by scores in their units."""
+        write_gradients(self.loss, self.y, F, w, gradient, hessian, n_threads)
+        if self.scale is not None:
+            gradient /= self.scale[:, None]
+
+    def in_units(self, scores: F64) -> F64:
+        """Scores ``(D, n)``, or ``(n,)`` of one, in their units."""
+        return scores if self.scale is None else scores / self.scale[:, None]
 
     def leaf_constant(self, residual: F64, w: F64 | None, score: int) -> float | None:
         """The best constant to add to one of the scores in a leaf; None where a Newton step is as good."""
         return self.loss.leaf_constant(residual, w, score if self.y.ndim == 1 else 0)
+
+
+def _scale(loss: Loss, y: NDArray[np.generic], w: F64) -> float:
+    """Root of the dispersion of a target about its best constant: sum of w g^2 over the sum of w h.
+
+    It is the standard deviation for the squared error, whatever the scale of the target; 1 for the absolute one.
+    """
+    constant = np.asarray(loss.best_constant(y, w, 1), dtype=np.float64).reshape(1)
+    gradient, hessian = loss.gradient_hessian(y, np.repeat(constant, len(y)), None)
+    share = w / w.sum()
+    return rounded_scale(float((share * gradient**2).sum()) / float((share * hessian).sum()))
 
 
 def add_tree(F: F64, leaf: NDArray[np.int32], value: F64, step: float, first: int, n_threads: int) -> None:

@@ -31,7 +31,7 @@ class TreeRegressor(CommitteeRegressor, TreeParameters):
 
     over at most `max_bins` thresholds a column; missing values learn their side, and categories are split into
     the best two sets, which lie apart in the order of their mean targets [1]_. `y` may have several columns: then
-    squared errors are summed over them, and categories tried in the order of each target's means.
+    squared errors, each over its target's variance, are summed, and categories tried in the order of each one's means.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class TreeRegressor(CommitteeRegressor, TreeParameters):
         """Grow the tree alone."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         growing = grower(binned, "squared_error", 1, GrowthLimits.of(self), n_threads(self.n_jobs))
-        tree = growing.grow_targets(rows.target, rows.weights, None, seed)
+        tree = growing.grow_targets(rows.comparable, rows.weights, None, seed)
         value = leaf_means(tree.leaf_of_row, len(tree.feature), rows.weights, rows.target)
         # a regression tree's sums are its weight and its weighted targets
         q = rows.n_targets
