@@ -132,3 +132,14 @@ def test_several_labels_a_row_are_refused_with_a_remedy():
     X, Y = targets()
     with pytest.raises(ValueError, match=r"y has 4 columns, but classes are one label a row; .*MultiOutputClassifier"):
         RandomForestClassifier(3).fit(X, (Y > 0).astype(int))
+
+
+def test_forests_go_on():
+    X, Y = targets()
+    forest = RandomForestRegressor(20, oob_score=True, random_state=0)
+    whole, part = forest.fit(X, Y), RandomForestRegressor(15, warm_start=True, random_state=0).fit(X, Y)
+    part.set_params(n_estimators=20, oob_score=True).fit(X, Y)
+    assert_array_equal(part.predict(X), whole.predict(X))
+    assert_array_equal(part.oob_prediction_, whole.oob_prediction_)
+    with pytest.raises(ValueError, match="other number of targets: 4 then, 2 now"):
+        part.set_params(n_estimators=30).fit(X, Y[:, :2])

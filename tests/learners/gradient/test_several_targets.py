@@ -81,6 +81,18 @@ def test_the_units_of_targets_do_not_matter(loss):
     assert_array_equal(other.committee_.voters.feature, plain.committee_.voters.feature)
 
 
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", Huber(50.0)])
+def test_directions_hold_in_any_units(loss):
+    X, Y = targets()
+    model = boosting(loss=loss, tree="per_target", monotonic_constraints=[1, 0, 0, 0], n_estimators=20)
+    model.fit(X, Y * np.array([1.0, 100.0, 0.01]))
+    rows = np.repeat(X[:1], 50, axis=0)
+    rows[:, 0] = np.linspace(-3.0, 3.0, 50)
+    said = model.predict(rows)
+    assert (np.diff(said, axis=0) >= 0.0).all()
+    assert (np.ptp(said[:, :2], axis=0) > 0.0).all()
+
+
 def test_shared_trees_are_not_far_behind_separate_fits():
     X, Y = targets(900)
     shared = GradientBoostingRegressor(random_state=0).fit(X[:600], Y[:600])

@@ -128,7 +128,7 @@ class ForestEstimator(WarmStart, Generic[R]):
 
     def _train(self, rows: R, tasks: FitTasks) -> dict[str, Any]:
         random = self._random(tasks.random()) if self.warm_start else tasks.random()
-        earlier = self._earlier_trees()
+        earlier = self._earlier_trees(rows)
         rows, reserve = self._reserved(rows, tasks.sample_weight, random)
         draw = self._draw(len(rows))
         binned = rows.binned(self.table_, self.max_bins, n_threads(self.n_jobs))
@@ -153,7 +153,7 @@ class ForestEstimator(WarmStart, Generic[R]):
             found |= reserve.judge(committee, best, found.get("oob_decision_function_"))
         return self._judged_last(found, rows, best, random, tasks)
 
-    def _earlier_trees(self) -> list[Forest]:
+    def _earlier_trees(self, rows: R) -> list[Forest]:
         """Return the trees that a warm start goes on from, one by one, and forget what else the last fit has found."""
         earlier = self._earlier_committee()
         for name in self.stored_attributes:
@@ -161,7 +161,10 @@ class ForestEstimator(WarmStart, Generic[R]):
                 self.__dict__.pop(name, None)
         if earlier is None:
             return []
-        self._check_earlier(earlier)
+        if isinstance(rows, TargetRows):
+            self._check_earlier(earlier, **{"number of targets": (earlier.voters.n_outputs, rows.n_targets)})
+        else:
+            self._check_earlier(earlier)
         if earlier.n_voters == self.n_estimators:
             warnings.warn(
                 f"warm_start with n_estimators={self.n_estimators} grows no trees, as there are so many; raise it.",

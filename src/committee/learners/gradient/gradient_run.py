@@ -206,7 +206,8 @@ class GradientRun(BoostingRun):
         y = np.atleast_2d(self.target.y)
         y = y[own] if len(y) > 1 else y
         residual = y[:, seen].astype(np.float64) - np.atleast_2d(self.F)[own][:, seen]
-        return refitted(self.target, value, tree.bounds, leaf[seen], residual, None if w is None else w[seen], first=k)
+        bounds = tree.bounds if self.n_trees == 1 else tree.bounds * self._unit(k)
+        return refitted(self.target, value, bounds, leaf[seen], residual, None if w is None else w[seen], first=k)
 
 
 def joined(earlier: Forest | Rounds, later: Forest | Rounds) -> Forest | Rounds:
