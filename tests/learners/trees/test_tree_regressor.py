@@ -125,7 +125,7 @@ def test_targets_come_in_many_ways():
         (np.array([1.0, "b"], dtype=object), "y holds .* values; a regressor predicts real numbers"),
         ([1 + 2j, 3.0], "Complex data not supported"),
         (np.array(["2020-01-01"], dtype="datetime64[D]"), "y holds datetime64.* values"),
-        ([[1.0, 2.0], [3.0, 4.0]], "1d array"),
+        ([[1.0, 2.0], [3.0, 4.0]], "y has 2 columns, and this learner predicts one number a row"),
     ],
 )
 def test_targets_that_are_none(y, message):
