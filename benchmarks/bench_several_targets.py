@@ -60,7 +60,7 @@ def boosters(rounds: int) -> dict[str, Any]:
         **settings,
     )
     return {
-        OURS: ours(),
+        OURS: ours(tree="shared"),
         "committee, per_target": ours(tree="per_target"),
         APART: MultiOutputRegressor(ours()),
         "XGBoost, multi_output_tree": theirs(multi_strategy="multi_output_tree"),

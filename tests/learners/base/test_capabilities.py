@@ -183,7 +183,7 @@ SUBJECTS = [
     Subject(gradient_of_numbers(loss="absolute_error")),
     Subject(gradient_of_numbers(line_search=True, leaf_l1=0.1)),
     Subject(gradient_of_numbers(loss="huber", max_bins=16, max_depth=2)),
-    Subject(gradient_of_numbers(), several_targets=True),
+    Subject(gradient_of_numbers(tree="shared"), several_targets=True),
     Subject(gradient_of_numbers(tree="per_target", loss="absolute_error"), several_targets=True),
     Subject(
         committee.RandomForestClassifier(8, random_state=0), integer_weights=False, draws_columns=True, scale_free=True

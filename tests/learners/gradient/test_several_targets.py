@@ -59,7 +59,7 @@ def test_trials_and_draws_are_common_to_all_targets():
 @settings(max_examples=20)
 def test_a_target_twice_changes_no_tree(seed):
     X, y = numbers(seed=seed)
-    one, two = boosting().fit(X, y), boosting().fit(X, np.column_stack([y, y]))
+    one, two = boosting().fit(X, y), boosting(tree="shared").fit(X, np.column_stack([y, y]))
     assert_allclose(two.predict(X), np.column_stack([one.predict(X)] * 2), rtol=0, atol=1e-9)
 
 
@@ -67,7 +67,7 @@ def test_a_target_twice_changes_no_tree(seed):
 @settings(max_examples=20)
 def test_a_constant_target_stays_what_it_is(seed):
     X, y = numbers(seed=seed)
-    Y = boosting().fit(X, np.column_stack([y, np.full(len(y), 7.0)])).predict(X)
+    Y = boosting(tree="shared").fit(X, np.column_stack([y, np.full(len(y), 7.0)])).predict(X)
     assert_allclose(Y[:, 0], boosting().fit(X, y).predict(X), rtol=0, atol=1e-9)
     assert_array_equal(Y[:, 1], 7.0)
 
@@ -76,9 +76,17 @@ def test_a_constant_target_stays_what_it_is(seed):
 def test_the_units_of_targets_do_not_matter(loss):
     X, Y = targets()
     units = np.array([1.0, 2.0**40, 2.0**-30])
-    plain, other = boosting(loss=loss).fit(X, Y), boosting(loss=loss).fit(X, units * Y)
+    plain, other = (boosting(loss=loss, tree="shared").fit(X, y) for y in (Y, units * Y))
     assert_allclose(other.predict(X) / units, plain.predict(X), rtol=1e-9)
     assert_array_equal(other.committee_.voters.feature, plain.committee_.voters.feature)
+
+
+def test_targets_have_trees_of_their_own_unless_told_and_quantiles_share():
+    X, Y = targets()
+    assert_array_equal(boosting().fit(X, Y).predict(X), boosting(tree="per_target").fit(X, Y).predict(X))
+    quantiles = {"loss": "quantile", "quantile": [0.2, 0.8]}
+    shared = boosting(tree="shared", **quantiles).fit(X, Y[:, 0])
+    assert_array_equal(boosting(**quantiles).fit(X, Y[:, 0]).predict(X), shared.predict(X))
 
 
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error", Huber(50.0)])
@@ -95,7 +103,7 @@ def test_directions_hold_in_any_units(loss):
 
 def test_shared_trees_are_not_far_behind_separate_fits():
     X, Y = targets(900)
-    shared = GradientBoostingRegressor(random_state=0).fit(X[:600], Y[:600])
+    shared = GradientBoostingRegressor(tree="shared", random_state=0).fit(X[:600], Y[:600])
     apart = MultiOutputRegressor(GradientBoostingRegressor(random_state=0)).fit(X[:600], Y[:600])
     assert shared.score(X[600:], Y[600:]) > apart.score(X[600:], Y[600:]) - 0.04
     assert shared.committee_.n_nodes < sum(each.committee_.n_nodes for each in apart.estimators_) / 2
@@ -205,7 +213,7 @@ def test_levels_of_many_stand_on_one_axis():
             "2 numbers of one target, and y has 3 columns.*MultiOutputReg",
         ),
         (boosting(loss="poisson"), r"y\[0, 1\] is -.*poisson loss needs targets in \[0, inf\)"),
-        (boosting(monotonic_constraints=[1, 0, 0, 0]), "needs a tree for each score"),
+        (boosting(tree="shared", monotonic_constraints=[1, 0, 0, 0]), "needs a tree for each score"),
         (QuadBoostRegressor(), "y has 3 columns, and this learner predicts one number a row; .*MultiOutputRegressor"),
         (GradientBoostingClassifier(), "y has 3 columns, but classes are one label a row; .*MultiOutputClassifier"),
     ],

@@ -147,11 +147,10 @@ class GradientBoostingRegressor(CommitteeRegressor, GradientBoosting):
         after="line_search",
     )
 
-    tree: Literal["shared", "per_target"] = parameter(
-        "shared",
+    tree: Literal["auto", "shared", "per_target"] = parameter(
+        "auto",
         """With several targets or quantiles: one tree in every round, whose leaves hold a number for each, or a tree
-        for each of them. Shared trees cost less and see what targets have in common; trees of their own fit each
-        target better where they have little.""",
+        for each of them, which fits each better. "auto": shared for quantiles, per_target for targets.""",
         after="line_search",
     )
 
@@ -178,7 +177,7 @@ class GradientBoostingRegressor(CommitteeRegressor, GradientBoosting):
 
     @property
     def _shared_tree(self) -> bool:
-        return self.tree == "shared"
+        return self.tree == "shared" or (self.tree == "auto" and self._chosen_loss().n_scores() > 1)
 
     def _vote(self, voters: Forest | Rounds, weights: F64, loss: Loss, intercept: F64) -> dict[str, Any]:
         link: Any = loss.link
