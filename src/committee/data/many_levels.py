@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from zlib import crc32
@@ -12,10 +11,9 @@ from numpy.typing import NDArray
 
 from committee.data.columns import MOST_LEVELS
 from committee.data.number_types import F64
-from committee.data.row_digests import row_digests, unordered_digests
+from committee.data.row_digests import cell_sums
 
 if TYPE_CHECKING:
-    from committee.data.columns import Category
     from committee.data.frames import TableSchema
 
 
@@ -75,19 +73,16 @@ class ManyLevels:
 
 
 def _contents(X: F64, table: TableSchema) -> NDArray[np.uint64]:
-    """Return a number for each row, whatever the order of columns and the codes of categories."""
+    """Return a number for each row, whatever the order of columns, the codes of categories and the other rows."""
     told = X.copy()
     for j, categories in enumerate(table.categories):
         if categories:
-            told[:, j] = _ranks(X[:, j], categories)
-    _, first, alike = np.unique(row_digests(told, 1), return_index=True, return_inverse=True)
-    return unordered_digests(told[first], 1)[alike]
+            words = [_word(each) if isinstance(each, str) else float(each) for each in categories]
+            code = np.where(np.isnan(X[:, j]), len(words), X[:, j]).astype(np.intp)
+            told[:, j] = np.append(np.array(words, dtype=np.float64), np.nan)[code]
+    return cell_sums(told, 1)
 
 
-def _ranks(codes: F64, categories: Sequence[Category]) -> F64:
-    """Ranks, from 1, of a column's categories among those that occur, in an order that does not hang on their codes."""
-    words = np.array([crc32(each.encode()) if isinstance(each, str) else float(each) for each in categories])
-    known = ~np.isnan(codes)
-    ranks = np.full(len(codes), np.nan)
-    ranks[known] = 1.0 + np.unique(words[codes[known].astype(np.intp)], return_inverse=True)[1]
-    return ranks
+def _word(text: str) -> float:
+    """Return a number above 0 that single precision holds."""
+    return 1.0 + (crc32(text.encode()) >> 8)

@@ -30,6 +30,19 @@ def row_digests(X: Matrix, n_threads: int) -> U64:
     return _of_rows(X, np.arange(1, X.shape[1] + 1, dtype=np.uint64), n_threads)
 
 
+def cell_sums(X: Matrix, n_threads: int) -> U64:
+    """Numbers ``(n,)`` of rows whose columns are not told apart: the same in any order, and among other rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a, b, c = cell_sums(np.array([[1.0, 2.0], [2.0, 1.0], [2.0, 2.0]]), 1).tolist()
+    >>> a == b, a == c
+    (True, False)
+    """
+    return _of_rows(X, np.zeros(X.shape[1], dtype=np.uint64), n_threads)
+
+
 def unordered_digests(X: Matrix, n_threads: int, classes: NDArray[np.uint16] | None = None) -> U64:
     """Numbers ``(n,)`` of rows whose columns are told apart by what they hold: the same for columns in any order.
 
@@ -46,7 +59,7 @@ def unordered_digests(X: Matrix, n_threads: int, classes: NDArray[np.uint16] | N
     >>> bool((unordered_digests(X, 1) == unordered_digests(np.ascontiguousarray(X[:, ::-1]), 1)).all())
     True
     """
-    sums = _of_rows(X, np.zeros(X.shape[1], dtype=np.uint64), n_threads)
+    sums = cell_sums(X, n_threads)
     if classes is not None:
         sums += classes
     return _of_rows(X, _of_columns(X, sums), n_threads)
