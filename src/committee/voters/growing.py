@@ -94,11 +94,13 @@ def forest_of(
     """
     feature = np.concatenate([tree.feature for tree in trees])
     bin = np.concatenate([tree.bin for tree in trees])
-    words = np.concatenate([np.diff(tree.category_offset) for tree in trees])
+    n_nodes = np.array([len(tree.feature) for tree in trees])
+    words = np.diff(np.concatenate([tree.category_offset for tree in trees]))
+    words = np.delete(words, np.cumsum(n_nodes + 1)[:-1] - 1)  # from one tree's last offset to the next one's first
     return Forest(
         n_features=len(bins.n_categories),
         n_classes=n_classes,
-        offset=extents([len(tree.feature) for tree in trees]),
+        offset=extents(n_nodes),
         feature=feature,
         threshold=bins.threshold(feature, bin),
         left=np.concatenate([tree.left for tree in trees]),
