@@ -65,7 +65,11 @@ def measured(problem: Problem, make: Any, train: NDArray[np.intp], test: NDArray
         known, y = np.unique(y, return_inverse=True)
     begun = time.process_time()
     model = make(problem.numbers, problem.categorical, seed).fit(problem.X[train], y)
-    seconds = time.process_time() - begun
+    return judged(problem, model, known, test, time.process_time() - begun)
+
+
+def judged(problem: Problem, model: Any, known: NDArray[Any], test: NDArray[np.intp], seconds: float) -> Measures:
+    """Judge a model of the classes `known`, in order, or of numbers, on test rows."""
     if problem.numbers:
         error = float(np.mean((problem.y[test] - np.ravel(model.predict(problem.X[test]))) ** 2))
         return Measures(error, error, seconds)
