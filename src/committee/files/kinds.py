@@ -20,6 +20,7 @@ VOTERS = {
     "rounds": "committee.voters.rounds:Rounds",
     "model_trees": "committee.voters.model_forest:ModelForest",
     "linear_scores": "committee.voters.linear_scores:LinearScores",
+    "linear_leaves": "committee.voters.linear_leaves:LinearLeaves",
     "committees": "committee.voters.committees:BoostedCommittees",
     "estimators": "committee.voters.estimators:EstimatorVoters",
     "signed": "committee.voters.signed:SignedVoters",

@@ -18,6 +18,7 @@ from committee.objectives.losses import Loss, LossChoice, Quantile, Quantiles, c
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
 from committee.voters.forest import Forest
+from committee.voters.linear_leaves import LinearLeaves
 from committee.voters.rounds import Rounds
 
 
@@ -84,7 +85,7 @@ class GradientBoostingClassifier(CommitteeClassifier, GradientBoosting):
     def _shared_tree(self) -> bool:
         return self.tree == "shared"
 
-    def _vote(self, voters: Forest | Rounds, weights: F64, loss: Loss, intercept: F64) -> dict[str, Any]:
+    def _vote(self, voters: Forest | Rounds | LinearLeaves, weights: F64, loss: Loss, intercept: F64) -> dict[str, Any]:
         link: Any = loss.link
         return {
             "classes_": self.classes_,
@@ -179,6 +180,6 @@ class GradientBoostingRegressor(CommitteeRegressor, GradientBoosting):
     def _shared_tree(self) -> bool:
         return self.tree == "shared" or (self.tree == "auto" and self._chosen_loss().n_scores() > 1)
 
-    def _vote(self, voters: Forest | Rounds, weights: F64, loss: Loss, intercept: F64) -> dict[str, Any]:
+    def _vote(self, voters: Forest | Rounds | LinearLeaves, weights: F64, loss: Loss, intercept: F64) -> dict[str, Any]:
         link: Any = loss.link
         return {"committee_": RegressionCommittee(voters, weights, link, self.table_, intercept)}

@@ -36,6 +36,7 @@ from committee.learners.gradient.scores import Target, scores_after
 from committee.objectives.losses import Derivatives, Loss, LossChoice
 from committee.voters.forest import Forest
 from committee.voters.growing import n_features_tried
+from committee.voters.linear_leaves import LinearLeaves
 from committee.voters.rounds import Rounds
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ OF_THE_TREE = "They are among those of `max_features_tree`."
 class GradientBoosting(WarmStart, Boosting):
     """Base of the two learners: rounds on a loss, and going on from an earlier fit."""
 
-    voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "rounds")
+    voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "rounds", "linear_leaves")
     stored_attributes: ClassVar[tuple[str, ...]] = (
         "validation_losses_",
         "validation_scores_",
@@ -106,6 +107,11 @@ class GradientBoosting(WarmStart, Boosting):
     )
     leaf_l1: float = parameter(0.0, "Penalty of the leaf weights: this times |w_j|.", NOT_NEGATIVE)
     leaf_l2: float = parameter(1.0, "Penalty of the leaf weights: half of this times w_j^2.", NOT_NEGATIVE)
+    leaf: Literal["constant", "linear"] = parameter(
+        "constant",
+        """What leaves add to the scores: a weight, or a weight and a line along each number that the path to the leaf
+        splits on (docs/gradient-boosting.md). Lines serve smooth targets. Their slopes are penalised by `leaf_l2`.""",
+    )
     l0_counts: Literal["weights", "leaves"] = parameter(
         "weights", "`leaf_l0` is the price of weights that are not 0, or of leaves, zero or not (XGBoost's gamma)."
     )
@@ -181,7 +187,7 @@ class GradientBoosting(WarmStart, Boosting):
         """One tree for all scores of a round."""
 
     @abstractmethod
-    def _vote(self, voters: Forest | Rounds, weights: F64, loss: Loss, intercept: F64) -> dict[str, Any]:
+    def _vote(self, voters: Forest | Rounds | LinearLeaves, weights: F64, loss: Loss, intercept: F64) -> dict[str, Any]:
         """Return the committee, and what else of the fit depends on the kind of learner, by attribute."""
 
     @property
@@ -250,6 +256,7 @@ class GradientBoosting(WarmStart, Boosting):
                 draws=Draws(seed, rows.X.shape[1], self.subsample, of_tree, of_node > 0, drawn, training),
                 learning_rate=rate,
                 search=LineSearch(target, self._penalty, F, threads) if self.line_search else None,
+                line_fit=line_fit,
                 n_threads=threads,
             )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from committee.learners.base.boosting import BoostingRun
 from committee.learners.base.recorded_growth import leaf_of_rows
 from committee.learners.gradient.leaf import LeafPenalty
 from committee.learners.gradient.leaf_refit import refits, refitted, refitted_tree
+from committee.learners.gradient.line_fit import LineFit, add_lines
 from committee.learners.gradient.line_search import LineSearch
 from committee.learners.gradient.round_draws import Draws
 from committee.learners.gradient.scores import Target, add_tree
@@ -21,6 +23,8 @@ from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
 from committee.voters.forest import Forest
 from committee.voters.growing import forest_of
+from committee.voters.leaf_lines import LeafLines
+from committee.voters.linear_leaves import LinearLeaves
 from committee.voters.rounds import Rounds
 
 if TYPE_CHECKING:
@@ -48,6 +52,8 @@ class GradientRun(BoostingRun):
         The rounds that this run goes on from.
     shared : bool
         One tree for all scores.
+    line_fit : LineFit or None
+        How leaves get lines; None: they are constants.
     target, grower, binned, draws, learning_rate, search, n_threads
         What is boosted, the kernel and its table, what each round may see, and its step.
     """
@@ -68,6 +74,7 @@ class GradientRun(BoostingRun):
         draws: Draws,
         learning_rate: float,
         search: LineSearch | None,
+        line_fit: LineFit | None,
         n_threads: int,
     ) -> None:
         self.target, self.F, self.binned, self.n_classes = target, F, binned, n_classes
@@ -75,11 +82,13 @@ class GradientRun(BoostingRun):
         self.intercept, self.earlier = intercept, earlier
         self.n_rounds = self.n_earlier = earlier.n_voters if earlier else 0
         self.draws, self.learning_rate, self.search, self.n_threads = draws, learning_rate, search, n_threads
+        self.line_fit = line_fit
         self.n_trees = 1 if shared or F.ndim == 1 else len(F)
         self.gradient, self.hessian = np.empty_like(F), np.empty_like(F)
         self.refit = refits(target.loss)
         self.trees: list[_core.GradientTree] = []
         self.values: list[F64] = []
+        self.lines: list[LeafLines] = []
         self.node_weights: list[F64] = []
         self.steps: list[float] = []
 
@@ -103,7 +112,7 @@ class GradientRun(BoostingRun):
         # with a line search F waits until the step is known
         moved = self.F if self.search is None else np.zeros_like(self.F)
         step = self.learning_rate if self.search is None else 1.0
-        trees, values, node_weights = [], [], []
+        trees, values, lines, node_weights = [], [], [], []
         for k in range(self.n_trees):
             own = slice(None) if self.n_trees == 1 else k
             seed = self.draws.seed + t * self.n_trees + k
@@ -111,6 +120,8 @@ class GradientRun(BoostingRun):
             leaf = self.grower.leaf_of_row
             value = self._value(tree, leaf, rows, w, k)
             add_tree(moved, leaf, value, step, k, self.n_threads)
+            if self.line_fit is not None:
+                lines.append(self._along(self.line_fit, moved, tree, leaf, rows, step, k))
             trees.append(tree)
             values.append(value)
             if w is not None:
@@ -124,6 +135,7 @@ class GradientRun(BoostingRun):
             return
         self.trees += trees
         self.values += values
+        self.lines += lines
         self.node_weights += node_weights
         self.steps.append(step)
         self.n_rounds += 1
@@ -136,7 +148,7 @@ class GradientRun(BoostingRun):
         """
         self.target, self.intercept = target, intercept
         self.F = np.repeat(intercept[:, None], self.F.shape[-1], axis=1).reshape(self.F.shape)
-        grown, self.trees, self.values, self.node_weights = self.trees, [], [], []
+        grown, self.trees, self.values, self.lines, self.node_weights = self.trees, [], [], [], []
         for t in range(n_rounds):
             target.write_gradients(self.F, target.w, self.gradient, self.hessian, self.n_threads)
             for k in range(self.n_trees):
@@ -146,6 +158,8 @@ class GradientRun(BoostingRun):
                 tree = refitted_tree(tree, leaf, self.gradient[own], self.hessian[own], penalty)
                 value = self._value(tree, leaf, None, target.w, k)
                 add_tree(self.F, leaf, value, self.steps[t], k, self.n_threads)
+                if self.line_fit is not None:
+                    self.lines.append(self._along(self.line_fit, self.F, tree, leaf, None, self.steps[t], k))
                 self.trees.append(tree)
                 self.values.append(value)
                 if target.w is not None:
@@ -159,7 +173,7 @@ class GradientRun(BoostingRun):
 
         self.grower = RecordedGradientGrower(self.grower, self.binned, record)
 
-    def voters(self, first: int, end: int) -> Forest | Rounds:
+    def voters(self, first: int, end: int) -> Forest | Rounds | LinearLeaves:
         """Return the rounds from `first` to `end`, earlier ones included, as voters."""
         if self.earlier is None or first >= self.n_earlier:
             return self._grown(first - self.n_earlier, end - self.n_earlier)
@@ -171,7 +185,7 @@ class GradientRun(BoostingRun):
         before = [] if self.earlier is None else self.earlier.weights.tolist()
         return np.array([*before, *self.steps][first:end])
 
-    def _grown(self, first: int, end: int) -> Forest | Rounds:
+    def _grown(self, first: int, end: int) -> Forest | Rounds | LinearLeaves:
         """Rounds of this run alone as voters."""
         chosen = slice(first * self.n_trees, end * self.n_trees)
         trees = self.trees[chosen]
@@ -181,6 +195,8 @@ class GradientRun(BoostingRun):
         weights = weights or [tree.count.astype(np.float64) for tree in trees]
         per_tree = self.n_classes if self.n_trees == 1 else 1
         forest = forest_of(trees, self.binned.bins, per_tree, value=self.values[chosen], weight=weights)
+        if self.line_fit is not None:
+            return LinearLeaves(forest, LeafLines.concatenate(self.lines[chosen]), self.n_trees)
         return forest if self.n_trees == 1 else Rounds(forest, self.n_trees)
 
     def _unit(self, k: int) -> F64:
@@ -188,6 +204,23 @@ class GradientRun(BoostingRun):
         if self.target.scale is None:
             return np.ones(1)
         return self.target.scale if self.n_trees == 1 else self.target.scale[k : k + 1]
+
+    def _along(
+        self,
+        line_fit: LineFit,
+        F: F64,
+        tree: _core.GradientTree,
+        leaf: NDArray[np.int32],
+        rows: NDArray[np.int32] | None,
+        step: float,
+        k: int,
+    ) -> LeafLines:
+        """Fit the lines of a tree, and move scores along them."""
+        own = slice(None) if self.n_trees == 1 else k
+        lines = line_fit.lines(tree, leaf, rows, self.gradient[own], self.hessian[own])
+        lines = replace(lines, slope=lines.slope * self._unit(k))
+        add_lines(F, lines, line_fit.X, leaf, step, k, self.n_threads)
+        return lines
 
     def _value(
         self, tree: _core.GradientTree, leaf: NDArray[np.int32], rows: NDArray[np.int32] | None, w: F64 | None, k: int
@@ -210,8 +243,12 @@ class GradientRun(BoostingRun):
         return refitted(self.target, value, bounds, leaf[seen], residual, None if w is None else w[seen], first=k)
 
 
-def joined(earlier: Forest | Rounds, later: Forest | Rounds) -> Forest | Rounds:
-    """Join the rounds of both."""
+def joined(
+    earlier: Forest | Rounds | LinearLeaves, later: Forest | Rounds | LinearLeaves
+) -> Forest | Rounds | LinearLeaves:
+    """Join the rounds of both, which are of one kind."""
+    if isinstance(earlier, LinearLeaves) and isinstance(later, LinearLeaves):
+        return LinearLeaves.concatenate([earlier, later])
     if isinstance(earlier, Rounds) and isinstance(later, Rounds):
         return Rounds(Forest.concatenate([earlier.forest, later.forest]), earlier.n_outputs)
     assert isinstance(earlier, Forest) and isinstance(later, Forest)

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from committee import _core
 from committee.data.number_types import F64
 from committee.data.rows import Rows, TargetRows, rounded_scale
+from committee.learners.gradient.line_fit import add_lines
 from committee.objectives.losses import Loss, write_gradients
 from committee.voters.forest import Forest
+from committee.voters.linear_leaves import LinearLeaves
 from committee.voters.protocol import Voters
 from committee.voters.rounds import Rounds
 
@@ -125,12 +127,15 @@ def add_tree(F: F64, leaf: NDArray[np.int32], value: F64, step: float, first: in
 def scores_after(voters: Voters, weights: F64, F: F64, X: F64, n_threads: int) -> None:
     """Add rounds with steps `weights` to scores F of encoded rows X, in place, to the bit as when they were grown.
 
-    The voters are a `Forest` or `Rounds`; others have no leaves.
+    The voters are a `Forest`, `Rounds` or `LinearLeaves`; others have no leaves.
     """
     for t, step in enumerate(weights.tolist()):
         one = voters[t]
-        forest = one.forest if isinstance(one, Rounds) else one
+        forest = one.forest if isinstance(one, (Rounds, LinearLeaves)) else one
         assert isinstance(forest, Forest) and forest.value is not None
         leaves = np.ascontiguousarray(forest.apply(X, n_threads).T)
         for k, (leaf, value) in enumerate(zip(leaves, np.split(forest.value, forest.offset[1:-1]), strict=True)):
             add_tree(F, leaf, value, step, k, n_threads)
+            if isinstance(one, LinearLeaves):
+                nodes = np.arange(*forest.offset[k : k + 2])
+                add_lines(F, one.lines.take(nodes), X, leaf, step, k, n_threads)

@@ -1,0 +1,102 @@
+r"""Lines in the leaves of a boosting round's trees.
+
+Beside its weight a leaf has a slope for every number that the path to it splits on. In units u of the leaf's rows,
+centred and scaled by their hessians, the slopes b minimise the quadratic model of the loss with `leaf_l2`,
+
+    sum_i [g_i b.u_i + h_i (b.u_i)^2 / 2] + leaf_l2 |b|^2 / 2.
+
+Columns that are not on the path, categories and missing values add nothing, and no line goes on beyond the least and
+largest value of the leaf's rows. The weight of the leaf is the one that it has without lines.
+
+Equation: leaf-line (docs/theory.md).
+
+References
+----------
+.. [1] Y. Shi, J. Li, Z. Li (2019). Gradient boosting with piece-wise linear regression trees. IJCAI.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee import _core
+from committee.data.number_types import F64
+from committee.voters.flat_trees import extents
+from committee.voters.leaf_lines import ARRAYS, LeafLines
+
+
+@dataclass(frozen=True, eq=False)
+class LineFit:
+    """The rows on which lines are fitted, and their penalty.
+
+    Parameters
+    ----------
+    X : float64 array (n, p)
+        Encoded rows.
+    numeric : bool array (p,)
+        Columns that lines may be along.
+    l2 : float
+        Penalty of the slopes, for columns of deviation 1.
+    n_threads : int
+        Ceiling on the number of threads.
+    """
+
+    X: F64
+    numeric: NDArray[np.bool_]
+    l2: float
+    n_threads: int
+
+    def lines(
+        self,
+        tree: _core.GradientTree,
+        leaf: NDArray[np.int32],
+        rows: NDArray[np.int32] | None,
+        gradient: F64,
+        hessian: F64,
+    ) -> LeafLines:
+        """Lines of a tree's leaves; leaves that weigh exactly 0 abstain, and have none.
+
+        Of each row are given its leaf, its gradients and its hessians ``(n,)`` or ``(D, n)``; `rows` are those that
+        the tree was grown on.
+        """
+        start, column = path_columns(tree, self.numeric)
+        slope, centre, low, high = _core.leaf_lines(
+            self.X,
+            leaf,
+            rows,
+            np.atleast_2d(gradient),
+            np.atleast_2d(hessian),
+            start,
+            column,
+            self.l2,
+            self.n_threads,
+        )
+        return LeafLines(start, column, slope, centre, low, high)
+
+
+def path_columns(tree: _core.TreeNodes, numeric: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Numeric columns that the path to each leaf splits on, in rising order, as extents of nodes and columns.
+
+    Leaves of weight 0, and inner nodes, have none.
+    """
+    feature, left, weighs = tree.feature.tolist(), tree.left.tolist(), tree.value.any(axis=1).tolist()
+    path: list[frozenset[int]] = [frozenset()] * len(feature)
+    columns: list[list[int]] = []
+    for i, (j, child) in enumerate(zip(feature, left, strict=True)):  # children stand after their parent
+        if child >= 0:
+            path[child] = path[child + 1] = path[i] | {j} if numeric[j] else path[i]
+        columns.append(sorted(path[i]) if child < 0 and weighs[i] else [])
+    return extents([len(each) for each in columns]), np.array(sum(columns, []), dtype=np.int32)
+
+
+def add_lines(
+    F: F64, lines: LeafLines, X: F64, leaf: NDArray[np.int32], step: float, first: int, n_threads: int
+) -> None:
+    """F <- F + step times what the lines of each row's leaf add, in place; scores as for `add_tree`."""
+    arrays = [getattr(lines, name) for name in ARRAYS]
+    outputs = F[None] if F.ndim == 1 else F[first : first + lines.slope.shape[1]]
+    for k, scores in enumerate(outputs):
+        _core.add_leaf_lines(scores, leaf, X, *arrays, k, step, n_threads)
