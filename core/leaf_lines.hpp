@@ -13,8 +13,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
+#include "lanes.hpp"
 #include "threads.hpp"
 #include "traverse.hpp"
 #include "vector.hpp"
@@ -22,11 +24,39 @@
 namespace committee {
 
 struct LineColumns {  // of the nodes of one tree: those of node i are column[start[i]] .. column[start[i + 1] - 1]
-  const std::int64_t* start;
-  const std::int32_t* column;
-  std::int64_t n_nodes;
-  std::int64_t size() const { return start[n_nodes]; }
+  Vector<std::int64_t> start;
+  Vector<std::int32_t> column;
 };
+
+struct TreePaths {
+  const std::int32_t* feature;  // split on at each node
+  const std::int32_t* left;     // child, -1 at a leaf; children stand after their parent
+  const std::uint8_t* lines;    // leaves that get lines
+  const std::uint8_t* numeric;  // columns that lines may be along
+  std::int64_t n_nodes;
+};
+
+// The numeric columns that the path to each leaf splits on, in rising order.
+inline LineColumns path_columns(const TreePaths& tree) {
+  LineColumns columns;
+  Vector<Vector<std::int32_t>> path(tree.n_nodes);
+  columns.start.push_back(0);
+  for (std::int64_t i = 0; i < tree.n_nodes; ++i) {
+    const std::int32_t child = tree.left[i], split = tree.feature[i];
+    if (child >= 0) {
+      Vector<std::int32_t> longer = path[i];
+      const auto at = std::lower_bound(longer.begin(), longer.end(), split);
+      if (tree.numeric[split] && (at == longer.end() || *at != split)) longer.insert(at, split);
+      path[child] = longer;
+      path[child + 1] = std::move(longer);
+    } else if (tree.lines[i]) {
+      columns.column.insert(columns.column.end(), path[i].begin(), path[i].end());
+    }
+    columns.start.push_back(columns.column.size());
+    path[i] = {};
+  }
+  return columns;
+}
 
 struct LineRows {
   const double* X;  // n x n_features
@@ -40,11 +70,12 @@ struct LineRows {
 };
 
 struct LeafLines {  // as many as columns, times n_outputs where there is one of each output
+  LineColumns columns;
   Vector<double> slope, centre, low, high;
 };
 
-// Columns that vary less, beside their size, count as constant.
-inline constexpr double kLeastVariation = 1e-9;
+// Columns that vary less, beside their size or at all, count as constant.
+inline constexpr double kLeastVariation = 1e-9, kSmallestDeviation = 1e-150;
 // Columns that the others tell, but for this share of their variance, get no slope.
 inline constexpr double kLeastPivot = 1e-9;
 
@@ -72,42 +103,107 @@ inline void solve_symmetric(double* A, double* r, std::int64_t d, double least) 
   }
 }
 
+// Moves a column (padded to whole lanes, like h) to its mean in the weights h, and returns mean and squares; values
+// that are missing become 0.
+struct ColumnMoments {
+  double weight, mean, squares;
+};
+COMMITTEE_CLONES inline ColumnMoments centred(const double* x, const double* h, std::int64_t n, double* u) {
+  Lanes weight{}, sum{};
+  for (std::int64_t i = 0; i < n; i += kLanes) {
+    const Lanes v = load(x + i), w = load(h + i);
+    const auto there = v == v;
+    weight += there ? w : Lanes{};
+    sum += there ? w * v : Lanes{};
+  }
+  const double total = fold(weight), mean = total > 0.0 ? fold(sum) / total : 0.0;
+  Lanes squares{};
+  for (std::int64_t i = 0; i < n; i += kLanes) {
+    const Lanes v = load(x + i), apart = v == v ? v - mean : Lanes{};
+    store(u + i, apart);
+    squares += load(h + i) * apart * apart;
+  }
+  return {total, mean, fold(squares)};
+}
+
+// Sums of g u_j and of h u_j u_k, k <= j, over n rows (whole lanes) of d columns, `n` apart; hu is room for one more.
+COMMITTEE_CLONES inline void line_products(const double* u, const double* g, const double* h, std::int64_t n,
+                                           std::int64_t d, double* hu, double* right, double* normal) {
+  for (std::int64_t j = 0; j < d; ++j) {
+    Lanes with_g{};
+    for (std::int64_t i = 0; i < n; i += kLanes) {
+      const Lanes v = load(u + j * n + i);
+      store(hu + i, load(h + i) * v);
+      with_g += load(g + i) * v;
+    }
+    right[j] = fold(with_g);
+    for (std::int64_t k = 0; k <= j; ++k) {
+      Lanes sum{};
+      for (std::int64_t i = 0; i < n; i += kLanes) sum += load(hu + i) * load(u + k * n + i);
+      normal[j * d + k] = fold(sum);
+    }
+  }
+}
+
 // The lines of one leaf, whose rows are members[0..m).
 class LeafLine {
  public:
   LeafLine(const LineRows& rows, const std::int32_t* members, std::int64_t m, const std::int32_t* column,
            std::int64_t d)
-      : rows_(rows), members_(members), m_(m), column_(column), d_(d), u_(m * d) {}
+      : rows_(rows),
+        members_(members),
+        m_(m),
+        stride_(whole_lanes(m)),
+        d_(d),
+        x_(d * stride_, 0.0),
+        u_(d * stride_),
+        g_(stride_, 0.0),
+        h_(stride_, 0.0),
+        hu_(stride_) {
+    for (std::int64_t i = 0; i < m; ++i) {
+      const double* const x = rows.X + members[i] * rows.n_features;
+      for (std::int64_t j = 0; j < d; ++j) x_[j * stride_ + i] = x[column[j]];
+    }
+  }
 
   void limits(double* low, double* high) const {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
     for (std::int64_t j = 0; j < d_; ++j) {
-      bool any = false;
-      for (std::int64_t i = 0; i < m_; ++i)
-        if (const double x = value(i, j); !std::isnan(x)) {
-          low[j] = any ? std::min(low[j], x) : x;
-          high[j] = any ? std::max(high[j], x) : x;
-          any = true;
-        }
+      const double* const x = x_.data() + j * stride_;
+      double least = kInfinity, most = -kInfinity;
+      for (std::int64_t i = 0; i < m_; ++i) {
+        least = x[i] < least ? x[i] : least;
+        most = x[i] > most ? x[i] : most;
+      }
+      if (least > most) continue;  // all are missing
+      low[j] = least;
+      high[j] = most;
     }
   }
 
   // slope and centre are n_outputs apart.
   void fit(std::int64_t output, double l2, double* slope, double* centre) {
-    const double* const g = rows_.gradient + output * rows_.n;
-    const double* const h = rows_.hessian + output * rows_.n;
     double weight = 0.0;
-    for (std::int64_t i = 0; i < m_; ++i) weight += h[members_[i]];
-    Vector<double> scale(d_, 0.0), normal(d_ * d_, 0.0), right(d_, 0.0);
-    for (std::int64_t j = 0; j < d_; ++j) scale[j] = standardise(j, h, centre[j * rows_.n_outputs]);
     for (std::int64_t i = 0; i < m_; ++i) {
-      const double hi = h[members_[i]], gi = g[members_[i]];
-      const double* const u = u_.data() + i * d_;
-      for (std::int64_t j = 0; j < d_; ++j) {
-        right[j] -= gi * u[j];
-        for (std::int64_t k = 0; k <= j; ++k) normal[j * d_ + k] += hi * u[j] * u[k];
-      }
+      g_[i] = rows_.gradient[output * rows_.n + members_[i]];
+      weight += h_[i] = rows_.hessian[output * rows_.n + members_[i]];
     }
-    for (std::int64_t j = 0; j < d_; ++j) normal[j * d_ + j] += l2;
+    Vector<double> scale(d_), right(d_), normal(d_ * d_);
+    for (std::int64_t j = 0; j < d_; ++j) {
+      const ColumnMoments of = centred(x_.data() + j * stride_, h_.data(), stride_, u_.data() + j * stride_);
+      const double deviation = of.weight > 0.0 ? std::sqrt(of.squares / of.weight) : 0.0;
+      const bool varies =
+          std::isfinite(deviation) && deviation > kLeastVariation * std::abs(of.mean) && deviation > kSmallestDeviation;
+      scale[j] = varies ? 1.0 / deviation : 0.0;
+      centre[j * rows_.n_outputs] = std::isfinite(of.mean) ? of.mean : 0.0;
+    }
+    line_products(u_.data(), g_.data(), h_.data(), stride_, d_, hu_.data(), right.data(), normal.data());
+    for (std::int64_t j = 0; j < d_; ++j) {
+      right[j] = scale[j] > 0.0 ? -right[j] * scale[j] : 0.0;
+      for (std::int64_t k = 0; k <= j; ++k)
+        normal[j * d_ + k] = scale[j] > 0.0 && scale[k] > 0.0 ? normal[j * d_ + k] * scale[j] * scale[k] : 0.0;
+      normal[j * d_ + j] += l2;
+    }
     solve_symmetric(normal.data(), right.data(), d_, kLeastPivot * (weight + l2));
     for (std::int64_t j = 0; j < d_; ++j) {
       const double b = right[j] * scale[j];
@@ -116,55 +212,35 @@ class LeafLine {
   }
 
  private:
-  double value(std::int64_t i, std::int64_t j) const { return rows_.X[members_[i] * rows_.n_features + column_[j]]; }
-
-  // Writes a column in its own units, and returns 1 / deviation; 0 for one that does not vary.
-  double standardise(std::int64_t j, const double* h, double& centre) {
-    double weight = 0.0, mean = 0.0, squares = 0.0;
-    for (std::int64_t i = 0; i < m_; ++i)
-      if (const double x = value(i, j), hi = h[members_[i]]; !std::isnan(x) && hi > 0.0) {
-        weight += hi;
-        mean += hi / weight * (x - mean);
-      }
-    for (std::int64_t i = 0; i < m_; ++i) {
-      const double x = value(i, j), apart = std::isnan(x) ? 0.0 : x - mean;
-      u_[i * d_ + j] = apart;
-      squares += h[members_[i]] * apart * apart;
-    }
-    const double deviation = weight > 0.0 ? std::sqrt(squares / weight) : 0.0;
-    const bool varies = std::isfinite(deviation) && deviation > kLeastVariation * std::abs(mean) && deviation > 1e-150;
-    const double scale = varies ? 1.0 / deviation : 0.0;
-    for (std::int64_t i = 0; i < m_; ++i) u_[i * d_ + j] = varies ? u_[i * d_ + j] * scale : 0.0;
-    centre = std::isfinite(mean) ? mean : 0.0;
-    return scale;
-  }
-
   const LineRows& rows_;
   const std::int32_t* members_;
-  std::int64_t m_;
-  const std::int32_t* column_;
-  std::int64_t d_;
-  Vector<double> u_;  // m x d
+  std::int64_t m_, stride_, d_;
+  Vector<double> x_, u_;       // columns, stride_ apart: as they are, and centred
+  Vector<double> g_, h_, hu_;  // of one output
 };
 
 // Leaves are fitted one by one, each by its rows in order: sums have the same bits for any number of threads.
-inline LeafLines leaf_lines(const LineRows& rows, const LineColumns& columns, double l2, ThreadTeam& team) {
-  Vector<std::int64_t> end(columns.n_nodes + 1, 0);
+inline LeafLines leaf_lines(const LineRows& rows, const TreePaths& tree, double l2, ThreadTeam& team) {
+  Vector<std::int64_t> end(tree.n_nodes + 1, 0);
   const auto row = [&](std::int64_t i) { return rows.rows ? rows.rows[i] : static_cast<std::int32_t>(i); };
   for (std::int64_t i = 0; i < rows.n_rows; ++i) ++end[rows.leaf[row(i)] + 1];
-  for (std::int64_t v = 0; v < columns.n_nodes; ++v) end[v + 1] += end[v];
+  for (std::int64_t v = 0; v < tree.n_nodes; ++v) end[v + 1] += end[v];
   Vector<std::int32_t> members(rows.n_rows);
-  Vector<std::int64_t> next(columns.n_nodes);
-  std::copy_n(end.begin(), columns.n_nodes, next.begin());
+  Vector<std::int64_t> next(tree.n_nodes);
+  std::copy_n(end.begin(), tree.n_nodes, next.begin());
   for (std::int64_t i = 0; i < rows.n_rows; ++i) members[next[rows.leaf[row(i)]]++] = row(i);
 
-  const std::int64_t M = columns.size(), D = rows.n_outputs;
-  LeafLines lines{Vector<double>(M * D, 0.0), Vector<double>(M * D, 0.0), Vector<double>(M, 0.0),
-                  Vector<double>(M, 0.0)};
-  team.each(columns.n_nodes, 8 * rows.n_rows * D, [&](std::int64_t v) {
+  LeafLines lines{path_columns(tree), {}, {}, {}, {}};
+  const LineColumns& columns = lines.columns;
+  const std::int64_t M = columns.column.size(), D = rows.n_outputs;
+  lines.slope.assign(M * D, 0.0);
+  lines.centre.assign(M * D, 0.0);
+  lines.low.assign(M, 0.0);
+  lines.high.assign(M, 0.0);
+  team.each(tree.n_nodes, 8 * rows.n_rows * D, [&](std::int64_t v) {
     const std::int64_t first = columns.start[v], d = columns.start[v + 1] - first;
     if (d == 0 || end[v] == end[v + 1]) return;
-    LeafLine line(rows, members.data() + end[v], end[v + 1] - end[v], columns.column + first, d);
+    LeafLine line(rows, members.data() + end[v], end[v + 1] - end[v], columns.column.data() + first, d);
     line.limits(lines.low.data() + first, lines.high.data() + first);
     for (std::int64_t k = 0; k < D; ++k)
       line.fit(k, l2, lines.slope.data() + first * D + k, lines.centre.data() + first * D + k);

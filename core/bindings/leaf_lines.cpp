@@ -27,18 +27,17 @@ void require_leaves(const In1<std::int32_t>& leaf, std::int64_t n_nodes) {
 }
 
 nb::tuple py_leaf_lines(In2<double> X, In1<std::int32_t> leaf_of_row, std::optional<In1<std::int32_t>> rows,
-                        In2<double> gradient, In2<double> hessian, In1<std::int64_t> start, In1<std::int32_t> column,
-                        double l2, int n_threads) {
-  const std::int64_t n = extent(X, 0), p = extent(X, 1), D = extent(gradient, 0);
+                        In2<double> gradient, In2<double> hessian, In1<std::int32_t> feature, In1<std::int32_t> left,
+                        In1<std::uint8_t> lines, In1<std::uint8_t> numeric, double l2, int n_threads) {
+  const std::int64_t n = extent(X, 0), p = extent(X, 1), D = extent(gradient, 0), n_nodes = length(feature);
   require(length(leaf_of_row) == n, "leaf_of_row needs one number per row");
   require(D >= 1 && extent(gradient, 1) == n && extent(hessian, 0) == D && extent(hessian, 1) == n,
           "gradient and hessian must be (n_outputs, n)");
-  require(length(start) >= 2, "start needs at least two numbers");
-  const std::int64_t n_nodes = length(start) - 1;
-  require(start(0) == 0 && start(n_nodes) == length(column), "start must run from 0 to the number of columns");
-  for (std::int64_t i = 0; i < n_nodes; ++i) require(start(i) <= start(i + 1), "start falls");
-  for (std::int64_t m = 0; m < length(column); ++m)
-    require(column(m) >= 0 && column(m) < p, "column holds a number outside the table");
+  require(length(left) == n_nodes && length(lines) == n_nodes, "left and lines need one number per node");
+  require(length(numeric) == p, "numeric needs one number per column");
+  for (std::int64_t i = 0; i < n_nodes; ++i)
+    require(left(i) < 0 || (left(i) > i && left(i) + std::int64_t{1} < n_nodes && feature(i) >= 0 && feature(i) < p),
+            "a node splits on no column, or has its children before it");
   require(l2 >= 0.0 && std::isfinite(l2), "l2 must be finite, and not negative");
   require_leaves(leaf_of_row, n_nodes);
   if (rows)
@@ -47,12 +46,14 @@ nb::tuple py_leaf_lines(In2<double> X, In1<std::int32_t> leaf_of_row, std::optio
   const LineRows seen{
       X.data(), p, leaf_of_row.data(), data_or_null(rows), rows ? length(*rows) : n, gradient.data(), hessian.data(),
       D,        n};
-  LeafLines lines;
-  unlocked(n_threads,
-           [&](ThreadTeam& team) { lines = leaf_lines(seen, {start.data(), column.data(), n_nodes}, l2, team); });
-  const std::int64_t M = length(column);
-  return nb::make_tuple(array_of(std::move(lines.slope), {M, D}), array_of(std::move(lines.centre), {M, D}),
-                        array_of(std::move(lines.low)), array_of(std::move(lines.high)));
+  LeafLines found;
+  unlocked(n_threads, [&](ThreadTeam& team) {
+    found = leaf_lines(seen, {feature.data(), left.data(), lines.data(), numeric.data(), n_nodes}, l2, team);
+  });
+  const std::int64_t M = found.columns.column.size();
+  return nb::make_tuple(array_of(std::move(found.columns.start)), array_of(std::move(found.columns.column)),
+                        array_of(std::move(found.slope), {M, D}), array_of(std::move(found.centre), {M, D}),
+                        array_of(std::move(found.low)), array_of(std::move(found.high)));
 }
 
 void py_add_leaf_lines(nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu> scores,
@@ -122,8 +123,8 @@ class PyLineTrees {
 
 void register_leaf_lines(nb::module_& m) {
   m.def("leaf_lines", &py_leaf_lines, "X"_a.noconvert(), "leaf_of_row"_a.noconvert(), "rows"_a.noconvert().none(),
-        "gradient"_a.noconvert(), "hessian"_a.noconvert(), "start"_a.noconvert(), "column"_a.noconvert(), "l2"_a,
-        "n_threads"_a);
+        "gradient"_a.noconvert(), "hessian"_a.noconvert(), "feature"_a.noconvert(), "left"_a.noconvert(),
+        "lines"_a.noconvert(), "numeric"_a.noconvert(), "l2"_a, "n_threads"_a);
   m.def("add_leaf_lines", &py_add_leaf_lines, "scores"_a.noconvert(), "leaf_of_row"_a.noconvert(), "X"_a.noconvert(),
         "start"_a.noconvert(), "column"_a.noconvert(), "slope"_a.noconvert(), "centre"_a.noconvert(),
         "low"_a.noconvert(), "high"_a.noconvert(), "output"_a, "step"_a, "n_threads"_a);

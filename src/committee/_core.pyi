@@ -429,6 +429,70 @@ class LeafModelTrees:
         Hard: one vote for its winner; otherwise the shares of its weight.
         """
 
+# --- leaf_lines.hpp ----------------------------------------------------------------------------------------
+
+def leaf_lines(
+    X: F64,
+    leaf_of_row: I32,
+    rows: I32 | None,
+    gradient: F64,
+    hessian: F64,
+    feature: I32,
+    left: I32,
+    lines: U8,
+    numeric: U8,
+    l2: float,
+    n_threads: int,
+) -> tuple[I64, I32, F64, F64, F64, F64]:
+    """Start ``(N + 1,)``, column, slope, centre, low and high of one tree's lines, by the quadratic model.
+
+    A leaf where ``lines`` is 1 has lines along the ``numeric`` columns that the path to it splits on. Gradients and
+    hessians are ``(D, n)``, and only `rows` count.
+    """
+
+def add_leaf_lines(
+    scores: F64,
+    leaf_of_row: I32,
+    X: F64,
+    start: I64,
+    column: I32,
+    slope: F64,
+    centre: F64,
+    low: F64,
+    high: F64,
+    output: int,
+    step: float,
+    n_threads: int,
+) -> None:
+    """``scores[i] += step *`` what the lines of the row's leaf add to an output, in place."""
+
+class LineTrees:
+    """Trees as `Trees`, whose leaves have a weight ``(N, D)`` and lines; a voter is `trees_per_voter` of them."""
+
+    def __init__(
+        self,
+        n_features: int,
+        offset: I64,
+        feature: I32,
+        threshold: F64,
+        left: I32,
+        missing_left: U8,
+        category_offset: I64,
+        category_bits: U32,
+        value: F64,
+        start: I64,
+        column: I32,
+        slope: F64,
+        centre: F64,
+        low: F64,
+        high: F64,
+        trees_per_voter: int,
+    ) -> None: ...
+    def tally(self, X: F64, weights: F64, n_threads: int) -> F64:
+        """``(n, K)``: weighted sum over the voters; tree ``t K + k`` adds to score k, or each tree to all."""
+    def shares(self, X: F64, weights: F64, n_threads: int) -> F64:
+        """``(n, p, K)``: what the lines of each column add to the sum."""
+
 # --- loss_gradients.hpp ------------------------------------------------------------------------------------
 
 def loss_gradients(

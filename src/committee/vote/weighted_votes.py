@@ -77,9 +77,10 @@ class WeightedVotes(Storable, ABC):
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """Share of the weighted split gain that each feature earned, ``(p,)``; only for native trees."""
+        from committee.voters.linear_leaves import LinearLeaves
         from committee.voters.rounds import Rounds
 
-        if not isinstance(self.voters, (Forest, Rounds)):
+        if not isinstance(self.voters, (Forest, Rounds, LinearLeaves)):
             raise AttributeError("feature_importances_ needs voters that are native trees (a Forest or Rounds).")
         return self.voters.feature_importances(self.weights)
 
@@ -279,6 +280,7 @@ class WeightedVotes(Storable, ABC):
         """Matrix that the voters take, checked; X itself for estimators that check it themselves."""
         if self.table is not None and not is_sparse(X):
             return self.table.encode(X)
+        from committee.voters.linear_leaves import LinearLeaves
         from committee.voters.rounds import Rounds
 
         trees = isinstance(self.voters, (Forest, Rounds))
@@ -286,7 +288,7 @@ class WeightedVotes(Storable, ABC):
             if not trees:
                 refuse_sparse(X, f"a committee of {type(self.voters).__name__}")
             return self.table.encode_sparse(read_sparse(X))
-        if not trees:
+        if not trees and not isinstance(self.voters, LinearLeaves):
             return X  # the members check it
         data = check_array(X, dtype=np.float64, order="C", ensure_all_finite="allow-nan", input_name="X")
         if data.shape[1] != self.voters.n_features:

@@ -54,7 +54,9 @@ class LinearLeaves:
     def __post_init__(self) -> None:
         value, K = self.forest.value, self.trees_per_voter
         if value is None or (K > 1 and (value.shape[1] != 1 or self.forest.n_classes != 1)):
-            raise ValueError("Linear leaves need a forest whose leaves hold numbers, one where a voter is several trees.")
+            raise ValueError(
+                "Linear leaves need a forest whose leaves hold numbers, one where a voter is several trees."
+            )
         if K < 1 or len(self.forest) % K:
             raise ValueError(f"{len(self.forest)} trees are no whole voters of {K} trees.")
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from committee.data.number_types import F64
 from committee.voters.committees import BoostedCommittees
 from committee.voters.forest import Forest
+from committee.voters.linear_leaves import LinearLeaves
 from committee.voters.linear_scores import LinearScores
 from committee.voters.model_forest import ModelForest
 from committee.voters.rounds import Rounds
@@ -23,7 +24,7 @@ class MemberTrees:
     Parameters
     ----------
     forest : Forest
-        The trees; those of model trees have the lines of their leaves elsewhere.
+        The trees; where leaves have lines, without these.
     weights : float64 array
         Weight of each tree: that of its voter, or in committees of model trees its part of it.
     per_round : int
@@ -66,6 +67,8 @@ class MemberTrees:
             return cls(voters, weights)
         if isinstance(voters, Rounds):
             return cls(voters.forest, np.repeat(weights, voters.n_outputs), voters.n_outputs)
+        if isinstance(voters, LinearLeaves):
+            return cls(voters.forest, np.repeat(weights, voters.trees_per_voter), voters.trees_per_voter)
         if isinstance(voters, BoostedCommittees):
             weights, voters = voters.tree_weights(weights), voters.members
         if isinstance(voters, ModelForest) and not isinstance(voters, LinearScores):

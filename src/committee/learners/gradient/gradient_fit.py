@@ -26,8 +26,10 @@ from committee.learners.base.warm_start import WarmStart
 from committee.learners.gradient.gradient_run import GradientRun
 from committee.learners.gradient.interaction import interactions
 from committee.learners.gradient.leaf import LeafPenalty
+from committee.learners.gradient.leaf_refit import refits
 from committee.learners.gradient.learning_rate import n_trials, parts, rate_by_trials
 from committee.learners.gradient.leaves import leaves_by_rows
+from committee.learners.gradient.line_fit import LineFit
 from committee.learners.gradient.line_search import LineSearch
 from committee.learners.gradient.monotone import directions_of_scores
 from committee.learners.gradient.parted_rows import PartedRows
@@ -192,7 +194,7 @@ class GradientBoosting(WarmStart, Boosting):
 
     @property
     def _takes_sparse(self) -> bool:
-        return True
+        return self.leaf == "constant"
 
     # --- the rounds of both --------------------------------------------------------------------------------------
 
@@ -224,6 +226,7 @@ class GradientBoosting(WarmStart, Boosting):
         units = parted.units if parted else trials[0].units if trials else None
         if units is None and self.subsample < 1.0:
             units = RowUnits.of(rows, seed, threads)
+        line_fit = self._line_fit(rows, loss, threads)
         of_tree, of_node = self._features_tried(rows.X.shape[1])
         grower = self._grower(binned, n_scores, of_node, self._leaves(rows.count), threads)
 
@@ -274,6 +277,20 @@ class GradientBoosting(WarmStart, Boosting):
         units = RowUnits.of(rows, seed, n_threads(self.n_jobs))
         held = parts(units, _labels(rows))[: n_trials(rows.count)]
         return [PartedRows(rows, units, each) for each in held]
+
+    def _line_fit(self, rows: Rows | TargetRows, loss: Loss, threads: int) -> LineFit | None:
+        """Return how leaves get lines; None if they are constants."""
+        if self.leaf == "constant":
+            return None
+        for other, is_asked in (
+            ("line_search=True", self.line_search),
+            ("monotonic_constraints", self.monotonic_constraints is not None),
+            (f"loss={self.loss!r}, whose leaves are medians or quantiles,", refits(loss)),
+        ):
+            if is_asked:
+                raise ValueError(f"leaf='linear' does not go with {other}; set leaf='constant', or leave that out.")
+        numeric = (self.table_.n_categories == 0).astype(np.uint8)
+        return LineFit(rows.dense, numeric, self.leaf_l2, threads)
 
     def _features_tried(self, p: int) -> tuple[int, int]:
         """Return how many of p columns a tree sees, and how many are drawn for each of its nodes: 0 for none."""

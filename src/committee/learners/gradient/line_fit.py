@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.number_types import F64
-from committee.voters.flat_trees import extents
 from committee.voters.leaf_lines import ARRAYS, LeafLines
 
 
@@ -36,8 +35,8 @@ class LineFit:
     ----------
     X : float64 array (n, p)
         Encoded rows.
-    numeric : bool array (p,)
-        Columns that lines may be along.
+    numeric : uint8 array (p,)
+        1 for columns that lines may be along.
     l2 : float
         Penalty of the slopes, for columns of deviation 1.
     n_threads : int
@@ -45,7 +44,7 @@ class LineFit:
     """
 
     X: F64
-    numeric: NDArray[np.bool_]
+    numeric: NDArray[np.uint8]
     l2: float
     n_threads: int
 
@@ -62,34 +61,22 @@ class LineFit:
         Of each row are given its leaf, its gradients and its hessians ``(n,)`` or ``(D, n)``; `rows` are those that
         the tree was grown on.
         """
-        start, column = path_columns(tree, self.numeric)
-        slope, centre, low, high = _core.leaf_lines(
-            self.X,
-            leaf,
-            rows,
-            np.atleast_2d(gradient),
-            np.atleast_2d(hessian),
-            start,
-            column,
-            self.l2,
-            self.n_threads,
+        weighs = tree.value.any(axis=1).astype(np.uint8)
+        return LeafLines(
+            *_core.leaf_lines(
+                self.X,
+                leaf,
+                rows,
+                np.atleast_2d(gradient),
+                np.atleast_2d(hessian),
+                tree.feature,
+                tree.left,
+                weighs,
+                self.numeric,
+                self.l2,
+                self.n_threads,
+            )
         )
-        return LeafLines(start, column, slope, centre, low, high)
-
-
-def path_columns(tree: _core.TreeNodes, numeric: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Numeric columns that the path to each leaf splits on, in rising order, as extents of nodes and columns.
-
-    Leaves of weight 0, and inner nodes, have none.
-    """
-    feature, left, weighs = tree.feature.tolist(), tree.left.tolist(), tree.value.any(axis=1).tolist()
-    path: list[frozenset[int]] = [frozenset()] * len(feature)
-    columns: list[list[int]] = []
-    for i, (j, child) in enumerate(zip(feature, left, strict=True)):  # children stand after their parent
-        if child >= 0:
-            path[child] = path[child + 1] = path[i] | {j} if numeric[j] else path[i]
-        columns.append(sorted(path[i]) if child < 0 and weighs[i] else [])
-    return extents([len(each) for each in columns]), np.array(sum(columns, []), dtype=np.int32)
 
 
 def add_lines(

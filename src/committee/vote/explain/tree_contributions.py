@@ -10,6 +10,8 @@ to F(x) = v(all) = v(none) + sum_j phi_j [1]_. These are the only shares that ad
 nothing to a feature that no split is on, and are sums over the trees. The kernel has them exactly, without going
 through the sets.
 
+Where leaves have lines, these shares are those of the leaves' weights, and what a line adds goes to its column.
+
 .. [1] S. Lundberg et al. (2020). From local explanations to global understanding with explainable AI for trees. Nature
    Machine Intelligence 2, 56-67.
 """
@@ -28,6 +30,7 @@ from committee.vote.links.mean import Average, Identity
 from committee.vote.links.probability import Share
 from committee.vote.weighted_votes import WeightedVotes
 from committee.voters.forest import Forest
+from committee.voters.linear_leaves import LinearLeaves
 from committee.voters.rounds import Rounds
 
 Output: TypeAlias = Literal["score", "probability", "prediction"]
@@ -80,7 +83,7 @@ def tree_contributions(committee: Any, X: Any, *, output: Output = "score", n_th
     """
     votes: WeightedVotes = getattr(committee, "committee_", committee)
     voters = votes.voters
-    if not isinstance(voters, (Forest, Rounds)):
+    if not isinstance(voters, (Forest, Rounds, LinearLeaves)):
         raise TypeError(f"contributions need voters that are native trees; these are {type(voters).__name__}.")
     if is_sparse(X):
         raise TypeError("X is sparse, but its contributions would not be; pass X.toarray(), of some rows if need be")
@@ -90,11 +93,12 @@ def tree_contributions(committee: Any, X: Any, *, output: Output = "score", n_th
     total = None if output == "score" else _divisor(votes, forest, output)
     signed = output == "score" and isinstance(votes, Committee) and votes.n_classes == 2
     value = _class_shares(forest) if output == "probability" else _signed(_leaf_values(forest), signed)
-    n_outputs = voters.n_outputs if isinstance(voters, Rounds) else value.shape[1]
+    n_outputs = value.shape[1] if isinstance(voters, Forest) else voters.n_outputs
     weights = votes.weights if total is None else votes.weights / total
-    shares = _core.tree_contributions(
-        votes.encode(X), *forest.walk_arrays, forest.weight, value, weights, n_outputs, n_threads
-    )
+    data = votes.encode(X)
+    shares = _core.tree_contributions(data, *forest.walk_arrays, forest.weight, value, weights, n_outputs, n_threads)
+    if isinstance(voters, LinearLeaves):
+        shares[:, :-1] += voters.line_shares(data, weights, n_threads)
     if votes.intercept is not None:
         shares[:, -1] += _signed(votes.intercept[None] / (total or 1.0), signed)
     return shares[:, :, 0] if n_outputs == 1 else shares

@@ -1,0 +1,255 @@
+"""Leaves with lines: the kernel against least squares by NumPy, and what every learner with such leaves promises."""
+
+import pickle
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+from scipy.sparse import csr_array
+
+import committee
+from committee import GradientBoostingClassifier, GradientBoostingRegressor, _core
+from committee.learners.gradient.leaf_refit import refits
+from committee.objectives.losses import REGRESSION_LOSSES
+from committee.vote.explain.tree_contributions import tree_contributions
+from committee.voters.leaf_lines import ARRAYS
+from committee.voters.linear_leaves import LinearLeaves
+from tests.gradient_cases import PLAIN, answer, both, data, learner, seeds
+from tests.oracles.leaf_lines import added, lines_of_a_leaf
+
+
+def tables(seed: int, missing: bool):
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(80, 3)), 2) * [1.0, 100.0, 1e-3] + [0.0, 5.0, 1.0]
+    if missing:
+        X[rng.random(X.shape) < 0.1] = np.nan
+    leaf = rng.choice(np.array([2, 4, 5, 6], dtype=np.int32), 80)
+    return X, leaf, rng.normal(size=(2, 80)), rng.uniform(0.1, 1.0, size=(2, 80))
+
+
+# the root splits on column 0, its left child on 2, that one's on 1; leaf 6 gets no lines
+FEATURE = np.array([0, 2, -1, 1, -1, -1, -1], dtype=np.int32)
+LEFT = np.array([1, 3, -1, 5, -1, -1, -1], dtype=np.int32)
+LINES = np.array([0, 0, 1, 0, 1, 1, 0], dtype=np.uint8)
+PATHS = {2: [0], 4: [0, 2], 5: [0, 1, 2]}
+
+
+def fitted_lines(X, leaf, rows, g, h, l2, numeric=(1, 1, 1)):
+    return _core.leaf_lines(X, leaf, rows, g, h, FEATURE, LEFT, LINES, np.array(numeric, np.uint8), l2, 1)
+
+
+@given(seeds, st.booleans(), st.sampled_from([0.0, 0.1, 1.0, 50.0]))
+@settings(max_examples=30)
+def test_the_kernel_is_weighted_least_squares(seed, missing, l2):
+    X, leaf, g, h = tables(seed, missing)
+    rows = np.flatnonzero(np.random.default_rng(seed).random(80) < 0.8).astype(np.int32)
+    start, column, *found = fitted_lines(X, leaf, rows, g, h, l2)
+    assert_array_equal(np.diff(start), [len(PATHS.get(node, [])) for node in range(7)])
+    for node, path in PATHS.items():
+        mine = slice(start[node], start[node + 1])
+        assert column[mine].tolist() == path
+        of_leaf = rows[leaf[rows] == node]
+        for k in range(2):
+            expected = lines_of_a_leaf(X[of_leaf][:, path], g[k, of_leaf], h[k, of_leaf], l2)
+            got = found[0][mine, k], found[1][mine, k], found[2][mine], found[3][mine]
+            for numbers, wanted in zip(got, expected, strict=True):
+                assert_allclose(numbers, wanted, rtol=1e-6, atol=1e-9)
+
+
+def test_categories_are_on_no_line():
+    X, leaf, g, h = tables(0, missing=False)
+    start, column, *_ = fitted_lines(X, leaf, None, g, h, 1.0, numeric=(1, 0, 1))
+    assert column[start[5] : start[6]].tolist() == [0, 2]
+
+
+def test_no_slopes_are_better():
+    """The slopes are where the quadratic model is least, by a search that knows nothing of normal equations."""
+    X, leaf, g, h = tables(1, missing=False)
+    start, _, slope, centre, _, _ = fitted_lines(X, leaf, None, g, h, 1.0)
+    of_leaf, mine = leaf == 5, slice(start[5], start[6])
+    U = X[of_leaf] - centre[mine, 0]
+    deviation = np.sqrt(np.average(U**2, axis=0, weights=h[0, of_leaf]))
+
+    def model(b):
+        f = U / deviation @ b
+        return g[0, of_leaf] @ f + h[0, of_leaf] @ f**2 / 2 + b @ b / 2
+
+    best = minimize(model, np.zeros(3), tol=1e-12)
+    assert model(slope[mine, 0] * deviation) <= best.fun + 1e-9
+    assert_allclose(slope[mine, 0] * deviation, best.x, atol=1e-4)
+
+
+def test_columns_that_say_nothing_new_get_no_slope():
+    x = np.arange(8.0)
+    X = np.column_stack([x, 2 * x + 3, np.full(8, 7.0), np.full(8, np.nan), np.where(x > 4, 1e308, -1e308)])
+    feature, left = np.full(11, -1, np.int32), np.full(11, -1, np.int32)
+    feature[:10:2], left[:10:2] = np.arange(5), np.arange(1, 11, 2)  # node 10 is at the end of a chain
+    lines = np.zeros(11, np.uint8)
+    lines[10] = 1
+    arguments = X, np.full(8, 10, np.int32), None, -x[None], np.ones((1, 8)), feature, left, lines, np.ones(5, np.uint8)
+    slope = _core.leaf_lines(*arguments, 0.0, 1)[2][:, 0]
+    assert np.isfinite(slope).all()
+    assert_allclose(slope[:4], [1.0, 0.0, 0.0, 0.0], atol=1e-9)
+
+
+@both
+def test_a_vote_is_the_weight_and_its_lines(kind):
+    X, y = data(kind)
+    model = learner(kind, leaf="linear").fit(X, y)
+    voters = model.committee_.voters
+    assert isinstance(voters, LinearLeaves)
+    later = np.vstack([X[:20] * 5, np.full((1, 4), np.nan), X[:5]])
+    later[3, 1] = np.nan
+    votes = sum(w * added(voters, t, later) for t, w in enumerate(model.committee_.weights))
+    expected = votes + model.committee_.intercept
+    assert_allclose(np.ravel(answer(model, later)), np.ravel(expected), atol=1e-10)
+    assert_allclose(voters.votes(later).sum(axis=1), voters.tally(later), atol=1e-10)
+
+
+@both
+def test_the_weights_of_leaves_are_those_without_lines(kind):
+    """A first round's trees have the same splits and weights; lines only add to them."""
+    X, y = data(kind)
+    plain, lines = (learner(kind, n_estimators=1, leaf=leaf, **PLAIN).fit(X, y) for leaf in ("constant", "linear"))
+    assert_array_equal(plain.committee_.voters.value, lines.committee_.voters.forest.value)
+    assert lines.committee_.voters.lines.slope.any()
+
+
+def test_a_line_is_found():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(400, 2))
+    y = 3 * X[:, 0] - X[:, 1]
+    errors = [
+        np.mean(
+            (GradientBoostingRegressor(leaf=leaf, random_state=0).fit(X[:200], y[:200]).predict(X[200:]) - y[200:]) ** 2
+        )
+        for leaf in ("linear", "constant")
+    ]
+    assert errors[0] < 0.3 * errors[1]
+
+
+@pytest.mark.parametrize("tree", ["per_class", "shared"])
+def test_several_classes(tree):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    y = np.array(["a", "b", "c"])[np.digitize(X[:, 0] + 0.3 * X[:, 1], [-0.5, 0.5])]
+    model = GradientBoostingClassifier(n_estimators=20, leaf="linear", tree=tree, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.9
+    shares = tree_contributions(model, X[:30])
+    assert_allclose(shares.sum(axis=1), model.decision_function(X[:30]), atol=1e-9)
+    again = pickle.loads(pickle.dumps(model))
+    assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+@both
+def test_contributions_add_up(kind):
+    X, y = data(kind)
+    model = learner(kind, leaf="linear").fit(X, y)
+    later = np.vstack([X[:30] * 2, np.full((1, 4), np.nan)])
+    shares = model.contributions(later)
+    assert shares.shape == (31, 5)
+    assert_allclose(shares.sum(axis=1), answer(model, later), atol=1e-9)
+
+
+@both
+def test_the_bits_of_any_number_of_threads(kind):
+    X, y = data(kind, 3000)
+    one, more = (learner(kind, leaf="linear", n_jobs=n).fit(X, y) for n in (1, 3))
+    for name in ARRAYS:
+        assert_array_equal(getattr(one.committee_.voters.lines, name), getattr(more.committee_.voters.lines, name))
+    assert_array_equal(answer(one, X), answer(more, X))
+
+
+@both
+def test_whole_weights_are_repeated_rows(kind):
+    X, y = data(kind, 100)
+    times = np.random.default_rng(0).integers(0, 4, 100)
+    settings = {"leaf": "linear", "min_samples_leaf": 1, "subsample": 0.7}
+    weighed = learner(kind, **settings).fit(X, y, sample_weight=times)
+    repeated = learner(kind, **settings).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    assert_allclose(answer(weighed, X), answer(repeated, X), atol=1e-8)
+
+
+@both
+def test_a_warm_start_is_the_long_fit(kind):
+    X, y = data(kind)
+    parts = learner(kind, leaf="linear", n_estimators=5, warm_start=True).fit(X, y)
+    parts.set_params(n_estimators=12).fit(X, y)
+    whole = learner(kind, leaf="linear", n_estimators=12).fit(X, y)
+    assert_array_equal(answer(parts, X), answer(whole, X))
+
+
+@both
+def test_early_stopping_refits_the_lines_on_all_rows(kind):
+    X, y = data(kind)
+    model = learner(kind, leaf="linear", n_estimators=50, early_stopping=True).fit(X, y)
+    again = learner(kind, leaf="linear", n_estimators=50, early_stopping=True).fit(X, y)
+    assert_array_equal(answer(model, X), answer(again, X))
+    first = model.committee_.voters[0]
+    assert first.forest.count[0] == len(X)
+    lines, leaf = first.lines, first.forest.apply(X)[:, 0]
+    for node in np.flatnonzero(np.diff(lines.start)):
+        of_node = slice(lines.start[node], lines.start[node + 1])
+        assert_array_equal(lines.low[of_node], X[leaf == node][:, lines.column[of_node]].min(axis=0))
+
+
+@both
+def test_a_file_gives_the_model_back(kind, tmp_path):
+    X, y = data(kind)
+    model = learner(kind, leaf="linear").fit(X, y)
+    model.save(tmp_path / "model")
+    assert_array_equal(answer(committee.load(tmp_path / "model"), X), answer(model, X))
+
+
+def test_margins_lie_within_one():
+    X, y = data("classes")
+    model = learner("classes", leaf="linear").fit(X, y)
+    spread = model.committee_.voters.spread
+    wild = np.random.default_rng(0).normal(size=(2000, 4)) * 10
+    assert (np.abs(model.committee_.voters.votes(wild)[:, :, 0]) <= spread + 1e-12).all()
+    assert (np.abs(model.committee_.margins(X, y)) <= 1).all()
+
+
+def test_categories_have_no_lines():
+    rng = np.random.default_rng(0)
+    kind = rng.choice(["a", "b", "c"], 300)
+    X = pl.DataFrame({"kind": pl.Series(kind, dtype=pl.Categorical), "size": rng.normal(size=300)})
+    y = np.where(kind == "a", 1.0, -1.0) * X["size"].to_numpy()
+    model = GradientBoostingRegressor(n_estimators=20, leaf="linear", random_state=0).fit(X, y)
+    assert set(model.committee_.voters.lines.column.tolist()) == {1}
+    assert model.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"line_search": True}, "line_search"),
+        ({"monotonic_constraints": [1, 0, 0, 0]}, "monotonic_constraints"),
+        ({"loss": "absolute_error"}, "absolute_error"),
+    ],
+)
+def test_what_does_not_go_with_lines_is_named(params, words):
+    X, y = data("numbers")
+    with pytest.raises(ValueError, match=words):
+        GradientBoostingRegressor(leaf="linear", **params).fit(X, y)
+
+
+def test_every_loss_takes_lines_or_says_why_not():
+    X, y = data("numbers")
+    for name, loss in REGRESSION_LOSSES.items():
+        model = GradientBoostingRegressor(name, 5, leaf="linear", random_state=0)
+        if refits(loss()):
+            with pytest.raises(ValueError, match="leaf='constant'"):
+                model.fit(X, np.exp(y))
+        else:
+            assert np.isfinite(model.fit(X, np.exp(y)).predict(X)).all()
+
+
+def test_sparse_rows_are_refused():
+    X, y = data("numbers")
+    with pytest.raises(TypeError, match="sparse"):
+        GradientBoostingRegressor(leaf="linear").fit(csr_array(X), y)
