@@ -431,6 +431,7 @@ def test_the_two_learners_share_their_defaults():
     assert set(classifier) ^ set(regressor) == {"quantile", "class_weight"}
     common = set(classifier) & set(regressor) - {"loss"}
     assert {name for name in common if classifier[name] != regressor[name]} == {
+        "leaf_l2",
         "max_features",
         "tree",
     }

@@ -113,9 +113,7 @@ def test_trees_of_xgboost(kind: str, prices: tuple[float, float, float], growth:
     made = GradientBoostingClassifier if kind == "classes" else GradientBoostingRegressor
     model = made(
         n_estimators=10,
-        learning_rate=0.3,
-        subsample=1.0,
-        max_features=None,
+        **PLAIN | {"learning_rate": 0.3},
         max_leaf_nodes=12 if growth == "leaf" else None,
         max_depth=None if growth == "leaf" else 3,
         growth=growth,

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
-from committee.voters.rounds import Rounds
+from committee.voters.forest import Forest
 from tests.gradient_cases import PLAIN, SMALL, answer, both, data, learner, table
 
 Floats = NDArray[np.float64]
@@ -23,7 +23,7 @@ P = 6
 def paths(model: Any) -> set[frozenset[int]]:
     """The columns on the way to each leaf of each tree."""
     voters = model.committee_.voters
-    forest = voters.forest if isinstance(voters, Rounds) else voters
+    forest = voters if isinstance(voters, Forest) else voters.forest
     found: set[frozenset[int]] = set()
     for first, end in zip(forest.offset[:-1].tolist(), forest.offset[1:].tolist(), strict=True):
         above: list[frozenset[int]] = [frozenset()] * (end - first)

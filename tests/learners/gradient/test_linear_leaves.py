@@ -16,6 +16,7 @@ from committee import GradientBoostingClassifier, GradientBoostingRegressor, _co
 from committee.learners.gradient.leaf_refit import refits
 from committee.objectives.losses import REGRESSION_LOSSES
 from committee.vote.explain.tree_contributions import tree_contributions
+from committee.voters.forest import Forest
 from committee.voters.leaf_lines import ARRAYS
 from committee.voters.linear_leaves import LinearLeaves
 from tests.gradient_cases import PLAIN, answer, both, data, learner, seeds
@@ -114,7 +115,9 @@ def test_a_vote_is_the_weight_and_its_lines(kind):
 def test_the_weights_of_leaves_are_those_without_lines(kind):
     """A first round's trees have the same splits and weights; lines only add to them."""
     X, y = data(kind)
-    plain, lines = (learner(kind, n_estimators=1, leaf=leaf, **PLAIN).fit(X, y) for leaf in ("constant", "linear"))
+    plain, lines = (
+        learner(kind, n_estimators=1, **PLAIN | {"leaf": leaf}).fit(X, y) for leaf in ("constant", "linear")
+    )
     assert_array_equal(plain.committee_.voters.value, lines.committee_.voters.forest.value)
     assert lines.committee_.voters.lines.slope.any()
 
@@ -235,7 +238,7 @@ def test_categories_have_no_lines():
 def test_what_does_not_go_with_lines_is_named(params, words):
     X, y = data("numbers")
     with pytest.raises(ValueError, match=words):
-        GradientBoostingRegressor(leaf="linear", **params).fit(X, y)
+        GradientBoostingRegressor(**{"leaf": "linear"} | params).fit(X, y)
 
 
 def test_every_loss_takes_lines_or_says_why_not():
@@ -249,7 +252,25 @@ def test_every_loss_takes_lines_or_says_why_not():
             assert np.isfinite(model.fit(X, np.exp(y)).predict(X)).all()
 
 
-def test_sparse_rows_are_refused():
+def test_sparse_rows_have_constant_leaves():
     X, y = data("numbers")
-    with pytest.raises(TypeError, match="sparse"):
+    with pytest.raises(ValueError, match="sparse rows"):
         GradientBoostingRegressor(leaf="linear").fit(csr_array(X), y)
+    model = GradientBoostingRegressor(n_estimators=5, random_state=0).fit(csr_array(X), y)
+    assert isinstance(model.committee_.voters, Forest)
+
+
+@both
+def test_lines_serve_numbers_alone_unless_asked_for(kind):
+    X, y = data(kind)
+    model = (GradientBoostingClassifier if kind == "classes" else GradientBoostingRegressor)(n_estimators=5).fit(X, y)
+    assert isinstance(model.committee_.voters, Forest if kind == "classes" else LinearLeaves)
+    medians = GradientBoostingRegressor("absolute_error", n_estimators=5).fit(X, y)
+    assert isinstance(medians.committee_.voters, Forest)
+
+
+def test_a_warm_start_with_other_leaves_is_refused():
+    X, y = data("numbers")
+    model = learner("numbers", warm_start=True).fit(X, y).set_params(leaf="linear", n_estimators=20)
+    with pytest.raises(ValueError, match="other leaves: 'constant' then, 'linear' now"):
+        model.fit(X, y)

@@ -12,8 +12,8 @@ import numpy as np
 from committee.data.number_types import F64
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeClassifier, CommitteeRegressor
-from committee.learners.base.parameters import FRACTION, parameter, with_parameters
-from committee.learners.gradient.gradient_fit import OF_THE_TREE, GradientBoosting
+from committee.learners.base.parameters import FRACTION, NOT_NEGATIVE, parameter, with_parameters
+from committee.learners.gradient.gradient_fit import LEAF_L2, OF_THE_TREE, GradientBoosting
 from committee.objectives.losses import Loss, LossChoice, Quantile, Quantiles, classification_loss, regression_loss
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
@@ -136,6 +136,7 @@ class GradientBoostingRegressor(CommitteeRegressor, GradientBoosting):
         type_words="str, Loss or callable",
     )
     _: KW_ONLY
+    leaf_l2: float = parameter(20.0, LEAF_L2, NOT_NEGATIVE)
     max_features: int | float | str | None = shared.max_features(more=OF_THE_TREE)
     quantile: float | Sequence[float] = parameter(
         0.5,

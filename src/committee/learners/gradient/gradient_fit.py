@@ -17,6 +17,7 @@ from committee.data.binning import Binned
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
+from committee.data.sparse import SparseMatrix
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import AddedVotes, EarlyStopping
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from committee.learners.base.scoring import HeldOutVotes
 
 
+LEAF_L2 = "Penalty of the leaf weights: half of this times w_j^2; the same of the slopes of lines."
 OF_THE_TREE = "They are among those of `max_features_tree`."
 
 
@@ -108,11 +110,13 @@ class GradientBoosting(WarmStart, Boosting):
         NOT_NEGATIVE,
     )
     leaf_l1: float = parameter(0.0, "Penalty of the leaf weights: this times |w_j|.", NOT_NEGATIVE)
-    leaf_l2: float = parameter(1.0, "Penalty of the leaf weights: half of this times w_j^2.", NOT_NEGATIVE)
-    leaf: Literal["constant", "linear"] = parameter(
-        "constant",
-        """What leaves add to the scores: a weight, or a weight and a line along each number that the path to the leaf
-        splits on (docs/gradient-boosting.md). Lines serve smooth targets. Their slopes are penalised by `leaf_l2`.""",
+    leaf_l2: float = parameter(1.0, LEAF_L2, NOT_NEGATIVE)
+    leaf: Literal["auto", "constant", "linear"] = parameter(
+        "auto",
+        """What leaves add to the scores: a weight ("constant"), or a weight and a line along each number that the path
+        to the leaf splits on ("linear"; docs/gradient-boosting.md). "auto": lines where numbers are predicted, which
+        are often smooth; constants for classes, and where there can be no lines: for losses whose leaves are medians
+        or quantiles, with a line search, with monotone constraints, and for sparse rows.""",
     )
     l0_counts: Literal["weights", "leaves"] = parameter(
         "weights", "`leaf_l0` is the price of weights that are not 0, or of leaves, zero or not (XGBoost's gamma)."
@@ -194,7 +198,7 @@ class GradientBoosting(WarmStart, Boosting):
 
     @property
     def _takes_sparse(self) -> bool:
-        return self.leaf == "constant"
+        return True
 
     # --- the rounds of both --------------------------------------------------------------------------------------
 
@@ -227,6 +231,7 @@ class GradientBoosting(WarmStart, Boosting):
         if units is None and self.subsample < 1.0:
             units = RowUnits.of(rows, seed, threads)
         line_fit = self._line_fit(rows, loss, threads)
+        leaf = "constant" if line_fit is None else "linear"
         of_tree, of_node = self._features_tried(rows.X.shape[1])
         grower = self._grower(binned, n_scores, of_node, self._leaves(rows.count), threads)
 
@@ -236,7 +241,10 @@ class GradientBoosting(WarmStart, Boosting):
                 intercept = (target if parted is None else parted.training_target(loss)).best_constant(n_scores)
             else:
                 of_scores = (earlier.voters.n_outputs, n_scores)
-                self._check_earlier(earlier, link=(earlier.link, loss.link), **{"number of scores": of_scores})
+                leaves = ("linear" if isinstance(earlier.voters, LinearLeaves) else "constant", leaf)
+                self._check_earlier(
+                    earlier, link=(earlier.link, loss.link), leaves=leaves, **{"number of scores": of_scores}
+                )
                 assert earlier.intercept is not None
                 intercept = earlier.intercept
             F = np.repeat(intercept[:, None], len(rows), axis=1)
@@ -280,15 +288,17 @@ class GradientBoosting(WarmStart, Boosting):
 
     def _line_fit(self, rows: Rows | TargetRows, loss: Loss, threads: int) -> LineFit | None:
         """Return how leaves get lines; None if they are constants."""
-        if self.leaf == "constant":
-            return None
-        for other, is_asked in (
+        hindrances = (
             ("line_search=True", self.line_search),
             ("monotonic_constraints", self.monotonic_constraints is not None),
-            (f"loss={self.loss!r}, whose leaves are medians or quantiles,", refits(loss)),
-        ):
-            if is_asked:
-                raise ValueError(f"leaf='linear' does not go with {other}; set leaf='constant', or leave that out.")
+            (f"loss={self.loss!r}, whose leaves are medians or quantiles", refits(loss)),
+            ("sparse rows", isinstance(rows.X, SparseMatrix)),
+        )
+        hindrance = next((name for name, is_there in hindrances if is_there), None)
+        if self.leaf == "linear" and hindrance is not None:
+            raise ValueError(f"leaf='linear' does not go with {hindrance}; set leaf='constant', or leave that out.")
+        if self.leaf == "constant" or hindrance is not None or (self.leaf == "auto" and self._n_classes is not None):
+            return None
         numeric = (self.table_.n_categories == 0).astype(np.uint8)
         return LineFit(rows.dense, numeric, self.leaf_l2, threads)
 
