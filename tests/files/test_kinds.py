@@ -335,6 +335,14 @@ def test_a_learner_reads_rows_by_its_table(tmp_path):
         ("boosting_tree", tell("link", value={"name": "share"}), "VoteGraph hold scores, which are no shares"),
         ("boosting_tree_majority", tell("voters", "n_paths", value=10**6 + 1), "must be within 1 and 1000000"),
         ("boosting_tree_majority", tell("params", "n_paths", value=10**7), "n_paths"),
+        ("gradient_linear", put("voters.lines.column", 0, 99), "column holds 99, which is not within"),
+        ("gradient_linear", put("voters.lines.slope", (0, 0), np.nan), "slope holds a number that is not finite"),
+        ("gradient_linear", put("voters.lines.low", 0, 1e9), "low is above high"),
+        ("gradient_linear", put("voters.lines.start", 1, 10**6), "start goes from|start ends at"),
+        ("gradient_linear", swap("voters.lines.high", lambda a: a[1:]), "high is"),
+        ("gradient_linear", swap("voters.lines.start", lambda a: np.append(0, np.full_like(a[1:], a[-1]))), "inner node"),
+        ("gradient_linear", tell("voters", "trees_per_voter", value=2), "voters of 2 trees|one where a voter is"),
+        ("gradient_linear_three", tell("voters", "trees_per_voter", value=10**9), "whole voters|must be within"),
     ],
 )
 def test_malformed_documents_are_refused(name, change, message, tmp_path):

@@ -191,6 +191,8 @@ for _loss in ("squared_error", "absolute_error", "quantile", "huber"):
     add(f"gradient_{_loss}", "mixed", "number", gradient(_loss, "number", line_search=_loss == "squared_error"))
 for _loss in ("poisson", "tweedie"):
     add(f"gradient_{_loss}", "gaps", "count", gradient(_loss, "count"))
+add("gradient_linear", "mixed", "number", gradient("squared_error", "number", leaf="linear"))
+add("gradient_linear_three", "gaps", "text 3", gradient("log_loss", "text 3", leaf="linear"))
 add("gradient_gamma", "plain", "amount", gradient("gamma", "amount", early_stopping=True, n_iter_no_change=1))
 add("gradient_quantiles", "gaps", "number", gradient("quantile", "number", quantile=[0.1, 0.5, 0.9]))
 for _given in (Huber(delta=0.5), Tweedie(power=1.2), Quantile(0.3), Quantiles((0.2, 0.7))):

@@ -13,7 +13,7 @@ from committee.data.number_types import F64
 from committee.voters.flat_trees import check_extents, extents, positions
 
 ARRAYS = ("start", "column", "slope", "centre", "low", "high")
-"""Names of the arrays, as files and kernels take them."""
+"""Names of the arrays, as files have them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +44,14 @@ class LeafLines:
     high: F64
 
     @property
+    def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int32], F64, F64, F64, F64]:
+        """Arguments of the kernels, in their order."""
+        return self.start, self.column, self.slope, self.centre, self.low, self.high
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
-        return sum(getattr(self, name).nbytes for name in ARRAYS)
+        return sum(array.nbytes for array in self.arrays)
 
     def take(self, nodes: NDArray[np.int64]) -> LeafLines:
         """Lines of some nodes, in this order."""
@@ -66,9 +71,8 @@ class LeafLines:
         return cls(extents(sizes), column, slope, centre, low, high)
 
     def extremes(self) -> tuple[F64, F64]:
-        """The least and the most that the lines of each node can add to each output, ``(N, D)`` both."""
+        """The least and the most that the lines of each node can add to each output, ``(N, D)``; 0 for missing values."""
         ends = (self.slope * (self.low[:, None] - self.centre), self.slope * (self.high[:, None] - self.centre))
-        # a missing value adds nothing, which a line of leaves whose rows are all alike on one side may not reach
         least, most = (np.zeros((len(self.start) - 1, self.slope.shape[1])) for _ in range(2))
         node = np.repeat(np.arange(len(least)), np.diff(self.start))
         np.add.at(least, node, np.minimum(np.minimum(*ends), 0.0))

@@ -84,7 +84,7 @@ class LinearLeaves:
     def n_outputs(self) -> int:
         """Number of scores."""
         assert self.forest.value is not None
-        return max(self.trees_per_voter, self.forest.value.shape[1])
+        return max(self.trees_per_voter, int(self.forest.value.shape[1]))
 
     @property
     def n_features(self) -> int:
@@ -119,13 +119,12 @@ class LinearLeaves:
     def trees(self) -> _core.LineTrees:
         """The native handle."""
         assert self.forest.value is not None
-        lines = (getattr(self.lines, name) for name in ARRAYS)
-        return _core.LineTrees(*self.forest.walk_arrays, self.forest.value, *lines, self.trees_per_voter)
+        return _core.LineTrees(*self.forest.walk_arrays, self.forest.value, *self.lines.arrays, self.trees_per_voter)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "trees"}
 
-    def tally(self, X: F64, weights: F64 | None = None, n_threads: int = 1) -> F64:
+    def tally(self, X: Any, weights: F64 | None = None, n_threads: int = 1) -> F64:
         """Weighted sum of the votes, ``(n, D)``."""
         return self.trees.tally(self.forest.matrix(X), self._checked(weights), n_threads)
 

@@ -45,13 +45,15 @@ LEARNERS = [
         n_estimators=3, min_samples_leaf=1, tree="shared", growth="depth", max_depth=4, random_state=0
     ),
     GradientBoostingClassifier(n_estimators=4, min_samples_leaf=1, early_stopping=True, random_state=0),
-    GradientBoostingRegressor(
-        n_estimators=5, min_samples_leaf=1, subsample=0.6, max_features_tree=0.6, max_features=0.7, random_state=2
+    GradientBoostingRegressor(  # leaves with lines are for dense rows
+        n_estimators=5, leaf="constant", min_samples_leaf=1, subsample=0.6, max_features=0.7, random_state=2
     ),
     GradientBoostingRegressor(
         "absolute_error", 4, min_samples_leaf=3, monotonic_constraints=[1, 0, -1, 0, 0, 1], random_state=0
     ),
-    GradientBoostingRegressor(n_estimators=4, extra_trees=True, interaction_constraints="pairwise", random_state=0),
+    GradientBoostingRegressor(
+        n_estimators=4, leaf="constant", extra_trees=True, interaction_constraints="pairwise", random_state=0
+    ),
     RandomForestClassifier(4, oob_score=True, random_state=0),
     RandomForestClassifier(3, max_leaf_nodes=8, max_features=None, random_state=0),
     RandomForestClassifier("oob", reserve=0.1, max_estimators=12, criterion="entropy", max_bins=4, random_state=0),

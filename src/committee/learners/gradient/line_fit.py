@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.number_types import F64
-from committee.voters.leaf_lines import ARRAYS, LeafLines
+from committee.voters.leaf_lines import LeafLines
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class LineFit:
         Of each row are given its leaf, its gradients and its hessians ``(n,)`` or ``(D, n)``; `rows` are those that
         the tree was grown on.
         """
-        weighs = tree.value.any(axis=1).astype(np.uint8)
+        weighs = np.asarray(tree.value.any(axis=1), dtype=np.uint8)
         return LeafLines(
             *_core.leaf_lines(
                 self.X,
@@ -83,7 +83,6 @@ def add_lines(
     F: F64, lines: LeafLines, X: F64, leaf: NDArray[np.int32], step: float, first: int, n_threads: int
 ) -> None:
     """F <- F + step times what the lines of each row's leaf add, in place; scores as for `add_tree`."""
-    arrays = [getattr(lines, name) for name in ARRAYS]
     outputs = F[None] if F.ndim == 1 else F[first : first + lines.slope.shape[1]]
     for k, scores in enumerate(outputs):
-        _core.add_leaf_lines(scores, leaf, X, *arrays, k, step, n_threads)
+        _core.add_leaf_lines(scores, leaf, X, *lines.arrays, k, step, n_threads)
