@@ -340,7 +340,7 @@ def test_a_learner_reads_rows_by_its_table(tmp_path):
         ("gradient_linear", put("voters.lines.low", 0, 1e9), "low is above high"),
         ("gradient_linear", put("voters.lines.start", 1, 10**6), "start goes from|start ends at"),
         ("gradient_linear", swap("voters.lines.high", lambda a: a[1:]), "high is"),
-        ("gradient_linear", swap("voters.lines.start", lambda a: np.append(0, np.full_like(a[1:], a[-1]))), "inner node"),
+        ("gradient_linear", swap("voters.lines.start", lambda a: np.append(0, a[1:] * 0 + a[-1])), "inner node"),
         ("gradient_linear", tell("voters", "trees_per_voter", value=2), "voters of 2 trees|one where a voter is"),
         ("gradient_linear_three", tell("voters", "trees_per_voter", value=10**9), "whole voters|must be within"),
     ],

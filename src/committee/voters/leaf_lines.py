@@ -71,7 +71,7 @@ class LeafLines:
         return cls(extents(sizes), column, slope, centre, low, high)
 
     def extremes(self) -> tuple[F64, F64]:
-        """The least and the most that the lines of each node can add to each output, ``(N, D)``; 0 for missing values."""
+        """Least and most that the lines of each node can add to each output, ``(N, D)``; 0 for missing values."""
         ends = (self.slope * (self.low[:, None] - self.centre), self.slope * (self.high[:, None] - self.centre))
         least, most = (np.zeros((len(self.start) - 1, self.slope.shape[1])) for _ in range(2))
         node = np.repeat(np.arange(len(least)), np.diff(self.start))
