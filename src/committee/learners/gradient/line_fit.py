@@ -8,8 +8,6 @@ centred and scaled by their hessians, the slopes b minimise the quadratic model 
 Columns that are not on the path, categories and missing values add nothing, and no line goes on beyond the least and
 largest value of the leaf's rows. The weight of the leaf is the one that it has without lines.
 
-Equation: leaf-line (docs/theory.md).
-
 References
 ----------
 .. [1] Y. Shi, J. Li, Z. Li (2019). Gradient boosting with piece-wise linear regression trees. IJCAI.
@@ -57,6 +55,8 @@ class LineFit:
         hessian: F64,
     ) -> LeafLines:
         """Lines of a tree's leaves; leaves that weigh exactly 0 abstain, and have none.
+
+        Equation: leaf-line (docs/theory.md).
 
         Of each row are given its leaf, its gradients and its hessians ``(n,)`` or ``(D, n)``; `rows` are those that
         the tree was grown on.
