@@ -11,12 +11,13 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.testing import assert_array_equal
 from sklearn.base import clone, is_regressor
+from sklearn.datasets import load_diabetes
 from sklearn.ensemble import RandomForestClassifier as Peer
 from sklearn.exceptions import NotFittedError
 from sklearn.naive_bayes import GaussianNB
 
 import committee
-from committee import Committee
+from committee import Committee, GradientBoostingRegressor
 from committee.report import TreeDisplay
 from tests.gradient_cases import SMALL
 from tests.report.displays.drawn import whole
@@ -304,3 +305,15 @@ def test_on_given_axes_it_shrinks_to_their_size():
     display = TreeDisplay.from_estimator(model, ax=ax)
     assert display.ax_ is ax and ax.texts[0].get_fontsize() < 6.5
     assert str(display) == display.text
+
+
+def test_leaves_with_lines_say_so():
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    model = GradientBoostingRegressor(n_estimators=3, max_leaf_nodes=3, random_state=0).fit(X, y)
+    lines = str(TreeDisplay.from_estimator(model)).splitlines()
+    assert "leaves hold lines, whose middle adds to the score" in lines[0]
+    voters = model.committee_.voters
+    node = int(np.flatnonzero(np.diff(voters.lines.start))[0])
+    slope = model.committee_.weights[0] * voters.lines.slope[voters.lines.start[node], 0]
+    (leaf,) = [line for line in lines if f" {node}: " in line]
+    assert f"({slope:+.3g} per {X.columns[voters.lines.column[voters.lines.start[node]]]}" in leaf

@@ -18,6 +18,7 @@ from committee.vote.links.mean import Average
 from committee.vote.links.probability import Share
 from committee.voters.committees import BoostedCommittees
 from committee.voters.forest import Forest
+from committee.voters.linear_leaves import LinearLeaves
 from committee.voters.member_trees import MemberTrees
 from committee.voters.model_forest import ModelForest
 
@@ -39,6 +40,8 @@ class TreeWords:
     leaves: list[str]
     colors: list[str]
     subject: str
+    slopes: list[str]
+    """Lines of each leaf, for texts; empty where it has none."""
 
     @classmethod
     def of(cls, estimator: Any, tree: int, for_class: Any) -> TreeWords:
@@ -64,7 +67,9 @@ class TreeWords:
         values, subject = speaks.model_tree(t) if forest.value is None and speaks.has_lines else speaks.of(forest)
         said = [speaks.words(value) for value in values]
         table = votes.table or _plain_table(forest)
-        return cls(forest, table, tree, n_trees, [text for text, _ in said], [each for _, each in said], subject)
+        slopes = _slopes(votes.voters, t, float(trees.weights[t]), table)
+        leaves, colors = ([each[i] for each in said] for i in (0, 1))
+        return cls(forest, table, tree, n_trees, leaves, colors, subject, slopes or [""] * len(leaves))
 
     @property
     def title(self) -> str:
@@ -80,7 +85,7 @@ class TreeWords:
         texts = []
         for node, j in enumerate(self.forest.feature.tolist()):
             if j < 0:
-                texts.append(shortened(self.leaves[node], 40) if short else self.leaves[node])
+                texts.append(shortened(self.leaves[node], 40) if short else self.leaves[node] + self.slopes[node])
             elif short:
                 texts.append(split_words(self.forest, node, self.table))
             else:
@@ -125,6 +130,8 @@ class _Leaves:
         about = "" if self.k is None else f" of {self._name(self.k)}"
         if self.k is None and self.names is not None and value.shape[1] == 1:
             about = f", above 0 for {self.names[-1]}"
+        if isinstance(self.votes.voters, LinearLeaves):
+            return list(self.weight * value), f"leaves hold lines, whose middle adds to the score{about}"
         return list(self.weight * value), f"leaves add to the score{about}"
 
     def model_tree(self, t: int) -> tuple[Any, str]:
@@ -161,6 +168,21 @@ class _Leaves:
 
     def _name(self, k: int) -> str:
         return f"number {k}" if self.names is None else shortened(self.names[k], 16)
+
+
+def _slopes(voters: Any, t: int, weight: float, table: TableSchema) -> list[str]:
+    """Slopes of the lines in each leaf of a boosted tree, in words; none where leaves are constants."""
+    if not isinstance(voters, LinearLeaves) or voters.lines.slope.shape[1] > 1:
+        return []
+    start, slope = voters.lines.start, weight * voters.lines.slope[:, 0]
+    texts = []
+    for node in range(int(voters.forest.offset[t]), int(voters.forest.offset[t + 1])):
+        own = range(int(start[node]), int(start[node + 1]))
+        named = [
+            f"{_signed(float(slope[m]))} per {table.quantity(int(voters.lines.column[m]))}" for m in own if slope[m]
+        ]
+        texts.append(f" ({', '.join(named)})" if named else "")
+    return texts
 
 
 def _place(for_class: Any, votes: Any, per_round: int) -> int:
