@@ -241,6 +241,18 @@ def test_what_does_not_go_with_lines_is_named(params, words):
         GradientBoostingRegressor(**{"leaf": "linear"} | params).fit(X, y)
 
 
+@pytest.mark.parametrize("leaf", ["auto", "linear"])
+@pytest.mark.parametrize("free", [{}, {"a": 0}, [0, 0, 0, 0]], ids=str)
+def test_constraints_that_constrain_nothing_leave_the_lines(leaf, free):
+    X, y = data("numbers")
+    rows = pl.DataFrame(X, schema=["a", "b", "c", "d"])
+    without, with_free = (
+        learner("numbers", leaf=leaf, monotonic_constraints=constraints).fit(rows, y) for constraints in (None, free)
+    )
+    assert isinstance(with_free.committee_.voters, LinearLeaves)
+    assert_array_equal(answer(with_free, rows), answer(without, rows))
+
+
 def test_every_loss_takes_lines_or_says_why_not():
     X, y = data("numbers")
     for name, loss in REGRESSION_LOSSES.items():

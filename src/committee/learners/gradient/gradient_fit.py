@@ -230,10 +230,11 @@ class GradientBoosting(WarmStart, Boosting):
         units = parted.units if parted else trials[0].units if trials else None
         if units is None and self.subsample < 1.0:
             units = RowUnits.of(rows, seed, threads)
-        line_fit = self._line_fit(rows, loss, threads)
+        monotone = self._directions(n_scores)
+        line_fit = self._line_fit(rows, loss, monotone is not None, threads)
         leaf = "constant" if line_fit is None else "linear"
         of_tree, of_node = self._features_tried(rows.X.shape[1])
-        grower = self._grower(binned, n_scores, of_node, self._leaves(rows.count), threads)
+        grower = self._grower(binned, n_scores, monotone, of_node, self._leaves(rows.count), threads)
 
         def run(parted: PartedRows | None, rate: float) -> GradientRun:
             target = whole
@@ -286,11 +287,11 @@ class GradientBoosting(WarmStart, Boosting):
         held = parts(units, _labels(rows))[: n_trials(rows.count)]
         return [PartedRows(rows, units, each) for each in held]
 
-    def _line_fit(self, rows: Rows | TargetRows, loss: Loss, threads: int) -> LineFit | None:
-        """Return how leaves get lines; None if they are constants."""
+    def _line_fit(self, rows: Rows | TargetRows, loss: Loss, monotone: bool, threads: int) -> LineFit | None:
+        """Return how leaves get lines; None if they are constants. `monotone`: some score has a direction."""
         hindrances = (
             ("line_search=True", self.line_search),
-            ("monotonic_constraints", self.monotonic_constraints is not None),
+            ("monotonic_constraints", monotone),
             (f"loss={self.loss!r}, whose leaves are medians or quantiles", refits(loss)),
             ("sparse rows", isinstance(rows.X, SparseMatrix)),
         )
@@ -317,10 +318,8 @@ class GradientBoosting(WarmStart, Boosting):
         """Return the most leaves of a tree on n rows; 0 for any number."""
         return leaves_by_rows(n) if self.max_leaf_nodes == "auto" else self.max_leaf_nodes or 0
 
-    def _grower(
-        self, binned: Binned, n_scores: int, max_features: int, max_leaf_nodes: int, threads: int
-    ) -> _core.GradientGrower:
-        """Return the kernel that grows the rounds' trees."""
+    def _directions(self, n_scores: int) -> NDArray[np.int8] | None:
+        """Return the direction in which each score may move with each column; None if all are free."""
         classes = None if self._n_classes is None else self.classes_
         monotone = directions_of_scores(self.monotonic_constraints, self.table_, n_scores, classes)
         if monotone is not None and n_scores > 1 and self._shared_tree:
@@ -328,6 +327,18 @@ class GradientBoosting(WarmStart, Boosting):
                 f"monotonic_constraints needs a tree for each score, but the {n_scores} of a row share theirs; set "
                 f"tree='{'per_target' if classes is None else 'per_class'}', or monotonic_constraints=None."
             )
+        return monotone
+
+    def _grower(
+        self,
+        binned: Binned,
+        n_scores: int,
+        monotone: NDArray[np.int8] | None,
+        max_features: int,
+        max_leaf_nodes: int,
+        threads: int,
+    ) -> _core.GradientGrower:
+        """Return the kernel that grows the rounds' trees."""
         penalty, limits = self._penalty, interactions(self.interaction_constraints, self.table_)
         return _core.GradientGrower(
             binned.codes,
