@@ -399,12 +399,19 @@ def target_vector(y: ArrayLike | None, name: str = "y") -> NDArray[np.float64]:
 
 def _real_numbers(given: NDArray[Any], name: str) -> NDArray[np.float64]:
     """Targets as float64, C-contiguous, or the error that names the first that is no number to predict."""
-    if given.dtype.kind == "O":
+    if given.dtype.kind in "OUT":
+        for place, value in np.ndenumerate(given):
+            if isinstance(value, str):
+                raise ValueError(
+                    f"{name} holds text, {str(value)!r} in row {place[0]}; a regressor predicts numbers. Take a "
+                    f"classifier for classes; for numbers that were read as text, {name}.astype(float)."
+                )
         numbers = [np.nan if _is_missing(number) else number for number in given.ravel()]
         given = np.array(numbers).reshape(given.shape)
     if given.dtype.kind not in "biuf":
         raise ValueError(
-            f"{name} holds {given.dtype.name} values; a regressor predicts real numbers, {name}.astype(float)."
+            f"{name} holds {given.dtype.name} values, such as {given.flat[0]}; a regressor predicts real numbers, "
+            f"{name}.astype(float)."
         )
     target = np.ascontiguousarray(given, dtype=np.float64)
     if (missing := np.isnan(target)).any():

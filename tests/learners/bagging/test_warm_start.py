@@ -1,13 +1,21 @@
 """Forests that go on: the bits of one long fit, or a refusal."""
 
+import re
+
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.base import clone
 
 import committee
-from committee import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
+from committee import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from tests.crafted_files import craft, refused, tell
 from tests.stored_models import table as mixed_table
 from tests.subjects import assert_same_bits, noisy_scores, numbers, weights
@@ -144,6 +152,37 @@ def test_a_warm_start_must_fit(tmp_path):
         assert model.committee_ is before and model.n_features_in_ == 5
     with pytest.raises(ValueError, match="warm_start goes on from a committee that the file would not hold"):
         model.fit(X, y, checkpoint=tmp_path / "fit")
+
+
+def table(**columns):
+    return pd.DataFrame({"a": np.arange(40.0), "b": np.repeat(["x", "y"], 20)} | columns)
+
+
+@few_votes
+@pytest.mark.parametrize(
+    ("first", "later", "change"),
+    [
+        (table(), table().drop(columns="b"), "2 then, 1 now"),
+        (table(), table().rename(columns={"a": "c"}), "number 0 was 'a' then, and is 'c' now"),
+        (table(b=np.ones(40)), np.ones((40, 2)), "with names then, none now"),
+        (np.ones((40, 2)), table(b=np.ones(40)), "without names then, with names now"),
+        (table(), table(b=np.ones(40)), "column 'b' held categories then, numbers now"),
+        (table(b=np.ones(40)), table(), "column 'b' held numbers then, categories now"),
+        (table(), table(b=np.repeat(["x", "z"], 20)), "column 'b' has other categories, as for 'y', 'z'"),
+        (
+            table(b=np.arange(40) % 20).astype({"b": "category"}),
+            table(b=np.arange(40)[::-1] // 2).astype({"b": "category"}),
+            "the numbers that stand for its many categories were found on other rows",
+        ),
+    ],
+)
+@pytest.mark.parametrize("kind", [RandomForestRegressor, GradientBoostingRegressor])
+def test_the_columns_that_differ_are_told(kind, first, later, change):
+    y = np.sin(np.arange(40.0))
+    model = kind(n_estimators=2, warm_start=True, random_state=0).fit(first, y)
+    message = f"warm_start goes on from a committee with other columns: {change}. Give X the columns of the first fit"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        model.set_params(n_estimators=3).fit(later, y)
 
 
 @pytest.mark.parametrize("seed", [-1, 2**32, 1.5, True, "one"])

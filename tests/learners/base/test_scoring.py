@@ -207,9 +207,29 @@ def test_files_keep_scores_and_the_name(tmp_path):
         fitted_by(make_scorer(lambda y, p: 1.0)).save(tmp_path / "other")
 
 
-def test_a_fit_without_early_stopping_has_no_scores():
+@pytest.mark.parametrize("model", CLASSIFIERS + REGRESSORS, ids=words)
+def test_a_scorer_without_held_out_rows_is_refused(model):
+    X, y = noisy_scores() if model in REGRESSORS else numbers(2)
+    judged = clone(model).set_params(early_stopping=False, scoring="r2" if model in REGRESSORS else "accuracy")
+    with pytest.raises(ValueError, match=r"scoring='.*' judges held-out rows, and there are none; set early_stopping="):
+        judged.fit(X, y)
+
+
+def test_a_fit_without_a_scorer_has_no_scores():
     X, y = numbers(2)
-    assert AdaBoostClassifier(3, scoring="accuracy").fit(X, y).validation_scores_ is None
+    assert AdaBoostClassifier(3).fit(X, y).validation_scores_ is None
+
+
+class Voteless(GradientBoostingClassifier):
+    """A booster of a user's own that follows no votes."""
+
+    _held_out_votes = Boosting._held_out_votes
+
+
+def test_a_booster_that_shows_no_votes_says_so():
+    X, y = numbers(2)
+    with pytest.raises(ValueError, match="scoring='accuracy': a Voteless shows scorers no votes; set scoring=None"):
+        Voteless(n_estimators=3, early_stopping=True, scoring="accuracy").fit(X, y)
 
 
 def test_a_warm_start_goes_on_with_the_scores(tmp_path):

@@ -155,6 +155,16 @@ def test_groups_that_hold_all_columns_limit_nothing(kind):
         assert np.array_equal(answer(limited, X), answer(free, X)) == (constraints != [{0, 1}, ()])
 
 
+@pytest.mark.parametrize("named", [False, True])
+@both
+def test_groups_may_be_an_array(kind, named):
+    X, y = data(kind)
+    X = pd.DataFrame(X, columns=list("abcd")) if named else X
+    array = np.array([["a", "b"], ["c", "d"]] if named else [[0, 1], [2, 3]])
+    limited, by_list = (learner(kind, interaction_constraints=groups).fit(X, y) for groups in (array, array.tolist()))
+    assert_array_equal(answer(limited, X), answer(by_list, X))
+
+
 @both
 def test_columns_in_no_group_are_a_group(kind):
     """As scikit-learn has it."""
@@ -191,7 +201,8 @@ def test_the_trees_of_lightgbm_under_the_same_groups():
         ([["a"]], False, ValueError, "names 'a', which is no column of X; X is an array without names"),
         ([[0, 4]], True, ValueError, "has column 4; X has columns 0 to 3"),
         ([[-1]], False, ValueError, "has column -1; X has columns 0 to 3"),
-        ([[0.5]], False, TypeError, "has 0.5 of type float for a column; use names or numbers"),
+        ([[0.5]], False, TypeError, "has 0.5 of type float for a column; use names or whole numbers"),
+        (np.array([0, 1]), False, TypeError, r"has 0 where a group of columns belongs; write \[0\]"),
         ([[True]], False, TypeError, "has True of type bool for a column"),
         ([0, 1], False, TypeError, r"has 0 where a group of columns belongs; write \[0\]"),
         (["ab"], True, TypeError, r"has 'ab' where a group of columns belongs; write \['ab'\]"),

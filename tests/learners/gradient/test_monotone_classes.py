@@ -114,20 +114,26 @@ def test_ways_to_say_it():
     X, y = noisy(200, 0, missing=False)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     settings = SMALL | {"n_estimators": 3}
-    by_array, by_name, by_list = (
+    by_array, by_name, by_list, by_number, by_row = (
         GradientBoostingClassifier(**settings, monotonic_constraints=constraints).fit(frame, y)
         for constraints in (
             [[0, 0, 1], [0, 0, 0], [-1, 1, 0]],
             {"middle": {"a": -1, "b": 1}, "high": {"c": 1}},
             {"middle": [-1, 1, 0], "high": {"c": 1}},
+            {"middle": {0: -1, np.int64(1): 1}, "high": {2: 1}},
+            [{"c": 1}, None, {0: -1, "b": 1}],
         )
     )
+    assert_array_equal(answer(by_number, frame), answer(by_array, frame))
+    assert_array_equal(answer(by_row, frame), answer(by_array, frame))
     assert_array_equal(answer(by_name, frame), answer(by_array, frame))
     assert_array_equal(answer(by_list, frame), answer(by_array, frame))
 
 
 @pytest.mark.parametrize("loss", ["squared_error", "poisson"])
-@pytest.mark.parametrize("constraints", [[1, 0, -1], {"a": 1, "c": -1}, [[1, 0, 0], [0, -1, 1]]], ids=str)
+@pytest.mark.parametrize(
+    "constraints", [[1, 0, -1], {"a": 1, "c": -1}, [[1, 0, 0], [0, -1, 1]], [{0: 1}, {"b": -1, 2: 1}]], ids=str
+)
 def test_targets_with_trees_of_their_own(loss, constraints):
     rng = np.random.default_rng(0)
     X = np.round(rng.normal(size=(300, P)), 1)
@@ -135,7 +141,8 @@ def test_targets_with_trees_of_their_own(loss, constraints):
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     settings = PLAIN | {"n_estimators": 20, "tree": "per_target", "monotonic_constraints": constraints}
     model = GradientBoostingRegressor(loss, **settings).fit(frame, Y)
-    signs = np.array(constraints if isinstance(constraints, list) else [1, 0, -1]) * np.ones((2, P))
+    signs = [[1, 0, 0], [0, -1, 1]] if len(constraints) == 2 and isinstance(constraints, list) else [[1, 0, -1]] * 2
+    signs = np.array(signs)
     for j in range(P):
         moved = lines(j, X, 0)
         predicted = model.predict(pd.DataFrame(moved.reshape(-1, P), columns=["a", "b", "c"])).reshape(20, 30, 2)
@@ -182,6 +189,57 @@ def test_what_is_refused(constraints, params, message):
         GradientBoostingClassifier(**SMALL | params, monotonic_constraints=constraints).fit(
             pd.DataFrame(X, columns=["a", "b", "c"]), y
         )
+
+
+def test_columns_by_number_are_columns_by_name():
+    X, y = noisy(200, 0, missing=False)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    by_name = GradientBoostingClassifier(**SMALL, monotonic_constraints={"c": -1}).fit(frame, y == "high")
+    for rows in (frame, X, pd.DataFrame(X)):
+        model = GradientBoostingClassifier(**SMALL, monotonic_constraints={2: -1}).fit(rows, y == "high")
+        assert_array_equal(answer(model, rows), answer(by_name, frame))
+
+
+@pytest.mark.parametrize(
+    ("constraints", "error", "message"),
+    [
+        ({3: 1}, ValueError, "monotonic_constraints has column 3; X has columns 0 to 2"),
+        ({0.5: 1}, TypeError, "monotonic_constraints has 0.5 of type float for a column; use names or whole numbers"),
+        ({"a": 1, 0: 1}, ValueError, "has column 'a' twice, by name and number"),
+        ({"a": "up"}, ValueError, "has 'up' for column 'a'; use -1, 0 or 1"),
+        ([1, "up", 0], ValueError, "has 'up' for column 'b'; use -1, 0 or 1"),
+        ({"agee": 1}, ValueError, "names 'agee', which is no column of X; there are 'a', 'b', 'c'"),
+    ],
+    ids=str,
+)
+def test_columns_and_directions_that_are_none(constraints, error, message):
+    X, y = noisy(90, 0, missing=False)
+    with pytest.raises(error, match=message):
+        GradientBoostingClassifier(**SMALL, monotonic_constraints=constraints).fit(
+            pd.DataFrame(X, columns=["a", "b", "c"]), y == "high"
+        )
+
+
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        {"monotonic_constraints": {"high": {1: 1}}},
+        {"monotonic_constraints": [{1: 1}, {}, {}]},
+        {"interaction_constraints": [[1, 2]]},
+    ],
+    ids=str,
+)
+def test_numbers_that_are_names_of_other_columns_are_refused(constraints):
+    X, y = noisy(90, 0, missing=False)
+    frame = pd.DataFrame(X, columns=[2, 1, 0])
+    with pytest.raises(ValueError, match=r"have other numbers for names, 2, 1, 0: .* X.columns.astype\(str\)"):
+        GradientBoostingClassifier(**SMALL, **constraints).fit(frame, y)
+
+
+def test_targets_have_no_names():
+    X, _ = noisy(90, 0, missing=False)
+    with pytest.raises(ValueError, match="numbers of a row have no names; give a list with one dict or row for each"):
+        GradientBoostingRegressor(monotonic_constraints={0: {0: 1}, 1: {0: -1}}).fit(X, X[:, :2])
 
 
 def test_two_classes_have_one_score():

@@ -118,18 +118,23 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
                 tasks.begin()
                 tasks.end(constant)
                 return self
+            scoring = getattr(self, "scoring", None)  # a booster with a signature of its own may have none
             random = self._random(tasks.random())
             held_out = None
             if X_val is not None or y_val is not None:
                 held_out = self._validation_rows(X_val, y_val, y, sample_weight)
             elif self._stops_early(rows):
                 rows, held_out = self._hold_out(rows, random)
+            elif scoring is not None:
+                raise ValueError(
+                    f"scoring={scoring!r} judges held-out rows, and there are none; set early_stopping=True, give "
+                    "X_val and y_val to fit, or set scoring=None."
+                )
             run = self._run(rows, random)
             if tasks.record is not None:
                 run.keep(tasks.record)
             kept = rows if self._calibrates and held_out is None else None
             del rows  # the run alone holds on to what it needs of them
-            scoring = getattr(self, "scoring", None)  # a booster with a signature of its own may have none
             stopping = None if held_out is None else self._stopping(run, held_out, scoring)
             if stopping is not None and not self.early_stopping:
                 stopping.patience = None
@@ -200,7 +205,8 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
 
     def _held_out_votes(self, run: Any, held_out: Any) -> HeldOutVotes:
         """Follow the votes on held-out rows, for scorers."""
-        raise NotImplementedError(f"{type(self).__name__} has no votes to score; set scoring=None.")
+        scoring = getattr(self, "scoring", None)
+        raise ValueError(f"scoring={scoring!r}: a {type(self).__name__} shows scorers no votes; set scoring=None.")
 
     @abstractmethod
     def _fitted(self, run: Any, n_rounds: int, losses: F64 | None) -> dict[str, Any]:

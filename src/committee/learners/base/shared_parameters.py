@@ -327,8 +327,9 @@ class EarlyStoppingParameters:
         None,
         """Score that early stopping follows in place of the loss: a scorer's name, as in
         ``sklearn.metrics.get_scorer_names()``, or a callable ``(model, X, y, sample_weight)`` whose result is better
-        the larger it is. `X` are the encoded held-out rows, the only ones that the model answers for; their weights,
-        if there are any, include `class_weight`. `validation_scores_` has the scores.""",
+        the larger it is. It needs held-out rows: `early_stopping`, or `X_val` and `y_val` to be watched. `X` are these
+        rows, encoded, the only ones that the model answers for; their weights, if there are any, include
+        `class_weight`. `validation_scores_` has the scores.""",
         str,
         callable,
         None,

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from committee.data.frames import TableSchema
+from committee.data.names import listing
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
@@ -51,7 +53,11 @@ class WarmStart(CommitteeEstimator):
 
     def _check_earlier(self, earlier: Committee | RegressionCommittee, **same: tuple[Any, Any]) -> None:
         """Refuse a warm start from a committee of other columns or classes, or where another of the pairs differs."""
-        same = {"columns": (earlier.table, self.table_), **same}
+        if earlier.table != self.table_:
+            raise ValueError(
+                f"warm_start goes on from a committee with other columns: {_change(earlier.table, self.table_)}. Give "
+                "X the columns of the first fit, or set warm_start=False."
+            )
         if isinstance(earlier, Committee):
             same["classes"] = (earlier.classes.tolist(), self.classes_.tolist())
         for what, (before, now) in same.items():
@@ -66,3 +72,31 @@ class WarmStart(CommitteeEstimator):
         seed = getattr(self, "seed_", 0)
         if type(seed) is not int or not 0 <= seed < 2**32:
             raise ValueError(f"seed_ is {seed!r}; it must be a whole number from 0 to 2^32 - 1")
+
+
+def _change(then: TableSchema | None, now: TableSchema) -> str:
+    """Tell what differs between the columns of two tables: their number, names, kinds or categories."""
+    if then is None:
+        return "it has none"
+    if then.n_features != now.n_features:
+        return f"{then.n_features} then, {now.n_features} now"
+    if then.names is None or now.names is None:
+        return "with names then, none now" if now.names is None else "without names then, with names now"
+    if then.names != now.names:
+        j = next(j for j in range(now.n_features) if then.column(j) != now.column(j))
+        return f"number {j} was {then.column(j)!r} then, and is {now.column(j)!r} now"
+    return _change_of_categories(then, now)
+
+
+def _change_of_categories(then: TableSchema, now: TableSchema) -> str:
+    for j, (before, after) in enumerate(zip(then.categories, now.categories, strict=True)):
+        name = now.column(j)
+        if (before is None) != (after is None):
+            kinds = "categories then, numbers now" if after is None else "numbers then, categories now"
+            return f"column {name!r} held {kinds}"
+        if before != after:
+            odd = sorted(set(before or ()).symmetric_difference(after or ()), key=str)
+            return f"column {name!r} has other categories, " + (
+                f"as for {listing(odd, 5)}" if odd else "by their order"
+            )
+    return "the numbers that stand for its many categories were found on other rows"

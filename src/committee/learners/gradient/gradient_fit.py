@@ -21,18 +21,20 @@ from committee.data.sparse import SparseMatrix
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import AddedVotes, EarlyStopping
+from committee.learners.base.estimator import FitTasks
 from committee.learners.base.parameters import NOT_NEGATIVE, SHARE, fitted, parameter, required, with_parameters
 from committee.learners.base.row_units import RowUnits
 from committee.learners.base.warm_start import WarmStart
+from committee.learners.gradient.constrained_columns import refuse_ambiguous
 from committee.learners.gradient.gradient_run import GradientRun
-from committee.learners.gradient.interaction import interactions
+from committee.learners.gradient.interaction import columns_in_groups, interactions
 from committee.learners.gradient.leaf import LeafPenalty
 from committee.learners.gradient.leaf_refit import refits
 from committee.learners.gradient.learning_rate import n_trials, parts, rate_by_trials
 from committee.learners.gradient.leaves import leaves_by_rows
 from committee.learners.gradient.line_fit import LineFit
 from committee.learners.gradient.line_search import LineSearch
-from committee.learners.gradient.monotone import directions_of_scores
+from committee.learners.gradient.monotone import columns_with_directions, directions_of_scores
 from committee.learners.gradient.parted_rows import PartedRows
 from committee.learners.gradient.round_draws import Draws
 from committee.learners.gradient.scores import Target, scores_after
@@ -65,7 +67,9 @@ class GradientBoosting(WarmStart, Boosting):
     )
 
     validation_losses_: F64 | None = fitted(
-        "Mean held-out loss after each round, when early stopping is on.", "float64 array or None"
+        """Mean held-out loss after each round, with early stopping or `X_val`, unless `scoring` is followed; None
+        without held-out rows. Of the squared error it is half the mean square.""",
+        "float64 array or None",
     )
     training_objectives_: F64 | None = fitted(
         """With line search: the objective over the training weight, before the first and after each round of the
@@ -141,12 +145,13 @@ class GradientBoosting(WarmStart, Boosting):
         """1: predictions (with two classes: the score of the second) never decrease as the column rises; -1: never
         increase; 0: free. With more classes each has a score, and directions of its own: ``{class: {column: 1}}``, or
         one row for each class. The probability of a class never decreases where its score must not and all others' must
-        not increase. With several numbers they hold for each, or have one row for each. Several scores need a tree
-        each, see `tree`.""",
+        not increase. With several numbers they hold for each, or are a list with one row or dict for each. Several
+        scores need a tree each, see `tree`.""",
         "array-like",
         dict,
         None,
-        type_words="dict of column names, of classes with such dicts or arrays; array-like (p,) or (D, p); or None",
+        type_words="dict of columns, by name or number, or of classes with such dicts or arrays; array-like (p,) or "
+        "(D, p); or None",
     )
     interaction_constraints: Any = parameter(
         None,
@@ -157,6 +162,7 @@ class GradientBoosting(WarmStart, Boosting):
         StrOptions({"pairwise", "no_interactions"}),
         list,
         tuple,
+        np.ndarray,
         None,
         type_words='{"pairwise", "no_interactions"}, sequence of groups of columns, or None',
     )
@@ -205,6 +211,12 @@ class GradientBoosting(WarmStart, Boosting):
     def _most_tasks(self, X: Any) -> int:
         earlier = self._earlier_committee()
         return self.n_estimators - (earlier.n_voters if earlier else 0)
+
+    def _opened(self, tasks: FitTasks, X: Any, y: Any, sample_weight: Any, checkpoint: Any) -> Any:
+        rows = super()._opened(tasks, X, y, sample_weight, checkpoint)
+        refuse_ambiguous(columns_with_directions(self.monotonic_constraints), X, "monotonic_constraints")
+        refuse_ambiguous(columns_in_groups(self.interaction_constraints), X, "interaction_constraints")
+        return rows
 
     def _hold_out(self, rows: Any, random: np.random.RandomState) -> tuple[Any, Any]:
         units = RowUnits.of(rows, int(random.randint(2**31 - 1)), n_threads(self.n_jobs))

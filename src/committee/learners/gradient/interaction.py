@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.frames import TableSchema
-from committee.data.names import hint_of_names
+from committee.learners.gradient.constrained_columns import column_number
+
+PARAMETER = "interaction_constraints"
 
 
 @dataclass(frozen=True)
@@ -55,36 +56,24 @@ def interactions(constraints: Any, table: TableSchema) -> Interactions:
         return Interactions()
     if isinstance(constraints, str):
         return Interactions({"no_interactions": 1, "pairwise": 2}[constraints])
-    groups = [{_number(column, table) for column in _members(group)} for group in constraints]
+    groups = [{column_number(each, table, PARAMETER) for each in group} for group in _groups(constraints)]
     groups.append(set(range(table.n_features)).difference(*groups))
     if any(len(group) == table.n_features for group in groups):
         return Interactions()
     return Interactions(groups=[np.array(sorted(group), dtype=np.int32) for group in groups if group])
 
 
-def _members(group: Any) -> Iterable[Any]:
-    if isinstance(group, str) or not isinstance(group, Iterable):
-        raise TypeError(
-            f"interaction_constraints has {group!r} where a group of columns belongs; write [{group!r}] for a group of "
-            "one."
-        )
-    return group
+def columns_in_groups(constraints: Any) -> list[Any]:
+    """Return the names and numbers of columns that constraints hold."""
+    if constraints is None or isinstance(constraints, str):
+        return []
+    return [column for group in _groups(constraints) for column in group]
 
 
-def _number(column: Any, table: TableSchema) -> int:
-    """Number of a column given by name or number."""
-    if isinstance(column, str):
-        names = table.names or ()
-        if column not in names:
-            known = hint_of_names(column, names) if names else "X is an array without names, give numbers"
-            raise ValueError(f"interaction_constraints names {column!r}, which is no column of X; {known}.")
-        return names.index(column)
-    if not isinstance(column, Integral) or isinstance(column, bool):
-        raise TypeError(
-            f"interaction_constraints has {column!r} of type {type(column).__name__} for a column; use names or "
-            "numbers."
-        )
-    number = int(column)
-    if not 0 <= number < table.n_features:
-        raise ValueError(f"interaction_constraints has column {number}; X has columns 0 to {table.n_features - 1}.")
-    return number
+def _groups(constraints: Any) -> Iterator[Iterable[Any]]:
+    for group in constraints.tolist() if isinstance(constraints, np.ndarray) else constraints:
+        if isinstance(group, str) or not isinstance(group, Iterable):
+            raise TypeError(
+                f"{PARAMETER} has {group!r} where a group of columns belongs; write [{group!r}] for a group of one."
+            )
+        yield group

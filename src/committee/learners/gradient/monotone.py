@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.frames import TableSchema
+from committee.learners.gradient.constrained_columns import column_number
+
+PARAMETER = "monotonic_constraints"
 
 
 def directions(constraints: Any, table: TableSchema) -> NDArray[np.int8] | None:
@@ -16,7 +19,7 @@ def directions(constraints: Any, table: TableSchema) -> NDArray[np.int8] | None:
 
     Parameters
     ----------
-    constraints : mapping of column names, array-like (p,), or None
+    constraints : mapping of columns by name or number, array-like (p,), or None
         -1: never rises with the column, 1: never falls, 0 (and columns not named): free.
     table : TableSchema
         The columns.
@@ -28,8 +31,11 @@ def directions(constraints: Any, table: TableSchema) -> NDArray[np.int8] | None:
 
     Raises
     ------
+    TypeError
+        If a column is neither a name nor a number.
     ValueError
-        If a column is unknown or categorical, a direction is none of the three, or there is not one per column.
+        If a column is unknown, categorical or given twice, a direction is none of the three, or there is not one per
+        column.
 
     Examples
     --------
@@ -41,10 +47,12 @@ def directions(constraints: Any, table: TableSchema) -> NDArray[np.int8] | None:
     if constraints is None:
         return None
     p = len(table.categorical)
-    given = _by_name(constraints, table) if isinstance(constraints, Mapping) else np.asarray(constraints)
+    listed = _by_column(constraints, table) if isinstance(constraints, Mapping) else constraints
+    given = np.asarray(listed, dtype=object)  # which makes no text of the numbers beside it
     if given.shape != (p,):
         raise ValueError(
-            f"monotonic_constraints has shape {given.shape}; it needs one of -1, 0 and 1 for each of the {p} columns."
+            f"monotonic_constraints has shape {given.shape}; it needs one of -1, 0 and 1 for each of the {p} columns, "
+            "or a dict of columns."
         )
     for j, direction in enumerate(given.tolist()):
         if direction not in (-1, 0, 1):
@@ -54,7 +62,8 @@ def directions(constraints: Any, table: TableSchema) -> NDArray[np.int8] | None:
                 f"monotonic_constraints has {direction} for column {table.column(j)!r}, whose categories have no "
                 "order; use 0, or make it a number."
             )
-    return given.astype(np.int8) if given.any() else None
+    signs = given.astype(np.int8)
+    return signs if signs.any() else None
 
 
 def directions_of_scores(
@@ -65,8 +74,8 @@ def directions_of_scores(
     Parameters
     ----------
     constraints : mapping, array-like or None
-        As `directions` for one score. More than two classes: a mapping of classes, or one row for each of them.
-        Several numbers: one row for each, or the directions of all of them.
+        As `directions` for one score. More than two classes: a mapping of classes, or one row or mapping for each of
+        them. Several numbers: one row or mapping for each, or the directions of all of them.
     table : TableSchema
         The columns.
     n_scores : int
@@ -84,20 +93,25 @@ def directions_of_scores(
     ValueError
         As `directions`; or if a class is unknown, or the directions are not said by class.
     """
-    if constraints is None:
+    if constraints is None or (isinstance(constraints, Mapping) and not constraints):
         return None
     if n_scores == 1:
         of_score = [_of_one(constraints)]
     elif classes is None:
-        one_for_all = isinstance(constraints, Mapping) or np.ndim(constraints) == 1
-        of_score = [constraints] * n_scores if one_for_all else _rows(constraints, n_scores, "predicted number")
-    elif isinstance(constraints, Mapping) and not any(np.isscalar(each) for each in constraints.values()):
-        of_score = _by_class(constraints, classes)
-    elif isinstance(constraints, Mapping) or np.ndim(constraints) == 1:
+        several = _is_for_each(constraints)
+        if several and isinstance(constraints, Mapping):
+            raise ValueError(
+                f"monotonic_constraints is a dict of dicts or lists, as for classes, but the {n_scores} predicted "
+                "numbers of a row have no names; give a list with one dict or row for each."
+            )
+        of_score = _rows(constraints, n_scores, "predicted number") if several else [constraints] * n_scores
+    elif not _is_for_each(constraints):
         raise ValueError(
             f"monotonic_constraints has one direction for each column, but each of the {n_scores} classes has a score "
             f"of its own; say it by class, as in {{{classes.tolist()[-1]!r}: {{column: 1}}}}, or with one row for each."
         )
+    elif isinstance(constraints, Mapping):
+        of_score = _by_class(constraints, classes)
     else:
         of_score = _rows(constraints, n_scores, "class")
     found = [directions(each, table) for each in of_score]
@@ -108,12 +122,29 @@ def directions_of_scores(
 
 def _of_one(constraints: Any) -> Any:
     """The constraints, where there is one score."""
-    if isinstance(constraints, Mapping) and not all(np.isscalar(each) for each in constraints.values()):
+    if _is_for_each(constraints):
         raise ValueError(
-            "monotonic_constraints is a dict of dicts or lists, as for more than two classes, but here each row has "
-            "one score; give one direction for each column (with two classes that of the second)."
+            "monotonic_constraints holds dicts or lists, as for more than two classes, but here each row has one "
+            "score; give one direction for each column (with two classes that of the second)."
         )
     return constraints
+
+
+def columns_with_directions(constraints: Any) -> list[Any]:
+    """Return the names and numbers of columns that constraints hold as keys."""
+    if constraints is None:
+        return []
+    parts = _parts(constraints) if _is_for_each(constraints) else [constraints]
+    return [column for part in parts if isinstance(part, Mapping) for column in part]
+
+
+def _is_for_each(constraints: Any) -> bool:
+    """Whether constraints are not directions, but have several for each score."""
+    return any(np.iterable(part) and not isinstance(part, str) for part in _parts(constraints))
+
+
+def _parts(constraints: Any) -> Iterable[Any]:
+    return constraints.values() if isinstance(constraints, Mapping) else constraints
 
 
 def _by_class(constraints: Mapping[Any, Any], classes: NDArray[Any]) -> list[Any]:
@@ -133,13 +164,12 @@ def _rows(constraints: Any, n_scores: int, of: str) -> list[Any]:
     return list(constraints)
 
 
-def _by_name(constraints: Mapping[Any, Any], table: TableSchema) -> NDArray[Any]:
+def _by_column(constraints: Mapping[Any, Any], table: TableSchema) -> list[Any]:
     """The constraints in the order of the columns."""
-    names = list(table.names) if table.names is not None else []
-    unknown = [name for name in constraints if name not in names]
-    if unknown:
-        raise ValueError(
-            f"monotonic_constraints names {unknown[0]!r}, which is no column of X; "
-            + (f"the columns are {names}." if names else "X is an array without names, give one number per column.")
-        )
-    return np.array([constraints.get(name, 0) for name in names])
+    found: dict[int, Any] = {}
+    for column, direction in constraints.items():
+        j = column_number(column, table, PARAMETER)
+        if j in found:
+            raise ValueError(f"monotonic_constraints has column {table.column(j)!r} twice, by name and number.")
+        found[j] = direction
+    return [found.get(j, 0) for j in range(table.n_features)]
