@@ -18,6 +18,7 @@ namespace committee {
 struct GradientRound {
   const double* gradient;
   const double* hessian;
+  const double* weights;     // what the rows weigh in both; null: all alike
   const std::int32_t* rows;  // null: all
   std::int64_t n_in_use;
   const std::int32_t* features;  // null: all
@@ -157,32 +158,52 @@ class TableGradientGrower final : public GradientGrower {
     }
   }
 
-  // All rows are packed, those of the tree or not: it is one sweep.
+  // All rows are packed, those of the tree or not: it is one sweep. Units are those of the tree's rows, which are the
+  // same however often a row is given.
   WordLayout pack(const GradientRound& round, ThreadTeam& team) {
-    const std::int64_t n = table_.n_rows;
-    const std::int64_t n_gradients = n * n_outputs_;
-    Vector<GradientRange> ranges(n_blocks(n_gradients));
-    team.blocks(n_gradients, n_gradients, [&](std::int64_t begin, std::int64_t end) {
-      ranges[begin / kRowBlock] = range_of(round.gradient + begin, round.hessian + begin, end - begin);
-    });
+    const std::int64_t n = table_.n_rows, m = round.n_in_use;
+    const WeightUnits units = round.weights ? weight_units(round.weights, round.rows, m) : WeightUnits{};
+    const double* const weights = units.usable() ? round.weights : nullptr;
+    const GradientRange range = range_of(round, weights, team);
+    WordLayout layout =
+        word_layout(range, weights ? units.all : m, static_cast<double>((weights ? units.all : m) * n_outputs_));
+    if (weights) units.fit(layout);
+    words_.resize((layout.packed ? 1 : 2) * n * n_outputs_);
+    for (std::int64_t d = 0; d < n_outputs_; ++d)
+      team.blocks(n, n * n_outputs_, [&](std::int64_t begin, std::int64_t end) {
+        const double *const g = round.gradient + d * n + begin, *const h = round.hessian + d * n + begin;
+        const double* const w = weights ? weights + begin : nullptr;
+        const std::int64_t size = end - begin;
+        if (layout.packed) {
+          std::uint64_t* const words = words_.data() + d * n + begin;
+          w ? pack_units(g, h, w, size, layout, words) : pack_words(g, h, size, layout, words);
+        } else {
+          std::uint64_t *const gradients = words_.data() + 2 * d * n + begin, *const pairs = gradients + n;
+          w ? pack_wide_units(g, h, w, size, layout, gradients, pairs)
+            : pack_wide(g, h, size, layout, gradients, pairs);
+        }
+      });
+    return layout;
+  }
+
+  GradientRange range_of(const GradientRound& round, const double* weights, ThreadTeam& team) const {
+    const std::int64_t n = table_.n_rows, m = round.n_in_use;
     GradientRange range;
-    for (const GradientRange& other : ranges) range.add(other);
+    Vector<GradientRange> ranges(n_blocks(m));
+    for (std::int64_t d = 0; d < n_outputs_; ++d) {
+      const double *const g = round.gradient + d * n, *const h = round.hessian + d * n;
+      team.blocks(m, m * n_outputs_, [&](std::int64_t begin, std::int64_t end) {
+        ranges[begin / kRowBlock] = weights || round.rows ? range_of_units(g, h, weights, round.rows, begin, end)
+                                                          : committee::range_of(g + begin, h + begin, end - begin);
+      });
+      for (const GradientRange& other : ranges) range.add(other);
+    }
     if (!std::isfinite(range.gradients) || !std::isfinite(range.hessians))
       throw std::invalid_argument(
           "gradients must be finite, and hessians finite and not negative; rescale the target or the weights");
     if (range.largest_gradient > 1e150 || range.largest_hessian > 1e150)
       throw std::invalid_argument("a gradient or hessian is larger than 1e150; rescale the target or the weights");
-    const WordLayout layout = word_layout(range, n, static_cast<double>(n_gradients));
-    words_.resize((layout.packed ? 1 : 2) * n_gradients);
-    if (layout.packed)
-      team.blocks(n_gradients, n_gradients, [&](std::int64_t begin, std::int64_t end) {
-        pack_words(round.gradient + begin, round.hessian + begin, end - begin, layout, words_.data() + begin);
-      });
-    else
-      for (std::int64_t d = 0; d < n_outputs_; ++d)
-        pack_wide(round.gradient + d * n, round.hessian + d * n, n, layout, words_.data() + 2 * d * n,
-                  words_.data() + (2 * d + 1) * n);
-    return layout;
+    return range;
   }
 
   // Gradients and hessians of the leaves once more, in full precision; every leaf's rows learn its number.

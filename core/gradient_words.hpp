@@ -17,6 +17,9 @@
 //
 // Where the largest gradient (or hessian) is so far above the mean one that the short fields would round the others
 // away, rows are added to the wide planes at once, with some 30 bits each.
+//
+// Where weights are whole numbers it is the gradient of a unit of weight that is rounded, and then multiplied: a row of
+// weight k adds what k rows do, to the last bit, so that no near tie between two splits depends on how rows are given.
 #pragma once
 
 #include <algorithm>
@@ -57,7 +60,7 @@ struct WordLayout {
   }
 };
 
-// What the layout is chosen by.
+// What the layout is chosen by, of rows that a tree is grown on; gradients and hessians by the unit that is rounded.
 struct GradientRange {
   double largest_gradient = 0.0, largest_hessian = 0.0, gradients = 0.0, hessians = 0.0;  // maxima and sums of |.|
 
@@ -83,8 +86,8 @@ inline constexpr double kSteps = 32.0;
 // Sums are read as doubles by a shift into the mantissa, which takes numbers below 2^51.
 inline constexpr double kReadable = 0x1p50;
 
-// `terms`: how many gradients there are. A field of b bits holds the sums of `rows` numbers up to 2^b / rows (half of
-// it for gradients, which need a sign); minus one, since each may be rounded up.
+// `n`: rows, or units of weight; `terms`: how many gradients they have. A field of b bits holds the sums of `rows`
+// numbers up to 2^b / rows (half of it for gradients, which need a sign); minus one, since each may be rounded up.
 inline WordLayout word_layout(const GradientRange& range, std::int64_t n, double terms) {
   WordLayout layout;
   layout.block = std::min(n, kWordBlock);
@@ -141,6 +144,49 @@ COMMITTEE_CLONES inline GradientRange range_of(const double* gradient, const dou
   return range;
 }
 
+// The same of some rows (null: all), and of units of weight (null: of rows). Positions [begin, end) of `rows`.
+inline GradientRange range_of_units(const double* gradient, const double* hessian, const double* weights,
+                                    const std::int32_t* rows, std::int64_t begin, std::int64_t end) {
+  GradientRange range;
+  for (std::int64_t i = begin; i < end; ++i) {
+    const std::int64_t row = rows ? rows[i] : i;
+    const double g = std::abs(gradient[row]), h = hessian[row];
+    if (!(h >= 0.0)) return {0.0, 0.0, 0.0, std::numeric_limits<double>::quiet_NaN()};
+    const double units = weights ? std::max(weights[row], 1.0) : 1.0;
+    range.add({g / units, h / units, g, h});
+  }
+  return range;
+}
+
+// Units of weight that some rows have, and the most that one has; none where a weight is no whole number.
+struct WeightUnits {
+  std::int64_t all = 0, largest = 0;
+
+  bool usable() const { return all > 0 && all <= kMostUnits; }
+
+  // The layout of rows that are their own units, for rows that have these: a block has as many units. Where that would
+  // be too few rows for a block, they are added to the wide planes at once, as the same whole numbers.
+  void fit(WordLayout& layout) const {
+    if (all <= kWordBlock) return;
+    layout.block = kWordBlock / largest;
+    layout.packed = layout.packed && layout.block >= kFewRows;
+  }
+
+  static constexpr std::int64_t kMostUnits = std::int64_t{1} << 32, kFewRows = 512;
+};
+
+inline WeightUnits weight_units(const double* weights, const std::int32_t* rows, std::int64_t n) {
+  WeightUnits units;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double w = weights[rows ? rows[i] : i];
+    if (!(w >= 0.0 && w <= WeightUnits::kMostUnits) || w != std::floor(w)) return {};
+    units.all += static_cast<std::int64_t>(w);
+    units.largest = std::max(units.largest, static_cast<std::int64_t>(w));
+    if (!units.usable() && units.all > 0) return {};
+  }
+  return units;
+}
+
 COMMITTEE_CLONES inline void pack_words(const double* gradient, const double* hessian, std::int64_t n,
                                         const WordLayout& layout, std::uint64_t* words) {
   const double g_unit = layout.gradient_unit, h_unit = layout.hessian_unit;
@@ -157,6 +203,26 @@ COMMITTEE_CLONES inline void pack_wide(const double* gradient, const double* hes
   for (std::int64_t i = 0; i < n; ++i) {
     gradients[i] = word_of(rounded(gradient[i] * g_unit));
     pairs[i] = (word_of(rounded(hessian[i] * h_unit)) << h_shift) + 1;
+  }
+}
+
+// A number of a row as a multiple of the whole number of one unit of weight; 0 of a row without weight.
+inline std::uint64_t rounded_units(double x, double units, double unit) {
+  return units > 0.0 ? word_of(rounded(x / units * unit)) * static_cast<std::uint64_t>(units) : 0;
+}
+
+inline void pack_units(const double* gradient, const double* hessian, const double* weights, std::int64_t n,
+                       const WordLayout& layout, std::uint64_t* words) {
+  for (std::int64_t i = 0; i < n; ++i)
+    words[i] = (rounded_units(gradient[i], weights[i], layout.gradient_unit) << layout.gradient_shift()) +
+               (rounded_units(hessian[i], weights[i], layout.hessian_unit) << layout.count_bits) + 1;
+}
+
+inline void pack_wide_units(const double* gradient, const double* hessian, const double* weights, std::int64_t n,
+                            const WordLayout& layout, std::uint64_t* gradients, std::uint64_t* pairs) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    gradients[i] = rounded_units(gradient[i], weights[i], layout.gradient_unit);
+    pairs[i] = (rounded_units(hessian[i], weights[i], layout.hessian_unit) << layout.wide_count_bits) + 1;
   }
 }
 

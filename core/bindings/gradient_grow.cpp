@@ -66,15 +66,18 @@ class PyGradientGrower {
   }
 
   GrownGradientTree grow(In<double> gradient, In<double> hessian, std::optional<In1<std::int32_t>> rows,
-                         std::optional<In1<std::int32_t>> features, std::uint64_t seed, std::int64_t score) {
+                         std::optional<In1<std::int32_t>> features, std::uint64_t seed, std::int64_t score,
+                         std::optional<In1<double>> weights) {
     const std::int64_t n = grower_->n_rows(), n_directions = grower_->n_directions();
     require_shape(gradient, n);
     require_shape(hessian, n);
     require(!rows || length(*rows) >= 1, "rows must name at least one row");
+    require(!weights || length(*weights) == n, "weights needs one number per row");
     require(!features || length(*features) >= 1, "features must name at least one column");
     require(score >= 0 && (n_directions <= 1 || score < n_directions), "score is none of those with monotone signs");
     const GradientRound round{gradient.data(),
                               hessian.data(),
+                              data_or_null(weights),
                               data_or_null(rows),
                               rows ? length(*rows) : n,
                               data_or_null(features),
@@ -168,7 +171,8 @@ void register_gradient_grow(nb::module_& m) {
            "max_interaction"_a, "interaction_groups"_a.noconvert(), "draw_thresholds"_a, "n_threads"_a,
            nb::keep_alive<1, 2>())
       .def("grow", &PyGradientGrower::grow, "gradient"_a.noconvert(), "hessian"_a.noconvert(),
-           "rows"_a.noconvert().none(), "features"_a.noconvert().none(), "seed"_a, "score"_a = 0)
+           "rows"_a.noconvert().none(), "features"_a.noconvert().none(), "seed"_a, "score"_a = 0,
+           "weights"_a.noconvert() = nb::none())
       .def_prop_ro("leaf_of_row", &PyGradientGrower::leaf_of_row, nb::rv_policy::reference_internal);
   m.def("add_leaf_values", &py_add_leaf_values, "scores"_a.noconvert(), "leaf_of_row"_a.noconvert(),
         "value"_a.noconvert(), "n_threads"_a);

@@ -249,11 +249,19 @@ class GradientGrower:
         for all. With ``draw_thresholds`` a node tries one random threshold or category of each feature.
         """
     def grow(
-        self, gradient: F64, hessian: F64, rows: I32 | None, features: I32 | None, seed: int, score: int = 0
+        self,
+        gradient: F64,
+        hessian: F64,
+        rows: I32 | None,
+        features: I32 | None,
+        seed: int,
+        score: int = 0,
+        weights: F64 | None = None,
     ) -> GradientTree:
         """``gradient``, ``hessian``: ``(n,)``, or ``(D, n)``; ``rows`` and ``features`` rise.
 
-        The tree follows the signs of row ``score`` of ``monotone``, or of its only row.
+        The tree follows the signs of row ``score`` of ``monotone``, or of its only row. ``weights`` ``(n,)`` are those
+        of the rows in both sums: where they are whole numbers k, a row adds to the bit what k rows add.
         """
     @property
     def leaf_of_row(self) -> I32:

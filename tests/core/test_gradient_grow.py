@@ -6,6 +6,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import settings as examples
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
@@ -355,6 +356,44 @@ def test_a_weight_of_k_is_k_rows(seed, n):
     assert_array_equal(weighted.feature, other.feature)
     assert_array_equal(weighted.value, other.value)
     assert_array_equal(leaf[repeated], other_leaf)
+
+
+@given(
+    seed=st.integers(0, 1_000),
+    n=st.sampled_from([3, 60, 700, 9_000]),
+    most=st.sampled_from([2, 12, 40]),
+    n_outputs=st.sampled_from([1, 3]),
+    heavy=st.booleans(),
+    drawn=st.booleans(),
+)
+@examples(max_examples=60)
+def test_a_whole_weight_counts_as_rows_to_the_bit(seed, n, most, n_outputs, heavy, drawn):
+    """Rounded is the gradient of a unit of weight, so that a near tie of two splits cannot depend on how rows come."""
+    data = table(n, [40, 9], [0, 1], seed)
+    k = np.random.default_rng(seed).integers(1, most, n)
+    k[0] = 20_000 // n  # beyond what a block of words holds
+    repeated = np.repeat(np.arange(n), k)
+    g, h = gradients(n, n_outputs, seed, heavy)
+    rows = np.flatnonzero(np.arange(n) % 3 != 1).astype(np.int32) if drawn else None
+    of_repeated = None if rows is None else np.flatnonzero(np.isin(repeated, rows)).astype(np.int32)
+    limits = DEFAULTS | {"n_outputs": n_outputs, "leaf_l2": 1.0, "max_leaf_nodes": 20}
+    weighted = _core.GradientGrower(*data, **limits)
+    tree = weighted.grow(g * k, h * k, rows, None, SEED, weights=k.astype(np.float64))
+    other = _core.GradientGrower(data[0][repeated], *data[1:], **limits)
+    same = other.grow(g[..., repeated].copy(), h[..., repeated].copy(), of_repeated, None, SEED)
+    assert_array_equal(np.sort(tree.gain), np.sort(same.gain))
+    used = slice(None) if of_repeated is None else of_repeated
+    both = np.stack([weighted.leaf_of_row[repeated], other.leaf_of_row])[:, used]
+    assert len(np.unique(both, axis=1).T) == len(np.unique(both[0])) == len(np.unique(both[1]))
+
+
+@pytest.mark.parametrize("weights", [np.array([1.0, 2.0, 2.5]), np.array([2.0**33, 1.0, 1.0])])
+def test_weights_that_are_no_count_of_rows_change_nothing(weights):
+    data = table(3, [3], [0], 1, missing=0.0)
+    g, h = np.array([1.0, -2.0, 0.5]), np.ones(3)
+    without = _core.GradientGrower(*data, **DEFAULTS).grow(g, h, None, None, SEED)
+    given_weights = _core.GradientGrower(*data, **DEFAULTS).grow(g, h, None, None, SEED, weights=weights)
+    assert_array_equal(without.gain, given_weights.gain)
 
 
 def test_nothing_to_gain_is_one_leaf():

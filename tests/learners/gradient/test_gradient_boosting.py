@@ -371,6 +371,18 @@ def test_integer_weights_are_repeated_rows(kind, params):
     assert_allclose(answer(weighted, X), answer(repeated, X), rtol=1e-6, atol=1e-8)
 
 
+@both
+@pytest.mark.parametrize("n", [400, 9_000])
+def test_integer_weights_are_repeated_rows_where_rows_are_drawn(kind, n):
+    X, y = data(kind, n)
+    X = np.random.default_rng(5).normal(size=X.shape)
+    times = np.random.default_rng(2).integers(0, 6, n)
+    params = {"n_estimators": 30, "min_samples_leaf": 1, "subsample": 0.7, "learning_rate": 0.1}
+    weighted = learner(kind, **params).fit(X, y, times)
+    repeated = learner(kind, **params).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    assert_allclose(answer(weighted, X), answer(repeated, X), rtol=1e-9, atol=1e-9)
+
+
 # --- a loss of one's own ----------------------------------------------------------------------------------------------
 
 

@@ -53,14 +53,21 @@ class RecordedGradientGrower:
         self._leaf: I32 | None = None
 
     def grow(
-        self, gradient: F64, hessian: F64, rows: I32 | None, features: I32 | None, seed: int, score: int = 0
+        self,
+        gradient: F64,
+        hessian: F64,
+        rows: I32 | None,
+        features: I32 | None,
+        seed: int,
+        score: int = 0,
+        weights: F64 | None = None,
     ) -> _core.GradientTree:
         """As `committee._core.GradientGrower.grow`."""
         self._leaf = None
         return self._record.result(
             "tree",
             (gradient, hessian, rows, features, seed),
-            lambda: self._grower.grow(gradient, hessian, rows, features, seed, score),
+            lambda: self._grower.grow(gradient, hessian, rows, features, seed, score, weights),
             Form(lambda tree: (*tree.nodes(), tree.value, tree.bounds), self._known),
         )
 

@@ -116,7 +116,7 @@ class GradientRun(BoostingRun):
         for k in range(self.n_trees):
             own = slice(None) if self.n_trees == 1 else k
             seed = self.draws.seed + t * self.n_trees + k
-            tree = self.grower.grow(self.gradient[own], self.hessian[own], rows, features, seed, k)
+            tree = self.grower.grow(self.gradient[own], self.hessian[own], rows, features, seed, k, w)
             leaf = self.grower.leaf_of_row
             value = self._value(tree, leaf, rows, w, k)
             add_tree(moved, leaf, value, step, k, self.n_threads)
