@@ -167,8 +167,8 @@ def test_contributions_of_many_long_names(wide):
 def test_contributions_name_categories_and_gaps():
     X = pl.DataFrame({"town": ["Oslo", "Bergen", None, "Oslo"] * 30, "age": [1.0, None, 2.0, 3.0] * 30})
     model = ProbitModelTreeClassifier().fit(X, np.tile([0, 1, 1, 0], 30))
-    assert ContributionDisplay.from_estimator(model, X, 1).labels == ["town = Bergen", "age missing"]
-    assert ContributionDisplay.from_estimator(model, X, 2).labels == ["town missing", "age = 2"]
+    assert ContributionDisplay.from_estimator(model, X, 1).labels == ["town = Bergen", "age is missing"]
+    assert ContributionDisplay.from_estimator(model, X, 2).labels == ["town is missing", "age = 2"]
 
 
 def test_contributions_to_numbers(iris):

@@ -75,8 +75,8 @@ LINE = re.compile(
 def is_true(question: str, row: dict[str, Any]) -> bool | None:
     """The answer to a question in words; None where the value is missing."""
     name, _, rest = next((name, *question.removeprefix(name).partition(" ")[1:]) for name in row if name in question)
-    if rest == "not missing":
-        return row[name] is not None or None
+    if rest in ("is missing", "is not missing"):
+        return (row[name] is None) == (rest == "is missing")
     if row[name] is None:
         return None
     if rest.startswith("<= "):
@@ -116,6 +116,23 @@ def test_the_text_leads_every_row_to_its_leaf(model):
             text = TreeDisplay.from_estimator(model, tree, for_class=label, max_leaves=None).text
             found = [leaf_by_text(text, row) for row in X.rows(named=True)]
             assert_array_equal(found, leaves[:, tree, k] if several else leaves[:, tree])
+
+
+@pytest.mark.parametrize("n_levels", [1, 2, 12])
+@pytest.mark.parametrize("gaps", ["elsewhere", "positive"])
+def test_a_split_that_asks_only_whether_a_value_is_missing_says_so(n_levels, gaps):
+    rng = np.random.default_rng(n_levels)
+    gap = rng.random(300) < 0.3
+    pain = [None if g else f"p{level}" for g, level in zip(gap, rng.integers(0, n_levels, 300), strict=True)]
+    X = pl.DataFrame({"pain": pain, "dose": [None if g else 1.0 for g in gap]})
+    y = gap if gaps == "positive" else ~gap
+    for column in X.columns:
+        model = committee.TreeVoter().fit(X[[column]], y)
+        display = TreeDisplay.from_estimator(model)
+        assert display.words[0] == display.short_words[0]
+        assert display.words[0] in (f"{column} is missing", f"{column} is not missing")
+        leaves = [leaf_by_text(display.text, row) for row in X[[column]].rows(named=True)]
+        assert_array_equal(leaves, model.apply(X[[column]])[:, 0])
 
 
 @pytest.mark.parametrize("model", MODELS, ids=words)

@@ -47,13 +47,15 @@ TABLE = TableSchema(("w", "colour"), (None, ("blue", "green", "red")))
         (Condition(0, low=0.8), "w > 0.8 (or missing)"),
         (Condition(0, low=0.1, high=0.30000000000000004, missing=False), "0.1 < w <= 0.3"),
         (Condition(0, low=1.0, high=1.0000000001, missing=False), "1.0 < w <= 1.0000000001"),
-        (Condition(0, low=np.inf), "w missing"),
-        (Condition(0, low=2.0, high=1.0), "w missing"),
-        (Condition(0, missing=False), "w not missing"),
+        (Condition(0, low=np.inf), "w is missing"),
+        (Condition(0, low=2.0, high=1.0), "w is missing"),
+        (Condition(0, missing=False), "w is not missing"),
         (Condition(0), ""),
         (Condition(1, codes=frozenset({2})), "colour = red (or missing)"),
         (Condition(1, codes=frozenset({0, 2}), missing=False), "colour in {blue, red}"),
-        (Condition(1, codes=frozenset()), "colour missing"),
+        (Condition(1, codes=frozenset()), "colour is missing"),
+        (Condition(1, codes=frozenset({0, 1, 2}), missing=False), "colour is not missing"),
+        (Condition(1, codes=frozenset({0, 1, 2})), ""),
     ],
 )
 def test_conditions_in_words(condition, words):
@@ -71,7 +73,7 @@ def test_missing_values_are_told_only_where_there_were_some():
 def test_long_lists_of_categories_name_the_fewer():
     table = TableSchema(("c",), (tuple(f"k{i:02}" for i in range(40)),))
     assert Condition(0, codes=frozenset(range(38)), missing=False).words(table) == "c not in {k38, k39}"
-    assert Condition(0, codes=frozenset(range(40)), missing=False).words(table) == "c not missing"
+    assert Condition(0, codes=frozenset(range(40)), missing=False).words(table) == "c is not missing"
     assert Condition(0, codes=frozenset({3, 39}), missing=False).words(table) == "c in {k03, k39}"
 
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from committee.data.number_types import F64
 from committee.report.displays.base import AGAINST, FOR, INK, PALE, Display, shortened
+from committee.vote.explain.rules import missing_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -181,7 +182,9 @@ def _values_in_words(encoded: F64, table: Any) -> list[str]:
     """``age = 41`` for every column of an encoded row."""
     words = []
     for j, value in enumerate(encoded.tolist()):
+        if np.isnan(value):
+            words.append(missing_words(table.column(j)))
+            continue
         known = table.coded(j)
-        text = "missing" if np.isnan(value) else f"{value:.6g}" if known is None else str(known[int(value)])
-        words.append(f"{table.column(j)} {text}" if text == "missing" else f"{table.quantity(j)} = {text}")
+        words.append(f"{table.quantity(j)} = " + (f"{value:.6g}" if known is None else str(known[int(value)])))
     return words

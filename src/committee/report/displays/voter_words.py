@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from committee.data.category_bits import codes_in
 from committee.data.frames import TableSchema
+from committee.vote.explain.rules import missing_words
 from committee.voters.forest import Forest
 from committee.voters.oracles import OracleVoters
 from committee.voters.soft_stumps import SoftStumps
@@ -43,13 +44,14 @@ def voter_words(voters: SoftStumps | OracleVoters, t: int, table: TableSchema) -
     name = _cut(table.quantity(j), _MOST_NAMED)
     c = float(voters.threshold[t])
     words = voters.category_bits[int(voters.category_offset[t]) : int(voters.category_offset[t + 1])]
-    if len(words):
-        return _categories(name, words, [str(word) for word in table.categories[j] or ()], gaps_are_plus)
-    if np.isinf(c):
-        is_plus = (c < 0.0) == bool(voters.ascending[t])  # the same for all numbers
+    known = [str(word) for word in table.categories[j] or ()]
+    is_plus = _all_alike(words, known, c, bool(voters.ascending[t]))
+    if is_plus is not None:
         if is_plus == gaps_are_plus:
             return "always +" if is_plus else "always −"
-        return f"{name} {_GAPS}" if gaps_are_plus else f"{name} not {_GAPS}"
+        return missing_words(name, negated=is_plus)
+    if len(words):
+        return _categories(name, words, known, gaps_are_plus)
     s = float(voters.softness[t])
     text = f"{name} {'>' if voters.ascending[t] else '<='} {_number(c)}" + (f" ± {_number(s, 2)}" if s else "")
     return f"{text} or {_GAPS}" if gaps_are_plus else text
@@ -59,11 +61,22 @@ def split_words(forest: Forest, node: int, table: TableSchema) -> str:
     """Condition under which a row goes left at a split, but for missing values."""
     j, c = int(forest.feature[node]), float(forest.threshold[node])
     words = forest.category_bits[int(forest.category_offset[node]) : int(forest.category_offset[node + 1])]
+    known = [str(word) for word in table.coded(j) or ()]
+    name = _cut(table.column(j), _MOST_NAMED)
+    goes_left = _all_alike(words, known, c, ascending=False)
+    if goes_left is not None:
+        return missing_words(name, negated=goes_left)
     if len(words):
-        name = _cut(table.column(j), _MOST_NAMED)
-        return _categories(name, words, [str(word) for word in table.coded(j) or ()], False)
-    name = _cut(table.quantity(j), _MOST_NAMED)
-    return f"{name} not {_GAPS}" if np.isinf(c) else f"{name} <= {_number(c)}"
+        return _categories(name, words, known, False)
+    return f"{_cut(table.quantity(j), _MOST_NAMED)} <= {_number(c)}"
+
+
+def _all_alike(words: NDArray[np.uint32], known: list[str], c: float, ascending: bool) -> bool | None:
+    """Whether the condition holds for every known value, or for none; None if for some."""
+    if not len(words):
+        return (c < 0.0) == ascending if np.isinf(c) else None
+    listed = np.isin(np.arange(len(known)), codes_in(words))
+    return None if listed.any() != listed.all() else bool(listed.all())
 
 
 def _categories(name: str, words: NDArray[np.uint32], known: list[str], gaps: bool) -> str:

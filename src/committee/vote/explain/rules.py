@@ -53,10 +53,10 @@ class Condition:
         """
         name = table.column(self.feature)
         if self.low >= self.high or (self.codes is not None and not self.codes):
-            return f"{name} missing"
+            return missing_words(name)
         text = self._numbers(table.quantity(self.feature)) if self.codes is None else self._categories(name, table)
-        if not text:  # numbers of any size pass
-            return "" if self.missing else f"{name} not missing"
+        if not text:  # all that is known passes
+            return "" if self.missing else missing_words(name, negated=True)
         return f"{text} (or missing)" if self.missing and say_missing else text
 
     def _numbers(self, name: str) -> str:
@@ -72,11 +72,25 @@ class Condition:
         assert self.codes is not None
         inside = [str(known[c]) for c in sorted(self.codes)]
         outside = [str(word) for c, word in enumerate(known) if c not in self.codes]
+        if not outside:
+            return ""
         if len(inside) == 1:
             return f"{name} = {inside[0]}"
         if len(inside) > MOST_LISTED and len(outside) < len(inside):
-            return f"{name} not in {{{', '.join(outside)}}}" if outside else ""
+            return f"{name} not in {{{', '.join(outside)}}}"
         return f"{name} in {{{', '.join(inside)}}}"
+
+
+def missing_words(name: str, *, negated: bool = False) -> str:
+    """The condition that a column's value is missing, or that it is there, as text.
+
+    Examples
+    --------
+    >>> from committee.vote.explain.rules import missing_words
+    >>> missing_words("age"), missing_words("age", negated=True)
+    ('age is missing', 'age is not missing')
+    """
+    return f"{name} is not missing" if negated else f"{name} is missing"
 
 
 def split_condition(forest: Forest, node: int, table: TableSchema) -> Condition:
