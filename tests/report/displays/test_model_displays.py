@@ -126,6 +126,13 @@ def test_map_refuses_what_it_cannot_draw(iris):
         CoefficientMapDisplay.from_estimator(iris[2], label=7)
     with pytest.raises(ValueError, match="AdaBoostClassifier has no linear leaf models"):
         CoefficientMapDisplay.from_estimator(AdaBoostClassifier(2).fit(*iris[:2]))
+    n_trees = len(iris[2].committee_.voters.members)
+    with pytest.raises(ValueError, match=f"tree={n_trees} is not there; trees are numbered from 0 to {n_trees - 1}"):
+        CoefficientMapDisplay.from_estimator(iris[2], tree=n_trees)
+    with pytest.raises(ValueError, match="max_leaves='all' is no number of leaves to draw; give a whole number"):
+        CoefficientMapDisplay.from_estimator(iris[2], max_leaves="all")
+    with pytest.raises(ValueError, match="max_columns=0 is no number of columns to draw"):
+        CoefficientMapDisplay.from_estimator(iris[2], max_columns=0)
 
 
 # --- contributions ---------------------------------------------------------------------------------------------------
@@ -180,8 +187,21 @@ def test_contributions_to_numbers(iris):
     assert display.ax_.get_xlabel() == "score"
     assert f"predicted {model.predict(X)[7]:.4g}" in texts_inside(display)
     several = GradientBoostingRegressor("quantile", n_estimators=5, quantile=[0.25, 0.75]).fit(X, y)
-    with pytest.raises(ValueError, match="predicts several numbers at once, whose order is settled after the sum"):
+    with pytest.raises(ValueError, match="predicts several quantiles, whose order is settled after the sum"):
         ContributionDisplay.from_estimator(several, X, 7)
+
+
+def test_contributions_to_one_of_several_targets(iris):
+    X, y, _ = iris
+    Y = np.column_stack([y, -2.0 * y])
+    model = GradientBoostingRegressor(n_estimators=5).fit(X, Y)
+    for label, k in ((None, 0), (0, 0), (1, 1)):
+        display = ContributionDisplay.from_estimator(model, X, 7, label=label)
+        assert display.contributions.sum() == pytest.approx(model.predict(X)[7, k])
+        assert display.ax_.get_xlabel() == f"score for target {k}"
+        assert display.remark == f"predicted {model.predict(X)[7, k]:.4g}"
+    with pytest.raises(ValueError, match="label=2 is not there; labels are numbered from 0 to 1"):
+        ContributionDisplay.from_estimator(model, X, 7, label=2)
 
 
 def test_contributions_without_a_remark_have_no_title():
@@ -192,8 +212,14 @@ def test_contributions_without_a_remark_have_no_title():
 
 def test_contributions_refuse_what_is_not_there(iris):
     X, _, model = iris
-    with pytest.raises(ValueError, match="row=150 is not there; X has 150 rows"):
+    with pytest.raises(ValueError, match="row=150 is not there; rows are numbered from 0 to 149, -1 is the last"):
         ContributionDisplay.from_estimator(model, X, 150)
+    with pytest.raises(ValueError, match="row='a' is not there"):
+        ContributionDisplay.from_estimator(model, X, "a")
+    with pytest.raises(ValueError, match="max_features=0 is no number of features to draw; give a whole number of 1"):
+        ContributionDisplay.from_estimator(model, X, max_features=0)
+    with pytest.raises(TypeError, match="3 is not an estimator instance"):
+        ContributionDisplay.from_estimator(3, X)
     with pytest.raises(ValueError, match="label='x' is no class; the classes are 0, 1, 2"):
         ContributionDisplay.from_estimator(model, X, label="x")
     with pytest.raises(ValueError, match=r"1 labels need \(2,\), the bias last; of several classes, choose one"):

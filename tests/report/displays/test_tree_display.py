@@ -13,12 +13,14 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone, is_regressor
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import RandomForestClassifier as Peer
+from sklearn.ensemble import RandomForestRegressor as PeerRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.naive_bayes import GaussianNB
 
 import committee
 from committee import Committee, GradientBoostingRegressor
 from committee.report import TreeDisplay
+from committee.report.displays.base import AGAINST, FOR
 from tests.gradient_cases import SMALL
 from tests.report.displays.drawn import whole
 
@@ -238,7 +240,15 @@ def test_several_numbers_stand_side_by_side():
     added = model.committee_.weights[0] * model.committee_.voters.value[leaf]
     assert texts[leaf] == ", ".join(f"{value:+.3g}" for value in added)
     apart = committee.GradientBoostingRegressor(**(BOOSTED | {"tree": "per_target"})).fit(rows, y)
-    assert TreeDisplay.from_estimator(apart, 2, for_class=1).title.endswith("leaves add to the score of number 1")
+    assert TreeDisplay.from_estimator(apart, 2, for_class=1).title.endswith("leaves add to the score of target 1")
+    assert TreeDisplay.from_estimator(model).title.endswith("leaves add to the score of targets 0 to 2")
+    averaged = committee.RandomForestRegressor(2, max_leaf_nodes=3, random_state=0).fit(rows, y)
+    assert TreeDisplay.from_estimator(averaged).title.endswith("leaves hold predictions of targets 0 to 2")
+    levels = {"quantile": [0.1, 0.5, 0.9], "loss": "quantile", "leaf": "constant"}
+    quantiles = committee.GradientBoostingRegressor(**(BOOSTED | levels)).fit(rows, rows[:, 0])
+    assert TreeDisplay.from_estimator(quantiles).title.endswith("leaves add to the score of quantiles 0 to 2")
+    with pytest.raises(ValueError, match=r"for_class=0 asks for the tree of one quantile; .* is for all quantiles"):
+        TreeDisplay.from_estimator(quantiles, for_class=0)
 
 
 def test_leaves_of_lines_say_their_mean_score():
@@ -252,9 +262,11 @@ def test_committees_of_other_libraries_have_trees_too():
     X, y = table()
     rows = X.select("height").to_numpy()
     peer = Peer(3, random_state=0, max_depth=3).fit(rows, y)
-    display = TreeDisplay.from_estimator(Committee.from_estimator(peer), 1)
-    assert display.words[0] == f"x0 <= {peer.estimators_[1].tree_.threshold[0]:.6g}"
-    assert display.shares[0] == 1.0
+    for given in (Committee.from_estimator(peer), peer):
+        display = TreeDisplay.from_estimator(given, 1)
+        assert display.words[0] == f"x0 <= {peer.estimators_[1].tree_.threshold[0]:.6g}"
+        assert display.shares[0] == 1.0
+    assert TreeDisplay.from_estimator(peer, -1).text == TreeDisplay.from_estimator(peer, 2).text
 
 
 def test_without_a_table_categories_go_by_their_codes():
@@ -285,16 +297,25 @@ def test_what_is_not_there_is_refused():
     bayes = committee.AdaBoostClassifier(2, voter=GaussianNB(), calibrate=None).fit(
         [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
     )
-    with pytest.raises(ValueError, match="tree=2 is not there; the trees are numbered from 0 to 1"):
+    with pytest.raises(ValueError, match="tree=2 is not there; trees are numbered from 0 to 1, -1 is the last"):
         TreeDisplay.from_estimator(model, 2)
+    for tree in ("a", 1.5, -3, True, None):
+        with pytest.raises(ValueError, match=f"tree={tree!r} is not there; trees are numbered from 0 to 1"):
+            TreeDisplay.from_estimator(model, tree)
     with pytest.raises(
         ValueError, match="for_class='ant' asks for the tree of one class; here each tree is for all classes"
     ):
         TreeDisplay.from_estimator(model, for_class="ant")
+    numbers, _ = fitted(committee.GradientBoostingRegressor(**BOOSTED))
+    with pytest.raises(ValueError, match=r"for_class=0 asks for the tree of one target; .* the one number"):
+        TreeDisplay.from_estimator(numbers, for_class=0)
     with pytest.raises(ValueError, match="for_class='dog' has no tree; there is one for each of 'ant', 'bee', 'cow'"):
         TreeDisplay.from_estimator(boosted, for_class="dog")
     with pytest.raises(TypeError, match="TreeDisplay needs voters that are native trees; these are EstimatorVoters"):
         TreeDisplay.from_estimator(bayes)
+    for other in (3, None, "forest", PeerRegressor(2).fit([[0.0], [1.0]], [0.0, 1.0])):
+        with pytest.raises(TypeError, match=r"estimator=.* has no trees that can be drawn; give a fitted learner"):
+            TreeDisplay.from_estimator(other)
     with pytest.raises(NotFittedError):
         TreeDisplay.from_estimator(committee.TreeVoter())
 
@@ -308,7 +329,9 @@ def test_what_is_not_there_is_refused():
         (["a", "b", "c"], [[1, 1], [-1, -1], [-1, -1]], {}, "children make no tree"),
         (["a", "b", "c"], [[-1, -1], [0, 2], [-1, -1]], {}, "children make no tree"),
         (["a", "b"], [[1, -1], [-1, -1]], {}, "children make no tree"),
-        (["a"], [[-1, -1]], {"max_leaves": 0}, "max_leaves=0 leaves nothing to draw"),
+        (["a"], [[-1, -1]], {"max_leaves": 0}, "max_leaves=0 is no number of leaves to draw; give a whole number of 1"),
+        (["a"], [[-1, -1]], {"max_leaves": "all"}, "max_leaves='all' is no number of leaves .* or None for all"),
+        (["a"], [[-1, -1]], {"max_leaves": 1.5}, "max_leaves=1.5 is no number of leaves to draw"),
     ],
 )
 def test_what_makes_no_tree_is_refused(words, children, options, message):
@@ -328,9 +351,23 @@ def test_leaves_with_lines_say_so():
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     model = GradientBoostingRegressor(n_estimators=3, max_leaf_nodes=3, random_state=0).fit(X, y)
     lines = str(TreeDisplay.from_estimator(model)).splitlines()
-    assert "leaves hold lines, whose middle adds to the score" in lines[0]
+    assert lines[0].endswith("leaves hold lines; their mean adds to the score")
     voters = model.committee_.voters
     node = int(np.flatnonzero(np.diff(voters.lines.start))[0])
     slope = model.committee_.weights[0] * voters.lines.slope[voters.lines.start[node], 0]
     (leaf,) = [line for line in lines if f" {node}: " in line]
     assert f"({slope:+.3g} per {X.columns[voters.lines.column[voters.lines.start[node]]]}" in leaf
+
+
+def test_leaves_with_lines_say_and_show_the_mean_of_their_rows():
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    X = X.mask(np.random.default_rng(0).random(X.shape) < 0.1)
+    model = GradientBoostingRegressor(n_estimators=4, max_leaf_nodes=5, subsample=1.0, random_state=0).fit(X, y)
+    leaves, votes = model.apply(X), model.committee_.votes(X) * model.committee_.weights
+    for tree in range(4):
+        display = TreeDisplay.from_estimator(model, tree)
+        assert any("colour: sign of the mean" in text.get_text() for text in display.ax_.texts)
+        for leaf in np.unique(leaves[:, tree]):
+            mean = votes[leaves[:, tree] == leaf, tree].mean()
+            assert float(display.words[leaf].split()[0]) == pytest.approx(mean, rel=5e-3)
+            assert display.colors[leaf] == (FOR if mean > 0 else AGAINST)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from committee.report.displays.arguments import check_most, place
 from committee.report.displays.base import GREY, INK, Display, shortened
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class CoefficientMapDisplay(Display):
     Raises
     ------
     ValueError
-        If names and coefficients differ in number, or there is nothing to draw.
+        If names and coefficients differ in number, or nothing is to be drawn.
 
     Examples
     --------
@@ -65,6 +66,8 @@ class CoefficientMapDisplay(Display):
                 f"coefficient has shape {given.shape}; {len(rules)} rules and {len(columns)} columns need"
                 f" ({len(rules)}, {len(columns)}), and one of each at least"
             )
+        check_most("max_leaves", max_leaves)
+        check_most("max_columns", max_columns)
         self.standardised = deviation is not None
         shown = given if deviation is None else given * np.asarray(deviation, dtype=np.float64)
         largest = np.abs(shown).max(axis=0)
@@ -114,11 +117,12 @@ class CoefficientMapDisplay(Display):
         Raises
         ------
         ValueError
-            If the tree has no score for that label.
+            If there is no such tree, or it has no score for that label.
         """
         from committee.vote.explain.leaf_models import leaf_models, model_trees
 
         trees = model_trees(estimator)
+        tree = place("tree", tree, len(trees.forest))
         frame = leaf_models(trees, estimator.classes_, estimator.table_, [tree])
         design = trees.design
         scored = frame["class"].unique(maintain_order=True).to_list()

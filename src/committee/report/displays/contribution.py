@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from committee.data.number_types import F64
+from committee.report.displays.arguments import check_most, place
 from committee.report.displays.base import AGAINST, FOR, INK, PALE, Display, shortened
 from committee.vote.explain.rules import missing_words
 
@@ -35,7 +36,7 @@ class ContributionDisplay(Display):
     Raises
     ------
     ValueError
-        If there is not one label for each feature.
+        If there is not one label for each feature, or nothing is to be drawn.
 
     Examples
     --------
@@ -60,6 +61,7 @@ class ContributionDisplay(Display):
                 f"contributions has shape {self.contributions.shape}; {len(labels)} labels need ({len(labels) + 1},),"
                 " the bias last; of several classes, choose one"
             )
+        check_most("max_features", max_features)
         self.labels, self.subject, self.remark, self.max_features = list(labels), subject, remark, max_features
 
     @classmethod
@@ -77,14 +79,15 @@ class ContributionDisplay(Display):
 
         Parameters
         ----------
-        estimator : ProbitModelTreeClassifier or SBPMTClassifier
-            Fitted.
+        estimator : fitted learner
+            Any whose ``contributions(X)`` add up to its score.
         X : frame or array (n, p)
             Rows.
         row : int, default=0
             Which of them.
-        label : class label, default=None
-            Whose score, with more than two classes; the predicted class's by default.
+        label : class label or int, default=None
+            Whose score, with more than two classes; the predicted class's by default. Of several targets its number,
+            the first's by default.
         max_features : int, default=12
             So many are drawn, the largest first; the others are one bar.
         ax : matplotlib Axes, default=None
@@ -98,21 +101,28 @@ class ContributionDisplay(Display):
         Raises
         ------
         ValueError
-            If the label is no class of the estimator, or there is no such row.
+            If the label is no class or target of the estimator, there is no such row, or quantiles are predicted.
         """
+        from sklearn.utils.validation import check_is_fitted
+
+        from committee.vote.links.mean import Ordered
         from committee.voters.committees import BoostedCommittees
 
+        check_is_fitted(estimator)
         encoded = estimator.table_.encode(estimator.validate_rows(X))
-        if not -len(encoded) <= row < len(encoded):
-            raise ValueError(f"row={row} is not there; X has {len(encoded)} rows")
+        row = place("row", row, len(encoded))
         one = X[[row]] if isinstance(X, np.ndarray) else _row(X, row)
         predicted = estimator.predict(one).tolist()[0]
         shares = estimator.contributions(one)[0]
         score = "mean score" if isinstance(estimator.committee_.voters, BoostedCommittees) else "score"
         if not hasattr(estimator, "classes_"):
+            subject = score
             if shares.ndim > 1:
-                raise ValueError("the estimator predicts several numbers at once, whose order is settled after the sum")
-            subject, remark = score, f"predicted {predicted:.4g}"
+                if isinstance(estimator.committee_.link, Ordered):
+                    raise ValueError("the estimator predicts several quantiles, whose order is settled after the sum")
+                k = place("label", 0 if label is None else label, shares.shape[1])
+                shares, predicted, subject = shares[:, k], predicted[k], f"{score} for target {k}"
+            remark = f"predicted {predicted:.4g}"
         else:
             classes = estimator.classes_.tolist()
             probability = estimator.predict_proba(one)[0, classes.index(predicted)]
@@ -165,8 +175,8 @@ class ContributionDisplay(Display):
             self.ax_.text(
                 at + (room if step >= 0 else -room) / 2, i + 1, f"{step:+.3g}", ha=side, va="center", fontsize=8
             )
-        for place, value in ((0, edges[0]), (len(steps) + 1, edges[-1])):
-            self.ax_.text(value + 1.5 * room, place, f"{value:.3g}", ha="left", va="center", fontsize=8)
+        for line, value in ((0, edges[0]), (len(steps) + 1, edges[-1])):
+            self.ax_.text(value + 1.5 * room, line, f"{value:.3g}", ha="left", va="center", fontsize=8)
 
 
 def _row(X: Any, row: int) -> Any:
@@ -174,7 +184,6 @@ def _row(X: Any, row: int) -> Any:
     import narwhals.stable.v2 as nw
 
     frame = nw.from_native(X, eager_only=True)
-    row %= len(frame)
     return frame[row : row + 1].to_native()
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from committee.data.number_types import F64
+from committee.report.displays.arguments import check_most
 from committee.report.displays.base import AGAINST, FOR, GREY, INK, PALE, Display, percent, room, text_width
 from committee.report.displays.nested_score import nested_score
 from committee.report.displays.voter_words import voter_words
@@ -113,8 +114,7 @@ class NestDisplay(Display):
         later = (self.following < 0) | (self.following > np.arange(T)[:, None])
         if not later.all() or self.following.max() >= T:
             raise ValueError("following leads back, or to no voter; every edge must lead to a later voter, or be -1")
-        if max_voters < 1:
-            raise ValueError(f"max_voters={max_voters} leaves nothing to draw; give 1 or more")
+        check_most("max_voters", max_voters)
 
     @classmethod
     def from_estimator(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.data.number_types import F64
+from committee.report.displays.arguments import check_most
 from committee.report.displays.base import new_figure, open_axes
 from committee.report.displays.quadboost_panels import MOST_NAMED, ErrorPanel, StrengthAxis, WeightPanel
 
@@ -106,6 +107,8 @@ class QuadBoostPathDisplay:
                 f"chosen={chosen} is no position; there are {shape[0]} alphas and {shape[1]} rounds, counted from 0"
             )
         self.penalty, self.subject = penalty, subject
+        check_most("max_columns", max_columns)
+        check_most("max_voters", max_voters)
         self.max_columns, self.max_voters = min(max_columns, MOST_NAMED), max_voters
 
     @classmethod

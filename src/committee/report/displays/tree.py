@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from committee.report.displays.arguments import check_most
 from committee.report.displays.base import FOR, GREY, INK, PALE, Display, percent, room, text_width
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class TreeDisplay(Display):
         `words` for the picture.
     colors : sequence of str (N,), default=None
         Colours of the leaves.
+    colors_tell : str, default=""
+        What the colours stand for, below the picture.
     title : str, default="tree"
         A line above.
     max_leaves : int or None, default=16
@@ -77,10 +80,11 @@ class TreeDisplay(Display):
         missing: ArrayLike | None = None,
         short_words: Sequence[str] | None = None,
         colors: Sequence[str] | None = None,
+        colors_tell: str = "",
         title: str = "tree",
         max_leaves: int | None = 16,
     ) -> None:
-        self.words, self.title, self.max_leaves = list(words), title, max_leaves
+        self.words, self.title, self.max_leaves, self.colors_tell = list(words), title, max_leaves, colors_tell
         N = len(self.words)
         self.children = np.asarray(children, dtype=np.int64)
         self.shares = None if shares is None else np.asarray(shares, dtype=np.float64)
@@ -98,8 +102,7 @@ class TreeDisplay(Display):
         later = (child > np.flatnonzero(~ends)[:, None]).all() and (self.children[ends] == -1).all()
         if not later or sorted(child.ravel().tolist()) != list(range(1, N)):
             raise ValueError("children make no tree: each node but the first must follow exactly one node before it")
-        if max_leaves is not None and max_leaves < 1:
-            raise ValueError(f"max_leaves={max_leaves} leaves nothing to draw; give 1 or more, or None for all")
+        check_most("max_leaves", max_leaves, none="all")
         self._n_leaves = self._count_leaves()
         self._opened = self._open()
 
@@ -118,11 +121,15 @@ class TreeDisplay(Display):
         Parameters
         ----------
         estimator : fitted learner or committee
-            Its voters are trees, or model trees, whose leaves are named by the mean score of their training rows.
+            Its voters are trees, or model trees; of other libraries, what `committee.Committee.from_estimator` takes.
+            Leaves with lines are named, and coloured, by what they say of their training rows on average; of rows at
+            their ends a line may say the opposite.
         tree : int, default=0
-            Its number, as that of its column in ``apply``: of committees of trees one committee after the other.
-        for_class : class label or number, default=None
-            Where each round has a tree for each of several classes, or numbers: whose; None: the first's.
+            Its number, as that of its column in ``apply``: of committees of trees one committee after the other. -1 is
+            the last.
+        for_class : class label or int, default=None
+            Where each round has a tree for each of several classes, targets or quantiles: whose, by the label, or the
+            number from 0 on; None: the first's.
         max_leaves : int or None, default=16
             Most ends that are drawn: level by level, the nodes of the most rows of the last one. None: all leaves.
         ax : matplotlib Axes, default=None
@@ -138,9 +145,9 @@ class TreeDisplay(Display):
         NotFittedError
             If the estimator is not fitted.
         TypeError
-            If its voters are no native trees.
+            If it is no such estimator, or its voters are no native trees.
         ValueError
-            If there is no such tree.
+            If there is no such tree, or no leaves would be drawn.
         """
         from sklearn.base import BaseEstimator
         from sklearn.utils.validation import check_is_fitted
@@ -158,6 +165,7 @@ class TreeDisplay(Display):
             missing=1 - found.forest.missing_left.astype(np.int64),
             short_words=found.words(short=True),
             colors=found.colors,
+            colors_tell=found.colors_tell,
             title=found.title,
             max_leaves=max_leaves,
         )
@@ -306,4 +314,6 @@ class TreeDisplay(Display):
             words.append("*: missing values")
         if self.shares is not None:
             words.append("below: number of the node, share of the rows")
+        if self.colors_tell:
+            words.append(f"colour: {self.colors_tell}")
         return ";  ".join(words)

@@ -9,13 +9,15 @@ import numpy as np
 
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64
+from committee.report.displays.arguments import place
 from committee.report.displays.base import AGAINST, FOR, GREY, color, shortened
 from committee.report.displays.voter_words import split_words
 from committee.vote.committee import Committee
 from committee.vote.explain.leaf_models import model_tree_means
 from committee.vote.explain.rules import split_condition
-from committee.vote.links.mean import Average
+from committee.vote.links.mean import Average, Ordered
 from committee.vote.links.probability import Share
+from committee.vote.weighted_votes import WeightedVotes
 from committee.voters.committees import BoostedCommittees
 from committee.voters.forest import Forest
 from committee.voters.linear_leaves import LinearLeaves
@@ -39,9 +41,10 @@ class TreeWords:
     n_trees: int
     leaves: list[str]
     colors: list[str]
+    colors_tell: str
     subject: str
     slopes: list[str]
-    """Lines of each leaf, for texts; empty where it has none."""
+    """Lines of each leaf; empty where it has none."""
 
     @classmethod
     def of(cls, estimator: Any, tree: int, for_class: Any) -> TreeWords:
@@ -50,26 +53,25 @@ class TreeWords:
         Raises
         ------
         TypeError
-            If the voters are no native trees.
+            If it is no such estimator, or the voters are no native trees.
         ValueError
             If there is no tree of that number, or no tree for that class.
         """
-        votes = getattr(estimator, "committee_", estimator)
+        votes = _votes_of(estimator)
         trees = MemberTrees.of(votes.voters, votes.weights, "TreeDisplay")
         n_trees = len(trees.forest) // trees.per_round
-        if not 0 <= tree < n_trees:
-            raise ValueError(f"tree={tree} is not there; the trees are numbered from 0 to {n_trees - 1}")
-        names = [str(label) for label in votes.classes.tolist()] if isinstance(votes, Committee) else None
-        k = _place(for_class, votes, trees.per_round)
+        tree = place("tree", tree, n_trees)
+        k = _whose(for_class, votes, trees.per_round)
         t = tree * trees.per_round + k
         forest = trees.forest[t : t + 1]
-        speaks = _Leaves(votes, names, float(trees.weights[t]), k if trees.per_round > 1 else None)
-        values, subject = speaks.model_tree(t) if forest.value is None and speaks.has_lines else speaks.of(forest)
+        speaks = _Leaves(votes, float(trees.weights[t]), k if trees.per_round > 1 else None)
+        values, subject = speaks.of_model_tree(t, len(forest.feature)) if speaks.are_model_trees else speaks.of(forest)
         said = [speaks.words(value) for value in values]
         table = votes.table or _plain_table(forest)
         slopes = _slopes(votes.voters, t, float(trees.weights[t]), table)
         leaves, colors = ([each[i] for each in said] for i in (0, 1))
-        return cls(forest, table, tree, n_trees, leaves, colors, subject, slopes or [""] * len(leaves))
+        tell = "sign of the mean" if speaks.have_lines and np.size(values[0]) == 1 and values[0] is not None else ""
+        return cls(forest, table, tree, n_trees, leaves, colors, tell, subject, slopes or [""] * len(leaves))
 
     @property
     def title(self) -> str:
@@ -85,7 +87,8 @@ class TreeWords:
         texts = []
         for node, j in enumerate(self.forest.feature.tolist()):
             if j < 0:
-                texts.append(shortened(self.leaves[node], 40) if short else self.leaves[node] + self.slopes[node])
+                says = self.leaves[node] + self.slopes[node]
+                texts.append(shortened(says, 40) if short else says)
             elif short:
                 texts.append(split_words(self.forest, node, self.table))
             else:
@@ -105,16 +108,15 @@ class TreeWords:
 class _Leaves:
     """What leaves say, by the committee's kind of vote."""
 
-    def __init__(self, votes: Any, names: list[str] | None, weight: float, k: int | None) -> None:
-        self.votes, self.names, self.weight, self.k = votes, names, weight, k
-        self.shares = isinstance(votes.link, Share)
+    def __init__(self, votes: Any, weight: float, k: int | None) -> None:
+        self.votes, self.weight, self.k = votes, weight, k
+        self.of_classes = isinstance(votes, Committee)
+        self.names = _names(votes)
+        self.are_model_trees = isinstance(votes.voters, (ModelForest, BoostedCommittees))
+        self.have_lines = self.are_model_trees or isinstance(votes.voters, LinearLeaves)
+        self.shares = isinstance(votes.link, Share) and not self.are_model_trees
         alone = votes.n_voters == 1 and votes.intercept is None
-        self.predicts = names is None and (isinstance(votes.link, Average) or alone)
-
-    @property
-    def has_lines(self) -> bool:
-        """Whether the voters are model trees."""
-        return isinstance(self.votes.voters, (ModelForest, BoostedCommittees))
+        self.predicts = not self.of_classes and (isinstance(votes.link, Average) or alone)
 
     def of(self, forest: Forest) -> tuple[Any, str]:
         """Say of every node what it votes, and in which unit."""
@@ -125,49 +127,61 @@ class _Leaves:
         if self.shares:
             both = np.hstack([1.0 - value, 1.0 + value]) / 2.0 if value.shape[1] < forest.n_classes else value
             return list(both), "leaves hold class shares"
+        about = self._about(value.shape[1])
         if self.predicts:
-            return list(value), "leaves hold predictions"
-        about = "" if self.k is None else f" of {self._name(self.k)}"
-        if self.k is None and self.names is not None and value.shape[1] == 1:
-            about = f", above 0 for {self.names[-1]}"
-        if isinstance(self.votes.voters, LinearLeaves):
-            return list(self.weight * value), f"leaves hold lines, whose middle adds to the score{about}"
-        return list(self.weight * value), f"leaves add to the score{about}"
+            return list(value), f"leaves hold predictions{about}"
+        adds = "hold lines; their mean adds" if self.have_lines else "add"
+        return list(self.weight * value), f"leaves {adds} to the score{about}"
 
-    def model_tree(self, t: int) -> tuple[Any, str]:
-        """Mean score of every node of a model tree, and what it speaks for."""
+    def of_model_tree(self, t: int, n_nodes: int) -> tuple[Any, str]:
+        """Say of every node of a model tree its mean score, and what that speaks for."""
         means = model_tree_means(self.votes.voters, t)
-        assert self.names is not None
         if means is None:
-            return [None] * int(self.votes.voters.forest.n_nodes[t]), "leaves hold lines"
-        about = f" of {self._name(self.k)}" if self.k is not None else ""
-        if self.k is None and means.shape[1] == 1:
-            about = f", above 0 for {self.names[-1]}"
-        return list(means), f"leaves hold lines; their mean score{about}"
+            return [None] * n_nodes, "leaves hold lines"
+        return list(means), f"leaves hold lines; their mean score{self._about(means.shape[1])}"
 
     def words(self, value: Any) -> tuple[str, str]:
         """What a node says of its value, and the colour of that."""
         if value is None:
             return "a line", GREY
         if isinstance(value, int):
-            assert self.names is not None
             return ("abstains", GREY) if value < 0 else (self.names[value], color(value))
         if self.predicts:
             return ", ".join(f"{number:.4g}" for number in value.tolist()), FOR
-        if self.names is None and len(value) > 1:
+        if not self.of_classes and len(value) > 1:
             return ", ".join(_signed(number) for number in value.tolist()), FOR
         if len(value) == 1:
             number = float(value[0])
             return _signed(number), GREY if number == 0.0 else FOR if number > 0.0 else AGAINST
         order = np.argsort(-value, kind="stable").tolist()
-        if self.shares and not self.has_lines:
+        if self.shares:
             named = [f"{self._name(k)}: {value[k]:.0%}" for k in order[:MOST_NAMED] if value[k] >= 0.005]
         else:
             named = [f"{self._name(k)}: {_signed(float(value[k]))}" for k in order[:MOST_NAMED]]
         return ", ".join(named), color(order[0]) if value.any() else GREY
 
+    def _about(self, n_outputs: int) -> str:
+        """Which class, target or quantile the numbers of a leaf are about; nothing where there is one alone."""
+        if self.k is not None:
+            return f" of {self._name(self.k)}"
+        if self.of_classes:
+            return f", above 0 for {self.names[-1]}" if n_outputs == 1 else ""
+        return f" of {_predicted(self.votes)}s 0 to {n_outputs - 1}" if n_outputs > 1 else ""
+
     def _name(self, k: int) -> str:
-        return f"number {k}" if self.names is None else shortened(self.names[k], 16)
+        return shortened(self.names[k], 16)
+
+
+def _names(votes: WeightedVotes) -> list[str]:
+    """Names of the classes, or of the numbers that are predicted."""
+    if isinstance(votes, Committee):
+        return [str(label) for label in votes.classes.tolist()]
+    return [f"{_predicted(votes)} {k}" for k in range(votes.voters.n_outputs)]
+
+
+def _predicted(votes: WeightedVotes) -> str:
+    """Call a number that is predicted what it is."""
+    return "quantile" if isinstance(votes.link, Ordered) else "target"
 
 
 def _slopes(voters: Any, t: int, weight: float, table: TableSchema) -> list[str]:
@@ -185,20 +199,36 @@ def _slopes(voters: Any, t: int, weight: float, table: TableSchema) -> list[str]
     return texts
 
 
-def _place(for_class: Any, votes: Any, per_round: int) -> int:
+def _whose(for_class: Any, votes: WeightedVotes, per_round: int) -> int:
     """Place of a class, or of a number that is predicted, among the trees of a round."""
-    if per_round == 1:
-        if for_class is not None:
-            raise ValueError(
-                f"for_class={for_class!r} asks for the tree of one class; here each tree is for all classes"
-            )
-        return 0
-    known = votes.classes.tolist() if isinstance(votes, Committee) else list(range(per_round))
+    of_classes = isinstance(votes, Committee)
     if for_class is None:
         return 0
+    if per_round == 1:
+        one, several = ("class", "all classes") if of_classes else (_predicted(votes), f"all {_predicted(votes)}s")
+        whole = several if of_classes or votes.voters.n_outputs > 1 else "the one number"
+        raise ValueError(
+            f"for_class={for_class!r} asks for the tree of one {one}; here each tree is for {whole} that the model "
+            "predicts; leave for_class out"
+        )
+    known = votes.classes.tolist() if isinstance(votes, Committee) else list(range(per_round))
     if for_class not in known:
         raise ValueError(f"for_class={for_class!r} has no tree; there is one for each of {', '.join(map(repr, known))}")
     return known.index(for_class)
+
+
+def _votes_of(estimator: Any) -> WeightedVotes:
+    """The committee of a fitted learner, of this library or another; one that is given as it is."""
+    votes = getattr(estimator, "committee_", estimator)
+    if isinstance(votes, WeightedVotes):
+        return votes
+    try:
+        return Committee.from_estimator(estimator)
+    except TypeError as error:
+        raise TypeError(
+            f"estimator={shortened(repr(estimator), 60)} has no trees that can be drawn; give a fitted learner of this "
+            "library, its committee_, or a classifier that Committee.from_estimator takes"
+        ) from error
 
 
 def _plain_table(forest: Forest) -> TableSchema:

@@ -1,0 +1,47 @@
+"""Arguments of displays: how many of something are drawn, and which one; refused by the name of the argument."""
+
+from __future__ import annotations
+
+from committee.data.number_types import is_whole
+
+
+def check_most(name: str, given: object, *, none: str = "") -> None:
+    """Refuse a number of leaves or other things to draw that is none, or below 1; `none` says what None stands for.
+
+    Raises
+    ------
+    ValueError
+        Naming the argument, the value and the remedy.
+
+    Examples
+    --------
+    >>> from committee.report.displays.arguments import check_most
+    >>> check_most("max_leaves", "all", none="all")
+    Traceback (most recent call last):
+        ...
+    ValueError: max_leaves='all' is no number of leaves to draw; give a whole number of 1 or more, or None for all
+    """
+    if (given is None and none) or (is_whole(given) and given >= 1):
+        return
+    what = name.removeprefix("max_")
+    also = f", or None for {none}" if none else ""
+    raise ValueError(f"{name}={given!r} is no number of {what} to draw; give a whole number of 1 or more{also}")
+
+
+def place(name: str, given: object, n: int) -> int:
+    """Number of one of n things from the first on; negative ones count back from the last.
+
+    Raises
+    ------
+    ValueError
+        Naming the argument, the value and the remedy.
+
+    Examples
+    --------
+    >>> from committee.report.displays.arguments import place
+    >>> place("tree", -1, 100)
+    99
+    """
+    if not (is_whole(given) and -n <= given < n):
+        raise ValueError(f"{name}={given!r} is not there; {name}s are numbered from 0 to {n - 1}, -1 is the last")
+    return int(given) % n
