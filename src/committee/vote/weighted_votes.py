@@ -91,7 +91,7 @@ class WeightedVotes(Storable, ABC):
         ----------
         kind : {"gain", "count", "cover"}, default="gain"
             What a split counts: what it gained (`feature_importances_`), once, or the training weight of the rows that
-            came to it. A tree counts with the absolute value of its weight.
+            came to it. A tree counts with the absolute value of its weight; lines in leaves are no splits.
 
         Returns
         -------

@@ -12,9 +12,12 @@ from sklearn.naive_bayes import GaussianNB
 
 from committee import (
     AdaBoostClassifier,
+    GradientBoostingClassifier,
     GradientBoostingRegressor,
+    ProbitModelTreeClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
+    SBPMTClassifier,
     SubaggingClassifier,
 )
 from committee.vote.committee import Committee
@@ -228,15 +231,71 @@ def test_what_is_no_sum_over_trees_is_refused():
     X, y = noisy_scores()
     positive = GradientBoostingRegressor("poisson", n_estimators=3, random_state=0).fit(X, y)
     abstaining = replace(one_number(0.0), value=None, label=np.array([-1, 1, -1], np.int32))
-    forest, rows = forest_of(3)
     for model, output, data in [
         (positive, "prediction", X),
-        (RandomForestRegressor(2).fit(X, y), "probability", X),
-        (forest, "prediction", rows),
         (AdaBoostClassifier(5).fit(X2, Y2), "probability", X2),
         (Committee(abstaining, np.ones(1), np.array([0, 1]), Share()), "probability", np.array([[0.0], [1.0]])),
     ]:
         with pytest.raises(ValueError, match=f"output='{output}' of .* is no sum over its trees"):
             tree_contributions(model, data, output=output)
-    with pytest.raises(ValueError, match="output='proba' is unknown; it must be 'score', 'probability' or"):
-        forest.contributions(rows, output="proba")
+
+
+def test_an_output_of_the_other_kind_of_learner_is_refused():
+    X, y = noisy_scores()
+    forest, rows = forest_of(3)
+    of_numbers = RandomForestRegressor(2).fit(X, y)
+    boosted = GradientBoostingClassifier(n_estimators=3, random_state=0).fit(X3, Y3)
+    positive = GradientBoostingRegressor("poisson", n_estimators=3, random_state=0).fit(X, y)
+    for model, output, data, remedy in [
+        (of_numbers, "probability", X, "'probability' is not what a regressor has; take 'score' or 'prediction'"),
+        (forest, "prediction", rows, "'prediction' is not what a classifier has; take 'score' or 'probability'"),
+        (boosted, "prediction", X3, "'prediction' is not what a classifier has; take 'score'$"),
+        (positive, "probability", X, "'probability' is not what a regressor has; take 'score'$"),
+        (forest, "proba", rows, "'proba' is unknown; it must be 'score', of classifiers 'probability', or of regre"),
+        (
+            boosted,
+            "proba",
+            X3,
+            "'proba' is unknown; it must be 'score', of classifiers 'probability', or of regressors",
+        ),
+    ]:
+        with pytest.raises(ValueError, match=f"output={remedy}"):
+            model.contributions(data, output=output)
+
+
+@pytest.mark.parametrize("model", [SBPMTClassifier(2, random_state=0), ProbitModelTreeClassifier(max_depth=1)])
+def test_model_trees_share_out_scores_alone(model):
+    model = model.fit(X3, Y3)
+    assert_array_equal(model.contributions(X3, output="score"), model.contributions(X3))
+    with pytest.raises(ValueError, match=r"output='probability' of model trees is no sum over columns.* take 'score'"):
+        model.contributions(X3, output="probability")
+
+
+# --- of leaves with lines --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tree", ["shared", "per_target"])
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_a_line_adds_to_its_column_and_the_leaf_weights_are_shared_out_as_shapley_has_it(tree, n_targets):
+    X, y = noisy_scores()
+    X = np.where(np.random.default_rng(0).random((len(X), 4)) < 0.1, np.nan, X[:, :4])
+    Y = np.column_stack([y, y**2])[:, :n_targets].squeeze()
+    model = GradientBoostingRegressor(n_estimators=4, max_leaf_nodes=5, tree=tree, random_state=0).fit(X, Y)
+    votes, rows = model.committee_, X[:12]
+    voters = votes.voters
+    expected = tree_shap.contributions(voters.forest, voters.forest.value, rows, votes.weights, n_targets)
+    expected[:, -1] += votes.intercept
+    assert len(voters.lines.column)
+    K = voters.trees_per_voter
+    for i, leaves in enumerate(voters.forest.apply(rows)):
+        for t, node in enumerate(leaves + voters.forest.offset[:-1]):
+            outputs = slice(None) if K == 1 else slice(t % K, t % K + 1)
+            for m in range(voters.lines.start[node], voters.lines.start[node + 1]):
+                x = rows[i, j := voters.lines.column[m]]
+                held = np.clip(x, voters.lines.low[m], voters.lines.high[m])
+                line = 0.0 if np.isnan(x) else voters.lines.slope[m] * (held - voters.lines.centre[m])
+                expected[i, j, outputs] += votes.weights[t // K] * line
+    shares = model.contributions(X)
+    assert_allclose(shares[:12], expected.squeeze(), rtol=1e-10, atol=1e-10)
+    assert_allclose(shares.sum(axis=1), model.predict(X), rtol=1e-10, atol=1e-10)
+    assert_array_equal(model.contributions(X, output="prediction"), shares)

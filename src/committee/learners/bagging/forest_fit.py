@@ -8,12 +8,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, replace
 from functools import partial
 from itertools import islice, zip_longest
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from committee.data.binning import Binned
 from committee.data.parallel import n_threads
@@ -30,9 +29,6 @@ from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
 from committee.voters.forest import Forest
 from committee.voters.growing import GrowthLimits
-
-if TYPE_CHECKING:
-    from committee.vote.explain.tree_contributions import Output
 
 R = TypeVar("R", Rows, TargetRows)
 
@@ -81,38 +77,6 @@ class ForestEstimator(WarmStart, Generic[R]):
     categorical_features: Any = shared.categorical_features()
     random_state: Any = shared.random_state("the rows and columns that trees draw")
     n_jobs: int | None = shared.n_jobs("Trees grown at the same time, one thread each")
-
-    def contributions(self, X: Any, *, output: Output = "score") -> NDArray[np.float64]:
-        """Exact share of each feature in what the trees say of a row: its Shapley values.
-
-        Parameters
-        ----------
-        X : table or array-like (n, p)
-            Rows to explain.
-        output : {"score", "probability", "prediction"}, default="score"
-            "score": the sum over the trees. "probability", of classes: their mean class shares, which is
-            `predict_proba` with ``calibrate=None``; a temperature sharpens this mean and elects the same class, but
-            what comes of it is no sum over trees. "prediction", of numbers: their mean, which is `predict`.
-
-        Returns
-        -------
-        float64 array
-            Features in order, and last what is expected of a row of which nothing is known; they add up to the
-            output. ``(n, p + 1, K)`` for probabilities, of any number K of classes, and for scores of more than two
-            classes; else ``(n, p + 1)``.
-
-        Raises
-        ------
-        TypeError
-            If `X` is sparse.
-        ValueError
-            If `output` is of the other kind of forest.
-        """
-        check_is_fitted(self)
-        from committee.vote.explain.tree_contributions import tree_contributions
-
-        rows = self.validate_rows(X)
-        return tree_contributions(self.committee_, rows, output=output, n_threads=n_threads(self.n_jobs))
 
     @property
     def _takes_sparse(self) -> bool:

@@ -26,7 +26,7 @@ from committee.learners.base.parameters import COUNT, parameter, with_parameters
 from committee.learners.trees.model_tree_limits import ModelTreeLimits
 from committee.learners.trees.probit_model_tree import ModelTree, ModelTreeTable
 from committee.vote.committee import Committee
-from committee.vote.explain.contributions import contributions
+from committee.vote.explain.contributions import contributions, refuse_output
 from committee.vote.explain.importances import feature_importances
 from committee.vote.explain.leaf_models import leaf_models
 from committee.vote.links.probability import Share
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from committee.learners.base.fit_record import Form, Parts
+    from committee.vote.explain.tree_contributions import Output
 
 
 @dataclass(frozen=True)
@@ -277,7 +278,7 @@ class SBPMTClassifier(CalibratedClassifier):
         """Every leaf of every tree in words, with its linear score; see `committee.vote.explain.leaf_models`."""
         return leaf_models(self._committees, self.classes_, self.table_)
 
-    def contributions(self, X: Any, *, return_vote: bool = False) -> F64 | tuple[F64, F64]:
+    def contributions(self, X: Any, *, output: Output = "score", return_vote: bool = False) -> F64 | tuple[F64, F64]:
         """Share of each feature in a row's mean linear score over the trees.
 
         The mean is over the committees, and within each over its trees by their weights alpha. It is not what the
@@ -288,6 +289,8 @@ class SBPMTClassifier(CalibratedClassifier):
         ----------
         X : table or array-like (n, p)
             Rows to explain.
+        output : {"score"}, default="score"
+            What is shared out; of model trees, scores alone.
         return_vote : bool, default=False
             Also return the vote.
 
@@ -298,7 +301,13 @@ class SBPMTClassifier(CalibratedClassifier):
             ``classes_[1]``, or for class k.
         vote : float64 array (n, K)
             Share of the committees' weight that votes for each class; only if ``return_vote``.
+
+        Raises
+        ------
+        ValueError
+            If `output` is another than "score".
         """
+        refuse_output(output)
         committees = self._committees
         encoded = self.table_.encode(self.validate_rows(X))
         threads = n_threads(self.n_jobs)

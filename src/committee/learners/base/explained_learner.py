@@ -13,6 +13,7 @@ from committee.data.parallel import n_threads
 
 if TYPE_CHECKING:
     from committee.vote.committee import Committee
+    from committee.vote.explain.tree_contributions import Output
     from committee.vote.regression import RegressionCommittee
     from committee.voters.forest import ImportanceKind
 
@@ -27,28 +28,41 @@ class ExplainedLearner(ABC):
     def validate_rows(self, X: Any) -> Any:
         """Return X as the committee takes it."""
 
-    def contributions(self, X: Any) -> Any:
-        """Exact share of each feature in a row's score; see `committee.vote.explain.tree_contributions`.
+    def contributions(self, X: Any, *, output: Output = "score") -> Any:
+        """Exact share of each feature in what the trees say of a row: its Shapley values.
+
+        Where leaves have lines these are the Shapley values of the leaves' weights, and what a line adds beyond its
+        leaf's weight goes to the column that it is along. See `committee.vote.explain.tree_contributions`.
 
         Parameters
         ----------
         X : table or array-like (n, p)
             Rows to explain.
+        output : {"score", "probability", "prediction"}, default="score"
+            "score": the weighted sum over the trees. "probability", of forests and other means of class shares: that
+            mean, which is `predict_proba` with ``calibrate=None``; a temperature sharpens it and elects the same class,
+            but what comes of it is no sum over trees. "prediction", of numbers that are a sum or a mean over the trees:
+            `predict`.
 
         Returns
         -------
-        float64 array (n, p + 1) for two classes or one number, else (n, p + 1, D)
-            Features in order, and last what is expected of a row of which nothing is known. They add up to the score.
+        float64 array
+            Features in order, and last what is expected of a row of which nothing is known; they add up to the output.
+            ``(n, p + 1, K)`` for probabilities, of any number K of classes, and for scores of more than two classes or
+            K numbers; else ``(n, p + 1)``.
 
         Raises
         ------
         TypeError
-            If the voters are no native trees.
+            If the voters are no native trees, or `X` is sparse.
+        ValueError
+            If the learner's `output` is no sum over its trees.
         """
         check_is_fitted(self)
         from committee.vote.explain.tree_contributions import tree_contributions
 
-        return tree_contributions(self.committee_, self.validate_rows(X), n_threads=n_threads(self.n_jobs))
+        rows = self.validate_rows(X)
+        return tree_contributions(self.committee_, rows, output=output, n_threads=n_threads(self.n_jobs))
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Leaf that each row reaches in each tree of the voters.
@@ -79,25 +93,10 @@ class ExplainedLearner(ABC):
         return self.committee_.feature_importances_
 
     def feature_importances(self, kind: ImportanceKind = "gain") -> NDArray[np.float64]:
-        """Share of each feature in the splits of the voters' trees, ``(p,)``, by what splits gained or otherwise.
+        """Share of each feature in the splits of the voters' trees, ``(p,)``, by gain, number or rows of these.
 
-        Parameters
-        ----------
-        kind : {"gain", "count", "cover"}, default="gain"
-            "gain": `feature_importances_`. "count": the number of splits. "cover": the training weight of the rows
-            that came to them. A tree counts with the absolute value of its weight; lines in leaves are no splits.
-
-        Returns
-        -------
-        float64 array (p,)
-            Sums to one; all zeros if there is no split.
-
-        Raises
-        ------
-        TypeError
-            If the voters are no native trees, for another kind than "gain".
-        ValueError
-            If `kind` is unknown, or the trees hold no weights of their training rows.
+        Parameters, result and errors are those of the committee's `feature_importances`, but for "gain", which is
+        `feature_importances_`, of voters of any kind.
         """
         check_is_fitted(self)
         return self.feature_importances_ if kind == "gain" else self.committee_.feature_importances(kind)

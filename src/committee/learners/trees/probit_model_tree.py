@@ -23,7 +23,7 @@ from committee.learners.base.parameters import with_parameters
 from committee.learners.trees.model_tree_limits import ModelTreeLimits
 from committee.learners.trees.reduced_error_pruning import pruned
 from committee.vote.committee import Committee
-from committee.vote.explain.contributions import contributions
+from committee.vote.explain.contributions import contributions, refuse_output
 from committee.vote.explain.importances import feature_importances, risk_decreases
 from committee.vote.explain.leaf_models import leaf_models
 from committee.vote.links.probability import Share
@@ -33,6 +33,8 @@ from committee.voters.training_record import LeafRows, TrainingRecord
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from committee.vote.explain.tree_contributions import Output
 
 SCORE_CAP: dict[LinkName, float] = {"probit": 20.0, "logit": 40.0}
 """No training score passes this. A separable leaf runs up to it; much lower, and a few rows far out would stop the
@@ -198,20 +200,28 @@ class ProbitModelTreeClassifier(CommitteeClassifier):
         """Every leaf in words with its linear score, one row for each class."""
         return leaf_models(self._trees, self.classes_, self.table_)
 
-    def contributions(self, X: Any) -> F64:
+    def contributions(self, X: Any, *, output: Output = "score") -> F64:
         """Exact share of each feature in a row's linear score; see `committee.vote.explain.contributions`.
 
         Parameters
         ----------
         X : table or array-like (n, p)
             Rows to explain.
+        output : {"score"}, default="score"
+            What is shared out; of model trees, scores alone.
 
         Returns
         -------
         float64 array (n, p + 1) for two classes, else (n, p + 1, K)
             Features in order and last the bias, the mean score of the training rows. They add up to the score,
             whose sign (largest) elects the class: positive speaks for ``classes_[1]``, or for class k.
+
+        Raises
+        ------
+        ValueError
+            If `output` is another than "score".
         """
+        refuse_output(output)
         trees = self._trees
         encoded = self.table_.encode(self.validate_rows(X))
         return contributions(trees, encoded, np.ones(1), n_threads(self.n_jobs))

@@ -81,6 +81,21 @@ def contributions(voters: ModelForest, X: F64, weights: F64, n_threads: int = 1)
     return rest[:, 0] if n_outputs == 1 else np.ascontiguousarray(rest.swapaxes(1, 2))
 
 
+def refuse_output(output: str) -> None:
+    """Refuse to share out anything of model trees but their scores.
+
+    Raises
+    ------
+    ValueError
+        If `output` is not "score".
+    """
+    if output != "score":
+        raise ValueError(
+            f"output={output!r} of model trees is no sum over columns, as their scores go through a link first; take "
+            "'score'."
+        )
+
+
 def _record(voters: ModelForest) -> TrainingRecord:
     if voters.record is None:
         raise ValueError("These model trees hold no record of their training rows, which contributions need; fit anew.")

@@ -10,7 +10,8 @@ to F(x) = v(all) = v(none) + sum_j phi_j [1]_. These are the only shares that ad
 nothing to a feature that no split is on, and are sums over the trees. The kernel has them exactly, without going
 through the sets.
 
-Where leaves have lines, these shares are those of the leaves' weights, and what a line adds goes to its column.
+Where leaves have lines, these shares are those of the leaves' weights, and what the lines of the row's own leaf add
+beyond the weight goes to the columns that they are along.
 
 .. [1] S. Lundberg et al. (2020). From local explanations to global understanding with explainable AI for trees. Nature
    Machine Intelligence 2, 56-67.
@@ -108,18 +109,25 @@ def _divisor(votes: WeightedVotes, forest: Forest, output: Output) -> float:
     """By what the score is divided to become the output, which must be such a quotient."""
     link, total = votes.link, votes.total_weight
     if output not in ("probability", "prediction"):
-        raise ValueError(f"output={output!r} is unknown; it must be 'score', 'probability' or 'prediction'.")
-    if output == "probability":
-        abstains = forest.label is not None and (forest.label[forest.feature < 0] < 0).any()
-        suits = isinstance(votes, Committee) and isinstance(link, Share) and not abstains and total > 0.0
-    else:
-        suits = not isinstance(votes, Committee) and isinstance(link, (Identity, Average))
-    if not suits:
         raise ValueError(
-            f"output={output!r} of {votes} is no sum over its trees, so that no contributions add up to it; those of "
-            "output='score' add up to the score."
+            f"output={output!r} is unknown; it must be 'score', of classifiers 'probability', or of regressors "
+            "'prediction'."
         )
-    return 1.0 if isinstance(link, Identity) else total
+    if isinstance(votes, Committee):
+        own, kind = "probability", "classifier"
+        abstains = forest.label is not None and (forest.label[forest.feature < 0] < 0).any()
+        adds_up = isinstance(link, Share) and not abstains and total > 0.0
+    else:
+        own, kind = "prediction", "regressor"
+        adds_up = isinstance(link, (Identity, Average))
+    if output == own and adds_up:
+        return 1.0 if isinstance(link, Identity) else total
+    if output != own:
+        raise ValueError(f"output={output!r} is not what a {kind} has; take 'score'" + f" or {own!r}." * adds_up)
+    raise ValueError(
+        f"output={output!r} of {votes} is no sum over its trees, so that no contributions add up to it; those of "
+        "output='score' add up to the score."
+    )
 
 
 def _class_shares(forest: Forest) -> F64:
