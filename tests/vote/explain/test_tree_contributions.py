@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import RandomForestClassifier as Peer
 from sklearn.naive_bayes import GaussianNB
@@ -265,7 +266,7 @@ def test_an_output_of_the_other_kind_of_learner_is_refused():
 
 @pytest.mark.parametrize("model", [SBPMTClassifier(2, random_state=0), ProbitModelTreeClassifier(max_depth=1)])
 def test_model_trees_share_out_scores_alone(model):
-    model = model.fit(X3, Y3)
+    model = clone(model).fit(X3, Y3)
     assert_array_equal(model.contributions(X3, output="score"), model.contributions(X3))
     with pytest.raises(ValueError, match=r"output='probability' of model trees is no sum over columns.* take 'score'"):
         model.contributions(X3, output="probability")
