@@ -14,6 +14,7 @@ from committee.report.tables import Grid
 from committee.vote.explain.contributions import node_means
 from committee.vote.explain.leaf_models import leaf_models, model_trees
 from committee.voters.forest import Forest
+from committee.voters.linear_leaves import LinearLeaves
 
 MOST_FEATURES = 10
 MOST_VOTERS = 5
@@ -70,11 +71,20 @@ def _identity(model: Any, file_bytes: int | None) -> Grid:
         ("columns", _columns(model)),
         ("voters", f"{committee.n_voters:,}" + _if_equal(committee.weights)),
         ("nodes", f"{committee.n_nodes:,} ({_span(committee.voters.n_nodes)} in a voter)"),
+        *_lines(committee.voters),
         ("memory", f"{committee.nbytes:,} bytes"),
     ]
     if file_bytes is not None:
         rows.append(("file", f"{file_bytes:,} bytes"))
     return Grid("Model", ("", ""), tuple(rows), "ll")
+
+
+def _lines(voters: Any) -> list[tuple[str, str]]:
+    """Leaves of boosted trees that have lines, and how many these are."""
+    if not isinstance(voters, LinearLeaves):
+        return []
+    n_leaves, n_lines = int((voters.forest.feature < 0).sum()), np.diff(voters.lines.start)
+    return [("lines", f"{n_lines.sum():,} in {np.count_nonzero(n_lines):,} of {n_leaves:,} leaves")]
 
 
 def _columns(model: Any) -> str:
@@ -168,7 +178,8 @@ def _features(model: Any) -> Grid | None:
     most = [j for j in np.argsort(-importances, kind="stable")[:MOST_FEATURES] if importances[j] > 0.0]
     rows = tuple((model.table_.column(j), f"{importances[j]:.3f}") for j in most)
     used = int(np.count_nonzero(importances))
-    share = "share of risk decrease" if has_model_trees(model) else "share of gain"
+    splits = "share of gain, lines aside" if isinstance(model.committee_.voters, LinearLeaves) else "share of gain"
+    share = "share of risk decrease" if has_model_trees(model) else splits
     return Grid(f"Most used features ({used} of {importances.size} used)", ("feature", share), rows, "lr")
 
 

@@ -286,6 +286,25 @@ def test_inspection_names_the_leaves(wide, iris):
     assert not any("leaves" in title for title in plain)
 
 
+def test_inspection_counts_the_leaves_with_lines(iris):
+    X, y, _ = iris
+    for n_targets in (1, 2):
+        targets = X.iloc[:, 0] if n_targets == 1 else X.iloc[:, :2]
+        model = GradientBoostingRegressor(n_estimators=5, max_leaf_nodes=3, random_state=0).fit(X.iloc[:, 2:], targets)
+        voters = model.committee_.voters
+        leaves = lines = 0
+        for node, feature in enumerate(voters.forest.feature):
+            own = range(voters.lines.start[node], voters.lines.start[node + 1])
+            leaves, lines = leaves + (len(own) > 0), lines + len(own)
+            assert feature < 0 or not own
+        told = dict(inspection(model)[0].rows)["lines"]
+        assert told == f"{lines} in {leaves} of {15 * n_targets} leaves"
+        assert told in render_model(model)
+    constant = GradientBoostingRegressor(n_estimators=5, leaf="constant").fit(X, y)
+    assert "lines" not in dict(inspection(constant)[0].rows)
+    assert inspection(constant)[-1].columns[1] == "share of gain"
+
+
 def test_page_of_a_model_is_whole_and_the_same_each_time(wide, iris):
     X, y, model = wide
     page = render_model(model, X, name="wide & long", margins=model.committee_.margins(X, y))

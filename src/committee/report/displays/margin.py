@@ -95,16 +95,10 @@ class MarginDisplay(CurvesDisplay):
         ----------
         estimator : classifier or sequence of classifiers
             Fitted learners of this library, or models that `committee.Committee.from_estimator` takes.
-        X : frame or array of shape (n_samples, n_features)
-            The rows, as the classifiers take them.
-        y : array-like of shape (n_samples,)
-            Their labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Their weights.
+        X, y, sample_weight, ax
+            As for `from_estimators`.
         names : sequence of str, default=None
             Names for the legend; class names by default.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
 
         Returns
         -------
@@ -145,7 +139,7 @@ class MarginDisplay(CurvesDisplay):
             Fitted. The first t voters count with the weights that they have: where voters are not trained one after the
             other, or all weights change with every round, that is no earlier state of the vote.
         X, y, sample_weight, ax
-            As for `from_estimator`.
+            As for `from_estimators`.
         rounds : sequence of int, default=None
             Numbers t of voters. By default all T of them, T / 4, T / 16 and T / 64, as long as these are 10.
 
