@@ -253,6 +253,9 @@ def test_selection_and_new_weights():
         np.testing.assert_array_equal(some.weights, weights[chosen])
         np.testing.assert_array_equal(some.votes(X), H[:, chosen])
         assert some.link == committee.link and some.table is committee.table
+        np.testing.assert_array_equal(committee[indices].weights, some.weights)
+        np.testing.assert_array_equal(committee[indices].decision_function(X), some.decision_function(X))
+        assert len(some) == len(chosen)
     fewer = committee.select([0, 1], [0.25, 0.75])
     np.testing.assert_array_equal(fewer.weights, [0.25, 0.75])
     with pytest.raises(ValueError, match=r"weights\[1\] is -1.*Use the softmax link"):
@@ -261,8 +264,14 @@ def test_selection_and_new_weights():
     assert signed.link == Softmax()
     with pytest.raises(ValueError, match="selects no voter"):
         committee.select([])
-    with pytest.raises(IndexError):
-        committee.select(6)
+    with pytest.raises(ValueError, match="selects no voter"):
+        committee[6:]
+    for index in (6, "a"):
+        with pytest.raises(IndexError):
+            committee[index]
+    # one after the other, and backwards
+    np.testing.assert_array_equal(np.hstack([each.votes(X) for each in committee]), H)
+    np.testing.assert_array_equal(committee[::-1].votes(X), H[:, ::-1])
 
 
 def test_size_and_name():

@@ -68,7 +68,7 @@ def test_stages(case):
     stages = list(zip(committee.staged_decision_function(X), committee.staged_predict(X), strict=True))
     assert len(stages) == committee.n_voters
     for t, (F, predicted) in enumerate(stages):
-        so_far = committee.select(slice(t + 1))
+        so_far = committee[: t + 1]
         assert_array_equal(F, so_far.decision_function(X))
         assert_array_equal(predicted, so_far.predict(X))
     assert_array_equal(stages[-1][1], committee.predict(X))

@@ -260,8 +260,8 @@ class WeightedVotes(Storable, ABC):
 
         Examples
         --------
-        ``committee.select(slice(10))`` are the first ten voters;
-        ``committee.select(slice(None), new_weights)`` is the same committee re-weighted.
+        ``committee.select(chosen)`` is ``committee[chosen]``: some of the voters, as ``committee[:10]`` are the first
+        ten; ``committee.select(slice(None), new_weights)`` is the same committee re-weighted.
         """
         chosen: NDArray[np.intp] = np.atleast_1d(np.arange(self.n_voters)[indices])
         if not len(chosen):
@@ -273,6 +273,20 @@ class WeightedVotes(Storable, ABC):
             link=self.link if link is None else link,
         )
         return smaller
+
+    def __len__(self) -> int:
+        """Number of voters."""
+        return self.n_voters
+
+    def __getitem__(self, indices: VoterIndex) -> Self:
+        """A committee of some of the voters: those of a slice, an index array or a mask, or a single one; see `select`.
+
+        Examples
+        --------
+        ``committee[:10]`` are the first ten voters, ``committee[0]`` the first alone, and
+        ``committee[committee.weights > 0]`` those of positive weight.
+        """
+        return self.select(indices)
 
     # -- the steps ----------------------------------------------------------------------------------------
 

@@ -131,7 +131,7 @@ class MarginChangeDisplay:
         >>> from committee.report import MarginChangeDisplay
         >>> X, y = load_breast_cancer(return_X_y=True)
         >>> boosted = AdaBoostClassifier(40).fit(X, y)
-        >>> display = MarginChangeDisplay.from_estimators(boosted.committee_.select(slice(10)), boosted, X, y)
+        >>> display = MarginChangeDisplay.from_estimators(boosted.committee_[:10], boosted, X, y)
         >>> len(display.axes_)
         2
         """
