@@ -12,6 +12,7 @@
 #include "growing_nodes.hpp"
 #include "interactions.hpp"
 #include "partition.hpp"
+#include "split.hpp"
 #include "tree.hpp"
 #include "vector.hpp"
 
@@ -46,9 +47,10 @@ struct RowBuffers {
 template <class Table, class Columns>
 class GradientGrowing {
  public:
-  // `columns`: the histograms' table again, column by column; `rows`: those of the tree, in order.
+  // `columns`: the histograms' table again, column by column; `rows`: those of the tree, in order; `weights`: what rows
+  // weigh, null: all alike.
   GradientGrowing(GradientHistograms<Table>& histograms, const Columns& columns, const GradientGrowth& growth,
-                  const RowBuffers& rows, std::int64_t score, std::uint64_t seed)
+                  const RowBuffers& rows, const double* weights, std::int64_t score, std::uint64_t seed)
       : histograms_(histograms),
         table_(histograms.table()),
         columns_(columns),
@@ -59,6 +61,7 @@ class GradientGrowing {
         n_outputs_(histograms.n_outputs()),
         rows_(rows.rows),
         scratch_(rows.scratch),
+        weights_(weights),
         seed_(seed),
         draw_(table_.n_features, growth.max_features, seed),
         allowed_(growth.interactions.limited() ? table_.n_features : 0) {}
@@ -179,6 +182,7 @@ class GradientGrowing {
 
   void expand(Node node) {
     const std::int64_t middle = node.begin + partition(node);
+    if (left_is_larger(node, middle)) send_unseen_left(node);
     Node left{node.left(middle, -1), node.bounds}, right{node.right(middle, -1), node.bounds};
     left.sums = std::move(node.left_sums);
     right.sums = std::move(node.sums);
@@ -241,6 +245,22 @@ class GradientGrowing {
                          histograms_.team());
   }
 
+  // What the node has not seen follows the side that weighs more.
+  bool left_is_larger(const Node& node, std::int64_t middle) {
+    if (weights_ == nullptr) return middle - node.begin > node.end - middle;
+    return is_larger(weight_of_rows(node.begin, middle), weight_of_rows(middle, node.end));
+  }
+  double weight_of_rows(std::int64_t begin, std::int64_t end) {
+    return block_sum(histograms_.team(), end - begin, [&](std::int64_t i) { return weights_[rows_[begin + i]]; });
+  }
+  void send_unseen_left(Node& node) const {
+    NodeSplit& split = node.split;
+    const std::int64_t cell = table_.cell[split.feature], missing_bin = table_.missing_bin(split.feature);
+    const auto unseen = [&](std::int64_t b) { return histograms_.rows_in(node.histogram, cell + b) == 0; };
+    split.missing_left |= unseen(missing_bin);
+    for (std::int64_t b = 0; b < split.category_is_left.size(); ++b) split.category_is_left[b] |= unseen(b);
+  }
+
   GradientHistograms<Table>& histograms_;
   const Table& table_;
   const Columns& columns_;
@@ -249,6 +269,7 @@ class GradientGrowing {
   const GradientLimits limits_;
   const std::int64_t n_outputs_;
   Vector<std::int32_t>&rows_, &scratch_;
+  const double* const weights_;
   const std::uint64_t seed_;
   FeatureDraw draw_;
   Vector<std::uint8_t> allowed_;  // by feature, of the node that is looked at

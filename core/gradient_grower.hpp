@@ -136,8 +136,8 @@ class TableGradientGrower final : public GradientGrower {
                        const WordLayout& layout, const GradientRound& round, ThreadTeam& team) {
     GradientHistograms<Table> histograms(table, n_outputs_, team, idle_);
     histograms.use(layout, words_.data());
-    GradientGrowing<Table, Columns> growing(histograms, columns, growth, {rows_, leaf_of_row_}, round.score,
-                                            round.seed);
+    GradientGrowing<Table, Columns> growing(histograms, columns, growth, {rows_, leaf_of_row_}, round.weights,
+                                            round.score, round.seed);
     GradientTree tree = growing.grow(round.n_in_use, round.rows == nullptr);
     sum_leaves(tree, growing.leaves(), round, team);
     weigh(tree, growth.penalty, !growth.directions(round.score).empty());

@@ -118,18 +118,12 @@ class GradientScan {
     return split;
   }
 
-  // Completes the split that was chosen - what the node has not seen follows its larger side - and returns the sums of
-  // its left side.
+  // Completes the split that was chosen, with what the node has not seen on the right, and returns the sums of its left
+  // side.
   GradientSums settle(NodeSplit& split, std::int64_t cell, std::int64_t missing_bin) const {
     if (split.bin >= 0 && rows_in(cell + split.bin) > 0)
       split.bin = middle_of_gap_after(split.bin, missing_bin, [&](std::int64_t b) { return rows_in(cell + b) == 0; });
-    const GradientSums left = left_of(split, cell, missing_bin);
-    const bool larger = left.count > sums_.count - left.count;
-    if (rows_in(cell + missing_bin) == 0) split.missing_left = larger;
-    if (larger)
-      for (std::int64_t b = 0; b < split.category_is_left.size(); ++b)
-        split.category_is_left[b] |= rows_in(cell + b) == 0;
-    return left;
+    return left_of(split, cell, missing_bin);
   }
 
  private:

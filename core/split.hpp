@@ -142,10 +142,12 @@ class Sides {
     return true;
   }
 
-  // Has a left child of these sums more rows than the right one?
+  // Does a left child of these sums weigh more than the right one?
   bool left_is_larger(const std::uint64_t* of_left) {
     for (int k = 0; k < planes(); ++k) right_[k] = sums_[k] - of_left[k];
-    return units_.count(of_left, planes()) > units_.count(right_.data(), planes());
+    units_.read(of_left, planes(), left_units_.data());
+    units_.read(right_.data(), planes(), right_units_.data());
+    return is_larger(units_.weight(left_units_.data(), planes()), units_.weight(right_units_.data(), planes()));
   }
 
   PerPlane<std::uint64_t, kPlanes> left;
@@ -248,7 +250,7 @@ class FeatureScan {
       }
     }
     if (best_.category_is_left.empty()) return;
-    // categories this node never saw follow the larger child
+    // categories this node never saw follow the child that weighs more
     if (sides_.left_is_larger(best_.left.data())) {
       Vector<std::uint8_t> seen(best_.category_is_left.size(), 0);
       for (const std::int64_t b : present_) seen[b] = 1;

@@ -67,6 +67,8 @@ def yield_checks(subject: Subject) -> Iterator[Check]:
     yield check_saved_file if subject.storable else check_file_is_refused
     if subject.integer_weights:
         yield check_integer_weights_repeat_rows
+        if subject.takes_missing:
+            yield check_integer_weights_repeat_rows_unlike_later_ones
     if subject.scale_free:
         yield check_scaled_weights
     if not subject.draws_columns:
@@ -326,6 +328,31 @@ def check_integer_weights_repeat_rows(subject: Subject) -> None:
         repeated = subject.fit(np.repeat(X, times, axis=0), np.repeat(y, times))
         assert_same_answers(subject, subject.fit(X, y, times), repeated, X)
     assert_same_answers(subject, subject.fit(X, y, times), subject.fit(X, y, times.astype(float).tolist()), X)
+
+
+def check_integer_weights_repeat_rows_unlike_later_ones(subject: Subject) -> None:
+    """Where a missing value or a category goes that no row of training has shown is a matter of weights, too."""
+    for n_classes in (2, 3):
+        X, y = subject.numbers(n_classes, 80)
+        rng = np.random.default_rng(5)
+        times = rng.integers(0, 6, len(y))
+        frame = pl.DataFrame(
+            {
+                "size": X[:, 0],
+                "age": X[:, 1],
+                "colour": np.array(["red", "green", "blue"])[np.digitize(X[:, 2], [-0.4, 0.5])],
+                "old": X[:, 3] > 0,
+            }
+        )
+        gaps, unlike = rng.random((len(y), 4)) < 0.4, rng.random(len(y)) < 0.3
+        later = frame.with_columns(colour=np.where(unlike, "violet", frame["colour"].to_numpy()))
+        later = later.with_columns(
+            pl.when(pl.Series(gap)).then(None).otherwise(pl.col(name)).alias(name)
+            for name, gap in zip(frame.columns, gaps.T, strict=True)
+        )
+        rows = np.repeat(np.arange(len(y)), times)
+        weighted, repeated = subject.fit(frame, y, times), subject.fit(frame[rows], y[rows])
+        assert_same_answers(subject, weighted, repeated, later)
 
 
 def check_scaled_weights(subject: Subject) -> None:

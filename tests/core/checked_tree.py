@@ -115,9 +115,10 @@ class CheckedTree:
         else:
             assert self.tree.bin[i] == -1
             unseen = np.ones(len(counts), dtype=bool)
-        # cells the node never saw follow the larger child
+        # cells the node never saw follow the child that weighs more
         unseen &= counts == 0
-        assert (mask[unseen] == (self.tree.count[self.tree.left[i]] > self.tree.count[self.tree.left[i] + 1])).all()
+        weight = oracle.cell_sums(self.table, rows, j)[2]
+        assert (mask[unseen] == oracle.outweighs(mask & ~unseen, weight)).all()
 
     def assert_best(self) -> None:
         """No candidate of a node beats its split, no leaf could have been split, leaves are not too many."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.learners.gradient.leaf import LeafPenalty
+from tests.oracles import grow as tree_growth
 from tests.oracles.gradient_grow import GradientGrower as NaiveGrower
 from tests.oracles.gradient_grow import Node
 from tests.oracles.vote_graph import MASK, STRIDE, scramble
@@ -55,9 +56,17 @@ def gradients(n: int, n_outputs: int, seed: int, heavy: bool = False) -> tuple[N
     return g, rng.uniform(0.1, 1.0, shape)
 
 
-def grown(data: Any, g: NDArray[Any], h: NDArray[Any], rows: Any = None, features: Any = None, **limits: Any) -> Any:
+def grown(
+    data: Any,
+    g: NDArray[Any],
+    h: NDArray[Any],
+    rows: Any = None,
+    features: Any = None,
+    weights: NDArray[Any] | None = None,
+    **limits: Any,
+) -> Any:
     grower = _core.GradientGrower(*data, **(DEFAULTS | limits))
-    tree = grower.grow(g, h, rows, features, SEED)
+    tree = grower.grow(g, h, rows, features, SEED, weights=weights)
     return tree, grower.leaf_of_row.copy()
 
 
@@ -85,14 +94,24 @@ def rows_of_nodes(tree: Any, data: Any, used: NDArray[np.int64]) -> list[NDArray
 
 
 def check_tree(
-    tree: Any, data: Any, g: NDArray[Any], h: NDArray[Any], limits: dict[str, Any], rows: Any = None
+    tree: Any,
+    data: Any,
+    g: NDArray[Any],
+    h: NDArray[Any],
+    limits: dict[str, Any],
+    rows: Any = None,
+    weights: NDArray[Any] | None = None,
 ) -> None:
-    """Every split is as good as the best that the naive search finds; leaves could not be split, or might not be."""
+    """Every split is as good as the best that the naive search finds; leaves could not be split, or might not be.
+
+    What a node has not seen follows the child that weighs more.
+    """
     settings = DEFAULTS | limits
     naive = NaiveGrower(*data, **settings)
     n, D = len(data[0]), settings["n_outputs"]
     naive._g, naive._h, naive._features = g.reshape(D, n), h.reshape(D, n), np.arange(data[0].shape[1])
     naive._seed = SEED
+    naive._w = np.ones(n) if weights is None else weights
     node_rows = rows_of_nodes(tree, data, np.arange(n) if rows is None else rows.astype(np.int64))
     penalty = LeafPenalty(settings["leaf_l0"], settings["leaf_l1"], settings["leaf_l2"], settings["l0_per_leaf"])
 
@@ -122,6 +141,13 @@ def check_tree(
         used[left] = used[right] = used[i] | {int(tree.feature[i])}
         path[left], path[right] = (scramble((path[i] + STRIDE * side) & MASK) for side in (1, 2))
         assert min(tree.count[left], tree.count[right]) >= settings["min_samples_leaf"]
+        j, categorical = int(tree.feature[i]), bool(data[2][tree.feature[i]])
+        mask, code = tree_growth.goes_left(tree, i, int(data[1][j]), categorical), data[0][some, j]
+        unseen = np.bincount(code, minlength=len(mask)) == 0
+        unseen[:-1] &= categorical
+        assert (
+            mask[unseen] == tree_growth.outweighs(mask & ~unseen, np.bincount(code, naive._w[some], len(mask)))
+        ).all()
         worth = [float(penalty.worth(*sums(node_rows[k]), lower, upper)) for k in (left, right, i)]
         gain = worth[0] + worth[1] - worth[2]
         assert gain >= could_gain[i] - CLOSE * (abs(worth[2]) + scale)
@@ -163,6 +189,23 @@ def test_every_split_is_the_best(n, n_bins, categories, seed, n_outputs, limits)
     g, h = gradients(n, n_outputs, seed)
     limits |= {"n_outputs": n_outputs}
     check_tree(grown(data, g, h, **limits)[0], data, g, h, limits)
+
+
+@given(
+    n=st.integers(2, 120),
+    seed=st.integers(0, 10_000),
+    n_outputs=st.sampled_from([1, 3]),
+    drawn=st.booleans(),
+    limits=limits_of_trees,
+)
+def test_what_a_node_has_not_seen_follows_the_heavier_child(n, seed, n_outputs, drawn, limits):
+    data = table(n, [9, 6, 30], [0, 1, 1], seed, missing=0.0)
+    g, h = gradients(n, n_outputs, seed)
+    w = np.random.default_rng(seed).exponential(size=n) ** 2
+    limits |= {"n_outputs": n_outputs}
+    rows = np.flatnonzero(np.arange(n) % 4 != 1).astype(np.int32) if drawn else None
+    tree, _ = grown(data, g * w, h * w, rows, weights=w, **limits)
+    check_tree(tree, data, g * w, h * w, limits, rows, w)
 
 
 @given(n=st.integers(2, 100), seed=st.integers(0, 10_000), limits=limits_of_trees, signs=st.integers(0, 8))

@@ -94,8 +94,8 @@ def test_categorical_split_is_the_best_of_all_subsets(kind: str, data: st.DataOb
     case = data.draw(cases(kinds=(kind,), n_classes=2, p=1, categorical="all"))
     tree = case.grow(case.limits(max_depth=1))
     table = case.table
-    counts = np.bincount(case.codes[:, 0], minlength=case.n_bins[0] + 1)
-    masks = np.array(list(oracle.subset_masks(counts)), dtype=bool).reshape(-1, len(counts))
+    _, counts, weight = oracle.cell_sums(table, np.arange(len(case.codes)), 0)
+    masks = np.array(list(oracle.subset_masks(counts, weight)), dtype=bool).reshape(-1, len(counts))
     gains = oracle.gains_of(table, table.rows, 0, masks, NO_LIMITS)
     best = max(gains.max(initial=0.0), 0.0)
     assert tree.gain[0] == pytest.approx(best, abs=1e-9 * table.scale)
@@ -129,7 +129,7 @@ def test_many_categories_use_several_words() -> None:
     [
         ([0, 0, 1, 1, 2], [0, 0, 1, 1, 0], 1),  # the missing row (code 2) is of the left child's class
         ([0, 0, 1, 1, 2], [0, 0, 1, 1, 1], 0),
-        ([0, 0, 0, 1], [0, 0, 0, 1], 1),  # none missing: the larger child
+        ([0, 0, 0, 1], [0, 0, 0, 1], 1),  # none missing: the child that weighs more
         ([0, 1, 1, 1], [0, 1, 1, 1], 0),
         ([0, 0, 1, 1], [0, 0, 1, 1], 0),  # equal children: right
     ],
@@ -153,7 +153,7 @@ def test_missing_against_present() -> None:
     assert tree.missing_left[0] == 0
 
 
-def test_categories_a_node_never_saw_follow_the_larger_child() -> None:
+def test_categories_a_node_never_saw_follow_the_heavier_child() -> None:
     tree = one_column([0, 0, 3, 0], [0, 0, 1, 0], 5, categorical=True).grow(NO_LIMITS)
     np.testing.assert_array_equal(oracle.goes_left(tree, 0, 5, categorical=True), [1, 1, 1, 0, 1, 1])
     tree = one_column([0, 3, 3, 3], [0, 1, 1, 1], 5, categorical=True).grow(NO_LIMITS)
@@ -188,6 +188,8 @@ def test_integer_weights_are_repeated_rows(case: Case, depth: int) -> None:
     ours, theirs = case.grow(limits), repeated.grow(limits)
     np.testing.assert_array_equal(ours.feature, theirs.feature)
     np.testing.assert_array_equal(ours.bin, theirs.bin)
+    np.testing.assert_array_equal(ours.missing_left, theirs.missing_left)
+    np.testing.assert_array_equal(ours.category_bits, theirs.category_bits)
     np.testing.assert_array_equal(ours.leaf_of_row, theirs.leaf_of_row[np.cumsum(times) - times])
     np.testing.assert_allclose(ours.gain, theirs.gain, atol=1e-9 * case.table.scale)
     np.testing.assert_allclose(ours.sums, theirs.sums, atol=1e-12 * case.table.total)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.learners.gradient.leaf import LeafPenalty
-from tests.oracles.grow import part_gap
+from tests.oracles.grow import outweighs, part_gap
 from tests.oracles.vote_graph import MASK, STRIDE, scramble
 
 Floats = NDArray[np.float64]
@@ -114,9 +114,11 @@ class GradientGrower:
         features: NDArray[np.int32] | None = None,
         seed: int = 0,
         score: int = 0,
+        weights: Floats | None = None,
     ) -> GradientTree:
         """One tree; with `rows` the others get their leaf by walking."""
         n, p = self.codes.shape
+        self._w = np.ones(n) if weights is None else weights
         self._g: Floats = gradient.reshape(self.n_outputs, n)
         self._h: Floats = hessian.reshape(self.n_outputs, n)
         self._features = np.arange(p) if features is None else features
@@ -154,7 +156,8 @@ class GradientGrower:
         best = -np.inf
         for j in tried.tolist():
             counts, G, H = self._cells(node.rows, j)
-            masks = self._drawn(node, j, counts) if self.draw_thresholds else self._masks(j, counts)
+            weight = np.bincount(self.codes[node.rows, j], self._w[node.rows], len(counts))
+            masks = self._drawn(node, j, counts, weight) if self.draw_thresholds else self._masks(j, counts, weight)
             if not len(masks):
                 continue
             for mask, gain in zip(masks, self._gains(node, j, masks, counts, G, H), strict=True):
@@ -182,16 +185,17 @@ class GradientGrower:
         np.add.at(H, code, self._h[:, rows].T)
         return np.bincount(code, minlength=len(G)), G, H
 
-    def _masks(self, j: int, counts: Counts) -> Mask:
+    def _masks(self, j: int, counts: Counts, weight: Floats) -> Mask:
         """The candidate splits of a feature: which of its cells go left."""
-        found = list(single_masks(counts) if self.categorical[j] else numeric_masks(counts, self.bounded))
+        single = self.categorical[j]
+        found = list(single_masks(counts, weight) if single else numeric_masks(counts, weight, self.bounded))
         return np.array(found, dtype=bool).reshape(-1, len(counts))
 
-    def _drawn(self, node: Node, j: int, counts: Counts) -> Mask:
+    def _drawn(self, node: Node, j: int, counts: Counts, weight: Floats) -> Mask:
         """One of the thresholds or categories of a feature that leave enough rows; missing values on either side."""
         enough = max(1, self.min_samples_leaf)
         if self.categorical[j]:
-            offered = [[mask] for mask in single_masks(counts)]
+            offered = [[mask] for mask in single_masks(counts, weight)]
         else:
             bins = np.arange(len(counts))
             offered = [[bins <= last] for last in np.flatnonzero(counts[:-1])]
@@ -291,8 +295,8 @@ def below(n: int, seed: int, feature: int, path: int) -> int:
     return (scramble((state + STRIDE) & MASK) * n) >> 64
 
 
-def numeric_masks(counts: Counts, bounded: bool) -> Iterator[Mask]:
-    """Bins up to one that holds rows; missing values right, then left; without any they follow the larger child.
+def numeric_masks(counts: Counts, weight: Floats, bounded: bool) -> Iterator[Mask]:
+    """Bins up to one that holds rows; missing values right, then left; without any they follow the heavier child.
 
     Where trees are bounded, missing values may also stand on the left with bins that hold no rows: what a direction
     forbids of their standing alone on the right it allows there.
@@ -304,7 +308,7 @@ def numeric_masks(counts: Counts, bounded: bool) -> Iterator[Mask]:
         yield alone
     for last in np.flatnonzero(counts[:n_bins]):
         values = np.arange(n_bins + 1) <= last
-        values[n_bins] = counts[n_bins] == 0 and counts[values].sum() > counts[~values].sum()
+        values[n_bins] = counts[n_bins] == 0 and outweighs(values, weight)
         yield values
         if counts[n_bins]:
             with_missing = values.copy()
@@ -312,17 +316,17 @@ def numeric_masks(counts: Counts, bounded: bool) -> Iterator[Mask]:
             yield with_missing
 
 
-def single_masks(counts: Counts) -> Iterator[Mask]:
+def single_masks(counts: Counts, weight: Floats) -> Iterator[Mask]:
     """Each cell that holds rows against the rest."""
     for cell in np.flatnonzero(counts):
-        yield side_mask(np.array([cell]), counts)
+        yield side_mask(np.array([cell]), counts, weight)
 
 
-def side_mask(left: NDArray[np.int64], counts: Counts) -> Mask:
-    """Some cells go left; cells without rows follow the larger child (equal: right)."""
+def side_mask(left: NDArray[np.int64], counts: Counts, weight: Floats) -> Mask:
+    """Some cells go left; cells without rows follow the heavier child (equal: right)."""
     mask = np.zeros(len(counts), dtype=bool)
     mask[left] = True
-    mask[counts == 0] = counts[mask].sum() > counts[~mask].sum()
+    mask[counts == 0] = outweighs(mask, weight)
     return mask
 
 

@@ -98,21 +98,27 @@ def target_statistics(targets: Floats, weights: Floats) -> Floats:
 # --- candidate splits of one feature ------------------------------------------------------------------------
 
 
-def cell_sums(table: Table, rows: Integers, j: int) -> tuple[Floats, Integers]:
-    n_cells = int(table.n_bins[j]) + 1
+def cell_sums(table: Table, rows: Integers, j: int) -> tuple[Floats, Integers, Floats]:
+    """Statistics, rows and weights of every cell of a feature."""
+    n_cells, code = int(table.n_bins[j]) + 1, table.codes[rows, j].astype(np.int64)
     sums = np.zeros((n_cells, table.statistics.shape[1]))
-    np.add.at(sums, table.codes[rows, j].astype(np.int64), table.statistics[rows])
-    return sums, np.bincount(table.codes[rows, j].astype(np.int64), minlength=n_cells)
+    np.add.at(sums, code, table.statistics[rows])
+    return sums, np.bincount(code, minlength=n_cells), np.bincount(code, table.weights[rows], n_cells)
 
 
-def numeric_masks(counts: Integers) -> Iterator[Mask]:
+def outweighs(side: Mask, weight: Floats) -> bool:
+    """Whether the cells of a side weigh more than the others, by more than rounding."""
+    return bool(weight[side].sum() > weight[~side].sum() * (1 + TIE))
+
+
+def numeric_masks(counts: Integers, weight: Floats) -> Iterator[Mask]:
     """Bins up to one that holds rows against the rest; missing values right first, then left."""
     n_bins = len(counts) - 1
     for last in np.flatnonzero(counts[:n_bins]):
         values = np.arange(n_bins + 1) <= last
         values[n_bins] = False
         if counts[n_bins] == 0:
-            values[n_bins] = counts[values].sum() > counts[~values].sum()
+            values[n_bins] = outweighs(values, weight)
             yield values
             continue
         yield values
@@ -150,15 +156,15 @@ def tied_groups(keys: Floats, cells: Integers) -> list[list[int]]:
     return groups
 
 
-def side_masks(left: list[int], counts: Integers) -> Mask:
-    """Cells without rows follow the larger child."""
+def side_masks(left: list[int], counts: Integers, weight: Floats) -> Mask:
+    """Cells without rows follow the child that weighs more."""
     mask = np.zeros(len(counts), dtype=bool)
     mask[left] = True
-    mask[counts == 0] = counts[mask].sum() > counts[~mask].sum()
+    mask[counts == 0] = outweighs(mask, weight)
     return mask
 
 
-def categorical_masks(criterion: str, sums: Floats, counts: Integers, any_tie: bool) -> Iterator[Mask]:
+def categorical_masks(criterion: str, sums: Floats, counts: Integers, weight: Floats, any_tie: bool) -> Iterator[Mask]:
     """Prefixes of every ordering.
 
     ``any_tie`` also parts groups of tied cells, in every way: the last bit of its keys decides which of these
@@ -171,31 +177,29 @@ def categorical_masks(criterion: str, sums: Floats, counts: Integers, any_tie: b
             sizes = range(1, len(group) + 1) if any_tie else [len(group)]
             for size in sizes:
                 for chosen in combinations(group, size):
-                    yield side_masks(before + list(chosen), counts)
+                    yield side_masks(before + list(chosen), counts, weight)
 
 
-def subset_masks(counts: Integers) -> Iterator[Mask]:
+def subset_masks(counts: Integers, weight: Floats) -> Iterator[Mask]:
     """Every way to part the cells in two."""
     present = np.flatnonzero(counts).tolist()
     for size in range(1, len(present)):
         for chosen in combinations(present, size):
-            yield side_masks(list(chosen), counts)
+            yield side_masks(list(chosen), counts, weight)
 
 
 def masks_of(table: Table, rows: Integers, j: int, any_tie: bool = False) -> Mask:
-    sums, counts = cell_sums(table, rows, j)
+    sums, counts, weight = cell_sums(table, rows, j)
     if table.categorical[j]:
-        found = list(categorical_masks(table.criterion, sums, counts, any_tie))
+        found = list(categorical_masks(table.criterion, sums, counts, weight, any_tie))
     else:
-        found = list(numeric_masks(counts))
+        found = list(numeric_masks(counts, weight))
     return np.array(found, dtype=bool).reshape(-1, len(counts))
 
 
 def gains_of(table: Table, rows: Integers, j: int, masks: Mask, limits: Limits) -> Floats:
     """Gain of every mask, -inf where a child would be too small. Rows of weight 0 alone make no child."""
-    sums, counts = cell_sums(table, rows, j)
-    weight = np.zeros(len(counts))
-    np.add.at(weight, table.codes[rows, j].astype(np.int64), table.weights[rows])
+    sums, counts, weight = cell_sums(table, rows, j)
     left = masks.astype(np.float64) @ sums
     right = (~masks).astype(np.float64) @ sums
     fewest = np.minimum(masks @ counts, ~masks @ counts)

@@ -255,7 +255,7 @@ def test_constraints_by_name_and_what_is_refused():
         fit("squared_error", X, y, monotonic_constraints=[0, 0, 0]).predict(X), fit("squared_error", X, y).predict(X)
     )
     wrong: list[tuple[Any, Any, str]] = [
-        (frame, {"d": 1}, "names 'd', which is no column of X; the columns are"),
+        (frame, {"d": 1}, "names 'd', which is no column of X; there are 'a', 'b', 'c'"),
         (X, {"b": 1}, "X is an array without names"),
         (X, [1, 0], "needs one of -1, 0 and 1 for each of the 3 columns"),
         (X, [1, 0, 2], "has 2 for column 'x2'"),
