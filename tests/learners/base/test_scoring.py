@@ -220,6 +220,12 @@ def test_a_fit_without_a_scorer_has_no_scores():
     assert AdaBoostClassifier(3).fit(X, y).validation_scores_ is None
 
 
+def test_a_scorer_of_classes_cannot_judge_numbers():
+    X, y = noisy_scores()
+    with pytest.raises(ValueError, match=r"scoring='roc_auc' cannot judge the held-out rows: .* has none of the"):
+        GradientBoostingRegressor(early_stopping=True, scoring="roc_auc").fit(X, y)
+
+
 class Voteless(GradientBoostingClassifier):
     """A booster of a user's own that follows no votes."""
 

@@ -266,7 +266,7 @@ def test_every_loss_takes_lines_or_says_why_not():
 
 def test_sparse_rows_have_constant_leaves():
     X, y = data("numbers")
-    with pytest.raises(ValueError, match="sparse rows"):
+    with pytest.raises(ValueError, match="does not go with sparse rows; set leaf='constant', or change that"):
         GradientBoostingRegressor(leaf="linear").fit(csr_array(X), y)
     model = GradientBoostingRegressor(n_estimators=5, random_state=0).fit(csr_array(X), y)
     assert isinstance(model.committee_.voters, Forest)

@@ -209,6 +209,9 @@ def test_columns_by_number_are_columns_by_name():
         ({"a": "up"}, ValueError, "has 'up' for column 'a'; use -1, 0 or 1"),
         ([1, "up", 0], ValueError, "has 'up' for column 'b'; use -1, 0 or 1"),
         ({"agee": 1}, ValueError, "names 'agee', which is no column of X; there are 'a', 'b', 'c'"),
+        ({"A ": 1}, ValueError, r"names 'A ', which is no column of X; did you mean 'a'\?$"),
+        ({"a": True}, ValueError, "has True for column 'a'; use -1, 0 or 1"),
+        (np.array([False, True, False]), ValueError, "has False for column 'a'; use -1, 0 or 1"),
     ],
     ids=str,
 )

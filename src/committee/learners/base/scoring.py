@@ -152,7 +152,7 @@ class HeldOutScore:
             warnings.filterwarnings("ignore", "y_pred contains classes not in y_true")
             try:
                 score = float(self.scorer(self.model, self.rows.X, self.y, **weights))
-            except (TypeError, ValueError) as error:
+            except (AttributeError, TypeError, ValueError) as error:
                 raise ValueError(f"scoring={self.scoring!r} cannot judge the held-out rows: {error}") from error
         if np.isnan(score):
             missing = self._missing()

@@ -31,7 +31,7 @@ def column_number(column: Any, table: TableSchema, parameter: str) -> int:
         names = table.names or ()
         if column not in names:
             known = hint_of_names(column, names) if names else "X is an array without names, give numbers"
-            raise ValueError(f"{parameter} names {column!r}, which is no column of X; {known}.")
+            raise ValueError(f"{parameter} names {column!r}, which is no column of X; {known}")
         return names.index(column)
     if not isinstance(column, Integral) or isinstance(column, bool):
         raise TypeError(

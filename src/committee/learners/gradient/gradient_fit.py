@@ -309,7 +309,7 @@ class GradientBoosting(WarmStart, Boosting):
         )
         hindrance = next((name for name, is_there in hindrances if is_there), None)
         if self.leaf == "linear" and hindrance is not None:
-            raise ValueError(f"leaf='linear' does not go with {hindrance}; set leaf='constant', or leave that out.")
+            raise ValueError(f"leaf='linear' does not go with {hindrance}; set leaf='constant', or change that.")
         if self.leaf == "constant" or hindrance is not None or (self.leaf == "auto" and self._n_classes is not None):
             return None
         numeric = (self.table_.n_categories == 0).astype(np.uint8)

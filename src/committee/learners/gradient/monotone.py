@@ -55,7 +55,7 @@ def directions(constraints: Any, table: TableSchema) -> NDArray[np.int8] | None:
             "or a dict of columns."
         )
     for j, direction in enumerate(given.tolist()):
-        if direction not in (-1, 0, 1):
+        if direction not in (-1, 0, 1) or isinstance(direction, bool):
             raise ValueError(f"monotonic_constraints has {direction!r} for column {table.column(j)!r}; use -1, 0 or 1.")
         if direction and table.n_levels[j]:
             raise ValueError(
