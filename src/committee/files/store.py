@@ -6,19 +6,23 @@ SHA-256 of that text and of every array's name, type, shape and bytes. The diges
 can compute it, the contents are then checked as if it were not there. Nothing in a file is ever executed.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import os
 import stat
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from committee.data.typed_json import field
 from committee.files.replacement import write_file
-from committee.files.tensors import Arrays, Document, Tensors
+
+if TYPE_CHECKING:
+    from committee.files.tensors import Arrays, Document
 
 FORMAT = "committee"
 CHECKPOINT = "committee checkpoint"
@@ -98,6 +102,7 @@ class Storable:
         """
         from committee.files.json_text import parse
         from committee.files.kinds import COMMITTEES, describe_model, rebuild_model  # only files need them
+        from committee.files.tensors import Tensors  # most processes save no model
 
         arrays: Arrays = {}
         described = describe_model(self, Tensors(arrays))
@@ -151,6 +156,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     ['no', 'yes']
     """
     from committee.files.kinds import rebuild_model
+    from committee.files.tensors import Tensors
 
     path = Path(path)
     try:

@@ -22,7 +22,7 @@ from committee.learners.bagging.forest_trees import DeepCriterion, DrawnTree, Fo
 from committee.learners.bagging.oob_curve import EnoughTrees, OutOfBag, Rule
 from committee.learners.bagging.reserve import Reserve
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import FitTasks
+from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import COUNT, fitted, parameter, required, with_parameters
 from committee.learners.base.warm_start import WarmStart
 from committee.vote.committee import Committee

@@ -20,7 +20,8 @@ from committee.learners.bagging.oob_curve import OutOfBag, OutOfBagClasses, OutO
 from committee.learners.bagging.reserve import Reserve
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.calibration import CalibratedClassifier
-from committee.learners.base.estimator import CommitteeRegressor, FitTasks
+from committee.learners.base.estimator import CommitteeRegressor
+from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import parameter, with_parameters
 from committee.vote.committee import Committee
 from committee.vote.links.mean import Average

@@ -21,7 +21,7 @@ from committee.learners.adaboost.emphasis import is_chance, samme_weight
 from committee.learners.bagging.draws import OutOfBagVotes, balanced_draw, draw, out_of_bag, packed_draws
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.calibration import CalibratedClassifier
-from committee.learners.base.estimator import FitTasks
+from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
 from committee.learners.trees.model_tree_limits import ModelTreeLimits
 from committee.learners.trees.probit_model_tree import ModelTree, ModelTreeTable

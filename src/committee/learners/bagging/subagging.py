@@ -20,7 +20,7 @@ from committee.data.rows import Rows
 from committee.learners.bagging.draws import OutOfBagVotes, balanced_draw, draw, out_of_bag
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.calibration import CalibratedClassifier
-from committee.learners.base.estimator import FitTasks
+from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
 from committee.learners.base.user_voter import seeded, voter_to_clone
 from committee.learners.trees.tree import TreeVoter

@@ -12,7 +12,8 @@ from sklearn.base import _fit_context
 
 from committee.data.number_types import F64
 from committee.data.parallel import one_blas_thread
-from committee.learners.base.estimator import CommitteeEstimator, FitTasks, Fitted
+from committee.learners.base.estimator import CommitteeEstimator
+from committee.learners.base.fit_tasks import FitTasks, Fitted
 from committee.learners.base.shared_parameters import EarlyStoppingParameters
 
 if TYPE_CHECKING:

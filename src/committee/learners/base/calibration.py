@@ -17,7 +17,8 @@ from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.data.sparse import Matrix
-from committee.learners.base.estimator import CommitteeClassifier, FitTasks
+from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import fitted, parameter, with_parameters
 from committee.vote.committee import Committee
 from committee.vote.links.temperature import best_temperature

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, replace
-from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_n_features,
@@ -30,7 +28,7 @@ from committee.data.arrays import is_matrix, numeric_matrix
 from committee.data.columns import MOST_LEVELS
 from committee.data.frames import TableSchema, check_frame, is_frame
 from committee.data.number_types import MAX_CLASSES
-from committee.data.parallel import in_parallel, n_threads
+from committee.data.parallel import n_threads
 from committee.data.rows import (
     Rows,
     TargetRows,
@@ -46,126 +44,20 @@ from committee.data.rows import (
 from committee.data.sparse import Matrix, SparseMatrix, is_sparse, read_sparse, refuse_sparse
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.explained_learner import ExplainedLearner
+from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import Parameter, fitted, with_parameters
 from committee.learners.base.scikit_types import CallbackSupportMixin, ClassifierMixin, RegressorMixin
 from committee.learners.base.stored_learner import StoredLearner
 from committee.vote.committee import Committee
 
 if TYPE_CHECKING:
-    from sklearn.callback import CallbackContext
     from sklearn.utils import Tags
 
     from committee.data.class_weights import ClassWeights
     from committee.files.checkpoint import Checkpoint
-    from committee.learners.base.fit_record import FitRecord, Form
-    from committee.learners.base.recorded_fit import RecordedFit
     from committee.vote.regression import RegressionCommittee
 
-T = TypeVar("T")
 R = TypeVar("R", Rows, TargetRows)
-Fitted = Callable[[], dict[str, Any]]
-"""The fitted attributes as of now; called only where a callback asks for a fitted estimator."""
-
-
-class FitTasks:
-    """One fit as scikit-learn's callbacks see it: a task, and one for each of its rounds or voters.
-
-    The estimator's own `context` knows how many parts there are at most; `begun` is when the fit began, by
-    `time.perf_counter`. `sample_weight` are the weights of all the user's rows, once these are known to be sound
-    multiplied by those of their classes; None if all rows weigh alike.
-    """
-
-    def __init__(
-        self, estimator: CallbackSupportMixin, context: CallbackContext, X: Any, y: Any, sample_weight: Any
-    ) -> None:
-        self.sample_weight, self.begun = sample_weight, time.perf_counter()
-        self._estimator, self._context = estimator, context
-        self._part: CallbackContext | None = None
-        self._recorded: RecordedFit | None = None
-        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
-        self._about: dict[str, Any] = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
-
-    def open_record(self, checkpoint: Checkpoint | str | os.PathLike[str], rows: Any) -> None:
-        """Go on from a checkpoint of this fit, or begin one."""
-        from committee.files.checkpoint import Checkpoint  # few fits have one
-        from committee.learners.base.recorded_fit import RecordedFit
-
-        given = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
-        self._recorded = RecordedFit(given, self._estimator, rows)
-
-    @property
-    def record(self) -> FitRecord | None:
-        """The costly results of the fit; None if there is no checkpoint."""
-        return None if self._recorded is None else self._recorded.record
-
-    def random(self) -> np.random.RandomState:
-        """Return the generator of all that the fit draws; that of an earlier attempt if it goes on from there."""
-        if self._recorded is not None:
-            return self._recorded.random
-        generator: np.random.RandomState = check_random_state(getattr(self._estimator, "random_state", None))
-        return generator
-
-    def result(self, kind: str, given: Iterable[Any], compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
-        """Return an array that is costly to find; the known one, if the fit goes on from a checkpoint."""
-        return compute() if self.record is None else self.record.array(kind, given, compute)
-
-    @contextmanager
-    def in_parallel(
-        self, jobs: Iterable[Any], n_jobs: int | None, form: Callable[[], Form[T]]
-    ) -> Iterator[Iterator[T]]:
-        """Results of joblib's delayed calls in order, as `committee.data.parallel.in_parallel`; known ones at once."""
-        with ExitStack() as pools:
-
-            def computed(n_known: int) -> Iterator[T]:
-                return pools.enter_context(in_parallel(islice(jobs, n_known, None), n_jobs))
-
-            yield computed(0) if self.record is None else self.record.each("member", form(), computed)
-
-    def close_record(self) -> None:
-        """Write what the checkpoint does not hold yet."""
-        if self._recorded is not None:
-            self._recorded.close()
-
-    def interrupt(self) -> None:
-        """End soon: what takes long to write is not written."""
-        if self._recorded is not None:
-            self._recorded.interrupt()
-
-    def add_note(self, error: Exception) -> None:
-        """Add to the error of a fit that went on from a checkpoint where it came from."""
-        if self._recorded is not None:
-            self._recorded.add_note(error)
-
-    def begin(self) -> None:
-        """Begin the whole, once parameters and rows are known to be sound."""
-        self._context.call_on_fit_task_begin(**self._about)
-
-    def begin_part(self, name: str) -> None:
-        """Begin a part; callbacks do not see the parts of a fit that is a single task."""
-        if self._context.max_subtasks != 0:
-            self._part = self._context.subcontext(task_name=name)
-            self._part.call_on_fit_task_begin(**self._about)
-
-    def end_part(self, fitted: Fitted) -> bool:
-        """End the part; True if a callback wants the fit to stop there."""
-        return self._part is not None and bool(
-            self._part.call_on_fit_task_end(**self._about, reconstruction_attributes=fitted)
-        )
-
-    def each(self, name: str, trained: Iterable[T], fitted: Callable[[list[T]], dict[str, Any]]) -> list[T]:
-        """Gather what is trained as it comes, each a part; fewer if a callback wants the fit to stop."""
-        gathered: list[T] = []
-        for one in trained:
-            gathered.append(one)
-            self.begin_part(name)
-            if self.end_part(lambda: fitted(gathered)):
-                break
-        return gathered
-
-    def end(self, fitted: dict[str, Any]) -> None:
-        """Set the results, and end the whole."""
-        self._estimator.__dict__.update(fitted)
-        self._context.call_on_fit_task_end(**self._about, reconstruction_attributes=fitted)
 
 
 class CommitteeEstimator(CallbackSupportMixin, ExplainedLearner, StoredLearner):

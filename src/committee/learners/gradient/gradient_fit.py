@@ -21,7 +21,7 @@ from committee.data.sparse import SparseMatrix
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import AddedVotes, EarlyStopping
-from committee.learners.base.estimator import FitTasks
+from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import NOT_NEGATIVE, SHARE, fitted, parameter, required, with_parameters
 from committee.learners.base.row_units import RowUnits
 from committee.learners.base.warm_start import WarmStart

@@ -19,7 +19,7 @@ from committee.data.rows import Rows, have_weight, scored_classes
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import run_rounds
 from committee.learners.base.calibration import CalibratedClassifier
-from committee.learners.base.estimator import FitTasks
+from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import SHARE, parameter, with_parameters
 from committee.learners.base.user_voter import voter_to_clone
 from committee.learners.margin_boosting.one_against_rest import ClassRuns, VotingRun

@@ -20,7 +20,7 @@ from committee.data.parallel import n_threads
 from committee.data.rows import scored_classes
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.calibration import CalibratedClassifier
-from committee.learners.base.estimator import FitTasks
+from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import (
     COUNT,
     FRACTION,

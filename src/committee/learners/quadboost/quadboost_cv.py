@@ -18,7 +18,8 @@ from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, have_weight
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import CommitteeClassifier, FitTasks
+from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import COUNT, FRACTION, parameter, with_parameters
 from committee.learners.pools.dictionaries import listed_stumps
 from committee.learners.quadboost.quad_voters import Products

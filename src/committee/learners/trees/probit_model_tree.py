@@ -18,7 +18,8 @@ from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import CommitteeClassifier, FitTasks
+from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import with_parameters
 from committee.learners.trees.model_tree_limits import ModelTreeLimits
 from committee.learners.trees.reduced_error_pruning import pruned

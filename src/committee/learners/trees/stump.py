@@ -12,7 +12,8 @@ from committee._core import GrownTree
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import CommitteeClassifier, FitTasks
+from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import with_parameters
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Share

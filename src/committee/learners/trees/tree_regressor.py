@@ -12,7 +12,8 @@ from committee.data.binning import Binned
 from committee.data.parallel import n_threads
 from committee.data.rows import TargetRows
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import CommitteeRegressor, FitTasks
+from committee.learners.base.estimator import CommitteeRegressor
+from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import with_parameters
 from committee.learners.trees.tree import TreeParameters
 from committee.vote.links.mean import Identity
