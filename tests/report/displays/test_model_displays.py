@@ -14,6 +14,7 @@ from committee import (
     GradientBoostingRegressor,
     ProbitBoostClassifier,
     ProbitModelTreeClassifier,
+    RandomForestRegressor,
     SBPMTClassifier,
 )
 from committee.report import CoefficientMapDisplay, ContributionDisplay, RiskPathDisplay
@@ -184,11 +185,25 @@ def test_contributions_to_numbers(iris):
     display = ContributionDisplay.from_estimator(model, X, 7)
     np.testing.assert_array_equal(display.contributions, model.contributions(X)[7])
     assert display.contributions.sum() == pytest.approx(model.predict(X)[7])
-    assert display.ax_.get_xlabel() == "score"
-    assert f"predicted {model.predict(X)[7]:.4g}" in texts_inside(display)
+    assert display.ax_.get_xlabel() == "prediction"
+    assert {f"predicted {model.predict(X)[7]:.4g}", "prediction"} <= set(texts_inside(display))
     several = GradientBoostingRegressor("quantile", n_estimators=5, quantile=[0.25, 0.75]).fit(X, y)
     with pytest.raises(ValueError, match="predicts several quantiles, whose order is settled after the sum"):
         ContributionDisplay.from_estimator(several, X, 7)
+
+
+def test_contributions_to_numbers_end_at_the_prediction_and_leave_zero_out():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    far = y + 1000.0
+    for model in (RandomForestRegressor(5, random_state=0), GradientBoostingRegressor(n_estimators=5)):
+        display = ContributionDisplay.from_estimator(model.fit(X, far), X, 7)
+        assert display.contributions.sum() == pytest.approx(model.predict(X)[7])
+        assert display.ax_.get_xlim()[0] > 990.0
+        assert f"{model.predict(X)[7]:.4g}" in texts_inside(display)
+    counts = GradientBoostingRegressor("poisson", n_estimators=5).fit(X, far)
+    display = ContributionDisplay.from_estimator(counts, X, 7)
+    assert np.exp(display.contributions.sum()) == pytest.approx(counts.predict(X)[7])
+    assert display.ax_.get_xlabel() == "score"
 
 
 def test_contributions_to_one_of_several_targets(iris):
@@ -198,7 +213,7 @@ def test_contributions_to_one_of_several_targets(iris):
     for label, k in ((None, 0), (0, 0), (1, 1)):
         display = ContributionDisplay.from_estimator(model, X, 7, label=label)
         assert display.contributions.sum() == pytest.approx(model.predict(X)[7, k])
-        assert display.ax_.get_xlabel() == f"score for target {k}"
+        assert display.ax_.get_xlabel() == f"prediction for target {k}"
         assert display.remark == f"predicted {model.predict(X)[7, k]:.4g}"
     with pytest.raises(ValueError, match="label=2 is not there; labels are numbered from 0 to 1"):
         ContributionDisplay.from_estimator(model, X, 7, label=2)

@@ -371,3 +371,26 @@ def test_leaves_with_lines_say_and_show_the_mean_of_their_rows():
             mean = votes[leaves[:, tree] == leaf, tree].mean()
             assert float(display.words[leaf].split()[0]) == pytest.approx(mean, rel=5e-3)
             assert display.colors[leaf] == (FOR if mean > 0 else AGAINST)
+
+
+@pytest.mark.parametrize("tree", ["shared", "per_target"])
+def test_lines_that_do_not_fit_are_counted_in_the_picture_and_told_in_the_text(tree):
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    model = GradientBoostingRegressor(n_estimators=2, tree=tree, random_state=0).fit(X, np.column_stack([y, -2 * y]))
+    display = whole(TreeDisplay.from_estimator(model))
+    assert_apart(display)
+    voters = model.committee_.voters
+    n_lines = np.diff(voters.lines.start)[: len(display.words)]
+    for node in np.flatnonzero(display.children[:, 0] < 0):
+        assert display.words[node].count(" per ") == n_lines[node]
+        told = f"({n_lines[node]} lines)" if n_lines[node] > 1 else "(a line)"
+        assert display.short_words[node] in (display.words[node], display.words[node].partition(" (")[0] + f" {told}")
+    m = voters.lines.start[(node := int(np.argmax(n_lines)))]
+    slopes = " / ".join(f"{slope:+.3g}" for slope in model.committee_.weights[0] * voters.lines.slope[m])
+    assert f"({slopes} per {X.columns[voters.lines.column[m]]}" in display.words[node]
+
+
+def test_the_key_of_a_narrow_picture_is_whole():
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    narrow = GradientBoostingRegressor(n_estimators=2, max_leaf_nodes=2, random_state=0).fit(X[["bmi"]], y)
+    assert_apart(whole(TreeDisplay.from_estimator(narrow)))

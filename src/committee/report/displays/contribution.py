@@ -28,6 +28,10 @@ class ContributionDisplay(Display):
         Features in words, as ``"age = 41"``.
     subject : str, default="score"
         What the contributions add up to, for the axis.
+    total : str, default="score"
+        The same in a word, at the end of the bars.
+    from_zero : bool, default=True
+        Whether 0 is in the picture, as where the sign of a score elects the class.
     remark : str, default=""
         A line above, as what the row was voted.
     max_features : int, default=12
@@ -52,6 +56,8 @@ class ContributionDisplay(Display):
         labels: Sequence[str],
         *,
         subject: str = "score",
+        total: str = "score",
+        from_zero: bool = True,
         remark: str = "",
         max_features: int = 12,
     ) -> None:
@@ -62,6 +68,7 @@ class ContributionDisplay(Display):
                 " the bias last; of several classes, choose one"
             )
         check_most("max_features", max_features)
+        self.total, self.from_zero = total, from_zero
         self.labels, self.subject, self.remark, self.max_features = list(labels), subject, remark, max_features
 
     @classmethod
@@ -75,12 +82,12 @@ class ContributionDisplay(Display):
         max_features: int = 12,
         ax: Axes | None = None,
     ) -> ContributionDisplay:
-        """Draw what each feature adds to the score of one row.
+        """Draw what each feature adds to the score of one row, or to the number predicted where that is a sum.
 
         Parameters
         ----------
         estimator : fitted learner
-            Any whose ``contributions(X)`` add up to its score.
+            Any that has ``contributions(X)``.
         X : frame or array (n, p)
             Rows.
         row : int, default=0
@@ -105,7 +112,7 @@ class ContributionDisplay(Display):
         """
         from sklearn.utils.validation import check_is_fitted
 
-        from committee.vote.links.mean import Ordered
+        from committee.vote.links.mean import Average, Identity, Ordered
         from committee.voters.committees import BoostedCommittees
 
         check_is_fitted(estimator)
@@ -113,17 +120,20 @@ class ContributionDisplay(Display):
         row = place("row", row, len(encoded))
         one = X[[row]] if isinstance(X, np.ndarray) else _row(X, row)
         predicted = estimator.predict(one).tolist()[0]
-        shares = estimator.contributions(one)[0]
-        score = "mean score" if isinstance(estimator.committee_.voters, BoostedCommittees) else "score"
-        if not hasattr(estimator, "classes_"):
-            subject = score
+        link, of_classes = estimator.committee_.link, hasattr(estimator, "classes_")
+        adds_up = not of_classes and isinstance(link, (Identity, Average))
+        total = "prediction" if adds_up else "score"
+        shares = estimator.contributions(one, output=total)[0]
+        if not of_classes:
+            subject = total
             if shares.ndim > 1:
-                if isinstance(estimator.committee_.link, Ordered):
+                if isinstance(link, Ordered):
                     raise ValueError("the estimator predicts several quantiles, whose order is settled after the sum")
                 k = place("label", 0 if label is None else label, shares.shape[1])
-                shares, predicted, subject = shares[:, k], predicted[k], f"{score} for target {k}"
+                shares, predicted, subject = shares[:, k], predicted[k], f"{total} for target {k}"
             remark = f"predicted {predicted:.4g}"
         else:
+            score = "mean score" if isinstance(estimator.committee_.voters, BoostedCommittees) else "score"
             classes = estimator.classes_.tolist()
             probability = estimator.predict_proba(one)[0, classes.index(predicted)]
             remark = f"predicted {predicted} ({probability:.0%})"
@@ -134,7 +144,16 @@ class ContributionDisplay(Display):
                     raise ValueError(f"label={label!r} is no class; the classes are {', '.join(map(repr, classes))}")
                 shares, subject = shares[:, classes.index(label)], f"{score} for {label}"
         words = _values_in_words(encoded[row], estimator.table_)
-        return cls(shares, words, subject=subject, remark=remark, max_features=max_features).plot(ax)
+        display = cls(
+            shares,
+            words,
+            subject=subject,
+            total=total,
+            from_zero=of_classes,
+            remark=remark,
+            max_features=max_features,
+        )
+        return display.plot(ax)
 
     def _draw(self, ax: Axes | None) -> None:
         """One bar for each feature, the largest on top, from the bias down to the score."""
@@ -157,8 +176,9 @@ class ContributionDisplay(Display):
         ax.plot([score] * 2, [last - 1.31, last], color=PALE, linewidth=0.7, zorder=0)
         ax.plot([bias, score], [0, last], linestyle="", marker="D", color=INK, markersize=6)
         self._write(edges, steps)
-        ax.axvline(0.0, color=PALE, linewidth=0.8, linestyle=":", zorder=0)
-        ax.set_yticks(range(last + 1), ["mean of training rows", *words, "score"], fontsize=9)
+        if self.from_zero:
+            ax.axvline(0.0, color=PALE, linewidth=0.8, linestyle=":", zorder=0)
+        ax.set_yticks(range(last + 1), ["mean of training rows", *words, self.total], fontsize=9)
         ax.set(ylim=(last + 0.6, -0.6), xlabel=self.subject)
         ax.tick_params(axis="y", length=0)
         if self.remark:
@@ -166,7 +186,8 @@ class ContributionDisplay(Display):
 
     def _write(self, edges: F64, steps: list[float]) -> None:
         """Every bar's figure, beyond the end it points to; room is made for them."""
-        low, high = min(edges.min(), 0.0), max(edges.max(), 0.0)
+        seen = np.append(edges, 0.0) if self.from_zero else edges
+        low, high = float(seen.min()), float(seen.max())
         room = 0.02 * (high - low or 1.0)
         self.ax_.set_xlim(low - 8 * room, high + 8 * room)
         for i, step in enumerate(steps):
@@ -176,7 +197,7 @@ class ContributionDisplay(Display):
                 at + (room if step >= 0 else -room) / 2, i + 1, f"{step:+.3g}", ha=side, va="center", fontsize=8
             )
         for line, value in ((0, edges[0]), (len(steps) + 1, edges[-1])):
-            self.ax_.text(value + 1.5 * room, line, f"{value:.3g}", ha="left", va="center", fontsize=8)
+            self.ax_.text(value + 1.5 * room, line, f"{value:.4g}", ha="left", va="center", fontsize=8)
 
 
 def _row(X: Any, row: int) -> Any:

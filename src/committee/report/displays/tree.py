@@ -246,7 +246,7 @@ class TreeDisplay(Display):
             left.append(left[-1] + _TEXT + max(questions, default=0.0) + _GAP + arm)
         x = {node: left[level] for node, level, *_ in shown}
         key = self._key()
-        width = max(text_width(key, _SMALL), *(x[node] + _TEXT + wide[node] for node in x))
+        width = max(1.05 * text_width(key, _SMALL) + 0.04, *(x[node] + _TEXT + wide[node] for node in x))
         width = max(width, 1.05 * text_width(self.title, 10.0))
         height = _ROW * (n_rows + (1 if key else 0.2))
         shrink = 1.0 if ax is None else room(ax, width, height)

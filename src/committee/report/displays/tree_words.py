@@ -24,6 +24,9 @@ from committee.voters.linear_leaves import LinearLeaves
 from committee.voters.member_trees import MemberTrees
 from committee.voters.model_forest import ModelForest
 
+_MOST_LETTERS = 40
+"""Letters of a leaf in a picture."""
+
 MOST_NAMED = 3
 """Classes that a leaf names with their shares or scores, the largest first."""
 
@@ -43,8 +46,8 @@ class TreeWords:
     colors: list[str]
     colors_tell: str
     subject: str
-    slopes: list[str]
-    """Lines of each leaf; empty where it has none."""
+    slopes: list[list[str]]
+    """Lines of each node, in words."""
 
     @classmethod
     def of(cls, estimator: Any, tree: int, for_class: Any) -> TreeWords:
@@ -71,7 +74,7 @@ class TreeWords:
         slopes = _slopes(votes.voters, t, float(trees.weights[t]), table)
         leaves, colors = ([each[i] for each in said] for i in (0, 1))
         tell = "sign of the mean" if speaks.have_lines and np.size(values[0]) == 1 and values[0] is not None else ""
-        return cls(forest, table, tree, n_trees, leaves, colors, tell, subject, slopes or [""] * len(leaves))
+        return cls(forest, table, tree, n_trees, leaves, colors, tell, subject, slopes or [[]] * len(leaves))
 
     @property
     def title(self) -> str:
@@ -87,13 +90,22 @@ class TreeWords:
         texts = []
         for node, j in enumerate(self.forest.feature.tolist()):
             if j < 0:
-                says = self.leaves[node] + self.slopes[node]
-                texts.append(shortened(says, 40) if short else says)
+                texts.append(self._leaf_words(node, short=short))
             elif short:
                 texts.append(split_words(self.forest, node, self.table))
             else:
                 texts.append(split_condition(self.forest, node, self.table).words(self.table, say_missing=False))
         return texts
+
+    def _leaf_words(self, node: int, *, short: bool) -> str:
+        """What a leaf says; of lines that do not fit into a short text their number."""
+        says, slopes = self.leaves[node], self.slopes[node]
+        whole = f"{says} ({', '.join(slopes)})" if slopes else says
+        if not short or len(whole) <= _MOST_LETTERS:
+            return whole
+        if not slopes:
+            return shortened(says, _MOST_LETTERS)
+        return f"{says} (a line)" if len(slopes) == 1 else f"{says} ({len(slopes)} lines)"
 
     @property
     def shares(self) -> F64 | None:
@@ -184,18 +196,18 @@ def _predicted(votes: WeightedVotes) -> str:
     return "quantile" if isinstance(votes.link, Ordered) else "target"
 
 
-def _slopes(voters: Any, t: int, weight: float, table: TableSchema) -> list[str]:
+def _slopes(voters: Any, t: int, weight: float, table: TableSchema) -> list[list[str]]:
     """Slopes of the lines in each leaf of a boosted tree, in words; none where leaves are constants."""
-    if not isinstance(voters, LinearLeaves) or voters.lines.slope.shape[1] > 1:
+    if not isinstance(voters, LinearLeaves):
         return []
-    start, slope = voters.lines.start, weight * voters.lines.slope[:, 0]
-    texts = []
+    lines, texts = voters.lines, []
     for node in range(int(voters.forest.offset[t]), int(voters.forest.offset[t + 1])):
-        own = range(int(start[node]), int(start[node + 1]))
-        named = [
-            f"{_signed(float(slope[m]))} per {table.quantity(int(voters.lines.column[m]))}" for m in own if slope[m]
-        ]
-        texts.append(f" ({', '.join(named)})" if named else "")
+        named = []
+        for m in range(int(lines.start[node]), int(lines.start[node + 1])):
+            slopes = (weight * lines.slope[m]).tolist()
+            if any(slopes):
+                named.append(f"{' / '.join(map(_signed, slopes))} per {table.quantity(int(lines.column[m]))}")
+        texts.append(named)
     return texts
 
 
