@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_breast_cancer
 
-from committee import AdaBoostClassifier, RandomForestClassifier
+from committee import AdaBoostClassifier, RandomForestClassifier, RandomForestRegressor
 from committee.report import ReliabilityDisplay
 from committee.report.crossvalidation import FoldResult
 from committee.report.reliability import Reliability
@@ -68,6 +68,13 @@ def test_the_picture_has_a_curve_for_each_model_and_no_empty_bins():
     assert texts[0] == f"forest ({display.curves['forest'].calibration_error:.3f})"
     with pytest.raises(ValueError, match="curves is empty"):
         ReliabilityDisplay({})
+
+
+def test_what_has_no_probabilities_is_refused_by_its_kind():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = RandomForestRegressor(2, random_state=0).fit(X, y)
+    with pytest.raises(TypeError, match="estimator is a RandomForestRegressor, which has no predict_proba"):
+        ReliabilityDisplay.from_estimators({"forest": model}, X, y)
 
 
 def test_a_journal_without_reliability_is_read():

@@ -7,10 +7,14 @@ import polars as pl
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from scipy.sparse import csr_array
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.ensemble import RandomForestClassifier as ScikitForest
+from sklearn.exceptions import NotFittedError
 
 from committee import (
     AdaBoostClassifier,
+    Committee,
     GradientBoostingRegressor,
     ProbitBoostClassifier,
     ProbitModelTreeClassifier,
@@ -225,6 +229,14 @@ def test_contributions_without_a_remark_have_no_title():
     np.testing.assert_allclose(display.ax_.lines[-2].get_xdata(), [1.0, 1.25])
 
 
+def test_contributions_of_rows_in_lists(iris):
+    X, y, _ = iris
+    model = AdaBoostClassifier(2).fit(X.to_numpy(), y)
+    listed, array = (ContributionDisplay.from_estimator(model, rows, -1) for rows in (X.values.tolist(), X.to_numpy()))
+    np.testing.assert_array_equal(listed.contributions, array.contributions)
+    assert listed.labels == array.labels
+
+
 def test_contributions_refuse_what_is_not_there(iris):
     X, _, model = iris
     with pytest.raises(ValueError, match="row=150 is not there; rows are numbered from 0 to 149, -1 is the last"):
@@ -233,8 +245,15 @@ def test_contributions_refuse_what_is_not_there(iris):
         ContributionDisplay.from_estimator(model, X, "a")
     with pytest.raises(ValueError, match="max_features=0 is no number of features to draw; give a whole number of 1"):
         ContributionDisplay.from_estimator(model, X, max_features=0)
-    with pytest.raises(TypeError, match="3 is not an estimator instance"):
-        ContributionDisplay.from_estimator(3, X)
+    peer = ScikitForest(2).fit(X, iris[1])
+    for other in (3, peer, Committee.from_estimator(peer)):
+        with pytest.raises(TypeError, match=r"estimator is a \w+, which has no contributions\(X\); give a fitted"):
+            ContributionDisplay.from_estimator(other, X)
+    with pytest.raises(NotFittedError):
+        ContributionDisplay.from_estimator(AdaBoostClassifier(2), X)
+    boosted = AdaBoostClassifier(2).fit(X.to_numpy(), iris[1])
+    with pytest.raises(TypeError, match="X is sparse, and a picture is of the values of one row"):
+        ContributionDisplay.from_estimator(boosted, csr_array(X.to_numpy()))
     with pytest.raises(ValueError, match="label='x' is no class; the classes are 0, 1, 2"):
         ContributionDisplay.from_estimator(model, X, label="x")
     with pytest.raises(ValueError, match=r"1 labels need \(2,\), the bias last; of several classes, choose one"):

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from committee.data.frames import is_frame
 from committee.data.number_types import F64
+from committee.data.sparse import is_sparse
 from committee.report.displays.arguments import check_most, place
 from committee.report.displays.base import AGAINST, FOR, INK, PALE, Display, shortened
 from committee.vote.explain.rules import missing_words
@@ -107,6 +109,10 @@ class ContributionDisplay(Display):
 
         Raises
         ------
+        NotFittedError
+            If the estimator is not fitted.
+        TypeError
+            If the estimator has no contributions, or `X` is sparse.
         ValueError
             If the label is no class or target of the estimator, there is no such row, or quantiles are predicted.
         """
@@ -115,10 +121,17 @@ class ContributionDisplay(Display):
         from committee.vote.links.mean import Average, Identity, Ordered
         from committee.voters.committees import BoostedCommittees
 
+        if not (hasattr(estimator, "contributions") and hasattr(estimator, "validate_rows")):
+            raise TypeError(
+                f"estimator is a {type(estimator).__name__}, which has no contributions(X); give a fitted learner of "
+                "this library"
+            )
         check_is_fitted(estimator)
+        if is_sparse(X):
+            raise TypeError("X is sparse, and a picture is of the values of one row; pass X[[row]].toarray()")
         encoded = estimator.table_.encode(estimator.validate_rows(X))
         row = place("row", row, len(encoded))
-        one = X[[row]] if isinstance(X, np.ndarray) else _row(X, row)
+        one = _row(X, row) if is_frame(X) else np.asarray(X)[[row]]
         predicted = estimator.predict(one).tolist()[0]
         link, of_classes = estimator.committee_.link, hasattr(estimator, "classes_")
         adds_up = not of_classes and isinstance(link, (Identity, Average))

@@ -62,6 +62,10 @@ class ReliabilityDisplay(CurvesDisplay):
 
     @classmethod
     def _curve(cls, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Reliability:
+        if not hasattr(estimator, "predict_proba"):
+            raise TypeError(
+                f"estimator is a {type(estimator).__name__}, which has no predict_proba; give classifiers that have one"
+            )
         p = np.asarray(estimator.predict_proba(X))
         return Reliability.of(p, estimator.classes_[p.argmax(axis=1)] == np.ravel(y), sample_weight)
 
