@@ -11,12 +11,12 @@ from committee import AdaBoostClassifier, GradientBoostingClassifier, SubaggingC
 from tests.checks import (
     check_class_without_weight_disappears,
     check_file_is_refused,
-    check_inputs_are_not_changed,
     check_one_class,
     yield_checks,
 )
 from tests.gradient_cases import PLAIN
 from tests.subjects import Subject
+from tests.table_checks import check_inputs_are_not_changed
 from tests.trained_first import LeavesTrainedFirst, TrainedFirst
 
 
