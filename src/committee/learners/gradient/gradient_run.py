@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +30,17 @@ from committee.voters.rounds import Rounds
 if TYPE_CHECKING:
     from committee.learners.base.fit_record import FitRecord
     from committee.learners.base.recorded_growth import RecordedGradientGrower
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedTree:
+    """A tree of a round: its structure, and what its nodes add to the scores."""
+
+    tree: _core.GradientTree
+    value: F64
+    lines: LeafLines | None
+    weight: F64 | None
+    """Weight of the rows of each node; None where all rows weigh alike."""
 
 
 class GradientRun(BoostingRun):
@@ -86,10 +97,7 @@ class GradientRun(BoostingRun):
         self.n_trees = 1 if shared or F.ndim == 1 else len(F)
         self.gradient, self.hessian = np.empty_like(F), np.empty_like(F)
         self.refit = refits(target.loss)
-        self.trees: list[_core.GradientTree] = []
-        self.values: list[F64] = []
-        self.lines: list[LeafLines] = []
-        self.node_weights: list[F64] = []
+        self.grown: list[BoostedTree] = []
         self.steps: list[float] = []
 
     def has_next(self) -> bool:
@@ -112,31 +120,20 @@ class GradientRun(BoostingRun):
         # with a line search F waits until the step is known
         moved = self.F if self.search is None else np.zeros_like(self.F)
         step = self.learning_rate if self.search is None else 1.0
-        trees, values, lines, node_weights = [], [], [], []
+        grown = []
         for k in range(self.n_trees):
             own = slice(None) if self.n_trees == 1 else k
             seed = self.draws.seed + t * self.n_trees + k
             tree = self.grower.grow(self.gradient[own], self.hessian[own], rows, features, seed, k, w)
-            leaf = self.grower.leaf_of_row
-            value = self._value(tree, leaf, rows, w, k)
-            add_tree(moved, leaf, value, step, k, self.n_threads)
-            if self.line_fit is not None:
-                lines.append(self._along(self.line_fit, moved, tree, leaf, rows, step, k))
-            trees.append(tree)
-            values.append(value)
-            if w is not None:
-                node_weights.append(_weight_of_leaves(leaf, w, rows, len(value)))
+            grown.append(self._along(moved, tree, self.grower.leaf_of_row, rows, w, step, k))
         if self.search is not None:
-            leaves = [values[k][trees[k].feature < 0] / self._unit(k) for k in range(self.n_trees)]
+            leaves = [one.value[one.tree.feature < 0] / self._unit(k) for k, one in enumerate(grown)]
             step = self.search.step(self.F, moved, leaves, self.learning_rate)
             self.F += step * moved
-        self._idle = not self.draws.any and (step == 0.0 or not any(value.any() for value in values))
+        self._idle = not self.draws.any and (step == 0.0 or not any(one.value.any() for one in grown))
         if self._idle and self.steps:
             return
-        self.trees += trees
-        self.values += values
-        self.lines += lines
-        self.node_weights += node_weights
+        self.grown += grown
         self.steps.append(step)
         self.n_rounds += 1
 
@@ -148,22 +145,15 @@ class GradientRun(BoostingRun):
         """
         self.target, self.intercept = target, intercept
         self.F = np.repeat(intercept[:, None], self.F.shape[-1], axis=1).reshape(self.F.shape)
-        grown, self.trees, self.values, self.lines, self.node_weights = self.trees, [], [], [], []
+        grown, self.grown = self.grown, []
         for t in range(n_rounds):
             target.write_gradients(self.F, target.w, self.gradient, self.hessian, self.n_threads)
             for k in range(self.n_trees):
                 own = slice(None) if self.n_trees == 1 else k
-                tree = grown[t * self.n_trees + k]
+                tree = grown[t * self.n_trees + k].tree
                 leaf = leaf_of_rows(self.binned, tree, None)
                 tree = refitted_tree(tree, leaf, self.gradient[own], self.hessian[own], penalty)
-                value = self._value(tree, leaf, None, target.w, k)
-                add_tree(self.F, leaf, value, self.steps[t], k, self.n_threads)
-                if self.line_fit is not None:
-                    self.lines.append(self._along(self.line_fit, self.F, tree, leaf, None, self.steps[t], k))
-                self.trees.append(tree)
-                self.values.append(value)
-                if target.w is not None:
-                    self.node_weights.append(_weight_of_leaves(leaf, target.w, None, len(value)))
+                self.grown.append(self._along(self.F, tree, leaf, None, target.w, self.steps[t], k))
         self.steps = self.steps[:n_rounds]
         self.n_rounds = n_rounds
 
@@ -187,16 +177,14 @@ class GradientRun(BoostingRun):
 
     def _grown(self, first: int, end: int) -> Forest | Rounds | LinearLeaves:
         """Rounds of this run alone as voters."""
-        chosen = slice(first * self.n_trees, end * self.n_trees)
-        trees = self.trees[chosen]
-        weights = None
-        if self.node_weights:
-            weights = [_rolled_up(t.left, w) for t, w in zip(trees, self.node_weights[chosen], strict=True)]
-        weights = weights or [tree.count.astype(np.float64) for tree in trees]
+        grown = self.grown[first * self.n_trees : end * self.n_trees]
+        trees = [one.tree for one in grown]
+        weight = [one.tree.count.astype(np.float64) if one.weight is None else one.weight for one in grown]
         per_tree = self.n_classes if self.n_trees == 1 else 1
-        forest = forest_of(trees, self.binned.bins, per_tree, value=self.values[chosen], weight=weights)
-        if self.line_fit is not None:
-            return LinearLeaves(forest, LeafLines.concatenate(self.lines[chosen]), self.n_trees)
+        forest = forest_of(trees, self.binned.bins, per_tree, value=[one.value for one in grown], weight=weight)
+        lines = [one.lines for one in grown if one.lines is not None]
+        if lines:
+            return LinearLeaves(forest, LeafLines.concatenate(lines), self.n_trees)
         return forest if self.n_trees == 1 else Rounds(forest, self.n_trees)
 
     def _unit(self, k: int) -> F64:
@@ -207,26 +195,29 @@ class GradientRun(BoostingRun):
 
     def _along(
         self,
-        line_fit: LineFit,
         F: F64,
         tree: _core.GradientTree,
         leaf: NDArray[np.int32],
         rows: NDArray[np.int32] | None,
+        w: F64 | None,
         step: float,
         k: int,
-    ) -> LeafLines:
-        """Fit the lines of a tree, and move scores along them."""
-        own = slice(None) if self.n_trees == 1 else k
-        lines = line_fit.lines(tree, leaf, rows, self.gradient[own], self.hessian[own])
-        lines = replace(lines, slope=lines.slope * self._unit(k))
-        add_lines(F, lines, line_fit.X, leaf, step, k, self.n_threads)
-        return lines
+    ) -> BoostedTree:
+        """Give a tree its numbers, and lines if it has any, and move scores along it."""
+        value, lines = self._value(tree, leaf, rows, w, k), None
+        add_tree(F, leaf, value, step, k, self.n_threads)
+        if self.line_fit is not None:
+            own = slice(None) if self.n_trees == 1 else k
+            lines = self.line_fit.lines(tree, leaf, rows, self.gradient[own], self.hessian[own])
+            lines = replace(lines, slope=lines.slope * self._unit(k))
+            add_lines(F, lines, self.line_fit.X, leaf, step, k, self.n_threads)
+        return BoostedTree(tree, value, lines, None if w is None else _weight_of_nodes(tree, leaf, w, rows))
 
     def _value(
         self, tree: _core.GradientTree, leaf: NDArray[np.int32], rows: NDArray[np.int32] | None, w: F64 | None, k: int
     ) -> F64:
         """Return the numbers that nodes add to the scores."""
-        value = tree.value * self._unit(k)
+        value = tree.value if self.target.scale is None else tree.value * self._unit(k)
         if not np.isfinite(value).all():
             raise ValueError(
                 f"the scores overflow in round {self.n_rounds + 1}; lower learning_rate, or raise "
@@ -255,16 +246,11 @@ def joined(
     return Forest.concatenate([earlier, later])
 
 
-def _weight_of_leaves(leaf: NDArray[np.int32], w: F64, rows: NDArray[np.int32] | None, n_nodes: int) -> F64:
-    """Weight of the rows that a tree was grown on, by leaf; 0 for inner nodes."""
+def _weight_of_nodes(tree: _core.GradientTree, leaf: NDArray[np.int32], w: F64, rows: NDArray[np.int32] | None) -> F64:
+    """Weight of the rows that a tree was grown on, by node; children stand after their parent."""
     seen = slice(None) if rows is None else rows
-    return np.asarray(np.bincount(leaf[seen], weights=w[seen], minlength=n_nodes), dtype=np.float64)
-
-
-def _rolled_up(left: NDArray[np.int32], weight: F64) -> F64:
-    """Weights of all nodes from those of the leaves; children stand after their parent."""
-    rolled, child = weight.tolist(), left.tolist()
+    weight, child = np.bincount(leaf[seen], w[seen], len(tree.left)).tolist(), tree.left.tolist()
     for i in range(len(child) - 1, -1, -1):
         if child[i] >= 0:
-            rolled[i] = rolled[child[i]] + rolled[child[i] + 1]
-    return np.array(rolled)
+            weight[i] = weight[child[i]] + weight[child[i] + 1]
+    return np.array(weight)
