@@ -89,7 +89,7 @@ class GradientBoosting(WarmStart, Boosting):
     _: KW_ONLY
     learning_rate: float | Literal["auto"] = parameter(
         "auto",
-        """Shrinks every step, in (0, 10]; smaller steps need more rounds. "auto": one to four quick runs with large
+        """Shrinks every step, in (0, 10]; smaller steps need more rounds. "auto": one or two quick runs with large
         steps, each on three of four parts of the rows, find the total step that serves the rest best, and
         `n_estimators` rounds share it; 0.1 with early stopping or line search, and for a loss without value.""",
         Interval(Real, 0.0, 10.0, closed="right"),

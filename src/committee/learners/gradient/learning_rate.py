@@ -17,8 +17,8 @@ from committee.learners.base.row_units import Mask, RowUnits
 from committee.learners.gradient.gradient_run import GradientRun
 from committee.learners.gradient.parted_rows import PartedRows
 
-TRIAL_RATE = 0.3
-TRIAL_ROUNDS = 100
+TRIAL_RATE = 0.4
+TRIAL_ROUNDS = 75
 PATIENCE = 10
 N_PARTS = 4
 """A trial sees three of four parts of the rows, and is judged on the other."""
@@ -34,10 +34,10 @@ def n_trials(n: float) -> int:
 
     Examples
     --------
-    >>> n_trials(500), n_trials(5000), n_trials(50_000)
-    (4, 2, 1)
+    >>> n_trials(5000), n_trials(50_000)
+    (2, 1)
     """
-    return 4 if n < 2000 else 2 if n < 10_000 else 1
+    return 2 if n < 10_000 else 1
 
 
 def rate_by_trials(

@@ -6,7 +6,7 @@ from math import inf
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import log_expit, log_ndtr, logsumexp, ndtri
+from scipy.special import log_expit, log_ndtr, ndtri
 
 from committee import _core
 from committee.objectives.losses.base import (
@@ -92,7 +92,12 @@ class Logistic(NativeLoss, _ClassLoss):
         """Minus the logarithm of the probability of the class."""
         if F.ndim == 1:
             return np.asarray(-log_expit(signs(y, F) * F))
-        return np.asarray(logsumexp(F - np.take_along_axis(F, y.astype(np.intp)[None], axis=0), axis=0))
+        rows = np.arange(F.shape[1])
+        winner = F.argmax(axis=0)
+        largest = F[winner, rows]
+        others = np.exp(F - largest)
+        others[winner, rows] = 0.0  # its 1 would hide the digits of small ones
+        return np.asarray(np.log1p(others.sum(axis=0)) + (largest - F[y, rows]))
 
     def _constant(self, share: Numbers, rest: Numbers) -> Numbers:
         logs = np.log(share)
