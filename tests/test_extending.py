@@ -26,7 +26,7 @@ from committee import LEARNERS, MODELS, Committee, report
 from committee.bounds import Bound, VoterLosses
 from committee.data.rows import Rows
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import POSITIVE, parameter, with_parameters
 from committee.learners.pools.dictionaries import DICTIONARIES, ListedStumps, listed_stumps
@@ -65,7 +65,7 @@ def forest(patients):
 
 
 @with_parameters
-class FlattenedStump(CommitteeClassifier):
+class FlattenedStump(BaseClassifier):
     """A stump grown on row weights that are raised to a power."""
 
     _: KW_ONLY

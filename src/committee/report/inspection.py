@@ -27,7 +27,7 @@ def inspection(model: Any, *, file_bytes: int | None = None, margins: NDArray[np
 
     Parameters
     ----------
-    model : CommitteeClassifier or CommitteeRegressor
+    model : BaseClassifier or BaseRegressor
         Fitted.
     file_bytes : int, default=None
         Size of the file it came from.

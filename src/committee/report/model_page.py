@@ -26,7 +26,7 @@ def render_model(
 
     Parameters
     ----------
-    model : CommitteeClassifier
+    model : BaseClassifier
         Fitted.
     X : frame or array (n, p), default=None
         Rows that make the coefficients of a map comparable; None: the map is in the user's units.

@@ -166,9 +166,9 @@ class ComparedModel:
         """Whether it is a learner of this library, which takes frames."""
         if self.estimator is None:
             return self.name in MODELS
-        from committee.learners.base.estimator import CommitteeClassifier
+        from committee.learners.base.estimator import BaseClassifier
 
-        return isinstance(self.estimator, CommitteeClassifier)
+        return isinstance(self.estimator, BaseClassifier)
 
     @property
     def package(self) -> str:

@@ -17,7 +17,7 @@ from committee import (
 from committee.data.rows import TargetRows
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import AddedVotes, EarlyStopping
-from committee.learners.base.estimator import CommitteeRegressor
+from committee.learners.base.estimator import BaseRegressor
 from committee.vote.links.mean import Identity
 from committee.voters.forest import Forest
 
@@ -100,7 +100,7 @@ class ResidualRun:
         self.forests.append(tree.committee_.voters)  # type: ignore[arg-type]
 
 
-class ResidualBoosting(Boosting, CommitteeRegressor):
+class ResidualBoosting(Boosting, BaseRegressor):
     """All that a new booster has to say."""
 
     stored_attributes: ClassVar[tuple[str, ...]] = ("losses_",)

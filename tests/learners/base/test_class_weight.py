@@ -23,7 +23,7 @@ from committee import (
     SubaggingClassifier,
     TreeVoter,
 )
-from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.estimator import BaseClassifier
 from committee.learners.trained import for_sbpmt
 from tests.learners.base.test_capabilities import SUBJECTS
 from tests.subjects import assert_same_bits, numbers, weights
@@ -87,7 +87,7 @@ def test_a_heavier_class_is_elected_more_often(subject):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in committee.LEARNERS if issubclass(committee.learner(name), CommitteeClassifier)]
+    "name", [name for name in committee.LEARNERS if issubclass(committee.learner(name), BaseClassifier)]
 )
 def test_every_classifier_has_it(name):
     declared = committee.learner(name).declared_parameters["class_weight"]

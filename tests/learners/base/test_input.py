@@ -27,7 +27,7 @@ from committee import (
     TreeRegressor,
     TreeVoter,
 )
-from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.estimator import BaseClassifier
 
 LEARNERS = [
     AdaBoostClassifier(3),
@@ -115,7 +115,7 @@ def test_bad_tables_at_fit(learner, case):
 
 
 @pytest.fixture(scope="module")
-def fitted() -> list[tuple[CommitteeClassifier, CommitteeClassifier]]:
+def fitted() -> list[tuple[BaseClassifier, BaseClassifier]]:
     """Each learner after training on the array, and on the frame."""
     return [(clone(learner).fit(X, Y), clone(learner).fit(FRAME, Y)) for learner in LEARNERS]
 

@@ -20,7 +20,7 @@ from sklearn.utils._param_validation import InvalidParameterError, StrOptions, m
 import committee
 from committee import AdaBoostClassifier, MDBoostClassifier
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.parameters import POSITIVE, fitted, parameter, required, with_parameters
 
 LEARNERS = [getattr(committee, name) for name in committee.LEARNERS]
@@ -101,7 +101,7 @@ def test_attributes_are_documented_once(learner):
     names = [name for head in heads for name in head.split(", ")]
     assert len(names) == len(set(names))
     assert {"committee_", "table_", *learner.stored_attributes} <= set(names)
-    assert ("classes_" in names) == issubclass(learner, CommitteeClassifier)
+    assert ("classes_" in names) == issubclass(learner, BaseClassifier)
 
 
 SHARED = [
@@ -227,7 +227,7 @@ def test_a_subclass_may_have_its_own_init():
 
 def test_a_required_parameter_comes_first():
     @with_parameters
-    class Wrapped(CommitteeClassifier):
+    class Wrapped(BaseClassifier):
         """Of another."""
 
         inner: typing.Any = required("The other.", "no_validation", type_words="classifier")

@@ -20,7 +20,7 @@ from committee.learners.bagging.oob_curve import OutOfBag, OutOfBagClasses, OutO
 from committee.learners.bagging.reserve import Reserve
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.calibration import CalibratedClassifier
-from committee.learners.base.estimator import CommitteeRegressor
+from committee.learners.base.estimator import BaseRegressor
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import parameter, with_parameters
 from committee.vote.committee import Committee
@@ -154,7 +154,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
 
 
 @with_parameters
-class RandomForestRegressor(ForestEstimator[TargetRows], CommitteeRegressor):
+class RandomForestRegressor(ForestEstimator[TargetRows], BaseRegressor):
     """Random forest of regression trees.
 
     As `RandomForestClassifier`, whose page says more of draws, bins and ``n_estimators="oob"``: splits lower the

@@ -17,7 +17,7 @@ from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.data.sparse import Matrix
-from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import fitted, parameter, with_parameters
 from committee.vote.committee import Committee
@@ -49,7 +49,7 @@ class Unseen:
 
 
 @with_parameters
-class CalibratedClassifier(CommitteeClassifier):
+class CalibratedClassifier(BaseClassifier):
     """Base of the classifiers whose votes are no probabilities by themselves."""
 
     temperature_: float = fitted(

@@ -309,7 +309,7 @@ class CommitteeEstimator(CallbackSupportMixin, ExplainedLearner, StoredLearner):
 
 
 @with_parameters
-class CommitteeClassifier(ClassifierMixin, CommitteeEstimator):
+class BaseClassifier(ClassifierMixin, CommitteeEstimator):
     """Base of the library's classifiers."""
 
     classes_: NDArray[Any] = fitted("Classes, in the order of votes and probabilities.", "array (n_classes,)")
@@ -418,7 +418,7 @@ class CommitteeClassifier(ClassifierMixin, CommitteeEstimator):
         return self.committee_.staged_predict_proba(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
 
 
-class CommitteeRegressor(RegressorMixin, CommitteeEstimator):
+class BaseRegressor(RegressorMixin, CommitteeEstimator):
     """Base of the library's regressors."""
 
     committee_: RegressionCommittee

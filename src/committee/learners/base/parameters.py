@@ -1,7 +1,7 @@
 """Parameters of a learner, each declared by one line of its class body.
 
     @with_parameters
-    class Shrunk(CommitteeClassifier):
+    class Shrunk(BaseClassifier):
         \"""Summary.\"""
 
         n_estimators: int = shared.n_estimators(100)

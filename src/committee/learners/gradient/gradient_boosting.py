@@ -11,7 +11,7 @@ import numpy as np
 
 from committee.data.number_types import F64
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import CommitteeClassifier, CommitteeRegressor
+from committee.learners.base.estimator import BaseClassifier, BaseRegressor
 from committee.learners.base.parameters import FRACTION, NOT_NEGATIVE, parameter, with_parameters
 from committee.learners.gradient.gradient_fit import LEAF_L2, OF_THE_TREE, GradientBoosting
 from committee.objectives.losses import Loss, LossChoice, Quantile, Quantiles, classification_loss, regression_loss
@@ -23,7 +23,7 @@ from committee.voters.rounds import Rounds
 
 
 @with_parameters
-class GradientBoostingClassifier(CommitteeClassifier, GradientBoosting):
+class GradientBoostingClassifier(BaseClassifier, GradientBoosting):
     r"""Gradient boosting of trees for classes.
 
     Each round takes the gradients g and hessians h of the loss at the scores F, grows trees on them, and moves F
@@ -94,7 +94,7 @@ class GradientBoostingClassifier(CommitteeClassifier, GradientBoosting):
 
 
 @with_parameters
-class GradientBoostingRegressor(CommitteeRegressor, GradientBoosting):
+class GradientBoostingRegressor(BaseRegressor, GradientBoosting):
     r"""Gradient boosting of trees for numbers: means, medians, counts, amounts, and quantiles that do not cross.
 
     `y` may have several columns, and predictions as many. Then losses add up, each over the dispersion of its target

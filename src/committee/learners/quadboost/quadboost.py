@@ -12,7 +12,7 @@ from committee.data.frames import TableSchema
 from committee.data.number_types import F64
 from committee.data.rows import Rows, TargetRows, scored_classes
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import CommitteeClassifier, CommitteeRegressor
+from committee.learners.base.estimator import BaseClassifier, BaseRegressor
 from committee.learners.base.parameters import NOT_NEGATIVE, parameter, with_parameters
 from committee.learners.quadboost.quad_fit import QuadBoost
 from committee.learners.quadboost.quad_voters import ScoreTargets
@@ -23,7 +23,7 @@ from committee.vote.regression import RegressionCommittee
 
 
 @with_parameters
-class QuadBoostClassifier(CommitteeClassifier, QuadBoost):
+class QuadBoostClassifier(BaseClassifier, QuadBoost):
     """QuadBoost: a vote fitted by least squares, one voter at a time, with its weights held down.
 
     Each round takes the voter whose correlation with the residual, mu - M = (1/n) sum_i h(x_i) (y_i - F(x_i)), lowers
@@ -120,7 +120,7 @@ def class_link(count: float, n_classes: int) -> Truncated:
 
 
 @with_parameters
-class QuadBoostRegressor(CommitteeRegressor, QuadBoost):
+class QuadBoostRegressor(BaseRegressor, QuadBoost):
     """QuadBoost on numbers: voters of -1 and +1, weighted to fit the target by penalised least squares.
 
     The rounds of `QuadBoostClassifier`, with real targets: F(x) = F_0 + sum_t alpha_t h_t(x). With stumps this is an

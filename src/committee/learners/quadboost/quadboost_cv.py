@@ -18,7 +18,7 @@ from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, have_weight
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import COUNT, FRACTION, parameter, with_parameters
 from committee.learners.pools.dictionaries import listed_stumps
@@ -32,7 +32,7 @@ from committee.voters.stump_dictionary import StumpDictionary
 
 
 @with_parameters
-class QuadBoostClassifierCV(CommitteeClassifier):
+class QuadBoostClassifierCV(BaseClassifier):
     """QuadBoost on stumps that chooses its strength by cross-validation.
 
     All strengths of the penalty are tried on the same folds. For each fold the products of the stumps are those of all

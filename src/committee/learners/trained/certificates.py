@@ -19,7 +19,7 @@ from committee.bounds.result import Bound
 from committee.bounds.tandem_loss import tandem
 from committee.bounds.unlabelled_rows import unlabelled_margins
 from committee.bounds.voter_losses import VoterLosses
-from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.estimator import BaseClassifier
 from committee.learners.trained.ensemble_losses import JudgedOn, Votes, voter_losses
 from committee.vote.committee import Committee
 
@@ -244,7 +244,7 @@ def _possible(losses: VoterLosses, unlabelled: bool) -> tuple[str, ...]:
 def _leads(ensemble: Any, X: Any, n_threads: int) -> NDArray[np.float64]:
     """Lead of the elected class of each row over the second, as a share of all weight."""
     committee = ensemble if isinstance(ensemble, Committee) else Committee.from_estimator(ensemble)
-    named = ensemble.validate_rows(X) if isinstance(ensemble, CommitteeClassifier) else X
+    named = ensemble.validate_rows(X) if isinstance(ensemble, BaseClassifier) else X
     return committee.margins(named, committee.predict(named, n_threads=n_threads), n_threads=n_threads)
 
 

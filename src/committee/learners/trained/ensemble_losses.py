@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from committee.bounds.voter_losses import ROUNDING, VoterLosses
 from committee.data.number_types import F64
 from committee.learners.bagging.random_forest import RandomForestClassifier
-from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.estimator import BaseClassifier
 from committee.learners.trained.leaf_reweighter import LeafReweighter
 from committee.learners.trained.trained_ensemble import TrainedEnsembleClassifier
 from committee.learners.trained.unseen_rows import (
@@ -69,7 +69,7 @@ def voter_losses(
         if value not in known:
             raise ValueError(f"{name} is {value!r}; it must be {known[0]!r} or {known[1]!r}.")
     committee = ensemble if isinstance(ensemble, Committee) else Committee.from_estimator(ensemble)
-    named = ensemble.validate_rows(X) if isinstance(ensemble, CommitteeClassifier) else X
+    named = ensemble.validate_rows(X) if isinstance(ensemble, BaseClassifier) else X
     signed = SignedVotes.of(committee, named, y, n_threads=n_threads)
     if sample_weight is not None and on != "oob":
         raise ValueError("sample_weight is that of the fit, for on='oob'; held-out rows count once each.")

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64
 from committee.data.rows import refuse_total
-from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.parameters import fitted, required, with_parameters
 from committee.learners.base.scikit_types import MetaEstimatorMixin
 from committee.learners.trained.scikit_forest import scikit_forest
@@ -29,7 +29,7 @@ RowsGiven = Literal["train", "oob", "validation"]
 
 
 @with_parameters
-class TrainedEnsembleClassifier(MetaEstimatorMixin, CommitteeClassifier):
+class TrainedEnsembleClassifier(MetaEstimatorMixin, BaseClassifier):
     """Base of classifiers whose first parameter is a trained `ensemble`: frozen, neither trained nor changed.
 
     `clone` keeps the ensemble as it is, and its own parameters cannot be set through this object.

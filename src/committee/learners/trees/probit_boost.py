@@ -14,7 +14,7 @@ from committee.data.rows import Rows
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping
-from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
 from committee.learners.trees.newton_boost import LineRun, NewtonBoost, NewtonRun, StumpRun
 from committee.vote.committee import Committee
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @with_parameters
-class ScoreBoostClassifier(Boosting, CommitteeClassifier):
+class ScoreBoostClassifier(Boosting, BaseClassifier):
     """Base of ProbitBoost and LogitBoost: everything but the loss."""
 
     _loss: ClassVar[LinkName]

@@ -18,7 +18,7 @@ from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import with_parameters
 from committee.learners.trees.model_tree_limits import ModelTreeLimits
@@ -124,7 +124,7 @@ class ModelTree:
 
 
 @with_parameters
-class ProbitModelTreeClassifier(CommitteeClassifier):
+class ProbitModelTreeClassifier(BaseClassifier):
     """A probit model tree (PMT): a classification tree with a boosted linear score in every leaf.
 
     The tree splits by weighted Gini, missing values and categories natively. In each leaf ProbitBoost takes

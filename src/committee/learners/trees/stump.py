@@ -12,7 +12,7 @@ from committee._core import GrownTree
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import with_parameters
 from committee.vote.committee import Committee
@@ -53,7 +53,7 @@ def best_abstention(tree: GrownTree) -> NDArray[np.int32]:
 
 
 @with_parameters
-class AbstainingStump(CommitteeClassifier):
+class AbstainingStump(BaseClassifier):
     """One split whose sides vote for a class or abstain, h in {-1, 0, +1}.
 
     The best stump has the least

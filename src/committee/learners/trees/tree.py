@@ -13,7 +13,7 @@ from committee.data.binning import Binned
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import CommitteeClassifier
+from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import parameter, with_parameters
 from committee.vote.committee import Committee
@@ -39,7 +39,7 @@ class TreeParameters:
 
 
 @with_parameters
-class TreeVoter(CommitteeClassifier, TreeParameters):
+class TreeVoter(BaseClassifier, TreeParameters):
     """A classification tree: the usual voter, and a classifier of its own.
 
     Splits maximise the decrease of the weighted impurity over at most `max_bins` thresholds a column; missing

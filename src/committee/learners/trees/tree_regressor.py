@@ -12,7 +12,7 @@ from committee.data.binning import Binned
 from committee.data.parallel import n_threads
 from committee.data.rows import TargetRows
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import CommitteeRegressor
+from committee.learners.base.estimator import BaseRegressor
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import with_parameters
 from committee.learners.trees.tree import TreeParameters
@@ -23,7 +23,7 @@ from committee.voters.growing import GrowthLimits, forest_of, grower, leaf_means
 
 
 @with_parameters
-class TreeRegressor(CommitteeRegressor, TreeParameters):
+class TreeRegressor(BaseRegressor, TreeParameters):
     """A regression tree: a leaf predicts the weighted mean of its training rows.
 
     Splits maximise the decrease of the weighted squared error,
