@@ -9,6 +9,8 @@ from committee.learners.bagging.random_forest import RandomForestClassifier as R
 from committee.learners.bagging.random_forest import RandomForestRegressor as RandomForestRegressor
 from committee.learners.bagging.sbpmt import SBPMTClassifier as SBPMTClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier as SubaggingClassifier
+from committee.learners.blend.committee_classifier import CommitteeClassifier as CommitteeClassifier
+from committee.learners.blend.committee_regressor import CommitteeRegressor as CommitteeRegressor
 from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier as GradientBoostingClassifier
 from committee.learners.gradient.gradient_boosting import GradientBoostingRegressor as GradientBoostingRegressor
 from committee.learners.margin_boosting.arc_gv import ArcGVClassifier as ArcGVClassifier

@@ -24,6 +24,7 @@ VOTERS = {
     "committees": "committee.voters.committees:BoostedCommittees",
     "estimators": "committee.voters.estimators:EstimatorVoters",
     "signed": "committee.voters.signed:SignedVoters",
+    "members": "committee.vote.members:MemberCommittees",
     "graph": "committee.voters.path_majority:PathMajority",  # reads graphs with and without a majority of their paths
 }
 """Kinds of voters. Their classes also have ``check_columns(table)``, which refuses columns that they cannot use."""

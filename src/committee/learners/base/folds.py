@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from committee.data.number_types import F64, Index
 from committee.data.row_digests import row_digests, unordered_digests
-from committee.data.rows import Rows
+from committee.data.rows import Rows, TargetRows
+from committee.data.sparse import Matrix
 
 MOST_PARTS = 4096
 """Weights are multiples of a unit if it is no smaller a part of a common weight."""
@@ -65,12 +66,16 @@ class Folds:
     n_folds: int
 
     @classmethod
-    def of(cls, rows: Rows, n_folds: int, n_threads: int = 1) -> Folds:
-        """Deal the copies of each class out to the folds."""
-        number = row_digests(rows.X, n_threads) + rows.labels
+    def of(cls, rows: Rows | TargetRows, n_folds: int, n_threads: int = 1) -> Folds:
+        """Deal the copies of each class out to the folds; of numbers, all copies."""
+        number, labels = row_digests(rows.X, n_threads), np.zeros(len(rows), dtype=np.uint16)
+        if isinstance(rows, Rows):
+            number, labels = number + rows.labels, rows.labels
+        else:
+            number = number + row_digests(rows.target.reshape(len(rows), -1), n_threads) * np.uint64(3)
         _, row, alike = np.unique(number, return_index=True, return_inverse=True)
         weights: F64 = np.bincount(alike, rows.weights).astype(np.float64, copy=False)
-        labels = rows.labels[row]
+        labels = labels[row]
         order = np.lexsort((unordered_digests(rows.X[row], n_threads, labels), labels))
         row, weights, labels = row[order], weights[order], labels[order]
         copies, first = np.empty(len(row), dtype=np.int64), np.full(len(row), -1, dtype=np.int64)
@@ -127,3 +132,12 @@ def multiples(weights: F64) -> NDArray[np.int64]:
 
 def _whole(numbers: F64) -> NDArray[np.bool_]:
     return np.asarray(np.abs(numbers - np.rint(numbers)) <= 1e-9 + 1e-12 * numbers)
+
+
+def with_levels(rows: Rows | TargetRows) -> Matrix:
+    """Encoded matrix with the levels of categories where numbers learned from all rows stand for them."""
+    if rows.levels is None:
+        return rows.X
+    X, codes = rows.dense.copy(), rows.levels.codes
+    X[:, rows.levels.columns] = np.where(codes < 0, np.nan, codes)
+    return X

@@ -1,0 +1,1 @@
+"""Committees whose members are whole ensembles."""

@@ -1,0 +1,360 @@
+"""A committee of ensembles: what its classifier and its regressor do alike."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.model_selection import check_cv
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from committee.data.number_types import F64
+from committee.data.parallel import n_threads
+from committee.data.rows import Rows, TargetRows, have_weight
+from committee.learners.base import shared_parameters as shared
+from committee.learners.base.estimator import CommitteeEstimator
+from committee.learners.base.fit_tasks import FitTasks
+from committee.learners.base.folds import Fold, Folds, with_levels
+from committee.learners.base.parameters import fitted, parameter, with_parameters
+from committee.learners.blend.member import Judged, Member, Training, trained
+from committee.learners.blend.portfolio import Effort, candidates, n_folds
+from committee.learners.blend.time_limit import TimeLimit
+from committee.vote.members import MemberCommittees
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, eq=False)
+class Blended:
+    """Members whose mean answer is the vote."""
+
+    members: Sequence[Member]
+    weights: F64
+    """Of each member, adding up to 1."""
+    losses: F64
+    """Mean loss of each member alone, on rows that it has not seen."""
+    gains: F64
+    """By how much the loss of the vote would rise without it."""
+    loss: float
+    """Mean loss of the vote."""
+    score: float
+    """Accuracy of the vote, or R2."""
+
+    @property
+    def voters(self) -> tuple[Any, F64]:
+        """The fits of all members, and their weights: those of a member share its weight."""
+        fits = np.array([len(one.committees) for one in self.members])
+        committees = [each for one in self.members for each in one.committees]
+        return MemberCommittees(committees), np.repeat(self.weights / fits, fits)
+
+
+@with_parameters
+class Blend(CommitteeEstimator):
+    """Base of the committees of ensembles."""
+
+    voter_kinds: ClassVar[tuple[str, ...] | None] = ("members",)
+    stored_attributes: ClassVar[tuple[str, ...]] = (
+        "member_names_",
+        "member_weights_",
+        "member_losses_",
+        "member_gains_",
+        "member_seconds_",
+        "member_sizes_",
+        "left_out_",
+        "oof_loss_",
+        "oof_score_",
+        "n_folds_",
+    )
+
+    member_names_: list[str] = fitted("Names of the members, those of weight.", "list of str")
+    member_weights_: F64 = fitted("Weight of each member in the mean, adding up to 1.", "float64 array")
+    member_losses_: F64 = fitted(
+        "Mean loss of each member alone on rows that it has not seen: log loss, or squared error.", "float64 array"
+    )
+    member_gains_: F64 = fitted("By how much that loss of the vote would rise without the member.", "float64 array")
+    member_seconds_: F64 = fitted("Seconds that its training took.", "float64 array")
+    member_sizes_: NDArray[np.int64] = fitted(
+        "Fits of each member: the voters of ``committee_`` are those of the first member, then of the second, ...",
+        "int64 array",
+    )
+    left_out_: dict[str, str] = fitted(
+        "Candidates that are no members, and why: no weight, an error, or no time.", "dict of str"
+    )
+    oof_loss_: float = fitted(
+        """Mean loss of the vote on rows that the voting fits have not seen; a little too good, as the weights of the
+        members and temperatures were chosen by it.""",
+        "float",
+    )
+    oof_score_: float = fitted("Accuracy of the vote on such rows, or R2.", "float")
+    n_folds_: int = fitted("Number of folds.", "int")
+
+    effort: Effort = parameter(
+        "default",
+        """How many candidates are trained and on how many folds: docs/blend.md names them and says what they cost.""",
+    )
+    _: KW_ONLY
+    cv: Any = parameter(
+        None,
+        """Rows that judge the members: a number of folds, or one of scikit-learn's splitters whose test sets share no
+        row, as `GroupKFold` with the `groups` of `fit`. Then every member is trained on folds, as rows out of bag know
+        nothing of groups or time. None: 8 folds up to 10,000 rows, 5 up to 100,000 and then 3, that follow from what
+        rows hold; half as many if the effort is "fast".""",
+        "cv_object",
+        type_words="int, splitter, iterable of splits or None",
+    )
+    time_limit: float | None = parameter(
+        None,
+        """Seconds after which no further member is trained; one that would be ready later, by the time its last fit
+        took, is left out. The first is always trained.""",
+        Interval(Real, 0.0, None, closed="neither"),
+        None,
+        type_words="float or None",
+    )
+    min_gain: float = parameter(
+        0.25,
+        """Members whose gain is less than this many standard errors are left out, the least first, and the others
+        weighted anew.""",
+        Interval(Real, 0.0, None, closed="left"),
+    )
+    categorical_features: Any = shared.categorical_features()
+    random_state: Any = shared.random_state("the members")
+    n_jobs: int | None = shared.n_jobs("Threads of each member")
+
+    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Train the members, and weigh them. A fit that fails changes nothing.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Training rows; NaN is a value of its own.
+        y : array-like (n,)
+            Class labels, or numbers to predict.
+        sample_weight : array-like (n,), default=None
+            Row weights; 0, or less than 1e-150 of their sum, means absent, k means repeated k times.
+        groups : array-like (n,), default=None
+            Groups of the rows, for a `cv` that heeds them.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If no member can be trained, `groups` comes without a `cv`, or rows are as in the other learners' fits.
+
+        Warns
+        -----
+        UserWarning
+            If `y` holds one class only, which is then predicted everywhere; or no member is ready within `time_limit`.
+        """
+        if groups is not None and (self.cv is None or isinstance(self.cv, Integral)):
+            raise ValueError(
+                f"groups are heeded by a splitter, and cv={self.cv!r}; give one, such as "
+                "sklearn.model_selection.GroupKFold(5)."
+            )
+        with self._one_fit(X, y, sample_weight, None) as (tasks, rows):
+            tasks.begin()
+            tasks.end(self._constant(rows) or self._blended(rows, y, groups, tasks))
+        return self
+
+    # --- one learner's own ---------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def _numbers(self) -> bool:
+        """Whether numbers are predicted."""
+
+    @abstractmethod
+    def _losses(self, answers: F64, rows: Any, judged: Judged) -> F64:
+        """Loss of each judged row, by answers ``(n, K)``."""
+
+    @abstractmethod
+    def _weights(self, answers: Sequence[F64], rows: Any, judged: Judged) -> F64:
+        """Weights of members of least mean loss, by the answers of each."""
+
+    @abstractmethod
+    def _score(self, answers: F64, rows: Any, judged: Judged) -> float:
+        """Accuracy or R2 of answers to the judged rows."""
+
+    @abstractmethod
+    def _vote(self, blended: Blended) -> Any:
+        """Return the committee."""
+
+    # --- the fit -------------------------------------------------------------------------------------------------
+
+    def _most_tasks(self, X: Any) -> int:
+        return len(candidates(self._numbers, self.effort))
+
+    def _blended(
+        self, rows: Rows | TargetRows, y: ArrayLike, groups: ArrayLike | None, tasks: FitTasks
+    ) -> dict[str, Any]:
+        folds = self._folds(rows, y, groups, tasks)
+        wanted = candidates(self._numbers, self.effort)
+        if not (self.cv is None or isinstance(self.cv, Integral)):
+            wanted = [replace(one, out_of_bag=False) for one in wanted]
+        limit = TimeLimit(self.time_limit, tasks.begun)
+        rows = replace(rows, X=with_levels(rows), levels=None)
+        training = Training(
+            rows,
+            Judged.of(folds if len(folds) > 1 else []),
+            np.flatnonzero(self.table_.n_levels).tolist() or None,
+            int(tasks.random().randint(2**30)),
+            self.n_jobs,
+            limit.check,
+        )
+        if len(folds) < 2:
+            return self._unjudged(training)
+        failed: dict[str, str] = {}
+
+        def members() -> Iterator[Member]:
+            for one in trained(training, wanted):
+                if isinstance(one, Member):
+                    limit.binding = True
+                    yield one
+                else:
+                    failed[one[0]] = one[1]
+
+        def attributes(some: Sequence[Member]) -> dict[str, Any]:
+            blended = self._weighed(some, rows, training.judged)
+            names = [one.name for one in blended.members]
+            left_out = {one.name: "no weight" for one in some if one.name not in names} | failed
+            left_out |= {one.name: "no time" for one in wanted if one.name not in {*names, *left_out}}
+            return self._described(blended, left_out, len(folds))
+
+        found = tasks.each("member", members(), attributes)
+        if not found:
+            reasons = "; ".join(f"{name}: {reason}" for name, reason in failed.items())
+            raise ValueError(f"no member could be trained on {len(rows)} rows ({reasons})")
+        return attributes(found)
+
+    def _unjudged(self, training: Training) -> dict[str, Any]:
+        """Return the attributes of a fit on rows that are too few to judge members by: a forest is the only one."""
+        warnings.warn(
+            f"n_samples = {len(training.rows)} rows are too few to judge members by: the only one is a forest, and "
+            "nothing tells how good it is.",
+            stacklevel=4,
+        )
+        forest = next(one for one in candidates(self._numbers, self.effort) if one.name == "forest")
+        nothing = np.full(1, np.nan)
+        return self._described(
+            Blended([training.unjudged(forest)], np.ones(1), nothing, nothing, np.nan, np.nan), {}, 0
+        )
+
+    def _described(self, blended: Blended, left_out: dict[str, str], n_folds: int) -> dict[str, Any]:
+        """Return the fitted attributes."""
+        return {
+            "committee_": self._vote(blended),
+            "member_names_": [one.name for one in blended.members],
+            "member_weights_": blended.weights,
+            "member_losses_": blended.losses,
+            "member_gains_": blended.gains,
+            "member_seconds_": np.array([one.seconds for one in blended.members]),
+            "member_sizes_": np.array([len(one.committees) for one in blended.members], dtype=np.int64),
+            "left_out_": left_out,
+            "oof_loss_": blended.loss,
+            "oof_score_": blended.score,
+            "n_folds_": n_folds,
+        }
+
+    def _folds(self, rows: Rows | TargetRows, y: ArrayLike, groups: ArrayLike | None, tasks: FitTasks) -> list[Fold]:
+        """Return the folds by which members are judged."""
+        if self.cv is None or isinstance(self.cv, Integral):
+            k = n_folds(rows.count, self.effort) if self.cv is None else int(self.cv)
+            return list(Folds.of(rows, k, n_threads(self.n_jobs)))
+        y = np.asarray(y)
+        check_consistent_length(y, groups)
+        place = np.full(len(y), -1)  # splitters number all rows of the user's
+        place[have_weight(tasks.sample_weight, len(y))] = np.arange(len(rows))
+        splitter, folds = check_cv(self.cv, y, classifier=isinstance(rows, Rows)), []
+        for given in splitter.split(np.zeros((len(y), 1)), y, groups):
+            others, judged = (place[index][place[index] >= 0] for index in given)
+            if len(others) and len(judged):
+                folds.append(Fold(others, rows.weights[others], judged, rows.weights[judged], len(judged)))
+        row = Judged.of(folds).row
+        if len(np.unique(row)) < len(row):
+            raise ValueError(f"cv={self.cv!r} judges a row more than once; give a splitter whose test sets share none.")
+        return folds
+
+    def _weighed(self, members: Sequence[Member], rows: Any, judged: Judged) -> Blended:
+        """Weigh members; those that add too little go, one after the other."""
+        known = np.all([np.isfinite(one.unseen[:, 0]) for one in members], axis=0)
+        judged = judged.some(known)
+        share = judged.weights / judged.weights.sum()
+        unit = float(np.sqrt((share**2).sum()))  # standard error of a mean of rows that deviate by 1
+
+        def loss(answers: F64) -> F64:
+            return self._losses(answers, rows, judged)
+
+        def vote(some: Sequence[F64]) -> tuple[F64, F64]:
+            weights = self._weights(some, rows, judged) if len(some) > 1 else np.ones(1)
+            return weights, np.tensordot(weights, np.stack(some), 1)
+
+        chosen, answers = list(members), [one.unseen[known] for one in members]
+        while True:
+            weights, mean = vote(answers)
+            if len(chosen) == 1:
+                gains = np.zeros(1)
+                break
+            rises = [loss(vote(answers[:k] + answers[k + 1 :])[1]) - loss(mean) for k in range(len(chosen))]
+            gains = np.array([float(share @ rise) for rise in rises])
+            errors = unit * np.sqrt([float(share @ (r - g) ** 2) for r, g in zip(rises, gains, strict=True)])
+            least = int(np.argmin(gains))
+            if gains[least] > self.min_gain * errors[least]:
+                break
+            del chosen[least], answers[least]
+        alone = np.array([float(share @ loss(each)) for each in answers])
+        score = self._score(mean, rows, judged)
+        return Blended(chosen, weights, alone, gains, float(share @ loss(mean)), score)
+
+    # --- what it says of itself ----------------------------------------------------------------------------------
+
+    @property
+    def members_(self) -> pl.DataFrame:
+        """The members, by weight: fits, loss alone on rows not seen, what the vote gains by them, seconds and nodes."""
+        check_is_fitted(self)
+        import polars as pl
+
+        nodes = np.add.reduceat(self.committee_.voters.n_nodes, np.cumsum(self.member_sizes_) - self.member_sizes_)
+        table = {
+            "member": self.member_names_,
+            "weight": self.member_weights_,
+            "fits": self.member_sizes_,
+            "loss": self.member_losses_,
+            "gain": self.member_gains_,
+            "seconds": self.member_seconds_,
+            "nodes": nodes,
+        }
+        return pl.DataFrame(table).sort("weight", descending=True)
+
+    def _from_file(self) -> None:
+        super()._from_file()
+        m = len(getattr(self, "member_names_", ()))
+        if m == 0:
+            return
+        sizes = self.member_sizes_
+        if sizes.shape != (m,) or sizes.dtype != np.int64 or (sizes < 1).any() or sizes.sum() != len(self.committee_):
+            raise ValueError("member_sizes_ do not count the voters")
+        for name in ("member_weights_", "member_losses_", "member_gains_", "member_seconds_"):
+            values = getattr(self, name, None)
+            if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.shape != (m,):
+                raise ValueError(f"{name} are not {m} float64 numbers")
+        if not all(isinstance(name, str) for name in self.member_names_):
+            raise ValueError("member_names_ are not text")

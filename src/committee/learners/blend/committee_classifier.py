@@ -1,0 +1,77 @@
+"""The committee of ensembles for classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from committee.data.number_types import F64
+from committee.data.rows import Rows
+from committee.learners.base.estimator import BaseClassifier
+from committee.learners.base.parameters import with_parameters
+from committee.learners.blend.blend import Blend, Blended
+from committee.learners.blend.member import Judged
+from committee.learners.blend.pool import log_loss_weights
+from committee.vote.committee import Committee
+from committee.vote.links.probability import Share
+
+LEAST = 1e-15
+"""Probabilities below count as this in a loss."""
+
+
+@with_parameters
+class CommitteeClassifier(Blend, BaseClassifier):
+    """A committee whose members are whole ensembles, with nothing to tune.
+
+    Each member judges the rows that it has not seen: out of its bags, or as one of the folds that its fits leave out.
+    By these answers it gets a temperature, and the members get the weights w >= 0, sum_k w_k = 1, of least log loss of
+
+        p(x) = sum_k w_k p_k(x).
+
+    Members that add less than `min_gain` standard errors to the vote go. A member of folds votes by the mean of its
+    fits.
+
+    Attributes
+    ----------
+    committee_ : Committee
+        The fits of all members, each a committee that votes with its probabilities; link `Share`.
+
+    References
+    ----------
+    L. Breiman (1996). Stacked regressions. Machine Learning 24; of probabilities: M. J. van der Laan, E. C. Polley,
+    A. E. Hubbard (2007). Super learner. Statistical Applications in Genetics and Molecular Biology 6(1).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from committee import CommitteeClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = CommitteeClassifier("fast", random_state=0).fit(X, y)
+    >>> model.oof_score_ > 0.95, model.members_.columns[:2]
+    (True, ['member', 'weight'])
+    """
+
+    @property
+    def _numbers(self) -> bool:
+        return False
+
+    def _losses(self, answers: F64, rows: Rows, judged: Judged) -> F64:
+        return -np.log(np.maximum(_of_class(answers, rows, judged), LEAST))
+
+    def _weights(self, answers: Sequence[F64], rows: Rows, judged: Judged) -> F64:
+        p = np.stack([_of_class(each, rows, judged) for each in answers])
+        v = judged.weights / judged.weights.sum() * judged.count
+        return log_loss_weights(np.maximum(p, LEAST), v)
+
+    def _score(self, answers: F64, rows: Rows, judged: Judged) -> float:
+        right = answers.argmax(axis=1) == rows.labels[judged.row]
+        return float(np.average(right, weights=judged.weights))
+
+    def _vote(self, blended: Blended) -> Committee:
+        return Committee(*blended.voters, self.classes_, Share(), self.table_)
+
+
+def _of_class(answers: F64, rows: Rows, judged: Judged) -> F64:
+    """Probability of each row's class."""
+    return answers[np.arange(len(answers)), rows.labels[judged.row]]

@@ -1,0 +1,63 @@
+"""The committee of ensembles for numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from committee.data.number_types import F64
+from committee.data.rows import TargetRows
+from committee.learners.base.estimator import BaseRegressor
+from committee.learners.base.parameters import with_parameters
+from committee.learners.blend.blend import Blend, Blended
+from committee.learners.blend.member import Judged
+from committee.learners.blend.pool import squared_error_weights
+from committee.vote.links.mean import Identity
+from committee.vote.regression import RegressionCommittee
+
+
+@with_parameters
+class CommitteeRegressor(Blend, BaseRegressor):
+    """A committee whose members are whole ensembles, with nothing to tune, for numbers.
+
+    As `CommitteeClassifier`, with the weights of least squared error of the mean f(x) = sum_k w_k f_k(x), and no
+    temperatures.
+
+    Attributes
+    ----------
+    committee_ : RegressionCommittee
+        The fits of all members, each a committee that votes with what it predicts.
+
+    References
+    ----------
+    L. Breiman (1996). Stacked regressions. Machine Learning 24.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from committee import CommitteeRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = CommitteeRegressor("fast", random_state=0).fit(X, y)
+    >>> 0.4 < model.oof_score_ < 0.6
+    True
+    """
+
+    @property
+    def _numbers(self) -> bool:
+        return True
+
+    def _losses(self, answers: F64, rows: TargetRows, judged: Judged) -> F64:
+        return np.asarray((answers[:, 0] - rows.target[judged.row]) ** 2)
+
+    def _weights(self, answers: Sequence[F64], rows: TargetRows, judged: Judged) -> F64:
+        error = np.stack([each[:, 0] for each in answers]) - rows.target[judged.row]
+        return squared_error_weights(error, judged.weights / judged.weights.sum() * judged.count)
+
+    def _score(self, answers: F64, rows: TargetRows, judged: Judged) -> float:
+        y, share = rows.target[judged.row], judged.weights / judged.weights.sum()
+        spread = float(share @ (y - share @ y) ** 2)
+        return 1.0 - float(share @ self._losses(answers, rows, judged)) / spread if spread > 0.0 else float("nan")
+
+    def _vote(self, blended: Blended) -> RegressionCommittee:
+        return RegressionCommittee(*blended.voters, Identity(), self.table_)

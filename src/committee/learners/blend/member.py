@@ -1,0 +1,151 @@
+"""Training of a member: its committees, and what they answer to rows that they have not seen."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from committee.data.number_types import F64, Index, Mask
+from committee.data.rows import Rows, TargetRows
+from committee.learners.base.folds import Fold
+from committee.learners.blend.portfolio import Candidate
+from committee.learners.blend.time_limit import OutOfTimeError
+from committee.vote.committee import Committee
+from committee.vote.links.temperature import best_temperature
+from committee.vote.regression import RegressionCommittee
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """The rows that every member is judged by, each by committees that have not seen it."""
+
+    folds: Sequence[Fold]
+    row: Index
+    """Numbers of the rows, one fold after the other; a row of several copies may come in several."""
+    weights: F64
+    """Their weights."""
+
+    @classmethod
+    def of(cls, folds: Sequence[Fold]) -> Judged:
+        """The rows of all folds."""
+        row = np.concatenate([np.empty(0, dtype=np.intp), *(fold.judged for fold in folds)])
+        return cls(folds, row, np.concatenate([np.empty(0), *(fold.judged_weights for fold in folds)]))
+
+    def some(self, mask: Mask) -> Judged:
+        """Those of a mask."""
+        return replace(self, row=self.row[mask], weights=self.weights[mask])
+
+    @property
+    def count(self) -> int:
+        """How many rows they count as."""
+        return sum(fold.n_judged for fold in self.folds)
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """A trained candidate."""
+
+    name: str
+    committees: Sequence[Committee | RegressionCommittee]
+    """One trained on all rows, or one for each fold, on the others."""
+    unseen: F64
+    """Answers to the judged rows: probabilities ``(n, K)`` or numbers ``(n, 1)``; NaN where all draws have the row."""
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """What the candidates of a fit are trained on, in common."""
+
+    rows: Rows | TargetRows
+    """Encoded rows; many levels of a category are codes, of which each fit learns its own numbers."""
+    judged: Judged
+    categorical: list[int] | None
+    seed: int
+    n_jobs: int | None
+    in_time: Callable[[], None]
+    """Called before each fit; raises `OutOfTimeError` if none should begin."""
+
+    def member(self, candidate: Candidate) -> Member:
+        """Train a candidate, and give its probabilities a temperature."""
+        begun = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # such as of columns that do not vary within a fold
+            committees, unseen = (self._out_of_bag if candidate.out_of_bag else self._cross_fitted)(candidate)
+        return Member(candidate.name, committees, unseen, time.perf_counter() - begun)
+
+    def unjudged(self, candidate: Candidate) -> Member:
+        """Train a candidate on all rows, with nothing to judge it by."""
+        begun = time.perf_counter()
+        model = self._fit(candidate, candidate.parameters, np.arange(len(self.rows)), self.rows.weights, 0)
+        return Member(candidate.name, [model.committee_], np.empty((0, 1)), time.perf_counter() - begun)
+
+    def _cross_fitted(self, candidate: Candidate) -> tuple[list[Any], F64]:
+        """A fit on the others of each fold; steps that are tried out are tried out once."""
+        settings, answers, committees = dict(candidate.parameters), [], []
+        for number, fold in enumerate(self.judged.folds):
+            self.in_time()
+            model = self._fit(candidate, settings, fold.others, fold.other_weights, number)
+            if hasattr(model, "learning_rate_"):
+                settings["learning_rate"] = model.learning_rate_
+            X = self.rows.X[fold.judged]
+            if isinstance(self.rows, Rows):
+                total = model.committee_.total_weight
+                answers.append(model.committee_.link.evidence(model.decision_function(X), total))
+            else:
+                answers.append(model.predict(X)[:, None])
+            committees.append(model.committee_)
+        return self._tempered(committees, np.concatenate(answers))
+
+    def _out_of_bag(self, candidate: Candidate) -> tuple[list[Any], F64]:
+        """One fit, whose votes on each row are those of the draws without it."""
+        self.in_time()
+        everything = np.arange(len(self.rows))
+        settings = {"oob_score": True, **candidate.parameters}
+        model = self._fit(candidate, settings, everything, self.rows.weights, 0)
+        if isinstance(self.rows, TargetRows):
+            return [model.committee_], model.oob_prediction_[self.judged.row][:, None]
+        committee = model.committee_
+        votes = model.oob_decision_function_[self.judged.row] * committee.total_weight
+        return self._tempered([committee], committee.link.evidence(votes, committee.total_weight))
+
+    def _fit(self, candidate: Candidate, settings: dict[str, Any], index: Index, weights: F64, number: int) -> Any:
+        own: dict[str, Any] = {"random_state": self.seed + number, "n_jobs": self.n_jobs}
+        own["categorical_features"] = self.categorical
+        if "calibrate" in candidate.learner.declared_parameters:
+            own["calibrate"] = None
+        model = candidate.learner(**own, **settings)
+        y = self.rows.labels if isinstance(self.rows, Rows) else self.rows.target
+        uniform = self.rows.uniform and bool((weights == weights[0]).all())
+        model.fit(self.rows.X[index], y[index], None if uniform else weights)
+        if isinstance(self.rows, Rows) and len(model.classes_) < int(self.rows.labels.max()) + 1:
+            raise ValueError("rows of a fold lack a class")
+        return model
+
+    def _tempered(self, committees: list[Any], evidence: F64) -> tuple[list[Any], F64]:
+        """Give all committees the temperature of least log loss on the judged rows."""
+        if isinstance(self.rows, TargetRows):
+            return committees, evidence
+        known = np.isfinite(evidence).all(axis=1)
+        labels, weights = self.rows.labels[self.judged.row], self.judged.weights
+        temperature = best_temperature(evidence[known], labels[known], weights[known], self.judged.count)
+        z = evidence / temperature
+        p = np.exp(z - z.max(axis=1, keepdims=True))
+        tempered = [replace(one, link=one.link.tempered(temperature)) for one in committees]
+        return tempered, p / p.sum(axis=1, keepdims=True)
+
+
+def trained(training: Training, candidates: Sequence[Candidate]) -> Iterator[Member | tuple[str, str]]:
+    """Train candidates one after the other; of one that cannot be trained its name and the reason."""
+    for candidate in candidates:
+        try:
+            yield training.member(candidate)
+        except OutOfTimeError:
+            return
+        except (ValueError, MemoryError, np.linalg.LinAlgError) as error:
+            yield candidate.name, str(error) or type(error).__name__

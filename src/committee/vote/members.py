@@ -1,0 +1,149 @@
+"""Voters that are whole committees: each votes with its probabilities, or with the numbers that it predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.number_types import F64
+from committee.data.typed_json import field
+from committee.files.kinds import COMMITTEES, MAX_DEPTH
+from committee.files.tensors import Document, Tensors
+from committee.vote.committee import Committee
+from committee.vote.regression import RegressionCommittee
+from committee.voters.protocol import VoteKind, VoterIndex
+
+if TYPE_CHECKING:
+    from committee.data.frames import TableSchema
+
+
+@dataclass(frozen=True, eq=False)
+class MemberCommittees:
+    """M committees on the same rows: a vote is the answer of one of them.
+
+    A committee for classes votes with its probabilities, a number for each class; one for numbers with what it
+    predicts. Each takes the encoded matrix as a table of its own, since what stands for a category may be learned from
+    the rows that a member was trained on.
+
+    Parameters
+    ----------
+    members : sequence of Committee, or of RegressionCommittee
+        All for the same classes, or for the same numbers.
+
+    Raises
+    ------
+    ValueError
+        If there are none, or they do not answer alike.
+    """
+
+    members: Sequence[Committee | RegressionCommittee]
+
+    def __post_init__(self) -> None:
+        members = tuple(self.members)
+        if not members:
+            raise ValueError("members is empty; a vote needs at least one.")
+        if len({type(one) for one in members}) > 1:
+            raise ValueError("members vote for classes and for numbers; all must do the same.")
+        if len({_answers(one) for one in members}) > 1:
+            raise ValueError("members have different classes or numbers of outputs; all must answer alike.")
+        object.__setattr__(self, "members", members)
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def __getitem__(self, index: VoterIndex) -> MemberCommittees:
+        return MemberCommittees([self.members[t] for t in np.atleast_1d(np.arange(len(self))[index])])
+
+    @property
+    def kind(self) -> VoteKind:
+        """``"score"``: a number for each class or output."""
+        return "score"
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes K, or of numbers D."""
+        first = self.members[0]
+        return first.n_classes if isinstance(first, Committee) else first.n_outputs
+
+    @property
+    def n_outputs(self) -> int:
+        """Columns of a tally: one for each class or number."""
+        return self.n_classes
+
+    @property
+    def n_features(self) -> int | None:
+        """Width of the encoded matrix."""
+        table = self.members[0].table
+        return self.members[0].voters.n_features if table is None else table.n_features
+
+    @property
+    def n_nodes(self) -> NDArray[np.int64]:
+        """Tree nodes of each member."""
+        return np.array([one.n_nodes for one in self.members], dtype=np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all members."""
+        return sum(one.nbytes for one in self.members)
+
+    @property
+    def spread(self) -> F64:
+        """The most that a member can change a margin: its probability, 1."""
+        return np.ones(len(self))
+
+    def tally(self, X: F64, weights: F64 | None = None, n_threads: int = 1) -> F64:
+        """Weighted sum of the answers, ``(n, K)``."""
+        w = np.ones(len(self)) if weights is None else np.asarray(weights, dtype=np.float64)
+        total = np.zeros((len(X), self.n_outputs))
+        for weight, one in zip(w.tolist(), self.members, strict=True):
+            if weight != 0.0:
+                total += weight * _answer(one, X, n_threads)
+        return total
+
+    def votes(self, X: F64, n_threads: int = 1) -> F64:
+        """Every answer, ``(n, M, K)``."""
+        return np.stack([_answer(one, X, n_threads) for one in self.members], axis=1)
+
+    # -- the file ---------------------------------------------------------------------------------------------
+
+    def to_document(self, tensors: Tensors) -> Document:
+        """Write the members into a model file."""
+        members = [one.to_document(tensors.member(number)) for number, one in enumerate(self.members)]
+        return {"kind": "members", "members": members}
+
+    @classmethod
+    def from_document(cls, document: Document, tensors: Tensors) -> MemberCommittees:
+        """Read what `to_document` wrote, trusting no value."""
+        if tensors.depth >= MAX_DEPTH:
+            raise ValueError(f"committees are nested more than {MAX_DEPTH} deep")
+        members = []
+        for number, described in enumerate(field(document, "members", list)):
+            if type(described) is not dict or described.get("class") not in COMMITTEES:
+                raise ValueError(f"member {number} is no committee")
+            kind = resolve_name(COMMITTEES[described["class"]])
+            members.append(kind.from_document(described, tensors.member(number)))
+        return cls(members)
+
+    def check_columns(self, table: TableSchema | None) -> None:
+        """Refuse members for another number of columns than the committee has."""
+        width = self.n_features if table is None else table.n_features
+        for number, one in enumerate(self.members):
+            own = one.voters.n_features if one.table is None else one.table.n_features
+            if own != width:
+                raise ValueError(f"member {number} takes {own} columns; the committee has {width}")
+
+
+def _answers(one: Committee | RegressionCommittee) -> Any:
+    return tuple(one.classes.tolist()) if isinstance(one, Committee) else one.n_outputs
+
+
+def _answer(one: Committee | RegressionCommittee, X: F64, n_threads: int) -> F64:
+    """Probabilities or numbers, ``(n, K)``."""
+    if isinstance(one, Committee):
+        return one.predict_proba(X, n_threads=n_threads)
+    return np.asarray(one.predict(X, n_threads=n_threads), dtype=np.float64).reshape(len(X), -1)
