@@ -27,7 +27,10 @@ from committee.learners.base.parameters import fitted, parameter, with_parameter
 from committee.learners.blend.member import Judged, Member, Training, trained
 from committee.learners.blend.portfolio import Effort, candidates, n_folds
 from committee.learners.blend.time_limit import TimeLimit
+from committee.vote.explain.importances import feature_importances
 from committee.vote.members import MemberCommittees
+from committee.voters.committees import BoostedCommittees
+from committee.voters.linear_scores import LinearScores
 
 if TYPE_CHECKING:
     import polars as pl
@@ -327,12 +330,21 @@ class Blend(CommitteeEstimator):
     # --- what it says of itself ----------------------------------------------------------------------------------
 
     @property
+    def _fits(self) -> Iterator[tuple[float, Any]]:
+        """Weight and committee of every fit."""
+        check_is_fitted(self)
+        voters = self.committee_.voters
+        if not isinstance(voters, MemberCommittees):
+            raise AttributeError("this model has no members: it was trained on rows of one class.")
+        return zip(self.committee_.weights.tolist(), voters.members, strict=True)
+
+    @property
     def members_(self) -> pl.DataFrame:
         """The members, by weight: fits, loss alone on rows not seen, what the vote gains by them, seconds and nodes."""
-        check_is_fitted(self)
         import polars as pl
 
-        nodes = np.add.reduceat(self.committee_.voters.n_nodes, np.cumsum(self.member_sizes_) - self.member_sizes_)
+        n_nodes = [one.n_nodes for _, one in self._fits]
+        nodes = np.add.reduceat(n_nodes, np.cumsum(self.member_sizes_) - self.member_sizes_)
         table = {
             "member": self.member_names_,
             "weight": self.member_weights_,
@@ -343,6 +355,21 @@ class Blend(CommitteeEstimator):
             "nodes": nodes,
         }
         return pl.DataFrame(table).sort("weight", descending=True)
+
+    @property
+    def feature_importances_(self) -> F64:
+        """Share of each feature in what the splits of the members' trees gain, weighted by the vote, ``(p,)``.
+
+        Each fit of a member counts with its weight, its own shares adding up to 1; members without trees have none.
+        """
+        total = np.zeros(self.n_features_in_)
+        for weight, one in self._fits:
+            voters = one.voters
+            if isinstance(voters, BoostedCommittees):
+                total += weight * feature_importances(voters.members, voters.tree_shares(one.weights))
+            elif not isinstance(voters, LinearScores):
+                total += weight * one.feature_importances_
+        return total / total.sum() if total.any() else total
 
     def _from_file(self) -> None:
         super()._from_file()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from committee.learners.blend.blend import Blend, Blended
 from committee.learners.blend.member import Judged
 from committee.learners.blend.pool import log_loss_weights
 from committee.vote.committee import Committee
+from committee.vote.explain.tree_contributions import Output
 from committee.vote.links.probability import Share
 
 LEAST = 1e-15
@@ -70,6 +72,19 @@ class CommitteeClassifier(Blend, BaseClassifier):
 
     def _vote(self, blended: Blended) -> Committee:
         return Committee(*blended.voters, self.classes_, Share(), self.table_)
+
+    def contributions(self, X: Any, *, output: Output = "score") -> F64:
+        """Refuse: a mean of probabilities that links make of scores is no sum over features.
+
+        Raises
+        ------
+        TypeError
+            Always, saying what can be explained instead.
+        """
+        raise TypeError(
+            "a mean of members' probabilities is no sum over features; ask a member, as in committee.vote.explain."
+            "tree_contributions(model.committee_.voters.members[0], X), or a learner of its own."
+        )
 
 
 def _of_class(answers: F64, rows: Rows, judged: Judged) -> F64:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from committee.data.number_types import F64
+from committee.data.parallel import n_threads
 from committee.data.rows import TargetRows
 from committee.learners.base.estimator import BaseRegressor
 from committee.learners.base.parameters import with_parameters
 from committee.learners.blend.blend import Blend, Blended
 from committee.learners.blend.member import Judged
 from committee.learners.blend.pool import squared_error_weights
+from committee.vote.explain.tree_contributions import Output, tree_contributions
 from committee.vote.links.mean import Identity
 from committee.vote.regression import RegressionCommittee
 
@@ -61,3 +65,35 @@ class CommitteeRegressor(Blend, BaseRegressor):
 
     def _vote(self, blended: Blended) -> RegressionCommittee:
         return RegressionCommittee(*blended.voters, Identity(), self.table_)
+
+    def contributions(self, X: Any, *, output: Output = "prediction") -> F64:
+        """Exact share of each feature in the predictions: the members' Shapley values, weighted by the vote.
+
+        Each member's are those of `committee.vote.explain.tree_contributions`.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows to explain.
+        output : {"prediction", "score"}, default="prediction"
+            Both are the number predicted.
+
+        Returns
+        -------
+        float64 array (n, p + 1)
+            Features in order, and last what is expected of a row of which nothing is known; they add up to `predict`.
+
+        Raises
+        ------
+        ValueError
+            If `output` is another one.
+        """
+        if output not in ("prediction", "score"):
+            raise ValueError(f"output={output!r} is none of a regressor's; give 'prediction'.")
+        check_is_fitted(self)
+        data = self.committee_.encode(self.validate_rows(X))
+        threads = n_threads(self.n_jobs)
+        shares = np.zeros((len(data), self.n_features_in_ + 1))
+        for weight, one in self._fits:
+            shares += weight * tree_contributions(one, data, output="prediction", n_threads=threads)
+        return shares

@@ -20,7 +20,7 @@ def log_loss_weights(p: F64, weights: F64) -> F64:
     never raises it; c are `PRIOR` rows that all m members explain alike. As the prior is the logarithm of a Dirichlet
     density, the limit is the only maximum of the penalised likelihood.
 
-    Equation: blend weights (docs/theory.md).
+    Equation: blend-weights (docs/theory.md).
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def squared_error_weights(error: F64, weights: F64) -> F64:
     point on the simplex is u / sum u for the u >= 0 of least ``u'Gu / 2 - sum u``, which are least squares without
     negative weights.
 
-    Equation: blend weights (docs/theory.md).
+    Equation: blend-least-squares (docs/theory.md).
 
     Parameters
     ----------
