@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -34,6 +35,8 @@ from committee.voters.linear_scores import LinearScores
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from committee.files.checkpoint import Checkpoint
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +143,7 @@ class Blend(CommitteeEstimator):
         sample_weight: ArrayLike | None = None,
         *,
         groups: ArrayLike | None = None,
+        checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
     ) -> Self:
         """Train the members, and weigh them. A fit that fails changes nothing.
 
@@ -153,6 +157,8 @@ class Blend(CommitteeEstimator):
             Row weights; 0, or less than 1e-150 of their sum, means absent, k means repeated k times.
         groups : array-like (n,), default=None
             Groups of the rows, for a `cv` that heeds them.
+        checkpoint : path or Checkpoint, default=None
+            File from which the same fit goes on if it is killed; see `committee.Checkpoint`.
 
         Returns
         -------
@@ -173,7 +179,7 @@ class Blend(CommitteeEstimator):
                 f"groups are heeded by a splitter, and cv={self.cv!r}; give one, such as "
                 "sklearn.model_selection.GroupKFold(5)."
             )
-        with self._one_fit(X, y, sample_weight, None) as (tasks, rows):
+        with self._one_fit(X, y, sample_weight, checkpoint) as (tasks, rows):
             tasks.begin()
             tasks.end(self._constant(rows) or self._blended(rows, y, groups, tasks))
         return self
@@ -222,6 +228,7 @@ class Blend(CommitteeEstimator):
             int(tasks.random().randint(2**30)),
             self.n_jobs,
             limit.check,
+            tasks.record,
         )
         if len(folds) < 2:
             return self._unjudged(training)

@@ -6,15 +6,18 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from committee.data.number_types import F64, Index, Mask
 from committee.data.rows import Rows, TargetRows
+from committee.learners.base.fit_record import FitRecord
 from committee.learners.base.folds import Fold
 from committee.learners.blend.portfolio import Candidate
 from committee.learners.blend.time_limit import OutOfTimeError
+from committee.learners.blend.trained_fit import TrainedFit
 from committee.vote.committee import Committee
 from committee.vote.links.temperature import best_temperature
 from committee.vote.regression import RegressionCommittee
@@ -70,6 +73,8 @@ class Training:
     n_jobs: int | None
     in_time: Callable[[], None]
     """Called before each fit; raises `OutOfTimeError` if none should begin."""
+    record: FitRecord | None
+    """Fits that a checkpoint knows; None if there is none."""
 
     def member(self, candidate: Candidate) -> Member:
         """Train a candidate, and give its probabilities a temperature."""
@@ -87,32 +92,45 @@ class Training:
 
     def _cross_fitted(self, candidate: Candidate) -> tuple[list[Any], F64]:
         """A fit on the others of each fold; steps that are tried out are tried out once."""
-        settings, answers, committees = dict(candidate.parameters), [], []
+        settings, fits = dict(candidate.parameters), []
         for number, fold in enumerate(self.judged.folds):
-            self.in_time()
-            model = self._fit(candidate, settings, fold.others, fold.other_weights, number)
-            if hasattr(model, "learning_rate_"):
-                settings["learning_rate"] = model.learning_rate_
-            X = self.rows.X[fold.judged]
-            if isinstance(self.rows, Rows):
-                total = model.committee_.total_weight
-                answers.append(model.committee_.link.evidence(model.decision_function(X), total))
-            else:
-                answers.append(model.predict(X)[:, None])
-            committees.append(model.committee_)
-        return self._tempered(committees, np.concatenate(answers))
+            fits.append(self._trained_fit(candidate, settings, number, partial(self._on_others, fold)))
+            if fits[-1].rate > 0.0:
+                settings["learning_rate"] = fits[-1].rate
+        return self._tempered([fit.committee for fit in fits], np.concatenate([fit.answers for fit in fits]))
+
+    def _on_others(self, fold: Fold, candidate: Candidate, settings: dict[str, Any], number: int) -> TrainedFit:
+        model = self._fit(candidate, settings, fold.others, fold.other_weights, number)
+        committee, X = model.committee_, self.rows.X[fold.judged]
+        if isinstance(self.rows, Rows):
+            answers = committee.link.evidence(model.decision_function(X), committee.total_weight)
+        else:
+            answers = model.predict(X)[:, None]
+        return TrainedFit(committee, answers, getattr(model, "learning_rate_", 0.0))
 
     def _out_of_bag(self, candidate: Candidate) -> tuple[list[Any], F64]:
         """One fit, whose votes on each row are those of the draws without it."""
-        self.in_time()
-        everything = np.arange(len(self.rows))
         settings = {"oob_score": True, **candidate.parameters}
-        model = self._fit(candidate, settings, everything, self.rows.weights, 0)
-        if isinstance(self.rows, TargetRows):
-            return [model.committee_], model.oob_prediction_[self.judged.row][:, None]
+        fit = self._trained_fit(candidate, settings, 0, self._on_all)
+        return self._tempered([fit.committee], fit.answers[self.judged.row])
+
+    def _on_all(self, candidate: Candidate, settings: dict[str, Any], number: int) -> TrainedFit:
+        model = self._fit(candidate, settings, np.arange(len(self.rows)), self.rows.weights, number)
         committee = model.committee_
-        votes = model.oob_decision_function_[self.judged.row] * committee.total_weight
-        return self._tempered([committee], committee.link.evidence(votes, committee.total_weight))
+        if isinstance(self.rows, TargetRows):
+            return TrainedFit(committee, model.oob_prediction_[:, None], 0.0)
+        votes = model.oob_decision_function_ * committee.total_weight
+        return TrainedFit(committee, committee.link.evidence(votes, committee.total_weight), 0.0)
+
+    def _trained_fit(
+        self, candidate: Candidate, settings: dict[str, Any], number: int, train: Callable[..., TrainedFit]
+    ) -> TrainedFit:
+        """Return a fit, the one that a checkpoint has if it does."""
+        self.in_time()
+        if self.record is None:
+            return train(candidate, settings, number)
+        given = [candidate.name, number, repr(settings)]
+        return self.record.result("fit", given, lambda: train(candidate, settings, number), TrainedFit.form())
 
     def _fit(self, candidate: Candidate, settings: dict[str, Any], index: Index, weights: F64, number: int) -> Any:
         own: dict[str, Any] = {"random_state": self.seed + number, "n_jobs": self.n_jobs}
