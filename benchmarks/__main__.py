@@ -19,6 +19,7 @@ NAMES = (
     "forest_tables",
     "several_targets",
     "defaults",
+    "committee",
     "noise_categories",
     "rare_classes",
     "probabilities",

@@ -32,6 +32,8 @@ from committee.files.journal import Journal
 
 OURS = "committee"
 LEAST_PROBABILITY = 1e-15
+LEAST_LOSS = 0.01
+"""Where losses are below, their ratio says nothing: log losses of tables that are learned by heart."""
 MODULES = {"LightGBM": "lightgbm", "XGBoost": "xgboost", "CatBoost": "catboost", "scikit-learn": "sklearn"}
 
 
@@ -81,7 +83,12 @@ def judged(problem: Problem, model: Any, known: NDArray[Any], test: NDArray[np.i
     return Measures(float(losses.mean()), float(np.mean(said.argmax(axis=1) != problem.y[test])), seconds)
 
 
-def cells(folder: Path, half: str, n_seeds: int, n_splits: int, journal: Journal) -> Iterator[dict[str, Any]]:
+Models = dict[str, Callable[[bool, NDArray[np.bool_], int], Any]]
+
+
+def cells(
+    folder: Path, half: str, n_seeds: int, n_splits: int, journal: Journal, makers: Models
+) -> Iterator[dict[str, Any]]:
     """All cells of a half, those that the journal has first."""
     yield from journal.cells
     done = {(c["table"], c["model"], c["seed"], c["fold"]) for c in journal.cells}
@@ -90,7 +97,7 @@ def cells(folder: Path, half: str, n_seeds: int, n_splits: int, journal: Journal
             for fold, (train, test) in enumerate(problem.splits(5, seed)):
                 if fold >= n_splits:
                     break
-                for name, make in models().items():
+                for name, make in makers.items():
                     if (problem.name, name, seed, fold) in done:
                         continue
                     found = measured(problem, make, train, test, seed)
@@ -110,7 +117,7 @@ def report(findings: Findings, found: list[dict[str, Any]]) -> None:
             measure: np.array([[_mean(found, table, name, measure) for name in names] for table in tables])
             for measure in ("loss", "error", "seconds")
         }
-        kind = "numbers" if numbers else "classes"
+        kind, least = ("numbers", 0.0) if numbers else ("classes", LEAST_LOSS)
         measures = (("loss", "squared error"),) if numbers else (("loss", "log loss"), ("error", "error"))
         for measure, words in measures:
             ranks = rankdata(means[measure].round(8), axis=1)
@@ -126,6 +133,11 @@ def report(findings: Findings, found: list[dict[str, Any]]) -> None:
                 Figure(f"{kind}: tables won of {len(tables)}", rival, "", Spread.of([won.sum()]), None, at_least=True)
             )
             ratio = means["seconds"][:, 0] / means["seconds"][:, names.index(rival)]
+            ratio_of_losses = np.maximum(means["loss"][:, 0], least) / np.maximum(
+                means["loss"][:, names.index(rival)], least
+            )
+            words = f"{kind}: loss, ours over theirs (geometric mean {np.exp(np.log(ratio_of_losses).mean()):.3f})"
+            findings.add(Figure(words, rival, "x", Spread.of(ratio_of_losses), None, at_least=False))
             total = means["seconds"][:, 0].sum() / means["seconds"][:, names.index(rival)].sum()
             words = f"{kind}: fit time, ours over theirs (of all tables together {total:.2f})"
             findings.add(Figure(words, rival, "x", Spread.of(ratio), None, at_least=False, clock="cpu"))
@@ -157,7 +169,7 @@ def main() -> None:
             return
         with warnings.catch_warnings(), Journal(RESULTS / "defaults" / f"{options.half}.jsonl", {}) as journal:
             warnings.simplefilter("ignore")
-            found = list(cells(Path(folder), options.half, options.seeds, options.splits, journal))
+            found = list(cells(Path(folder), options.half, options.seeds, options.splits, journal, models()))
         report(findings, found)
 
     command("defaults" if options.half == "checking" else f"defaults_{options.half}", measure, arguments=rest)

@@ -216,7 +216,7 @@ class Blend(CommitteeEstimator):
         self, rows: Rows | TargetRows, y: ArrayLike, groups: ArrayLike | None, tasks: FitTasks
     ) -> dict[str, Any]:
         folds = self._folds(rows, y, groups, tasks)
-        wanted = candidates(self._numbers, self.effort)
+        wanted = candidates(self._numbers, self.effort, rows.count)
         if not (self.cv is None or isinstance(self.cv, Integral)):
             wanted = [replace(one, out_of_bag=False) for one in wanted]
         limit = TimeLimit(self.time_limit, tasks.begun)

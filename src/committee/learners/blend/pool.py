@@ -77,7 +77,7 @@ def squared_error_weights(error: F64, weights: F64) -> F64:
     --------
     >>> import numpy as np
     >>> error = np.array([[1.0, -1.0], [-1.0, 1.0]])
-    >>> squared_error_weights(error, np.ones(2)).tolist()
+    >>> squared_error_weights(error, np.ones(2)).round(6).tolist()
     [0.5, 0.5]
     """
     m = len(error)

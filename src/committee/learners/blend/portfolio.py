@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from committee.learners.adaboost.adaboost import AdaBoostClassifier
@@ -12,6 +12,8 @@ from committee.learners.gradient.gradient_boosting import GradientBoostingClassi
 from committee.learners.trees.probit_boost import LogitBoostClassifier
 
 Effort = Literal["fast", "default", "best"]
+MOST_DRAWN = 100_000
+"""Rows that a draw of a candidate with rows out of bag has at most."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +59,24 @@ _OF_NUMBERS: dict[Effort, tuple[str, ...]] = {
 }
 
 
-def candidates(numbers: bool, effort: Effort) -> list[Candidate]:
-    """Return the candidates of an effort, in the order in which they are trained: the cheap ones first."""
+def candidates(numbers: bool, effort: Effort, n: float = 0.0) -> list[Candidate]:
+    """Return the candidates of an effort for n rows, in the order in which they are trained: the cheap ones first.
+
+    Examples
+    --------
+    >>> [one.name for one in candidates(True, "fast")]
+    ['forest', 'boosted_lines']
+    >>> candidates(True, "fast", 10**6)[0].parameters["max_samples"]
+    100000
+    """
     table, names = (_NUMBERS, _OF_NUMBERS) if numbers else (_CLASSES, _OF_CLASSES)
-    return [table[name] for name in names[effort]]
+    chosen = [table[name] for name in names[effort]]
+    if n <= 1.5 * MOST_DRAWN:
+        return chosen
+    return [
+        replace(one, parameters=one.parameters | {"max_samples": MOST_DRAWN}) if one.out_of_bag else one
+        for one in chosen
+    ]
 
 
 def n_folds(n: float, effort: Effort) -> int:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import load, save
 
 from committee.data.number_types import F64
 from committee.files.json_text import parse
@@ -36,6 +35,8 @@ class TrainedFit:
 
 
 def _parts_of(fit: TrainedFit) -> tuple[Bytes, Bytes, F64, F64]:
+    from safetensors.numpy import save
+
     arrays: Arrays = {}
     text = json.dumps(describe_model(fit.committee, Tensors(arrays)), allow_nan=False)
     stored = save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
@@ -43,6 +44,8 @@ def _parts_of(fit: TrainedFit) -> tuple[Bytes, Bytes, F64, F64]:
 
 
 def _value_of(text: Bytes, stored: Bytes, answers: F64, rate: F64) -> TrainedFit:
+    from safetensors.numpy import load
+
     document: dict[str, Any] = parse(text.tobytes().decode(), "member")
     if document.get("class") not in COMMITTEES:
         raise ValueError("a member is no committee")

@@ -1,0 +1,70 @@
+"""The committee of ensembles beside its own boosting and other libraries, on tables that its members were not chosen on.
+
+``python -m benchmarks.bench_committee`` does for `CommitteeClassifier` and `CommitteeRegressor` what
+`benchmarks.bench_defaults` does for gradient boosting: the same tables, folds and peers, and two rows of our own beside
+them, boosting as it comes and a forest of 500 trees. Cells are kept in `results/committee/`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks import bench_defaults
+from benchmarks.bench_defaults import Models, cells, report
+from benchmarks.figures import RESULTS, Findings, command
+from committee import CommitteeClassifier, CommitteeRegressor, RandomForestClassifier, RandomForestRegressor
+from committee.files.journal import Journal
+from committee.learners.blend.portfolio import Effort
+
+
+def _committee(effort: Effort) -> Any:
+    def make(numbers: bool, categorical: NDArray[np.bool_], seed: int) -> Any:
+        kind = CommitteeRegressor if numbers else CommitteeClassifier
+        return kind(effort, categorical_features=categorical if categorical.any() else None, random_state=seed)
+
+    return make
+
+
+def _forest(numbers: bool, categorical: NDArray[np.bool_], seed: int) -> Any:
+    kind = RandomForestRegressor if numbers else RandomForestClassifier
+    return kind(500, categorical_features=categorical if categorical.any() else None, random_state=seed)
+
+
+def models() -> Models:
+    """The committee by two efforts, what it is beside, and the peers that are installed."""
+    own = {"committee": _committee("default"), "committee, fast": _committee("fast"), "forest of 500": _forest}
+    boosting = bench_defaults.models()
+    return own | {"gradient boosting": boosting.pop(bench_defaults.OURS)} | boosting
+
+
+def main() -> None:
+    """Measure what is missing, print, write."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.bench_committee", description=__doc__)
+    parser.add_argument("--half", choices=("choosing", "checking"), default="checking")
+    parser.add_argument("--splits", type=int, default=5, help="folds that are fitted, at most five")
+    options, rest = parser.parse_known_args()
+
+    def measure(findings: Findings, quick: bool) -> None:
+        """Committees of ensembles beside other libraries."""
+        folder = os.environ.get("COMMITTEE_DATA")
+        findings.settings = {"half": options.half, "splits": options.splits}
+        if folder is None or quick:
+            findings.settings["left out"] = "all: for --quick, or as COMMITTEE_DATA names no folder of tables"
+            return
+        with warnings.catch_warnings(), Journal(RESULTS / "committee" / f"{options.half}.jsonl", {}) as journal:
+            warnings.simplefilter("ignore")
+            found = list(cells(Path(folder), options.half, 1, options.splits, journal, models()))
+        report(findings, found)
+
+    command("committee" if options.half == "checking" else f"committee_{options.half}", measure, arguments=rest)
+
+
+if __name__ == "__main__":
+    main()
