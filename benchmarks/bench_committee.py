@@ -1,4 +1,4 @@
-"""The committee of ensembles beside its own boosting and other libraries, on tables that its members were not chosen on.
+"""The committee of ensembles beside our boosting and other libraries, on tables that its members were not chosen on.
 
 ``python -m benchmarks.bench_committee`` does for `CommitteeClassifier` and `CommitteeRegressor` what
 `benchmarks.bench_defaults` does for gradient boosting: the same tables, folds and peers, and two rows of our own beside

@@ -45,6 +45,7 @@ _NUMBERS = {
     "boosted_lines": Candidate("boosted_lines", GradientBoostingRegressor),
     "boosting": Candidate("boosting", GradientBoostingRegressor, {"leaf": "constant", "leaf_l2": 1.0}),
     "large_trees": Candidate("large_trees", GradientBoostingRegressor, {"max_leaf_nodes": 47, "max_features": 0.3}),
+    "small_trees": Candidate("small_trees", GradientBoostingRegressor, {"max_leaf_nodes": 4}),
     "random_thresholds": Candidate("random_thresholds", GradientBoostingRegressor, {"extra_trees": True}),
 }
 _OF_CLASSES: dict[Effort, tuple[str, ...]] = {
@@ -53,8 +54,8 @@ _OF_CLASSES: dict[Effort, tuple[str, ...]] = {
     "best": tuple(_CLASSES),
 }
 _OF_NUMBERS: dict[Effort, tuple[str, ...]] = {
-    "fast": ("forest", "boosted_lines"),
-    "default": ("forest", "boosted_lines", "large_trees", "random_thresholds"),
+    "fast": ("forest", "boosted_lines", "small_trees"),
+    "default": ("forest", "boosted_lines", "large_trees", "small_trees"),
     "best": tuple(_NUMBERS),
 }
 
@@ -65,7 +66,7 @@ def candidates(numbers: bool, effort: Effort, n: float = 0.0) -> list[Candidate]
     Examples
     --------
     >>> [one.name for one in candidates(True, "fast")]
-    ['forest', 'boosted_lines']
+    ['forest', 'boosted_lines', 'small_trees']
     >>> candidates(True, "fast", 10**6)[0].parameters["max_samples"]
     100000
     """
