@@ -18,6 +18,7 @@ LEARNERS = {
 """Every learner, a class of `learners/`, and its module: what files may name, and what `committee.learner` finds."""
 
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+    "committee": ("CommitteeClassifier", {}),
     "adaboost": ("AdaBoostClassifier", {}),
     "adaboost_confidence": ("AdaBoostClassifier", {"vote": "confidence", "n_estimators": 200}),
     "adaboost_trees": (
@@ -46,7 +47,16 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """Short names on the command line, all of classifiers: a learner, and parameters that differ from its defaults."""
 
-__all__ = ["LEARNERS", "MODELS", "learner", "model", *_NAMES]
+MODELS_OF_NUMBERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "committee": ("CommitteeRegressor", {}),
+    "gradient_boosting": ("GradientBoostingRegressor", {}),
+    "random_forest": ("RandomForestRegressor", {}),
+    "quadboost": ("QuadBoostRegressor", {}),
+    "tree": ("TreeRegressor", {}),
+}
+"""The same of regressors; every name is one of `MODELS`, too."""
+
+__all__ = ["LEARNERS", "MODELS", "MODELS_OF_NUMBERS", "learner", "model", *_NAMES]
 
 
 def learner(name: str) -> type[Any]:
@@ -60,13 +70,15 @@ def learner(name: str) -> type[Any]:
     return getattr(import_module(LEARNERS[name]), name)
 
 
-def model(name: str) -> Any:
-    """A new, unfitted classifier by its short name.
+def model(name: str, *, numbers: bool = False) -> Any:
+    """A new, unfitted classifier by its short name, or a regressor.
 
     Parameters
     ----------
     name : str
-        A key of `MODELS`.
+        A key of `MODELS`; of `MODELS_OF_NUMBERS` for a regressor.
+    numbers : bool, default=False
+        Whether it is to predict numbers.
 
     Raises
     ------
@@ -79,7 +91,7 @@ def model(name: str) -> Any:
     >>> committee.model("adaboost_confidence")
     AdaBoostClassifier(n_estimators=200, vote='confidence')
     """
-    class_name, parameters = MODELS[name]
+    class_name, parameters = (MODELS_OF_NUMBERS if numbers else MODELS)[name]
     return learner(class_name)(**parameters)
 
 

@@ -74,7 +74,8 @@ def fail(*arguments):
 @pytest.fixture
 def model(table, tmp_path):
     path = tmp_path / "model.safetensors"
-    succeed("fit", table, "-t", "label", "-p", "n_estimators=30", "--drop", "id", "--categorical", "code", "-o", path)
+    options = ("-m", "adaboost", "-p", "n_estimators=30", "--drop", "id", "--categorical", "code")
+    succeed("fit", table, "-t", "label", *options, "-o", path)
     return path
 
 
@@ -261,7 +262,8 @@ def test_fit_reads_values_of_parameters(table, tmp_path):
 
 
 def test_fit_says_what_it_did(table, tmp_path):
-    result = succeed("fit", table, "-t", "label", "-o", tmp_path / "m.safetensors", "--drop", "id")
+    options = ("-m", "adaboost", "--drop", "id")
+    result = succeed("fit", table, "-t", "label", "-o", tmp_path / "m.safetensors", *options)
     assert "adaboost: 50 voters with 150 nodes, learned from 120 rows x 3 columns" in result.stderr
     assert "training margins: mean" in result.stderr
     assert result.stdout == ""
@@ -285,15 +287,16 @@ def test_fit_goes_on_from_a_checkpoint_and_removes_it(table, tmp_path):
 
 def test_fit_errors(table, tmp_path):
     out = ("-o", tmp_path / "m.safetensors")
-    assert "did you mean 'n_estimators'?" in fail("fit", table, "-t", "label", "-p", "n_estimator=3", *out)
-    assert "must read NAME=VALUE" in fail("fit", table, "-t", "label", "-p", "n_estimators", *out)
-    assert "'n_estimators' parameter" in fail("fit", table, "-t", "label", "-p", "n_estimators=some", *out)
-    assert "'vote' parameter" in fail("fit", table, "-t", "label", "-p", "vote=loud", *out)
-    assert "scikit-learn:random_forest is a peer, to compare with, not to fit; choose out of adaboost" in fail(
+    own = ("-m", "adaboost", *out)
+    assert "did you mean 'n_estimators'?" in fail("fit", table, "-t", "label", "-p", "n_estimator=3", *own)
+    assert "must read NAME=VALUE" in fail("fit", table, "-t", "label", "-p", "n_estimators", *own)
+    assert "'n_estimators' parameter" in fail("fit", table, "-t", "label", "-p", "n_estimators=some", *own)
+    assert "'vote' parameter" in fail("fit", table, "-t", "label", "-p", "vote=loud", *own)
+    assert "scikit-learn:random_forest is a peer, to compare with, not to fit; choose out of committee, ada" in fail(
         "fit", table, "-t", "label", "-m", "scikit-learn:random_forest", *out
     )
     assert "categorical_features is a builtins.set, which a model file cannot hold" in fail(
-        "fit", table, "-t", "label", "-p", "categorical_features={'code','color'}", *out
+        "fit", table, "-t", "label", "-p", "categorical_features={'code','color'}", *own
     )
     assert "there is no model 'forest'" in fail("fit", table, "-t", "label", "-m", "forest", *out)
     assert "no such folder" in fail("fit", table, "-t", "label", "-o", tmp_path / "no" / "m.safetensors")
@@ -481,7 +484,7 @@ def test_help_is_fast_and_needs_no_library():
 
 def test_as_a_process(table, tmp_path):
     model = tmp_path / "m.safetensors"
-    arguments = ["fit", str(table), "-t", "label", "--drop", "id", "-o", str(model)]
+    arguments = ["fit", str(table), "-t", "label", "-m", "tree", "--drop", "id", "-o", str(model)]
     done = subprocess.run([*COMMITTEE, *arguments], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     done = subprocess.run([*COMMITTEE, "fit", str(table), "-t", "no", "-o", str(model)], capture_output=True, text=True)

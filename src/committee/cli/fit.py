@@ -2,23 +2,56 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from committee import MODELS
+from committee import MODELS, MODELS_OF_NUMBERS
 from committee.cli.columns import Categorical, Drop, look_at_columns, split_names
 from committee.cli.files import check_writable
-from committee.cli.terminal import Debug, errors_in_one_line, notes_on_warnings, say
+from committee.cli.terminal import Debug, console, errors_in_one_line, note, notes_on_warnings, print_grids, say
 from committee.report.models import PEERS
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
+
+TIMED_ROWS = 1000
+"""Prediction is timed on that many rows."""
 
 
 def fit(
     data: Annotated[Path, typer.Argument(help="Table: CSV, TSV (also .gz), Parquet or Feather.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Model file, customarily .safetensors.")],
-    target: Annotated[str, typer.Option("--target", "-t", help="Column that holds the labels.")],
-    model: Annotated[str, typer.Option("--model", "-m", help=f"Out of {', '.join(MODELS)}.")] = "adaboost",
+    target: Annotated[str, typer.Option("--target", "-t", help="Column to predict: classes or numbers.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Model file, customarily .safetensors; nothing is kept if left out."),
+    ] = None,
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model",
+            "-m",
+            help=f"A single learner instead, out of {', '.join(MODELS)}; of numbers: {', '.join(MODELS_OF_NUMBERS)}.",
+        ),
+    ] = "committee",
+    effort: Annotated[
+        str | None, typer.Option(help="Of the committee: fast, default or best.", show_default=False)
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(help="Seconds after which the committee takes no further member.", show_default=False),
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            metavar="classes|numbers",
+            help="By default text and a few whole numbers are classes, other numbers are numbers.",
+            show_default=False,
+        ),
+    ] = None,
     parameter: Annotated[
         list[str] | None,
         typer.Option("--parameter", "-p", metavar="NAME=VALUE", help="Set a parameter; repeat for more."),
@@ -30,55 +63,122 @@ def fit(
         Path | None,
         typer.Option(help="File from which the same command goes on if it is killed; removed when MODEL is saved."),
     ] = None,
+    progress: Annotated[
+        bool | None,
+        typer.Option(
+            "--progress/--no-progress",
+            help="A line for each member of the committee as it is trained; by default if stderr is a terminal.",
+        ),
+    ] = None,
     debug: Debug = False,
 ) -> None:
-    """Fit a learner on a table and save it."""
+    """Fit a committee of ensembles on a table, or a single learner, and save it."""
     with errors_in_one_line(debug):
-        import time
-
         from committee.data.read import read_table, split_target
-        from committee.report.inspection import describe_margins
 
+        _check_options(model, task)
         check_writable(output, checkpoint, read=[data])
-        learner = _learner(model, parameter or [], seed)
         frame = read_table(data, categorical=split_names(categorical) or (), drop=split_names(drop) or ())
         X, y = split_target(frame, target)
+        numbers = _predicts_numbers(frame[target], y, model, task)
+        learner = _learner(model, parameter or [], seed, numbers=numbers)
+        _set_options(learner, model, effort=effort, time_limit=time_limit)
         look_at_columns(X)
-        if checkpoint is not None and checkpoint.exists():
-            say(f"note: going on from {checkpoint}")
+        if numbers or model == "committee":
+            say(_of_target(target, y, numbers))
+        if output is None:
+            note("the model is not kept; --output FILE keeps it")
+        if model == "committee" and (console(stderr=True).is_terminal if progress is None else progress):
+            learner.set_callbacks(MemberLines())
         start = time.perf_counter()
-        with notes_on_warnings():
-            learner.fit(X, y, checkpoint=checkpoint)
+        _train(learner, X, y, checkpoint)
         seconds = time.perf_counter() - start
-        try:
-            learner.save(output)
-        except TypeError as error:
-            raise ValueError(str(error)) from error
-        if checkpoint is not None:
-            checkpoint.unlink(missing_ok=True)
-        committee = learner.committee_
-        margins = dict(describe_margins(committee.margins(X, y)))
-        say(
-            f"{model}: {committee.n_voters:,} voters with {committee.n_nodes:,} nodes, learned from"
-            f" {frame.height:,} rows x {X.width:,} columns in {seconds:.2f} s"
-        )
-        say(
-            f"training accuracy {(learner.predict(X) == y).mean():.4f};"
-            f" training margins: mean {margins['mean']}, minimum {margins['minimum']}"
-        )
-        say(f"saved to {output} ({output.stat().st_size:,} bytes)")
+        if output is not None:
+            _save(learner, output)
+            if checkpoint is not None:
+                checkpoint.unlink(missing_ok=True)
+        _describe(learner, model, X, y, seconds)
+        if output is not None:
+            say(f"saved to {output} ({output.stat().st_size:,} bytes)")
 
 
-def _learner(name: str, settings: list[str], seed: int) -> Any:
+class MemberLines:
+    """Callback that says which member of a committee is trained, and what time it is."""
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        """Begin to count."""
+        self._begun, self._trained = time.perf_counter(), 0
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        """Say nothing: a member's task begins when it is trained."""
+
+    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
+        """Say that a member is trained."""
+        if context.parent is not None:
+            self._trained += 1
+            seconds = time.perf_counter() - self._begun
+            say(
+                f"{context.task_name} trained, {self._trained} of {context.parent.max_subtasks}, {seconds:.1f} s so far"
+            )
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """End."""
+
+
+def _check_options(model: str, task: str | None) -> None:
+    """Refuse a model that is none, or not for the task, before the table is read."""
+    from committee.data.names import hint_of_names
+
+    if model not in MODELS:
+        if model in PEERS:
+            raise ValueError(f"{model} is a peer, to compare with, not to fit; choose out of {', '.join(MODELS)}")
+        raise ValueError(f"there is no model {model!r}; {hint_of_names(model, list(MODELS))}")
+    if task not in (None, "classes", "numbers"):
+        raise ValueError(f"--task {task} is neither classes nor numbers")
+    if task == "numbers" and model not in MODELS_OF_NUMBERS:
+        raise ValueError(f"{model} predicts classes only; of numbers choose out of {', '.join(MODELS_OF_NUMBERS)}")
+
+
+def _predicts_numbers(labels: pl.Series, y: NDArray[Any], model: str, task: str | None) -> bool:
+    """Whether numbers are to be predicted: as the user says, or else as the target looks."""
+    from committee.cli.task import are_whole, refuse_spoilt_numbers, task_of
+
+    if task is not None:
+        return task == "numbers"
+    if model not in MODELS_OF_NUMBERS:
+        if y.dtype.kind in "iuf" and not are_whole(y):
+            raise ValueError(
+                f"target {labels.name!r} holds numbers, and {model} predicts classes only; of numbers choose out of"
+                f" {', '.join(MODELS_OF_NUMBERS)}"
+            )
+        return False
+    refuse_spoilt_numbers(labels)
+    return task_of(y) == "numbers"
+
+
+def _of_target(target: str, y: NDArray[Any], numbers: bool) -> str:
+    """What is predicted, and how to have it otherwise."""
+    from committee.cli.task import are_whole
+
+    values = sorted(set(y.tolist()))
+    either = y.dtype.kind in "iuf" and are_whole(y) and len(values) > 2
+    if numbers:
+        otherwise = "; --task classes takes them for classes" if either and len(values) <= len(y) // 2 else ""
+        return f"target {target!r}: numbers from {values[0]:.6g} to {values[-1]:.6g}{otherwise}"
+    otherwise = "; --task numbers takes them for numbers" if either else ""
+    return f"target {target!r}: {_count(len(values), 'class', 'classes')}{otherwise}"
+
+
+def _count(n: int, one: str, several: str) -> str:
+    return f"{n:,} {one if n == 1 else several}"
+
+
+def _learner(name: str, settings: list[str], seed: int, *, numbers: bool) -> Any:
     """Unfitted learner with its parameters set."""
     from committee import model as new_model
     from committee.data.names import hint_of_names
 
-    if name not in MODELS:
-        if name in PEERS:
-            raise ValueError(f"{name} is a peer, to compare with, not to fit; choose out of {', '.join(MODELS)}")
-        raise ValueError(f"there is no model {name!r}; {hint_of_names(name, list(MODELS))}")
-    model = new_model(name)
+    model = new_model(name, numbers=numbers)
     for setting in settings:
         parameter, equals, text = setting.partition("=")
         parameter = parameter.strip()
@@ -93,6 +193,15 @@ def _learner(name: str, settings: list[str], seed: int) -> Any:
     return model
 
 
+def _set_options(learner: Any, model: str, **options: Any) -> None:
+    """Set the parameters that have options of their own, where these are given."""
+    for name, value in options.items():
+        if value is not None:
+            if model != "committee":
+                raise ValueError(f"--{name.replace('_', '-')} is for the committee; leave it or --model {model} out")
+            learner.set_params(**{name: value})
+
+
 def _value(text: str) -> Any:
     """Value of a parameter: a Python literal, the name of a learner (for a voter), or else text."""
     import ast
@@ -105,3 +214,66 @@ def _value(text: str) -> Any:
         return ast.literal_eval(text.strip())
     except (ValueError, SyntaxError):
         return text
+
+
+def _train(learner: Any, X: pl.DataFrame, y: NDArray[Any], checkpoint: Path | None) -> None:
+    from sklearn.utils.validation import has_fit_parameter
+
+    options: dict[str, Any] = {}
+    if checkpoint is not None:
+        if not has_fit_parameter(learner, "checkpoint"):
+            raise ValueError(f"--checkpoint is of no use: a {type(learner).__name__} writes none; leave it out")
+        if checkpoint.exists():
+            say(f"note: going on from {checkpoint}")
+        options["checkpoint"] = checkpoint
+    with notes_on_warnings():
+        learner.fit(X, y, **options)
+
+
+def _save(learner: Any, output: Path) -> None:
+    try:
+        learner.save(output)
+    except TypeError as error:
+        raise ValueError(str(error)) from error
+
+
+def _describe(learner: Any, model: str, X: pl.DataFrame, y: NDArray[Any], seconds: float) -> None:
+    """Say what was trained, how good it is, and what it costs."""
+    from committee.report.members import estimate, has_members, left_out_grid, members_grid
+
+    vote, members = learner.committee_, has_members(learner)
+    voters = _count(vote.n_voters, "fit", "fits") if members else _count(vote.n_voters, "voter", "voters")
+    say(
+        f"{model}: {voters} with {_count(vote.n_nodes, 'node', 'nodes')}, learned from"
+        f" {X.height:,} rows x {X.width:,} columns in {seconds:.2f} s"
+    )
+    if members:
+        say(estimate(learner, y))
+        print_grids([grid for grid in (members_grid(learner), left_out_grid(learner)) if grid.rows])
+        say(f"prediction: {_microseconds(learner, X):,.1f} µs a row, in a batch of {TIMED_ROWS:,}")
+    elif model != "committee":  # one that has seen one class alone tells nothing
+        say(_on_training_rows(learner, X, y))
+
+
+def _on_training_rows(learner: Any, X: pl.DataFrame, y: NDArray[Any]) -> str:
+    from committee.report.inspection import describe_margins
+
+    if not hasattr(learner, "classes_"):
+        error = learner.predict(X) - y
+        return f"training R2 {learner.score(X, y):.4f}, root mean squared error {float((error**2).mean()) ** 0.5:.4g}"
+    margins = dict(describe_margins(learner.committee_.margins(X, y)))
+    return (
+        f"training accuracy {(learner.predict(X) == y).mean():.4f};"
+        f" training margins: mean {margins['mean']}, minimum {margins['minimum']}"
+    )
+
+
+def _microseconds(learner: Any, X: pl.DataFrame) -> float:
+    """Time of a prediction for each row of a batch."""
+    import numpy as np
+
+    batch = X[np.resize(np.arange(X.height), TIMED_ROWS)]
+    learner.predict(batch[:1])  # untimed: the first call may import or compile something
+    start = time.perf_counter()
+    learner.predict(batch)
+    return 1e6 * (time.perf_counter() - start) / TIMED_ROWS

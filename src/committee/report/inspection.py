@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.names import listing
+from committee.report.members import IN_MEMBERS_GRID, has_members, left_out_grid, members_grid
 from committee.report.tables import Grid
 from committee.vote.explain.contributions import node_means
 from committee.vote.explain.leaf_models import leaf_models, model_trees
@@ -37,8 +38,8 @@ def inspection(model: Any, *, file_bytes: int | None = None, margins: NDArray[np
     Returns
     -------
     list of Grid
-        Its kind and size, parameters, heaviest voters, margins, most used features, and of model trees the leaves of
-        the first; those that it has.
+        Its kind and size, parameters, members or heaviest voters, margins, most used features, and of model trees the
+        leaves of the first; those that it has.
 
     Examples
     --------
@@ -52,7 +53,7 @@ def inspection(model: Any, *, file_bytes: int | None = None, margins: NDArray[np
     grids: list[Grid | None] = [
         _identity(model, file_bytes),
         _parameters(model),
-        _voters(model),
+        *([members_grid(model), left_out_grid(model)] if has_members(model) else [_voters(model)]),
         _further(model),
     ]
     if margins is not None:
@@ -138,6 +139,8 @@ def _further(model: Any) -> Grid:
     """Fitted figures that the learner keeps beyond its committee, such as an out-of-bag score."""
     rows: list[tuple[str, str]] = []
     for name, value in model.stored_values().items():
+        if name in IN_MEMBERS_GRID:
+            continue
         if isinstance(value, np.ndarray) and value.dtype.kind == "f" and name.endswith("margins_") and value.ndim == 1:
             known = value[np.isfinite(value)]
             rows += [(f"{name} {what}", text) for what, text in describe_margins(known)] if known.size else []

@@ -113,12 +113,17 @@ class FitTasks:
             self._part.call_on_fit_task_end(**self._about, reconstruction_attributes=fitted)
         )
 
-    def each(self, name: str, trained: Iterable[T], fitted: Callable[[list[T]], dict[str, Any]]) -> list[T]:
+    def each(
+        self,
+        name: str | Callable[[T], str],
+        trained: Iterable[T],
+        fitted: Callable[[list[T]], dict[str, Any]],
+    ) -> list[T]:
         """Gather what is trained as it comes, each a part; fewer if a callback wants the fit to stop."""
         gathered: list[T] = []
         for one in trained:
             gathered.append(one)
-            self.begin_part(name)
+            self.begin_part(name if isinstance(name, str) else name(one))
             if self.end_part(lambda: fitted(gathered)):
                 break
         return gathered

@@ -249,7 +249,7 @@ class Blend(CommitteeEstimator):
             left_out |= {one.name: "no time" for one in wanted if one.name not in {*names, *left_out}}
             return self._described(blended, left_out, len(folds))
 
-        found = tasks.each("member", members(), attributes)
+        found = tasks.each(lambda one: one.name, members(), attributes)
         if not found:
             reasons = "; ".join(f"{name}: {reason}" for name, reason in failed.items())
             raise ValueError(f"no member could be trained on {len(rows)} rows ({reasons})")

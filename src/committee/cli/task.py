@@ -1,0 +1,60 @@
+"""Classes or numbers: what a target column asks for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from committee.report.crossvalidation import MOST_NUMERIC_CLASSES
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
+
+Task = Literal["classes", "numbers"]
+
+ROWS_OF_A_CLASS = 5
+"""Whole numbers with fewer rows of each in the mean are numbers to predict, unless there are two."""
+
+
+def task_of(y: NDArray[Any]) -> Task:
+    """Text, booleans and a few whole numbers are classes; other numbers are to be predicted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> task_of(np.array(["yes", "no"])), task_of(np.array([1, 2] * 10)), task_of(np.array([1.5, 2.0] * 10))
+    ('classes', 'classes', 'numbers')
+    """
+    if y.dtype.kind not in "iuf":
+        return "classes"
+    values = np.unique(y)
+    if not are_whole(values):
+        return "numbers"
+    most = min(MOST_NUMERIC_CLASSES, len(y) // ROWS_OF_A_CLASS)
+    return "classes" if len(values) <= max(2, most) else "numbers"
+
+
+def are_whole(values: NDArray[Any]) -> bool:
+    """Whether numbers are all whole, and finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> are_whole(np.array([1.0, 2.0])), are_whole(np.array([1.0, 2.5]))
+    (True, False)
+    """
+    return bool((np.isfinite(values) & (values == np.floor(values))).all())
+
+
+def refuse_spoilt_numbers(labels: pl.Series) -> None:
+    """Refuse a target of numbers that is text for a few cells that are none."""
+    from committee.data.read import nearly_numeric_columns
+
+    for nearly in nearly_numeric_columns(labels.to_frame()):
+        if labels.n_unique() > MOST_NUMERIC_CLASSES:
+            raise ValueError(
+                f"target {nearly.name!r} is text, as {nearly.count} cell(s) are no numbers"
+                f" ({', '.join(map(repr, nearly.values))}); leave these rows out, or say --task classes"
+            )

@@ -1,0 +1,92 @@
+"""The members of a committee of ensembles, and what it is expected to be worth, as tables and sentences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.learners.blend.blend import Blend
+from committee.report.tables import BLANK, Grid
+
+IN_MEMBERS_GRID = frozenset({"member_weights_", "member_losses_", "member_gains_", "member_seconds_"})
+"""Stored figures of the members, which `members_grid` shows."""
+
+
+def has_members(model: Any) -> bool:
+    """Whether a fitted learner is a committee of ensembles; one that has seen one class alone has no members."""
+    return isinstance(model, Blend) and hasattr(model, "member_names_")
+
+
+def members_grid(model: Any) -> Grid:
+    """The members by weight: fits, loss alone, loss of the vote without one, seconds and nodes.
+
+    Parameters
+    ----------
+    model : CommitteeClassifier or CommitteeRegressor
+        Fitted, with members.
+    """
+    loss = "log loss" if _of_classes(model) else "RMSE"
+    vote = model.oof_loss_
+    rows = [
+        (
+            one["member"],
+            f"{one['weight']:.1%}",
+            f"{one['fits']:,}",
+            _loss(model, one["loss"]),
+            BLANK if len(model.member_names_) == 1 else _loss(model, vote + one["gain"]),
+            f"{one['seconds']:.2f}",
+            f"{one['nodes']:,}",
+        )
+        for one in model.members_.iter_rows(named=True)
+    ]
+    n = len(rows)
+    columns = ("member", "weight", "fits", f"{loss} alone", "vote without", "fit s", "nodes")
+    return Grid(f"Members ({n} of {n + len(model.left_out_)} candidates)", columns, tuple(rows), "lrrrrrr")
+
+
+def left_out_grid(model: Any) -> Grid:
+    """Candidates that are no members, those of a reason in one row.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> model = SimpleNamespace(left_out_={"forest": "no weight", "sbpmt": "no time", "lines": "no weight"})
+    >>> left_out_grid(model).rows
+    (('forest, lines', 'no weight'), ('sbpmt', 'no time'))
+    """
+    rows: dict[str, list[str]] = {}
+    for name, reason in model.left_out_.items():
+        rows.setdefault(reason, []).append(name)
+    return Grid("Left out", ("", ""), tuple((", ".join(names), reason) for reason, names in rows.items()), "ll")
+
+
+def estimate(model: Any, y: NDArray[Any]) -> str:
+    """Accuracy and log loss of the vote on rows that its fits have not seen, or R2 and root mean squared error."""
+    if not np.isfinite(model.oof_loss_):
+        return "nothing tells how good it is: the rows are too few to judge members by"
+    loss = _loss(model, model.oof_loss_)
+    if not _of_classes(model):
+        score = BLANK if np.isnan(model.oof_score_) else f"{model.oof_score_:.4f}"
+        return f"on rows not seen in training: R2 {score}, root mean squared error {loss}"
+    most = np.unique(y, return_counts=True)[1].max() / len(y)
+    return (
+        f"on rows not seen in training: accuracy {model.oof_score_:.4f} ({most:.4f} by the most frequent class alone),"
+        f" log loss {loss}"
+    )
+
+
+def _of_classes(model: Any) -> bool:
+    return hasattr(model, "classes_")
+
+
+def _loss(model: Any, loss: float) -> str:
+    """Log loss, or root mean squared error in as many decimals as four digits of the vote's have."""
+    if not np.isfinite(loss):
+        return BLANK
+    if _of_classes(model):
+        return f"{loss:.4f}"
+    vote = float(np.sqrt(model.oof_loss_))
+    decimals = 4 if vote == 0.0 else max(0, 3 - int(np.floor(np.log10(vote))))
+    return f"{np.sqrt(loss):,.{decimals}f}" if decimals <= 7 else f"{np.sqrt(loss):.4g}"

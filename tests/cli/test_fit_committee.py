@@ -1,0 +1,176 @@
+"""`committee fit` without a model: a committee of ensembles, for classes and for numbers, and what it says of it."""
+
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from committee import MODELS, MODELS_OF_NUMBERS, CommitteeClassifier, CommitteeRegressor, learner, load
+from committee.cli.main import app
+from committee.cli.task import task_of
+from committee.data.read import read_table, split_target
+from committee.report.members import estimate, left_out_grid, members_grid
+
+
+@pytest.fixture(autouse=True)
+def wide_screen(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("TERM", "dumb")
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Two numbers, a category, a label, a number to predict and a number with a word in it."""
+    rng = np.random.default_rng(3)
+    n = 90
+    size, color = rng.normal(size=n), rng.choice(["red", "green", "blue"], size=n)
+    frame = pl.DataFrame(
+        {
+            "size": size.round(4),
+            "color": color,
+            "label": np.where((size > 0) ^ (color == "red"), "yes", "no"),
+            "price": (3 * size + (color == "red") + rng.normal(size=n) / 5).round(4),
+            "spoilt": ["?", *(str(i) for i in range(1, n))],
+        }
+    )
+    path = tmp_path / "data.csv"
+    frame.write_csv(path)
+    return path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def succeed(*arguments):
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def refused(*arguments):
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    return line
+
+
+def test_a_committee_of_classes(table, tmp_path):
+    path, out = tmp_path / "m.safetensors", tmp_path / "out.csv"
+    options = ("-t", "label", "--drop", "price,spoilt", "--effort", "fast", "-o", path)
+    result = succeed("fit", table, *options)
+    X, y = split_target(read_table(table, drop=["price", "spoilt"]), "label")
+    model = CommitteeClassifier("fast", random_state=0).fit(X, y)
+    assert "target 'label': 2 classes\n" in result.stderr
+    assert estimate(model, y) in result.stderr
+    assert f"accuracy {model.oof_score_:.4f}" in estimate(model, y)
+    assert f"log loss {model.oof_loss_:.4f}" in estimate(model, y)
+    assert "training accuracy" not in result.output
+    assert re.search(r"prediction: [\d.]+ µs a row", result.stderr)
+    shown = result.stdout + succeed("inspect", path).stdout
+    for name in model.member_names_:
+        assert shown.count(name) == 2
+    for name, reason in model.left_out_.items():
+        assert shown.count(name) == 2 and shown.count(reason) >= 2
+    table_of_members = members_grid(model)
+    assert len(table_of_members.rows) == len(model.member_names_)
+    np.testing.assert_array_equal(load(path).predict_proba(X), model.predict_proba(X))
+    succeed("predict", path, table, "--drop", "price,spoilt,label", "--proba", "-o", out)
+    assert pl.read_csv(out)["prediction"].to_list() == model.predict(X).tolist()
+
+
+def test_a_committee_of_numbers(table, tmp_path):
+    path, out = tmp_path / "m.safetensors", tmp_path / "out.csv"
+    result = succeed(
+        "fit", table, "-t", "price", "--drop", "label,spoilt", "-p", "effort=fast", "-o", path, "--progress"
+    )
+    X, y = split_target(read_table(table, drop=["label", "spoilt"]), "price")
+    model = CommitteeRegressor("fast", random_state=0).fit(X, y)
+    lines = result.stderr.splitlines()
+    assert lines[0] == f"target 'price': numbers from {y.min():g} to {y.max():g}"
+    assert [line.partition(" trained, ")[0] for line in lines[1:3]] == ["forest", "boosted_lines"]
+    assert re.fullmatch(r"boosted_lines trained, 2 of 2, [\d.]+ s so far", lines[2])
+    assert f"R2 {model.oof_score_:.4f}, root mean squared error {model.oof_loss_**0.5:.4f}" in result.stderr
+    assert "RMSE alone" in result.stdout
+    succeed("predict", path, table, "--drop", "label,spoilt,price", "-o", out)
+    assert pl.read_csv(out)["prediction"].to_list() == model.predict(X).tolist()
+    assert "RMSE alone" in succeed("inspect", path, "--report", tmp_path / "page.html").stdout
+    assert "RMSE alone" in (tmp_path / "page.html").read_text()
+
+
+def test_nothing_is_kept_without_a_file(table, tmp_path):
+    before = sorted(tmp_path.iterdir())
+    result = succeed("fit", table, "-t", "label", "--effort", "fast", "--time-limit", 0.001, "--drop", "price,spoilt")
+    assert "note: the model is not kept" in result.stderr and "saved to" not in result.stderr
+    assert "no time" in result.stdout
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_single_learners_of_numbers(table, tmp_path):
+    path = tmp_path / "m.safetensors"
+    for name, (class_name, _) in MODELS_OF_NUMBERS.items():
+        assert name in MODELS and not hasattr(learner(class_name), "predict_proba")
+    result = succeed("fit", table, "-t", "price", "-m", "tree", "--drop", "label,spoilt", "-o", path)
+    assert "training R2 1.0000" in result.stderr
+    assert type(load(path)).__name__ == "TreeRegressor"
+    assert "adaboost predicts classes only; of numbers choose out of committee" in refused(
+        "fit", table, "-t", "price", "-m", "adaboost"
+    )
+    assert "adaboost predicts classes only" in refused(
+        "fit", table, "-t", "label", "-m", "adaboost", "--task", "numbers"
+    )
+
+
+def test_one_class_is_said_without_praise(tmp_path):
+    path = tmp_path / "data.csv"
+    pl.DataFrame({"x": range(20), "label": ["a"] * 20}).write_csv(path)
+    result = succeed("fit", path, "-t", "label")
+    assert "target 'label': 1 class\n" in result.stderr
+    assert "holds one class only" in result.stderr
+    assert "accuracy" not in result.output
+
+
+def test_too_few_rows_to_judge_by(tmp_path):
+    path = tmp_path / "data.csv"
+    pl.DataFrame({"x": range(6), "label": list("abcdef")}).write_csv(path)
+    result = succeed("fit", path, "-t", "label")
+    assert "nothing tells how good it is" in result.stderr
+    assert "forest" in result.stdout and "nan" not in result.output
+
+
+def test_refused(table):
+    options = ("fit", table, "--drop", "label")
+    assert "--task words is neither classes nor numbers" in refused(*options, "-t", "price", "--task", "words")
+    assert "--effort is for the committee" in refused(*options, "-t", "price", "-m", "tree", "--effort", "best")
+    assert "--time-limit is for the committee" in refused(*options, "-t", "price", "-m", "tree", "--time-limit", 3)
+    assert "'effort' parameter" in refused(*options, "-t", "price", "--effort", "some")
+    assert "target 'spoilt' is text, as 1 cell(s) are no numbers ('?')" in refused(*options, "-t", "spoilt")
+
+
+@pytest.mark.parametrize(
+    ("y", "task"),
+    [
+        (["a", "b"] * 5, "classes"),
+        ([True, False] * 5, "classes"),
+        ([0, 1], "classes"),
+        ([1.0, 2.0, 3.0] * 5, "classes"),
+        ([1.0, 2.5, 3.0] * 5, "numbers"),
+        ([1.0, np.inf] * 5, "numbers"),
+        (list(range(3)) * 4, "numbers"),
+        (list(range(50)) * 5, "classes"),
+        (list(range(51)) * 9, "numbers"),
+    ],
+)
+def test_task_of_a_target(y, task):
+    assert task_of(np.array(y)) == task
+
+
+def test_figures_of_numbers_have_the_digits_of_the_vote():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    model = CommitteeRegressor("fast", random_state=0).fit(X, 1e5 * X[:, 0] + X[:, 1])
+    assert re.search(r"error \d{1,3},\d{3}$", estimate(model, X[:, 0]))
+    model.oof_loss_, model.left_out_ = 1e-20, {"forest": "no weight"}
+    assert estimate(model, X[:, 0]).endswith("error 1e-10")
+    assert left_out_grid(model).rows == (("forest", "no weight"),)
