@@ -70,7 +70,7 @@ def learner(name: str) -> type[Any]:
     return getattr(import_module(LEARNERS[name]), name)
 
 
-def model(name: str, *, numbers: bool = False) -> Any:
+def model(name: str, numbers: bool = False) -> Any:
     """A new, unfitted classifier by its short name, or a regressor.
 
     Parameters
