@@ -11,6 +11,7 @@ from committee import MODELS, MODELS_OF_NUMBERS, CommitteeClassifier, CommitteeR
 from committee.cli.main import app
 from committee.cli.task import task_of
 from committee.data.read import read_table, split_target
+from committee.learners.blend.portfolio import candidates
 from committee.report.members import estimate, left_out_grid, members_grid
 
 
@@ -90,8 +91,9 @@ def test_a_committee_of_numbers(table, tmp_path):
     model = CommitteeRegressor("fast", random_state=0).fit(X, y)
     lines = result.stderr.splitlines()
     assert lines[0] == f"target 'price': numbers from {y.min():g} to {y.max():g}"
-    assert [line.partition(" trained, ")[0] for line in lines[1:3]] == ["forest", "boosted_lines"]
-    assert re.fullmatch(r"boosted_lines trained, 2 of 2, [\d.]+ s so far", lines[2])
+    wanted = [one.name for one in candidates(numbers=True, effort="fast")]
+    for k, name in enumerate(wanted, 1):
+        assert re.fullmatch(rf"{name} trained, {k} of {len(wanted)}, [\d.]+ s so far", lines[k])
     assert f"R2 {model.oof_score_:.4f}, root mean squared error {model.oof_loss_**0.5:.4f}" in result.stderr
     assert "RMSE alone" in result.stdout
     succeed("predict", path, table, "--drop", "label,spoilt,price", "-o", out)
@@ -106,6 +108,16 @@ def test_nothing_is_kept_without_a_file(table, tmp_path):
     assert "note: the model is not kept" in result.stderr and "saved to" not in result.stderr
     assert "no time" in result.stdout
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_committee_goes_on_from_a_checkpoint(table, tmp_path):
+    path, checkpoint = tmp_path / "m.safetensors", tmp_path / "fit.checkpoint"
+    X, y = split_target(read_table(table, drop=["price", "spoilt"]), "label")
+    model = CommitteeClassifier("fast", random_state=0).fit(X, y, checkpoint=checkpoint)
+    options = ("-t", "label", "--drop", "price,spoilt", "--effort", "fast", "-o", path, "--checkpoint", checkpoint)
+    assert "going on from" in succeed("fit", table, *options).stderr
+    np.testing.assert_array_equal(load(path).predict_proba(X), model.predict_proba(X))
+    assert not checkpoint.exists()
 
 
 def test_single_learners_of_numbers(table, tmp_path):

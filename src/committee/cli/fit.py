@@ -90,8 +90,11 @@ def fit(
             note("the model is not kept; --output FILE keeps it")
         if model == "committee" and (console(stderr=True).is_terminal if progress is None else progress):
             learner.set_callbacks(MemberLines())
+        if checkpoint is not None and checkpoint.exists():
+            say(f"note: going on from {checkpoint}")
         start = time.perf_counter()
-        _train(learner, X, y, checkpoint)
+        with notes_on_warnings():
+            learner.fit(X, y, checkpoint=checkpoint)
         seconds = time.perf_counter() - start
         if output is not None:
             _save(learner, output)
@@ -214,20 +217,6 @@ def _value(text: str) -> Any:
         return ast.literal_eval(text.strip())
     except (ValueError, SyntaxError):
         return text
-
-
-def _train(learner: Any, X: pl.DataFrame, y: NDArray[Any], checkpoint: Path | None) -> None:
-    from sklearn.utils.validation import has_fit_parameter
-
-    options: dict[str, Any] = {}
-    if checkpoint is not None:
-        if not has_fit_parameter(learner, "checkpoint"):
-            raise ValueError(f"--checkpoint is of no use: a {type(learner).__name__} writes none; leave it out")
-        if checkpoint.exists():
-            say(f"note: going on from {checkpoint}")
-        options["checkpoint"] = checkpoint
-    with notes_on_warnings():
-        learner.fit(X, y, **options)
 
 
 def _save(learner: Any, output: Path) -> None:
