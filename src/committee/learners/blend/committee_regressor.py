@@ -60,6 +60,7 @@ class CommitteeRegressor(Blend, BaseRegressor):
 
     def _score(self, answers: F64, rows: TargetRows, judged: Judged) -> float:
         y, share = rows.target[judged.row], judged.weights / judged.weights.sum()
+        y = y - y[0]  # exactly 0 where all are equal
         spread = float(share @ (y - share @ y) ** 2)
         return 1.0 - float(share @ self._losses(answers, rows, judged)) / spread if spread > 0.0 else float("nan")
 
