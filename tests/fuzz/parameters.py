@@ -19,8 +19,8 @@ MOST = {"n_estimators": 12, "n_boosting_rounds": 4, "max_voters": 12, "max_estim
 MOST |= {"n_leaf_steps": 15, "n_draws": 40, "n_paths": 40, "n_alphas": 5, "n_start": 8, "n_thresholds": 20}
 """Larger values of what makes a fit long find nothing more."""
 
-FIXED: dict[str, Any] = {"n_jobs": 1, "cv": 2, "time_budget": None}
-"""Threads change no bits, which other tests hold; a budget of seconds ends where it likes."""
+FIXED: dict[str, Any] = {"n_jobs": 1, "cv": 2, "time_budget": None, "time_limit": None, "effort": "fast"}
+"""Threads change no bits, which other tests hold; a budget of seconds ends where it likes; little effort is enough."""
 
 
 class RefusedByVoterError(ValueError):

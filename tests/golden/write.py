@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
 from sklearn.ensemble import AdaBoostClassifier as TheirAdaBoost
@@ -24,6 +25,8 @@ from committee import (
     AdaBoostClassifier,
     ArcGVClassifier,
     BoostingTreeClassifier,
+    CommitteeClassifier,
+    CommitteeRegressor,
     DOOMBoostClassifier,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
@@ -48,6 +51,7 @@ from committee import (
     prune,
 )
 from committee.objectives.losses import Huber, Quantile, Quantiles, Tweedie
+from tests.small_portfolio import use_small_members
 
 FOLDER = Path(__file__).parent
 ANSWERS = FOLDER / "answers.npz"
@@ -304,6 +308,22 @@ add("reweighted_lightgbm", "gaps", "integers 3", lightgbm)
 add("pruned_voters", "mixed", "text 2", lambda X, y: prune(FOREST.fit(X, y), X, y, level="voter", max_voters=2))
 add("pruned_leaves", "mixed", "text 3", lambda X, y: prune(FOREST.fit(X, y), X, y, max_nodes=0.5))
 add("leaves", "gaps", "text 2", lambda X, y: LeafReweighter(FOREST.fit(X, y), max_nodes=0.5, cv=3).fit(X, y))
+
+
+# ensembles as members
+def with_small_members(model: Any) -> Make:
+    def make(X: Any, y: Any) -> Any:
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            use_small_members(monkeypatch)
+            return model.fit(X, y)
+
+    return make
+
+
+ALL_MEMBERS = {"effort": "best", "cv": 2, "min_gain": 0.0, "random_state": 0}
+add("committee", "mixed", "text 3", with_small_members(CommitteeClassifier(**ALL_MEMBERS)))
+add("committee_two", "gaps", "truth 2", with_small_members(CommitteeClassifier(**ALL_MEMBERS)))
+add("committee_regressor", "mixed", "number", with_small_members(CommitteeRegressor(**ALL_MEMBERS)))
 
 
 # --- answers --------------------------------------------------------------------------------------------------------

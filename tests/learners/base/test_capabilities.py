@@ -12,6 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 import committee
 from tests.checks import answers_of_child, yield_checks_of_all
 from tests.gradient_cases import PLAIN
+from tests.small_portfolio import use_small_members
 from tests.subjects import Subject
 
 
@@ -215,6 +216,17 @@ SUBJECTS = [
         scale_free=True,
         several_targets=True,
     ),
+    Subject(
+        committee.CommitteeClassifier("fast", cv=2, random_state=0),
+        integer_weights=False,
+        draws_columns=True,
+        scale_free=True,
+    ),
+    Subject(
+        committee.CommitteeRegressor("fast", cv=2, random_state=0),
+        integer_weights=False,
+        draws_columns=True,
+    ),
 ]
 
 
@@ -236,7 +248,8 @@ def test_every_learner_is_checked():
         for subject, check in yield_checks_of_all(SUBJECTS)
     ],
 )
-def test_capability(subject, check):
+def test_capability(subject, check, monkeypatch):
+    use_small_members(monkeypatch)
     check(subject)
 
 

@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import (
 )
 
 import committee
+from tests.small_portfolio import use_small_members
 
 # few voters: the checks are of manners; but enough for those of three blobs, which must be told apart
 LEARNERS = [
@@ -97,6 +98,8 @@ LEARNERS = [
     committee.RandomForestClassifier(5, bootstrap=False, max_samples=0.6),
     committee.RandomForestClassifier(5, reserve=0.1, random_state=0),
     committee.RandomForestRegressor(5),
+    committee.CommitteeClassifier("fast", cv=2, random_state=0),
+    committee.CommitteeRegressor("fast", cv=2, random_state=0),
 ]
 
 OF_THE_INTERFACE = {
@@ -174,6 +177,8 @@ def failures_by_nature(learner: Any) -> dict[str, str]:
     if isinstance(learner, committee.RandomForestClassifier | committee.RandomForestRegressor):
         # and of its own forests
         return {WEIGHTS: "rows are drawn as a whole, however much they weigh (2026-11-21)"}
+    if isinstance(learner, committee.CommitteeClassifier | committee.CommitteeRegressor):
+        return {WEIGHTS: "members of bags draw rows as a whole, as forests do (2026-11-22)"}
     if getattr(learner, "n_draws", None) is not None:
         return {WEIGHTS: "answers are drawn for rows, and a row of weight k is asked once (2026-11-21)"}
     if not isinstance(
@@ -230,7 +235,8 @@ def test_checks_of_the_interface_have_their_names():
     "ignore:nu=.* is too small", "ignore:The least populated class in y", "ignore:y holds one class only"
 )
 @pytest.mark.parametrize(("estimator", "check"), list(yield_checks()))
-def test_scikit_learn(estimator, check):
+def test_scikit_learn(estimator, check, monkeypatch):
+    use_small_members(monkeypatch)
     check(estimator)
 
 

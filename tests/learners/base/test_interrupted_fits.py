@@ -101,6 +101,8 @@ OF_ITS_OWN: list[Any] = [
     committee.GradientBoostingRegressor(n_estimators=4, min_samples_leaf=1, random_state=0),
     committee.RandomForestClassifier(4, random_state=0),
     committee.RandomForestRegressor(4, random_state=0),
+    committee.CommitteeClassifier("fast", cv=2, random_state=0),
+    committee.CommitteeRegressor("fast", cv=2, random_state=0),
 ]
 OF_USERS: list[Any] = [
     committee.GradientBoostingClassifier(LogisticOfUser(), n_estimators=3, min_samples_leaf=1, random_state=0),

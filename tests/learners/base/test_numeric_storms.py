@@ -26,6 +26,8 @@ LEARNERS: list[Any] = [
     committee.AdaBoostClassifier(4, vote="confidence", early_stopping=True, random_state=0),
     committee.ArcGVClassifier(4),
     committee.BoostingTreeClassifier(5),
+    committee.CommitteeClassifier("fast", cv=2, random_state=0),
+    committee.CommitteeRegressor("fast", cv=2, random_state=0),
     committee.GradientBoostingClassifier(n_estimators=5, min_samples_leaf=1, random_state=0),
     committee.GradientBoostingRegressor(n_estimators=5, min_samples_leaf=1, random_state=0),
     committee.GradientBoostingRegressor("huber", 5, min_samples_leaf=1, random_state=0),

@@ -1,0 +1,26 @@
+"""Candidates of a blend with few voters each, for tests that need no quality."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from committee.learners.blend import portfolio
+
+SMALL: dict[str, dict[str, Any]] = {
+    "sbpmt": {"n_estimators": 4, "n_leaf_steps": 8, "n_boosting_rounds": 2},
+    "forest": {"n_estimators": 10},
+    "lines": {"n_estimators": 10},
+    "adaboost_trees": {"n_estimators": 5},
+}
+BOOSTING = {"n_estimators": 8, "min_samples_leaf": 4}
+
+
+def use_small_members(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the candidates of all efforts few voters."""
+    for table in ("_CLASSES", "_NUMBERS"):
+        small = {
+            name: replace(one, parameters=one.parameters | SMALL.get(name, BOOSTING))
+            for name, one in getattr(portfolio, table).items()
+        }
+        monkeypatch.setattr(portfolio, table, small)
