@@ -25,7 +25,7 @@ MAX_TARGET = 1e150
 """Losses square a target, and sums of squares must stay finite."""
 
 MAX_SQUARES = 1e306
-"""Limit of the weight of all rows times the square of the largest target: no sum of weighted squares is larger."""
+"""Limit of the square of a sum of weighted targets, and of a sum of their weighted squares."""
 
 LEAST_SHARE = 1e-150
 """A row of a smaller share of all weight counts for nothing, as float64 has no quotients of such numbers."""
@@ -169,7 +169,7 @@ class TargetRows(WeightedRows):
         return self.target if self.target.ndim == 1 else self.target / self.scale
 
     def refuse_squares(self) -> None:
-        """Refuse targets whose weighted squares add up to no number.
+        """Refuse targets whose weighted sum, squared, or weighted squares add up to no number.
 
         Raises
         ------
@@ -177,10 +177,10 @@ class TargetRows(WeightedRows):
             If they may exceed `MAX_SQUARES`.
         """
         largest, total = float(np.abs(self.target).max()), float(self.weights.sum()) * self.n_targets
-        if largest * largest > MAX_SQUARES / total:
+        if largest * largest > MAX_SQUARES / total / max(1.0, total):
             raise ValueError(
-                f"y holds numbers up to {largest:.3g}, and the rows weigh {total:.3g} together, so that the weighted "
-                f"squares of y exceed {MAX_SQUARES:g}. Rescale y or sample_weight."
+                f"y holds numbers up to {largest:.3g}, and the rows weigh {total:.3g} together, so that squares of "
+                f"weighted sums or weighted squares of y exceed {MAX_SQUARES:g}. Rescale y or sample_weight."
             )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import norm
 from sklearn.base import _fit_context
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval
@@ -325,7 +326,7 @@ class Blend(CommitteeEstimator):
                 break
             rises = [loss(vote(answers[:k] + answers[k + 1 :])[1]) - loss(mean) for k in range(len(chosen))]
             gains = np.array([float(share @ rise) for rise in rises])
-            errors = unit * np.sqrt([float(share @ (r - g) ** 2) for r, g in zip(rises, gains, strict=True)])
+            errors = unit * np.array([norm(np.sqrt(share) * (r - g)) for r, g in zip(rises, gains, strict=True)])
             least = int(np.argmin(gains))
             if gains[least] > self.min_gain * errors[least]:
                 break
