@@ -22,9 +22,9 @@ from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows, have_weight
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import CommitteeEstimator
+from committee.learners.base.estimator import CommitteeEstimator, R
 from committee.learners.base.fit_tasks import FitTasks
-from committee.learners.base.folds import Fold, Folds, with_levels
+from committee.learners.base.folds import Fold, Folds
 from committee.learners.base.parameters import fitted, parameter, with_parameters
 from committee.learners.blend.member import Judged, Member, Training, trained
 from committee.learners.blend.portfolio import Effort, candidates, n_folds
@@ -173,7 +173,7 @@ class Blend(CommitteeEstimator):
         Warns
         -----
         UserWarning
-            If `y` holds one class only, which is then predicted everywhere; or no member is ready within `time_limit`.
+            If `y` holds one class only, which is then predicted everywhere; or rows are too few to judge members by.
         """
         if groups is not None and (self.cv is None or isinstance(self.cv, Integral)):
             raise ValueError(
@@ -210,6 +210,9 @@ class Blend(CommitteeEstimator):
 
     # --- the fit -------------------------------------------------------------------------------------------------
 
+    def _numbered(self, rows: R, of: str) -> R:
+        return rows  # levels stay codes, of which each fit learns its own numbers
+
     def _most_tasks(self, X: Any) -> int:
         return len(candidates(self._numbers, self.effort))
 
@@ -221,7 +224,6 @@ class Blend(CommitteeEstimator):
         if not (self.cv is None or isinstance(self.cv, Integral)):
             wanted = [replace(one, out_of_bag=False) for one in wanted]
         limit = TimeLimit(self.time_limit, tasks.begun)
-        rows = replace(rows, X=with_levels(rows), levels=None)
         training = Training(
             rows,
             Judged.of(folds if len(folds) > 1 else []),
@@ -261,7 +263,7 @@ class Blend(CommitteeEstimator):
         warnings.warn(
             f"n_samples = {len(training.rows)} rows are too few to judge members by: the only one is a forest, and "
             "nothing tells how good it is.",
-            stacklevel=4,
+            stacklevel=5,
         )
         forest = next(one for one in candidates(self._numbers, self.effort) if one.name == "forest")
         nothing = np.full(1, np.nan)

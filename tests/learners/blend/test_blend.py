@@ -1,0 +1,450 @@
+"""Committees of ensembles: who is a member, with what weight, and that rows are judged by fits without them."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.metrics import accuracy_score, log_loss, r2_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold, TimeSeriesSplit
+
+from committee import CommitteeClassifier, CommitteeRegressor, RandomForestClassifier, RandomForestRegressor, TreeVoter
+from committee.learners.blend import portfolio
+from committee.learners.blend.member import Training
+from committee.learners.blend.portfolio import Candidate, candidates
+from tests.small_portfolio import use_small_members
+from tests.subjects import assert_same_bits, noisy_scores, numbers, weights
+
+FAST = {"effort": "fast", "cv": 2, "random_state": 0, "n_jobs": 1}
+BOTH = pytest.mark.parametrize("kind", [CommitteeClassifier, CommitteeRegressor])
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    use_small_members(monkeypatch)
+
+
+def rows_for(kind, n=120, seed=0):
+    return numbers(2, n, seed) if kind is CommitteeClassifier else noisy_scores(n, seed)
+
+
+def only(monkeypatch, *names, **changes):
+    """Leave these candidates alone, with changes."""
+    for table, of in (("_CLASSES", "_OF_CLASSES"), ("_NUMBERS", "_OF_NUMBERS")):
+        known = {name: replace(one, **changes) for name, one in getattr(portfolio, table).items()}
+        monkeypatch.setattr(portfolio, table, known)
+        left = tuple(name for name in names if name in known)
+        monkeypatch.setattr(portfolio, of, dict.fromkeys(getattr(portfolio, of), left))
+
+
+@pytest.fixture
+def fits(monkeypatch):
+    """Name of the candidate and rows of every fit."""
+    done, fit = [], Training._fit
+
+    def noted(self, candidate, settings, index, *given):
+        done.append((candidate.name, index))
+        return fit(self, candidate, settings, index, *given)
+
+    monkeypatch.setattr(Training, "_fit", noted)
+    return done
+
+
+class Broken(TreeVoter):
+    """A learner that no rows are good enough for."""
+
+    def fit(self, X, y, sample_weight=None):
+        raise ValueError(f"{len(X)} rows are too good")
+
+
+# --- the vote --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities_are_the_weighted_mean_of_the_members(n_classes):
+    X, y = numbers(n_classes)
+    model = CommitteeClassifier(min_gain=0.0, cv=3, random_state=0).fit(X, y)
+    weights = np.repeat(model.member_weights_ / model.member_sizes_, model.member_sizes_)
+    p = sum(w * one.predict_proba(X) for w, one in zip(weights, model.committee_.voters.members, strict=True))
+    assert_allclose(model.predict_proba(X), p, atol=1e-12)
+    assert_array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)])
+    assert len(model.member_names_) > 1
+
+
+def test_numbers_are_the_weighted_mean_of_the_members():
+    X, y = noisy_scores()
+    model = CommitteeRegressor(min_gain=0.0, cv=3, random_state=0).fit(X, y)
+    weights = np.repeat(model.member_weights_ / model.member_sizes_, model.member_sizes_)
+    mean = sum(w * one.predict(X) for w, one in zip(weights, model.committee_.voters.members, strict=True))
+    assert_allclose(model.predict(X), mean, atol=1e-12)
+    assert len(model.member_names_) > 1
+
+
+@BOTH
+def test_the_table_of_members(kind):
+    X, y = rows_for(kind)
+    model = kind("best", cv=3, min_gain=0.0, random_state=0).fit(X, y)
+    table = model.members_
+    assert table.columns == ["member", "weight", "fits", "loss", "gain", "seconds", "nodes"]
+    assert_allclose(table["weight"].sum(), 1.0)
+    assert (table["weight"].diff().drop_nulls() <= 0).all()
+    assert table["fits"].sum() == model.committee_.n_voters
+    assert table["nodes"].sum() == model.committee_.voters.n_nodes.sum()
+    assert set(table["fits"]) <= {1, 3} and model.n_folds_ == 3
+    assert (table["seconds"] > 0).all()
+    assert (table["loss"] >= model.oof_loss_).all()
+    assert (table["gain"] > 0).all() or len(table) == 1
+    wanted = {one.name for one in candidates(kind is CommitteeRegressor, "best")}
+    assert {*table["member"]} | model.left_out_.keys() == wanted
+    assert not {*table["member"]} & model.left_out_.keys()
+    assert set(model.left_out_.values()) <= {"no weight"}
+
+
+@BOTH
+def test_members_that_add_too_little_go(kind):
+    X, y = rows_for(kind)
+    sizes = [len(kind("best", cv=3, min_gain=g, random_state=0).fit(X, y).member_names_) for g in (0.0, 1.0, 1e9)]
+    assert sizes == sorted(sizes, reverse=True) and sizes[-1] == 1
+
+
+# --- rows that a fit has not seen ------------------------------------------------------------------------------------
+
+
+def unseen_mean(model, X, folds, answer):
+    """Answers of the vote to the rows of each fold, by the fits of the members without it."""
+    told = []
+    for f, (_, judged) in enumerate(folds):
+        members = model.committee_.voters.members[f :: len(folds)]
+        told.append(
+            sum(w * getattr(one, answer)(X[judged]) for w, one in zip(model.member_weights_, members, strict=True))
+        )
+    return np.concatenate(told), np.concatenate([judged for _, judged in folds])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_figures_of_classes_are_those_of_fits_without_the_rows(n_classes, weighted):
+    X, y = numbers(n_classes)
+    w = weights() if weighted else None
+    folds = list(StratifiedKFold(3).split(X, y))
+    model = CommitteeClassifier(**FAST | {"cv": folds, "min_gain": 0.0}).fit(X, y, w)
+    p, row = unseen_mean(model, X, folds, "predict_proba")
+    of = None if w is None else w[row]
+    assert_allclose(model.oof_loss_, log_loss(y[row], p, sample_weight=of), rtol=1e-9)
+    assert_allclose(model.oof_score_, accuracy_score(y[row], p.argmax(axis=1), sample_weight=of))
+    assert model.n_folds_ == 3 and set(model.member_sizes_) == {3}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_figures_of_numbers_are_those_of_fits_without_the_rows(weighted):
+    X, y = noisy_scores()
+    w = weights() if weighted else None
+    folds = list(KFold(3).split(X))
+    model = CommitteeRegressor(**FAST | {"cv": folds, "min_gain": 0.0}).fit(X, y, w)
+    mean, row = unseen_mean(model, X, folds, "predict")
+    assert_allclose(model.oof_loss_, np.average((mean - y[row]) ** 2, weights=None if w is None else w[row]))
+    assert_allclose(model.oof_score_, r2_score(y[row], mean, sample_weight=None if w is None else w[row]))
+
+
+@pytest.mark.filterwarnings("ignore:.* left out of no draw")
+def test_figures_of_a_forest_are_those_out_of_bag(monkeypatch):
+    only(monkeypatch, "forest", parameters={"n_estimators": 7})
+    seed = np.random.RandomState(0).randint(2**30)
+    X, y = noisy_scores()
+    model = CommitteeRegressor(**FAST).fit(X, y)
+    forest = RandomForestRegressor(7, oob_score=True, random_state=seed).fit(X, y)
+    known = np.isfinite(forest.oob_prediction_)
+    assert not known.all()  # few trees have all rows out of a bag
+    assert_allclose(model.oof_loss_, np.mean((forest.oob_prediction_ - y)[known] ** 2))
+    X, y = numbers(3)
+    model = CommitteeClassifier(**FAST).fit(X, y)
+    p = RandomForestClassifier(7, oob_score=True, random_state=seed).fit(X, y).oob_decision_function_
+    known = np.isfinite(p[:, 0])
+    assert_allclose(model.oof_score_, np.mean(p.argmax(axis=1)[known] == y[known]))
+
+
+def test_categories_that_name_rows_tell_nothing_of_their_classes():
+    """Numbers that stand for levels are learned by each fit: learned from all rows, they would give the class away."""
+    losses, scores = [], []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        y = rng.permutation(np.arange(240) % 2)
+        name = np.char.add("row ", (rng.permutation(240) % 110).astype(str))
+        X = pl.DataFrame({"name": name, "size": rng.normal(size=240)})
+        losses.append(CommitteeClassifier(**FAST).fit(X, y).oof_loss_)
+        scores.append(CommitteeRegressor(**FAST).fit(X, rng.normal(size=240)).oof_score_)
+    assert np.mean(losses) > np.log(2) - 0.01
+    assert np.mean(scores) < 0.01
+
+
+def test_figures_are_those_of_new_rows_where_categories_tell():
+    rng = np.random.default_rng(0)
+    level = rng.integers(0, 60, 1200)
+    y = (rng.random(1200) < np.linspace(0.1, 0.9, 60)[rng.permutation(60)][level]).astype(int)
+    X = pl.DataFrame({"name": np.char.add("level ", level.astype(str)), "size": rng.normal(size=1200)})
+    model = CommitteeClassifier(**FAST).fit(X[:600], y[:600])
+    assert abs(model.oof_score_ - model.score(X[600:], y[600:])) < 0.06
+    assert model.score(X[600:], y[600:]) > 0.6  # 0.7 is the best there is
+    assert_array_equal(model.predict(X[600:601]), model.predict(X[600:])[:1])
+
+
+@BOTH
+def test_fits_of_folds_share_no_row_with_what_they_judge(kind, fits):
+    X, y = rows_for(kind)
+    kind(**FAST | {"cv": 4}).fit(X, y)
+    whole = {name for name, index in fits if len(index) == len(X)}
+    assert whole == {one.name for one in candidates(kind is CommitteeRegressor, "fast") if one.out_of_bag}
+    for name in {name for name, _ in fits} - whole:
+        absent = np.concatenate([np.setdiff1d(np.arange(len(X)), index) for one, index in fits if one == name])
+        assert_array_equal(np.sort(absent), np.arange(len(X)))
+
+
+@BOTH
+def test_repeated_rows_are_rows_of_weight(kind, monkeypatch):
+    """Of members that are trained on folds; copies go to as many folds as there are."""
+    only(monkeypatch, "lines", "boosting", out_of_bag=False)
+    X, y = rows_for(kind)
+    times = np.random.default_rng(0).integers(0, 4, len(y))
+    model = kind(**FAST | {"cv": 3}).fit(X, y, times)
+    repeated = kind(**FAST | {"cv": 3}).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    assert_allclose(model.oof_loss_, repeated.oof_loss_, rtol=1e-6)
+    assert_allclose(model.member_weights_, repeated.member_weights_, atol=1e-5)
+
+
+# --- cv and groups ---------------------------------------------------------------------------------------------------
+
+
+@BOTH
+def test_groups_are_judged_by_fits_that_saw_none_of_them(kind, fits):
+    X, y = rows_for(kind)
+    groups = np.random.default_rng(0).integers(0, 12, len(y))
+    model = kind(**FAST | {"cv": GroupKFold(3)}).fit(X, y, groups=groups)
+    judged = [set(groups[test]) for _, test in GroupKFold(3).split(X, y, groups)]
+    for place, (_, index) in enumerate(fits):
+        assert not judged[place % 3] & set(groups[index])
+    assert {name for name, _ in fits} == {one.name for one in candidates(kind is CommitteeRegressor, "fast")}
+    assert set(model.member_sizes_) == {3}
+
+
+def test_groups_that_have_one_answer_each_are_not_judged_by_their_own():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(30), 8)
+    X = rng.normal(size=(30, 2))[groups]
+    y = rng.permutation(np.arange(30) % 2)[groups]
+    X += 0.01 * rng.normal(size=X.shape)
+    assert CommitteeClassifier(**FAST).fit(X, y).oof_score_ > 0.9
+    assert CommitteeClassifier(**FAST | {"cv": GroupKFold(5)}).fit(X, y, groups=groups).oof_score_ < 0.7
+
+
+@pytest.mark.parametrize("cv", [None, 3])
+def test_groups_without_a_splitter_are_refused(cv):
+    X, y = numbers(2)
+    with pytest.raises(ValueError, match=r"groups are heeded by a splitter, and cv=.*GroupKFold"):
+        CommitteeClassifier(cv=cv).fit(X, y, groups=y)
+
+
+def test_groups_of_another_length_are_refused():
+    X, y = numbers(2)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        CommitteeClassifier(cv=GroupKFold(2)).fit(X, y, groups=y[:-1])
+
+
+@BOTH
+def test_time_is_judged_by_earlier_fits(kind, fits):
+    X, y = rows_for(kind)
+    model = kind(**FAST | {"cv": TimeSeriesSplit(3)}).fit(X, y)
+    ends = [len(train) for train, _ in TimeSeriesSplit(3).split(X)]
+    assert [len(index) for _, index in fits] == ends * (len(fits) // 3)
+    assert all(index.max() < end for (_, index), end in zip(fits, ends * (len(fits) // 3), strict=True))
+    assert np.isfinite(model.oof_loss_) and model.n_folds_ == 3
+
+
+@BOTH
+def test_splits_number_all_rows_and_those_of_no_weight_are_absent(kind):
+    X, y = rows_for(kind)
+    w = weights() * (np.random.default_rng(3).random(len(y)) < 0.7)
+    splits, place = list(KFold(3).split(X)), np.cumsum(w > 0) - 1
+    fewer = [tuple(place[index[w[index] > 0]] for index in split) for split in splits]
+    model = kind(**FAST | {"cv": splits}).fit(X, y, w)
+    same = kind(**FAST | {"cv": fewer}).fit(X[w > 0], y[w > 0], w[w > 0])
+    assert_same_bits(model, same, X)
+    assert model.oof_loss_ == same.oof_loss_
+
+
+def test_a_row_judged_twice_is_refused():
+    X, y = numbers(2)
+    splits = [(np.arange(60), np.arange(60, 120)), (np.arange(50), np.arange(50, 120))]
+    with pytest.raises(ValueError, match="judges a row more than once; give a splitter"):
+        CommitteeClassifier(cv=splits).fit(X, y)
+
+
+# --- members that are not to be --------------------------------------------------------------------------------------
+
+
+@BOTH
+def test_without_time_the_first_is_the_only_member(kind):
+    X, y = rows_for(kind)
+    model = kind(**FAST | {"time_limit": 1e-9}).fit(X, y)
+    first, *others = (one.name for one in candidates(kind is CommitteeRegressor, "fast"))
+    assert model.member_names_ == [first] and model.member_weights_.tolist() == [1.0]
+    assert model.left_out_ == dict.fromkeys(others, "no time")
+    assert kind(**FAST | {"time_limit": 1e9}).fit(X, y).left_out_.keys() <= {*others, first}
+
+
+@BOTH
+def test_a_candidate_that_fails_is_left_out_with_the_reason(kind, monkeypatch):
+    for table, of in (("_CLASSES", "_OF_CLASSES"), ("_NUMBERS", "_OF_NUMBERS")):
+        known = getattr(portfolio, table) | {"broken": Candidate("broken", Broken)}
+        monkeypatch.setattr(portfolio, table, known)
+        monkeypatch.setattr(portfolio, of, {"fast": ("broken", *getattr(portfolio, of)["fast"])})
+    X, y = rows_for(kind)
+    model = kind(**FAST).fit(X, y)
+    assert model.left_out_["broken"] == "60 rows are too good"
+    assert "broken" not in model.member_names_ and model.committee_.n_voters
+    # failures do not count as members, of which the first is trained however late it is
+    assert kind(**FAST | {"time_limit": 1e-9}).fit(X, y).left_out_["broken"] == "60 rows are too good"
+
+
+@BOTH
+def test_without_members_there_is_no_model(kind, monkeypatch):
+    only(monkeypatch, "forest", "large_trees", learner=Broken, out_of_bag=False, parameters={})
+    X, y = rows_for(kind)
+    model = kind(**FAST)
+    with pytest.raises(ValueError, match=r"on 120 rows \(forest: 60 rows .*; large_trees: 60 rows are too good\)"):
+        model.fit(X, y)
+    assert not hasattr(model, "committee_")
+
+
+def test_a_fold_without_a_class_fails():
+    X, y = numbers(2)
+    y[0] = 2
+    with pytest.raises(
+        ValueError, match=r"no member could be trained on 120 rows \(sbpmt: rows of a fold lack a class"
+    ):
+        CommitteeClassifier(**FAST | {"cv": KFold(3)}).fit(X, y)
+
+
+# --- few rows, few classes -------------------------------------------------------------------------------------------
+
+
+def test_a_class_of_one_row_is_always_trained_on():
+    X, y = numbers(2)
+    y[0] = 2
+    model = CommitteeClassifier(**FAST).fit(X, y)
+    assert model.classes_.tolist() == [0, 1, 2] and np.isfinite(model.oof_loss_)
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_classes_of_one_row_each_give_a_forest(n):
+    X = np.arange(float(n))[:, None]
+    with pytest.warns(UserWarning, match=f"n_samples = {n} rows are too few to judge members by") as warned:
+        model = CommitteeClassifier(random_state=0).fit(X, np.arange(n))
+    assert [each.filename for each in warned] == [__file__]
+    assert model.member_names_ == ["forest"] and model.n_folds_ == 0 and np.isnan(model.oof_loss_)
+    assert model.predict_proba(X).shape == (n, n)
+
+
+@pytest.mark.filterwarnings("ignore:n_samples")
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_few_rows_of_numbers(n):
+    X, y = np.arange(float(n))[:, None], np.arange(float(n))
+    model = CommitteeRegressor(random_state=0).fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+    assert (y.min() - 1e-9 <= model.predict(X)).all() and (model.predict(X) <= y.max() + 1e-9).all()
+
+
+@pytest.mark.filterwarnings("ignore:y holds one class only")
+def test_one_class_has_no_members():
+    X, _ = numbers(2)
+    model = CommitteeClassifier(**FAST).fit(X, np.ones(len(X)))
+    assert model.predict_proba(X).tolist() == [[1.0]] * len(X)
+    assert not hasattr(model, "member_names_") and not hasattr(model, "oof_loss_")
+
+
+def test_a_constant_target_is_predicted():
+    X, _ = noisy_scores()
+    model = CommitteeRegressor(**FAST).fit(X, np.full(len(X), 7.5))
+    assert_allclose(model.predict(X), 7.5)
+    assert model.oof_loss_ < 1e-12
+    assert_allclose(model.member_weights_.sum(), 1.0)
+
+
+# --- company ---------------------------------------------------------------------------------------------------------
+
+
+@BOTH
+def test_text_and_gaps_are_the_same_in_all_frames(kind):
+    X, y = rows_for(kind)
+    text = np.array(["red", "green", "blue"])[np.digitize(X[:, 1], [-0.4, 0.5])]
+    size = np.where(np.random.default_rng(0).random(len(y)) < 0.2, np.nan, X[:, 0])
+    frame = pd.DataFrame({"colour": text, "size": size})
+    model = kind(**FAST).fit(frame, y)
+    assert_array_equal(
+        kind(**FAST).fit(pl.DataFrame({"colour": text, "size": size}), y).predict(frame), model.predict(frame)
+    )
+    assert np.isfinite(model.predict(pd.DataFrame({"colour": ["mauve", None], "size": [np.nan, 0.0]}))).all()
+
+
+@BOTH
+def test_a_member_is_a_task_for_callbacks(kind):
+    X, y = rows_for(kind)
+    told = []
+
+    class Diary:
+        def setup(self, estimator, context):
+            pass
+
+        def teardown(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context, *, X=None, y=None):
+            pass
+
+        def on_fit_task_end(self, estimator, context, *, X=None, y=None, fitted_estimator=None):
+            told.append((context.task_name, context.task_id, fitted_estimator.predict(X)))
+            return stop and len(told) == 2
+
+    stop = False
+    model = kind(**FAST).set_callbacks(Diary()).fit(X, y)
+    names = [one.name for one in candidates(kind is CommitteeRegressor, "fast")]
+    assert [each[:2] for each in told] == [*(("member", k) for k in range(len(names))), ("fit", 0)]
+    assert_array_equal(told[-1][2], model.predict(X))
+    told, stop = [], True
+    stopped = kind(**FAST).set_callbacks(Diary()).fit(X, y)
+    assert set(stopped.member_names_) <= set(names[:2]) and len(told) == 3
+    assert [name for name, reason in stopped.left_out_.items() if reason == "no time"] == names[2:]
+
+
+def test_a_search_over_effort():
+    X, y = numbers(2)
+    search = GridSearchCV(CommitteeClassifier(cv=2, random_state=0), {"effort": ["fast", "default"]}, cv=2).fit(X, y)
+    assert search.best_params_["effort"] in ("fast", "default")
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_calibrated_once_more():
+    X, y = numbers(3)
+    calibrated = CalibratedClassifierCV(CommitteeClassifier(**FAST), cv=2).fit(X, y)
+    assert_allclose(calibrated.predict_proba(X).sum(axis=1), 1.0)
+
+
+@BOTH
+def test_seeds_decide_what_members_draw(kind):
+    X, y = rows_for(kind)
+    model = kind(**FAST).fit(X, y)
+    assert_same_bits(clone(model).fit(X, y), model, X)
+    assert not np.array_equal(clone(model).set_params(random_state=1).fit(X, y).predict(X), model.predict(X))
+
+
+@BOTH
+def test_fits_warn_of_nothing(kind):
+    X, y = rows_for(kind)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kind(random_state=0).fit(X, y).predict(X)
