@@ -123,9 +123,10 @@ class MemberCommittees:
             raise ValueError(f"committees are nested more than {MAX_DEPTH} deep")
         members = []
         for number, described in enumerate(field(document, "members", list)):
-            if type(described) is not dict or described.get("class") not in COMMITTEES:
+            name = field(described, "class", str) if type(described) is dict else None
+            if name not in COMMITTEES:
                 raise ValueError(f"member {number} is no committee")
-            kind = resolve_name(COMMITTEES[described["class"]])
+            kind = resolve_name(COMMITTEES[name])
             members.append(kind.from_document(described, tensors.member(number)))
         return cls(members)
 

@@ -18,9 +18,11 @@ from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from committee.data.array_checks import check_array, check_range
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows, have_weight
+from committee.data.typed_json import field
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeEstimator, R
 from committee.learners.base.fit_tasks import FitTasks
@@ -383,15 +385,22 @@ class Blend(CommitteeEstimator):
 
     def _from_file(self) -> None:
         super()._from_file()
-        m = len(getattr(self, "member_names_", ()))
-        if m == 0:
+        if not isinstance(self.committee_.voters, MemberCommittees):  # there is one class
+            if unasked := list(self.stored_values()):
+                raise ValueError(f"{unasked[0]} is of members, and there are none")
             return
-        sizes = self.member_sizes_
-        if sizes.shape != (m,) or sizes.dtype != np.int64 or (sizes < 1).any() or sizes.sum() != len(self.committee_):
-            raise ValueError("member_sizes_ do not count the voters")
+        held = vars(self)
+        names, m = field(held, "member_names_", list), len(self.member_names_)
         for name in ("member_weights_", "member_losses_", "member_gains_", "member_seconds_"):
-            values = getattr(self, name, None)
-            if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.shape != (m,):
-                raise ValueError(f"{name} are not {m} float64 numbers")
-        if not all(isinstance(name, str) for name in self.member_names_):
-            raise ValueError("member_names_ are not text")
+            check_array(name, field(held, name, np.ndarray), np.float64, (m,))
+        sizes = field(held, "member_sizes_", np.ndarray)
+        check_array("member_sizes_", sizes, np.int64, (m,))
+        check_range("member_sizes_", sizes, 1, self.committee_.n_voters)
+        if sizes.sum() != self.committee_.n_voters:
+            raise ValueError(f"member_sizes_ do not count {self.committee_.n_voters} voters")
+        left_out = field(held, "left_out_", dict)
+        if not all(isinstance(word, str) for word in (*names, *left_out, *left_out.values())):
+            raise ValueError("member_names_ or left_out_ hold what is no text")
+        field(held, "oof_loss_", float)
+        field(held, "oof_score_", float)
+        field(held, "n_folds_", int)
