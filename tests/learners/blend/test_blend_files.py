@@ -1,0 +1,102 @@
+"""Files of committees of ensembles: what they hold comes back, and nothing else is taken."""
+
+import copy
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import committee
+from tests.crafted_files import craft, forget, lose, put, refused, swap, tell
+from tests.small_portfolio import use_small_members
+from tests.subjects import assert_same_bits, noisy_scores, numbers
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+
+
+def golden(name="committee"):
+    return (GOLDEN / f"{name}.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("kind", [committee.CommitteeClassifier, committee.CommitteeRegressor])
+def test_all_figures_come_back(kind, tmp_path, monkeypatch):
+    use_small_members(monkeypatch)
+    X, y = numbers(2) if kind is committee.CommitteeClassifier else noisy_scores()
+    model = kind("best", cv=2, random_state=0).fit(X, y)
+    model.save(tmp_path / "model")
+    twin = committee.load(tmp_path / "model")
+    assert_same_bits(twin, model, X)
+    assert twin.members_.equals(model.members_)
+    assert twin.left_out_ == model.left_out_ and twin.n_folds_ == 2
+    assert (twin.oof_loss_, twin.oof_score_) == (model.oof_loss_, model.oof_score_)
+
+
+@pytest.mark.filterwarnings("ignore:n_samples = 2")
+def test_a_model_with_nothing_to_judge_by_is_stored(tmp_path):
+    X, y = np.array([[0.0], [1.0]]), np.array([0, 1])
+    model = committee.CommitteeClassifier(random_state=0).fit(X, y)
+    model.save(tmp_path / "model")
+    twin = committee.load(tmp_path / "model")
+    assert_same_bits(twin, model, X)
+    assert np.isnan(twin.oof_loss_) and np.isnan(twin.member_losses_).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (put("attributes.member_sizes_", 0, 2), "member_sizes_ do not count 4 voters"),
+        (put("attributes.member_sizes_", 0, -(2**62)), "member_sizes_ holds -4611686018427387904, which is not within"),
+        (swap("attributes.member_sizes_", lambda a: a.astype(np.int32)), "member_sizes_ is int32"),
+        (swap("attributes.member_weights_", lambda a: a[:1]), r"member_weights_ is float64 of shape \(1,\)"),
+        (swap("attributes.member_losses_", lambda a: a[:, None]), r"member_losses_ is float64 of shape \(3, 1\)"),
+        (swap("attributes.member_seconds_", lambda a: a.astype(np.float32)), "member_seconds_ is float32"),
+        (lose("attributes.member_gains_"), "array 'attributes.member_gains_' is absent"),
+        (forget("attributes", "member_names_"), "'member_names_' is absent"),
+        (forget("attributes", "oof_loss_"), "'oof_loss_' is absent"),
+        (tell("attributes", "member_names_", value=7), "'member_names_' is a int"),
+        (tell("attributes", "member_names_", value={"list": [1, "a", "b"]}), "hold what is no text"),
+        (tell("attributes", "left_out_", value={"dict": [["lines", 3]]}), "hold what is no text"),
+        (tell("attributes", "oof_score_", value="high"), "'oof_score_' is a str"),
+        (tell("attributes", "n_folds_", value=True), "'n_folds_' is a bool"),
+        (tell("voters", "members", value=[]), "members is empty"),
+        (tell("voters", "members", 0, value=None), "member 0 is no committee"),
+        (tell("voters", "members", 1, "class", value=["Committee"]), "'class' is a list"),
+        (tell("voters", "members", 1, "class", value="RandomForestClassifier"), "member 1 is no committee"),
+        (tell("voters", "members", 1, "class", value="RegressionCommittee"), "member|classes|link"),
+        (forget("voters", "members", 2), "weights are not 3 finite"),
+        (tell("voters", "members", 2, "classes", "values", value=[0, 1, 7]), "members have different classes"),
+    ],
+)
+def test_crafted_files_are_refused(change, message, tmp_path):
+    refused(tmp_path / "model", craft(golden(), change), message)
+
+
+def test_members_of_other_columns_are_refused(tmp_path):
+    def change(document, _):
+        table = document["model"]["voters"]["members"][0]["table"]
+        table["categories"].append(None)
+        document["model"]["voters"]["members"][0]["n_features"] += 1
+
+    refused(tmp_path / "model", craft(golden(), change), "columns|features")
+
+
+def test_deep_nesting_is_refused(tmp_path):
+    def deeper(document, _):
+        for _level in range(20):
+            document["model"]["voters"]["members"] = [
+                {**document["model"]["voters"]["members"][0], "voters": copy.deepcopy(document["model"]["voters"])}
+            ]
+
+    refused(tmp_path / "model", craft(golden(), deeper), "nested more than|absent")
+
+
+def test_figures_of_members_that_are_not_there_are_refused(tmp_path):
+    X = np.zeros((4, 1))
+    with pytest.warns(UserWarning, match="one class only"):
+        model = committee.CommitteeClassifier().fit(X, np.zeros(4, dtype=int))
+    model.save(tmp_path / "model")
+    content = (tmp_path / "model").read_bytes()
+    assert_array_equal(committee.load(tmp_path / "model").predict(X), np.zeros(4))
+    change = tell("attributes", "member_names_", value={"list": ["forest"]})
+    refused(tmp_path / "model", craft(content, change), "member_names_ is of members, and there are none")
