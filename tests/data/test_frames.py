@@ -405,6 +405,7 @@ def test_a_column_of_numbers_for_categories_is_numeric_to_trees() -> None:
         (None,),
         (None, LevelValues((0.25,), 0.4, "mean")),
         (LevelValues((0.25,), 0.4, "mean"), None),
+        (None, None, LevelValues((0.25,), 0.4, "mean")),
     ],
 )
 def test_values_that_do_not_fit_the_categories_are_refused(values: Any) -> None:

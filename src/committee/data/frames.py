@@ -89,11 +89,11 @@ class TableSchema:
         for j, categories in enumerate(self.categories):
             if categories is not None:
                 _check_categories(categories, self.column(j))
+        if len(self.values) not in (0, len(self.categories)):
+            raise ValueError(f"a table schema has values for {len(self.values)} of {len(self.categories)} columns")
         for j, values in enumerate(self.values):
             if values is not None and len(values.values) != len(self.categories[j] or ()):
                 raise ValueError(f"column {self.column(j)!r} has not as many values as categories")
-        if len(self.values) not in (0, len(self.categories)):
-            raise ValueError(f"a table schema has values for {len(self.values)} of {len(self.categories)} columns")
 
     @property
     def n_features(self) -> int:
