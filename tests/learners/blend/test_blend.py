@@ -413,7 +413,7 @@ def test_a_member_is_a_task_for_callbacks(kind):
     stop = False
     model = kind(**FAST).set_callbacks(Diary()).fit(X, y)
     names = [one.name for one in candidates(kind is CommitteeRegressor, "fast")]
-    assert [each[:2] for each in told] == [*(("member", k) for k in range(len(names))), ("fit", 0)]
+    assert [each[:2] for each in told] == [*((name, k) for k, name in enumerate(names)), ("fit", 0)]
     assert_array_equal(told[-1][2], model.predict(X))
     told, stop = [], True
     stopped = kind(**FAST).set_callbacks(Diary()).fit(X, y)
