@@ -448,3 +448,25 @@ def test_fits_warn_of_nothing(kind):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         kind(random_state=0).fit(X, y).predict(X)
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1e9])
+def test_the_unit_of_weights_has_no_say_in_folds_and_draws(factor):
+    X, y = rows_for(CommitteeClassifier)
+    weights = np.random.default_rng(3).uniform(0.5, 2.0, len(y))
+    model = CommitteeClassifier("fast", random_state=0).fit(X, y, factor * weights)
+    assert model.n_folds_ == 4
+    assert not any("draws" in reason for reason in model.left_out_.values())
+
+
+def test_a_member_that_no_row_is_out_of_bag_of_is_left_out(monkeypatch):
+    X, y = rows_for(CommitteeClassifier)
+    real = candidates(False, "fast")
+    forest = replace(
+        next(one for one in real if one.name == "forest"), parameters={"n_estimators": 1, "max_samples": 1000}
+    )
+    others = [one for one in real if one.name == "lines"]
+    monkeypatch.setattr("committee.learners.blend.blend.candidates", lambda *_: [forest, *others])
+    model = CommitteeClassifier(**FAST).fit(X[:20], y[:20])
+    assert "draws" in model.left_out_["forest"]
+    assert model.member_names_ == ["lines"]

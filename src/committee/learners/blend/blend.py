@@ -222,7 +222,7 @@ class Blend(CommitteeEstimator):
         self, rows: Rows | TargetRows, y: ArrayLike, groups: ArrayLike | None, tasks: FitTasks
     ) -> dict[str, Any]:
         folds = self._folds(rows, y, groups, tasks)
-        wanted = candidates(self._numbers, self.effort, rows.count)
+        wanted = candidates(self._numbers, self.effort, len(rows))
         if not (self.cv is None or isinstance(self.cv, Integral)):
             wanted = [replace(one, out_of_bag=False) for one in wanted]
         limit = TimeLimit(self.time_limit, tasks.begun)
@@ -292,7 +292,7 @@ class Blend(CommitteeEstimator):
     def _folds(self, rows: Rows | TargetRows, y: ArrayLike, groups: ArrayLike | None, tasks: FitTasks) -> list[Fold]:
         """Return the folds by which members are judged."""
         if self.cv is None or isinstance(self.cv, Integral):
-            k = n_folds(rows.count, self.effort) if self.cv is None else int(self.cv)
+            k = n_folds(len(rows), self.effort) if self.cv is None else int(self.cv)
             return list(Folds.of(rows, k, n_threads(self.n_jobs)))
         y = np.asarray(y)
         check_consistent_length(y, groups)
@@ -310,7 +310,12 @@ class Blend(CommitteeEstimator):
 
     def _weighed(self, members: Sequence[Member], rows: Any, judged: Judged) -> Blended:
         """Weigh members; those that add too little go, one after the other."""
-        known = np.all([np.isfinite(one.unseen[:, 0]) for one in members], axis=0)
+        answered = sorted(members, key=lambda one: -int(np.isfinite(one.unseen[:, 0]).sum()))  # each some rows
+        known = np.all([np.isfinite(one.unseen[:, 0]) for one in answered], axis=0)
+        while not known.any():
+            answered.pop()
+            known = np.all([np.isfinite(one.unseen[:, 0]) for one in answered], axis=0)
+        members = [one for one in members if one in answered]
         judged = judged.some(known)
         share = judged.weights / judged.weights.sum()
         unit = float(np.sqrt((share**2).sum()))  # standard error of a mean of rows that deviate by 1

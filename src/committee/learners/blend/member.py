@@ -82,6 +82,8 @@ class Training:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # such as of columns that do not vary within a fold
             committees, unseen = (self._out_of_bag if candidate.out_of_bag else self._cross_fitted)(candidate)
+        if not np.isfinite(unseen[:, 0]).any():
+            raise ValueError("every row is in all of its draws, so that none judges it")
         return Member(candidate.name, committees, unseen, time.perf_counter() - begun)
 
     def unjudged(self, candidate: Candidate) -> Member:
@@ -150,6 +152,8 @@ class Training:
         if isinstance(self.rows, TargetRows):
             return committees, evidence
         known = np.isfinite(evidence).all(axis=1)
+        if not known.any():
+            return committees, evidence
         labels, weights = self.rows.labels[self.judged.row], self.judged.weights
         temperature = best_temperature(evidence[known], labels[known], weights[known], self.judged.count)
         z = evidence / temperature
