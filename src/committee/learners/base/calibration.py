@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Options
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
+from committee.data.sparse import Matrix
 from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import fitted, parameter, with_parameters
@@ -97,9 +98,9 @@ class CalibratedClassifier(BaseClassifier):
         self, committee: Committee, rows: Rows, random: np.random.RandomState, tasks: FitTasks
     ) -> Unseen | None:
         """Let fits on the rows of other folds judge those of each; None if no fold can be."""
-        from committee.learners.base.folds import Folds, with_levels
+        from committee.learners.base.folds import Folds
 
-        rows = replace(rows, X=with_levels(rows))  # of which each fold's others learn what they stand for
+        rows = replace(rows, X=_with_levels(rows))  # of which each fold's others learn what they stand for
         seeds = random.randint(2**31 - 1, size=N_FOLDS)
         judged: list[Unseen] = []
         for fold, seed in zip(Folds.of(rows, N_FOLDS, n_threads(self.n_jobs)), seeds.tolist(), strict=False):
@@ -173,3 +174,12 @@ class CalibratedClassifier(BaseClassifier):
         temperature = getattr(self, "temperature_", 1.0)
         if not (isinstance(temperature, float) and 0.0 < temperature < inf):
             raise ValueError(f"temperature_ is {temperature!r}; it must be a number above zero")
+
+
+def _with_levels(rows: Rows) -> Matrix:
+    """Encoded matrix with the levels of categories where numbers learned from all rows stand for them."""
+    if rows.levels is None:
+        return rows.X
+    X, codes = rows.dense.copy(), rows.levels.codes
+    X[:, rows.levels.columns] = np.where(codes < 0, np.nan, codes)
+    return X

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from committee.data.number_types import F64, Index
 from committee.data.row_digests import row_digests, unordered_digests
 from committee.data.rows import Rows, TargetRows
-from committee.data.sparse import Matrix
 
 MOST_PARTS = 4096
 """Weights are multiples of a unit if it is no smaller a part of a common weight."""
@@ -132,12 +131,3 @@ def multiples(weights: F64) -> NDArray[np.int64]:
 
 def _whole(numbers: F64) -> NDArray[np.bool_]:
     return np.asarray(np.abs(numbers - np.rint(numbers)) <= 1e-9 + 1e-12 * numbers)
-
-
-def with_levels(rows: Rows | TargetRows) -> Matrix:
-    """Encoded matrix with the levels of categories where numbers learned from all rows stand for them."""
-    if rows.levels is None:
-        return rows.X
-    X, codes = rows.dense.copy(), rows.levels.codes
-    X[:, rows.levels.columns] = np.where(codes < 0, np.nan, codes)
-    return X
