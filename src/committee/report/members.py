@@ -10,8 +10,17 @@ from numpy.typing import NDArray
 from committee.learners.blend.blend import Blend
 from committee.report.tables import BLANK, Grid
 
-IN_MEMBERS_GRID = frozenset({"member_weights_", "member_losses_", "member_gains_", "member_seconds_"})
-"""Stored figures of the members, which `members_grid` shows."""
+IN_MEMBERS_GRID = frozenset(
+    {
+        "member_weights_",
+        "member_losses_",
+        "member_gains_",
+        "member_seconds_",
+        "left_out_losses_",
+        "left_out_seconds_",
+    }
+)
+"""Stored figures of the candidates, which `members_grid` and `left_out_grid` show."""
 
 
 def has_members(model: Any) -> bool:
@@ -27,7 +36,6 @@ def members_grid(model: Any) -> Grid:
     model : CommitteeClassifier or CommitteeRegressor
         Fitted, with members.
     """
-    loss = "log loss" if _of_classes(model) else "RMSE"
     vote = model.oof_loss_
     rows = [
         (
@@ -40,26 +48,32 @@ def members_grid(model: Any) -> Grid:
             f"{one['nodes']:,}",
         )
         for one in model.members_.iter_rows(named=True)
+        if one["left_out"] is None
     ]
     n = len(rows)
-    columns = ("member", "weight", "fits", f"{loss} alone", "vote without", "fit s", "nodes")
+    columns = ("member", "weight", "fits", _loss_alone(model), "vote without", "fit s", "nodes")
     return Grid(f"Members ({n} of {n + len(model.left_out_)} candidates)", columns, tuple(rows), "lrrrrrr")
 
 
 def left_out_grid(model: Any) -> Grid:
-    """Candidates that are no members, those of a reason in one row.
+    """Candidates that are no members: loss alone, seconds, and why.
 
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> model = SimpleNamespace(left_out_={"forest": "no weight", "sbpmt": "no time", "lines": "no weight"})
-    >>> left_out_grid(model).rows
-    (('forest, lines', 'no weight'), ('sbpmt', 'no time'))
+    Parameters
+    ----------
+    model : CommitteeClassifier or CommitteeRegressor
+        Fitted, with members.
     """
-    rows: dict[str, list[str]] = {}
-    for name, reason in model.left_out_.items():
-        rows.setdefault(reason, []).append(name)
-    return Grid("Left out", ("", ""), tuple((", ".join(names), reason) for reason, names in rows.items()), "ll")
+    rows = [
+        (
+            one["member"],
+            _loss(model, one["loss"]),
+            BLANK if one["seconds"] is None else f"{one['seconds']:.2f}",
+            one["left_out"],
+        )
+        for one in model.members_.iter_rows(named=True)
+        if one["left_out"] is not None
+    ]
+    return Grid("Left out", ("candidate", _loss_alone(model), "fit s", "why"), tuple(rows), "lrrl")
 
 
 def estimate(model: Any, y: NDArray[Any]) -> str:
@@ -81,9 +95,14 @@ def _of_classes(model: Any) -> bool:
     return hasattr(model, "classes_")
 
 
-def _loss(model: Any, loss: float) -> str:
+def _loss_alone(model: Any) -> str:
+    """Heading of the loss of a candidate alone."""
+    return f"{'log loss' if _of_classes(model) else 'RMSE'} alone"
+
+
+def _loss(model: Any, loss: float | None) -> str:
     """Log loss, or root mean squared error in as many decimals as four digits of the vote's have."""
-    if not np.isfinite(loss):
+    if loss is None or not np.isfinite(loss):
         return BLANK
     if _of_classes(model):
         return f"{loss:.4f}"

@@ -90,19 +90,56 @@ def test_the_table_of_members(kind):
     X, y = rows_for(kind)
     model = kind("best", cv=3, min_gain=0.0, random_state=0).fit(X, y)
     table = model.members_
-    assert table.columns == ["member", "weight", "fits", "loss", "gain", "seconds", "nodes"]
+    assert table.columns == ["member", "weight", "fits", "loss", "gain", "seconds", "nodes", "left_out"]
     assert_allclose(table["weight"].sum(), 1.0)
     assert (table["weight"].diff().drop_nulls() <= 0).all()
     assert table["fits"].sum() == model.committee_.n_voters
     assert table["nodes"].sum() == model.committee_.voters.n_nodes.sum()
-    assert set(table["fits"]) <= {1, 3} and model.n_folds_ == 3
     assert (table["seconds"] > 0).all()
     assert (table["loss"] >= model.oof_loss_).all()
-    assert (table["gain"] > 0).all() or len(table) == 1
-    wanted = {one.name for one in candidates(kind is CommitteeRegressor, "best")}
-    assert {*table["member"]} | model.left_out_.keys() == wanted
-    assert not {*table["member"]} & model.left_out_.keys()
-    assert set(model.left_out_.values()) <= {"no weight"}
+    wanted = [one.name for one in candidates(kind is CommitteeRegressor, "best")]
+    assert sorted(table["member"]) == sorted(wanted)
+    left_out = pl.col("left_out").is_not_null()
+    members, others = table.filter(~left_out), table.filter(left_out)
+    assert set(members["fits"]) <= {1, 3} and model.n_folds_ == 3
+    assert (members["gain"] > 0).all() or len(members) == 1
+    assert sorted(members["member"]) == sorted(model.member_names_)
+    assert others["weight"].sum() == 0.0
+    assert dict(others.select("member", "left_out").iter_rows()) == model.left_out_
+    assert model.left_out_ == {name: "no weight" for name in wanted if name not in model.member_names_}
+    assert others["loss"].is_sorted() and others["gain"].null_count() == len(others)
+    assert (others["fits"] == 0).all() and (others["nodes"] == 0).all()
+
+
+def test_the_loss_of_a_candidate_without_weight_is_that_of_a_member():
+    X, y = noisy_scores()
+    few, all_of_them = (CommitteeRegressor(**FAST | {"min_gain": gain}).fit(X, y).members_ for gain in (1e9, 0.0))
+    assert few["left_out"].null_count() == 1
+    same = few.join(all_of_them, on="member", suffix="_again")
+    assert len(same) == len(few) and same["loss"].equals(same["loss_again"])
+
+
+@pytest.mark.filterwarnings("ignore:y holds one class only")
+def test_a_model_of_one_class_has_a_table_without_rows():
+    X, y = numbers(2)
+    one, two = (CommitteeClassifier(**FAST).fit(X, target) for target in (np.zeros(len(y)), y))
+    assert one.members_.is_empty() and one.members_.schema == two.members_.schema
+    with pytest.raises(ValueError, match="there is no member 'forest'; rows of one class are left to none"):
+        one.member("forest")
+
+
+@BOTH
+def test_a_member_votes_by_the_mean_of_its_fits(kind):
+    X, y = rows_for(kind)
+    model = kind("best", cv=3, min_gain=0.0, random_state=0).fit(X, y)
+    answer = "predict_proba" if kind is CommitteeClassifier else "predict"
+    parts = {name: getattr(model.member(name), answer)(X) for name in model.member_names_}
+    whole = sum(w * parts[name] for name, w in zip(model.member_names_, model.member_weights_, strict=True))
+    assert_allclose(whole, getattr(model, answer)(X))
+    name = model.member_names_[-1]
+    assert len(model.member(name)) == model.member_sizes_[-1]
+    with pytest.raises(ValueError, match=f"there is no member 'the {name}'; did you mean .*{name}"):
+        model.member(f"the {name}")
 
 
 @BOTH
@@ -293,6 +330,7 @@ def test_without_time_the_first_is_the_only_member(kind):
     first, *others = (one.name for one in candidates(kind is CommitteeRegressor, "fast"))
     assert model.member_names_ == [first] and model.member_weights_.tolist() == [1.0]
     assert model.left_out_ == dict.fromkeys(others, "no time")
+    assert model.members_["seconds"].null_count() == model.members_["loss"].null_count() == len(others)
     assert kind(**FAST | {"time_limit": 1e9}).fit(X, y).left_out_.keys() <= {*others, first}
 
 
@@ -306,6 +344,9 @@ def test_a_candidate_that_fails_is_left_out_with_the_reason(kind, monkeypatch):
     model = kind(**FAST).fit(X, y)
     assert model.left_out_["broken"] == "60 rows are too good"
     assert "broken" not in model.member_names_ and model.committee_.n_voters
+    (broken,) = model.members_.filter(member="broken").iter_rows(named=True)
+    assert broken["loss"] is None and broken["weight"] == 0.0 and broken["seconds"] > 0.0
+    assert broken["left_out"] == "60 rows are too good" and model.members_["member"][-1] == "broken"
     # failures do not count as members, of which the first is trained however late it is
     assert kind(**FAST | {"time_limit": 1e-9}).fit(X, y).left_out_["broken"] == "60 rows are too good"
 

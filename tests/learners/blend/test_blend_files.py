@@ -40,6 +40,26 @@ def test_a_model_with_nothing_to_judge_by_is_stored(tmp_path):
     twin = committee.load(tmp_path / "model")
     assert_same_bits(twin, model, X)
     assert np.isnan(twin.oof_loss_) and np.isnan(twin.member_losses_).all()
+    assert twin.members_["loss"].to_list() == [None]
+
+
+def test_files_without_figures_of_those_left_out_are_read():
+    model = committee.load(GOLDEN / "committee.safetensors")
+    assert not hasattr(model, "left_out_losses_") and model.left_out_
+    others = model.members_.filter(weight=0.0)
+    assert others["member"].to_list() == list(model.left_out_)
+    assert others["loss"].null_count() == others["seconds"].null_count() == len(others)
+
+
+@pytest.mark.parametrize("name", ["left_out_losses_", "left_out_seconds_"])
+@pytest.mark.parametrize("figures", [np.zeros(1), np.zeros(3, dtype=np.float32), np.zeros((3, 1))])
+def test_crafted_figures_of_those_left_out_are_refused(name, figures, tmp_path, monkeypatch):
+    use_small_members(monkeypatch)
+    model = committee.CommitteeClassifier("fast", cv=2, min_gain=1e9, random_state=0).fit(*numbers(2))
+    model.save(tmp_path / "model")
+    assert len(committee.load(tmp_path / "model").left_out_) == 3
+    change = swap(f"attributes.{name}", lambda _: figures)
+    refused(tmp_path / "model", craft((tmp_path / "model").read_bytes(), change), name)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from committee.data.array_checks import check_array, check_range
+from committee.data.names import hint_of_names
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows, have_weight
@@ -28,7 +29,8 @@ from committee.learners.base.estimator import CommitteeEstimator, R
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.folds import Fold, Folds
 from committee.learners.base.parameters import fitted, parameter, with_parameters
-from committee.learners.blend.member import Judged, Member, Training, trained
+from committee.learners.blend.member import Judged, LeftOut, Member, Training, trained
+from committee.learners.blend.members_table import members_table
 from committee.learners.blend.portfolio import Effort, candidates, n_folds
 from committee.learners.blend.time_limit import TimeLimit
 from committee.vote.explain.importances import feature_importances
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from committee.files.checkpoint import Checkpoint
+    from committee.vote.committee import Committee
+    from committee.vote.regression import RegressionCommittee
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +61,8 @@ class Blended:
     """Mean loss of the vote."""
     score: float
     """Accuracy of the vote, or R2."""
+    left_out: Sequence[LeftOut] = ()
+    """Trained candidates without weight."""
 
     @property
     def voters(self) -> tuple[Any, F64]:
@@ -79,6 +85,8 @@ class Blend(CommitteeEstimator):
         "member_seconds_",
         "member_sizes_",
         "left_out_",
+        "left_out_losses_",
+        "left_out_seconds_",
         "oof_loss_",
         "oof_score_",
         "n_folds_",
@@ -98,6 +106,8 @@ class Blend(CommitteeEstimator):
     left_out_: dict[str, str] = fitted(
         "Candidates that are no members, and why: no weight, an error, or no time.", "dict of str"
     )
+    left_out_losses_: F64 = fitted("Mean loss of each of these alone; NaN if it is not trained.", "float64 array")
+    left_out_seconds_: F64 = fitted("Seconds that its training took; NaN if it has not begun.", "float64 array")
     oof_loss_: float = fitted(
         """Mean loss of the vote on rows that the voting fits have not seen; a little too good, as the weights of the
         members and temperatures were chosen by it.""",
@@ -237,7 +247,7 @@ class Blend(CommitteeEstimator):
         )
         if len(folds) < 2:
             return self._unjudged(training)
-        failed: dict[str, str] = {}
+        failed: list[LeftOut] = []
 
         def members() -> Iterator[Member]:
             for one in trained(training, wanted):
@@ -245,18 +255,18 @@ class Blend(CommitteeEstimator):
                     limit.binding = True
                     yield one
                 else:
-                    failed[one[0]] = one[1]
+                    failed.append(one)
 
         def attributes(some: Sequence[Member]) -> dict[str, Any]:
             blended = self._weighed(some, rows, training.judged)
-            names = [one.name for one in blended.members]
-            left_out = {one.name: "no weight" for one in some if one.name not in names} | failed
-            left_out |= {one.name: "no time" for one in wanted if one.name not in {*names, *left_out}}
+            left_out = [*blended.left_out, *failed]
+            known = {one.name for one in blended.members} | {one.name for one in left_out}
+            left_out += [LeftOut(one.name, "no time") for one in wanted if one.name not in known]
             return self._described(blended, left_out, len(folds))
 
         found = tasks.each(lambda one: one.name, members(), attributes)
         if not found:
-            reasons = "; ".join(f"{name}: {reason}" for name, reason in failed.items())
+            reasons = "; ".join(f"{one.name}: {one.reason}" for one in failed)
             raise ValueError(f"no member could be trained on {len(rows)} rows ({reasons})")
         return attributes(found)
 
@@ -270,10 +280,10 @@ class Blend(CommitteeEstimator):
         forest = next(one for one in candidates(self._numbers, self.effort) if one.name == "forest")
         nothing = np.full(1, np.nan)
         return self._described(
-            Blended([training.unjudged(forest)], np.ones(1), nothing, nothing, np.nan, np.nan), {}, 0
+            Blended([training.unjudged(forest)], np.ones(1), nothing, nothing, np.nan, np.nan), [], 0
         )
 
-    def _described(self, blended: Blended, left_out: dict[str, str], n_folds: int) -> dict[str, Any]:
+    def _described(self, blended: Blended, left_out: Sequence[LeftOut], n_folds: int) -> dict[str, Any]:
         """Return the fitted attributes."""
         return {
             "committee_": self._vote(blended),
@@ -283,7 +293,9 @@ class Blend(CommitteeEstimator):
             "member_gains_": blended.gains,
             "member_seconds_": np.array([one.seconds for one in blended.members]),
             "member_sizes_": np.array([len(one.committees) for one in blended.members], dtype=np.int64),
-            "left_out_": left_out,
+            "left_out_": {one.name: one.reason for one in left_out},
+            "left_out_losses_": np.array([one.loss for one in left_out], dtype=np.float64),
+            "left_out_seconds_": np.array([one.seconds for one in left_out], dtype=np.float64),
             "oof_loss_": blended.loss,
             "oof_score_": blended.score,
             "n_folds_": n_folds,
@@ -315,7 +327,6 @@ class Blend(CommitteeEstimator):
         while not known.any():
             answered.pop()
             known = np.all([np.isfinite(one.unseen[:, 0]) for one in answered], axis=0)
-        members = [one for one in members if one in answered]
         judged = judged.some(known)
         share = judged.weights / judged.weights.sum()
         unit = float(np.sqrt((share**2).sum()))  # standard error of a mean of rows that deviate by 1
@@ -327,7 +338,9 @@ class Blend(CommitteeEstimator):
             weights = self._weights(some, rows, judged) if len(some) > 1 else np.ones(1)
             return weights, np.tensordot(weights, np.stack(some), 1)
 
-        chosen, answers = list(members), [one.unseen[known] for one in members]
+        chosen = [one for one in members if one in answered]
+        answers = [one.unseen[known] for one in chosen]
+        losses = {one.name: float(share @ loss(each)) for one, each in zip(chosen, answers, strict=True)}
         while True:
             weights, mean = vote(answers)
             if len(chosen) == 1:
@@ -340,9 +353,14 @@ class Blend(CommitteeEstimator):
             if gains[least] > self.min_gain * errors[least]:
                 break
             del chosen[least], answers[least]
-        alone = np.array([float(share @ loss(each)) for each in answers])
+        alone = np.array([losses[one.name] for one in chosen])
+        without = [
+            LeftOut(one.name, "no weight", losses.get(one.name, np.nan), one.seconds)
+            for one in members
+            if one not in chosen
+        ]
         score = self._score(mean, rows, judged)
-        return Blended(chosen, weights, alone, gains, float(share @ loss(mean)), score)
+        return Blended(chosen, weights, alone, gains, float(share @ loss(mean)), score, without)
 
     # --- what it says of itself ----------------------------------------------------------------------------------
 
@@ -357,21 +375,39 @@ class Blend(CommitteeEstimator):
 
     @property
     def members_(self) -> pl.DataFrame:
-        """The members, by weight: fits, loss alone on rows not seen, what the vote gains by them, seconds and nodes."""
-        import polars as pl
+        """The candidates, members by weight and then the others: see `committee.learners.blend.members_table`."""
+        check_is_fitted(self)
+        return members_table(self)
 
-        n_nodes = [one.n_nodes for _, one in self._fits]
-        nodes = np.add.reduceat(n_nodes, np.cumsum(self.member_sizes_) - self.member_sizes_)
-        table = {
-            "member": self.member_names_,
-            "weight": self.member_weights_,
-            "fits": self.member_sizes_,
-            "loss": self.member_losses_,
-            "gain": self.member_gains_,
-            "seconds": self.member_seconds_,
-            "nodes": nodes,
-        }
-        return pl.DataFrame(table).sort("weight", descending=True)
+    def member(self, name: str) -> Committee | RegressionCommittee:
+        """Return the vote of a member without the others: the mean of its fits.
+
+        Parameters
+        ----------
+        name : str
+            One of `member_names_`.
+
+        Returns
+        -------
+        Committee or RegressionCommittee
+
+        Raises
+        ------
+        ValueError
+            If no member has that name.
+
+        Examples
+        --------
+        ``model.member("forest").predict_proba(X)`` is what the forest alone makes of rows.
+        """
+        check_is_fitted(self)
+        names = getattr(self, "member_names_", [])  # one class has none
+        if name not in names:
+            hint = hint_of_names(name, names) if names else "rows of one class are left to none"
+            raise ValueError(f"there is no member {name!r}; {hint}")
+        k = names.index(name)
+        first, size = int(self.member_sizes_[:k].sum()), int(self.member_sizes_[k])
+        return self.committee_.select(slice(first, first + size), np.full(size, 1.0 / size))
 
     @property
     def feature_importances_(self) -> F64:
@@ -404,6 +440,9 @@ class Blend(CommitteeEstimator):
         if sizes.sum() != self.committee_.n_voters:
             raise ValueError(f"member_sizes_ do not count {self.committee_.n_voters} voters")
         left_out = field(held, "left_out_", dict)
+        for name in ("left_out_losses_", "left_out_seconds_"):
+            if name in held:  # earlier files have none
+                check_array(name, field(held, name, np.ndarray), np.float64, (len(left_out),))
         if not all(isinstance(word, str) for word in (*names, *left_out, *left_out.values())):
             raise ValueError("member_names_ or left_out_ hold what is no text")
         field(held, "oof_loss_", float)

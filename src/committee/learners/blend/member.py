@@ -61,6 +61,18 @@ class Member:
     seconds: float
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """A candidate that is no member, and why."""
+
+    name: str
+    reason: str
+    """No weight, an error, or no time."""
+    loss: float = float("nan")
+    """Mean loss of it alone, on rows that it has not seen; NaN if it is not trained."""
+    seconds: float = float("nan")
+
+
 @dataclass(frozen=True, eq=False)
 class Training:
     """What the candidates of a fit are trained on, in common."""
@@ -162,12 +174,14 @@ class Training:
         return tempered, p / p.sum(axis=1, keepdims=True)
 
 
-def trained(training: Training, candidates: Sequence[Candidate]) -> Iterator[Member | tuple[str, str]]:
-    """Train candidates one after the other; of one that cannot be trained its name and the reason."""
+def trained(training: Training, candidates: Sequence[Candidate]) -> Iterator[Member | LeftOut]:
+    """Train candidates one after the other; one that cannot be trained is left out."""
     for candidate in candidates:
+        begun = time.perf_counter()
         try:
             yield training.member(candidate)
         except OutOfTimeError:
             return
         except (ValueError, MemoryError, np.linalg.LinAlgError) as error:
-            yield candidate.name, str(error) or type(error).__name__
+            reason = str(error) or type(error).__name__
+            yield LeftOut(candidate.name, reason, seconds=time.perf_counter() - begun)
