@@ -51,9 +51,9 @@ class Trees {
   // in order.
   template <class Visitor>
   void walk(const double* X, std::int64_t n, ThreadTeam& team, const Visitor& visitor) const {
-    constexpr std::int64_t kBlock = kBitRows;  // rows that stay in cache while every tree is walked
     const bool by_bits = bits_.worthwhile(n_features_);
-    team.blocks_of(kBlock, n, 8 * n * n_trees_, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t block = by_bits ? kBitRows : rows_abreast(n, team.size());
+    team.blocks_of(block, n, 8 * n * n_trees_, [&](std::int64_t begin, std::int64_t end) {
       const double* const x = X + begin * n_features_;
       const bool in_columns = by_bits && end - begin == kBitRows;
       const BitColumns columns = in_columns ? bits_.columns_of(x, n_features_) : BitColumns{};
@@ -106,6 +106,15 @@ class Trees {
     nodes_.push_back({a.threshold[i], a.feature[i], a.left[i]});
     sides_.push_back({words > 0 ? kCategorical : kNumeric, a.missing_left[i] != 0, static_cast<std::int32_t>(words),
                       a.category_offset[i]});
+  }
+
+  // Rows of a block that is walked step by step: a tree is fetched once for all of them, so as many as stay in cache
+  // meanwhile, as leave each thread two blocks, and as do not keep an interrupt waiting.
+  std::int64_t rows_abreast(std::int64_t n, std::int64_t n_threads) const {
+    constexpr std::int64_t kCells = 1 << 16, kSteps = 1 << 22;
+    const std::int64_t share = n_threads == 1 ? n : n / (2 * n_threads);
+    const std::int64_t rows = std::min({kCells / n_features_, kSteps / std::max<std::int64_t>(n_trees_, 1), share});
+    return std::max<std::int64_t>(rows / kBitRows, 1) * kBitRows;
   }
 
   void measure_depths() {
