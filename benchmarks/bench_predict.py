@@ -6,6 +6,7 @@ from functools import partial
 
 import lightgbm
 import xgboost
+from sklearn.ensemble import RandomForestClassifier
 
 from benchmarks.bench_adaboost import peer_of
 from benchmarks.figures import Figure, Findings, command
@@ -17,13 +18,15 @@ from committee.vote.explain.tree_contributions import tree_contributions
 
 STUMPS, DEPTH = 200, 2
 TREES, LEAVES = 100, 31
+FULL_TREES = 300
 
 
 def measure(findings: Findings, quick: bool) -> None:
-    """Predict by 100 boosted trees of 31 leaves and by 200 voters of depth 2; explain 2,000 rows; one thread."""
+    """Predict by 100 boosted trees of 31 leaves, 300 full trees, 200 voters of depth 2; explain rows; one thread."""
     rounds = 5 if quick else 31
     findings.settings = {"rounds": rounds, "threads": 1}
     boosted_trees(findings, quick)
+    full_trees(findings, quick)
     one_row(findings, rounds)
     shallow_voters(findings, rounds)
 
@@ -58,6 +61,23 @@ def boosted_trees(findings: Findings, quick: bool) -> None:
     work = f"contributions, {TREES} trees of {LEAVES} leaves"
     _per_row_and_tree(findings, work, trial, "committee", len(rows) * TREES)
     _per_row_and_tree(findings, work, trial, "LightGBM", 200 * TREES)
+
+
+def full_trees(findings: Findings, quick: bool) -> None:
+    """Scikit-learn's own forest of full trees on both sides."""
+    X, y = collisions(5_000, seed=0)
+    many, _ = collisions(10_000, seed=1)
+    forest = RandomForestClassifier(FULL_TREES, random_state=0, n_jobs=1).fit(X, y)
+    committee = Committee.from_estimator(forest)
+    contenders: dict[str, Work] = {
+        "committee": partial(committee.predict_proba, many),
+        "scikit-learn": partial(forest.predict_proba, many),
+    }
+    trial = interleave(contenders, 3 if quick else 11)
+    work = f"predict, {FULL_TREES} full trees, {len(many):,} rows x {many.shape[1]}"
+    findings.add_ratio(work, "scikit-learn, equal trees", trial, "scikit-learn", "committee", 2.0)
+    for name in contenders:
+        _per_row_and_tree(findings, work, trial, name, len(many) * FULL_TREES)
 
 
 def one_row(findings: Findings, rounds: int) -> None:
