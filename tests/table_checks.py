@@ -17,7 +17,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
+from committee.learners.blend.blend import Blend
+from tests.small_portfolio import use_members_of_sparse_rows
 from tests.subjects import (
+    Array,
     Subject,
     assert_same_bits,
     assert_same_parts,
@@ -126,6 +129,13 @@ def check_sparse_rows(subject: Subject) -> None:
         return
     if hasattr(model, "leaf"):  # leaves with lines are for dense rows
         subject = replace(subject, model=model.set_params(leaf="constant"))
+    with pytest.MonkeyPatch.context() as patch:
+        if isinstance(model, Blend):  # some of its members are for dense rows
+            use_members_of_sparse_rows(patch)
+        _check_sparse_bits(subject, X, y)
+
+
+def _check_sparse_bits(subject: Subject, X: Array, y: Array) -> None:
     w = weights()
     dense, sparse = subject.fit(X, y, w), subject.fit(csr_array(X), y, w)
     assert_same_bits(dense, sparse, X)

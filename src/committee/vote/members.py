@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.number_types import F64
+from committee.data.sparse import Matrix, SparseMatrix
 from committee.data.typed_json import field
 from committee.files.kinds import COMMITTEES, MAX_DEPTH
 from committee.files.tensors import Document, Tensors
@@ -28,7 +29,8 @@ class MemberCommittees:
 
     A committee for classes votes with its probabilities, a number for each class; one for numbers with what it
     predicts. Each takes the encoded matrix as a table of its own, since what stands for a category may be learned from
-    the rows that a member was trained on.
+    the rows that a member was trained on. Members that take no sparse matrix get some of its rows at a time, made
+    dense.
 
     Parameters
     ----------
@@ -96,7 +98,7 @@ class MemberCommittees:
         """The most that a member can change a margin: its probability, 1."""
         return np.ones(len(self))
 
-    def tally(self, X: F64, weights: F64 | None = None, n_threads: int = 1) -> F64:
+    def tally(self, X: Matrix, weights: F64 | None = None, n_threads: int = 1) -> F64:
         """Weighted sum of the answers, ``(n, K)``."""
         w = np.ones(len(self)) if weights is None else np.asarray(weights, dtype=np.float64)
         total = np.zeros((len(X), self.n_outputs))
@@ -105,7 +107,7 @@ class MemberCommittees:
                 total += weight * _answer(one, X, n_threads)
         return total
 
-    def votes(self, X: F64, n_threads: int = 1) -> F64:
+    def votes(self, X: Matrix, n_threads: int = 1) -> F64:
         """Every answer, ``(n, M, K)``."""
         return np.stack([_answer(one, X, n_threads) for one in self.members], axis=1)
 
@@ -143,8 +145,11 @@ def _answers(one: Committee | RegressionCommittee) -> Any:
     return tuple(one.classes.tolist()) if isinstance(one, Committee) else one.n_outputs
 
 
-def _answer(one: Committee | RegressionCommittee, X: F64, n_threads: int) -> F64:
+def _answer(one: Committee | RegressionCommittee, X: Matrix, n_threads: int) -> F64:
     """Probabilities or numbers, ``(n, K)``."""
+    if isinstance(X, SparseMatrix) and not one.takes_sparse:
+        blocks = X.blocks(np.arange(X.n_columns), n_threads)
+        return np.concatenate([_answer(one, rows, n_threads) for rows in blocks])
     if isinstance(one, Committee):
         return one.predict_proba(X, n_threads=n_threads)
     return np.asarray(one.predict(X, n_threads=n_threads), dtype=np.float64).reshape(len(X), -1)

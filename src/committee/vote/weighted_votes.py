@@ -290,6 +290,14 @@ class WeightedVotes(Storable, ABC):
 
     # -- the steps ----------------------------------------------------------------------------------------
 
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether rows may come as a sparse table: native trees take it, and committees of whole committees."""
+        from committee.vote.members import MemberCommittees
+        from committee.voters.rounds import Rounds
+
+        return isinstance(self.voters, (Forest, Rounds, MemberCommittees))
+
     def encode(self, X: Any) -> Any:
         """Matrix that the voters take, checked; X itself for estimators that check it themselves."""
         if self.table is not None and not is_sparse(X):
@@ -297,12 +305,11 @@ class WeightedVotes(Storable, ABC):
         from committee.voters.linear_leaves import LinearLeaves
         from committee.voters.rounds import Rounds
 
-        trees = isinstance(self.voters, (Forest, Rounds))
         if self.table is not None:
-            if not trees:
+            if not self.takes_sparse:
                 refuse_sparse(X, f"a committee of {type(self.voters).__name__}")
             return self.table.encode_sparse(read_sparse(X))
-        if not trees and not isinstance(self.voters, LinearLeaves):
+        if not isinstance(self.voters, (Forest, Rounds, LinearLeaves)):
             return X  # the members check it
         data = check_array(X, dtype=np.float64, order="C", ensure_all_finite="allow-nan", input_name="X")
         if data.shape[1] != self.voters.n_features:

@@ -23,6 +23,7 @@ from committee.data.names import hint_of_names
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows, have_weight
+from committee.data.sparse import SparseMatrix
 from committee.data.typed_json import field
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeEstimator, R
@@ -32,6 +33,7 @@ from committee.learners.base.parameters import fitted, parameter, with_parameter
 from committee.learners.blend.member import Judged, LeftOut, Member, Training, trained
 from committee.learners.blend.members_table import members_table
 from committee.learners.blend.portfolio import Effort, candidates, n_folds
+from committee.learners.blend.suited import suited_to_sparse_rows
 from committee.learners.blend.time_limit import TimeLimit
 from committee.vote.explain.importances import feature_importances
 from committee.vote.members import MemberCommittees
@@ -222,6 +224,10 @@ class Blend(CommitteeEstimator):
 
     # --- the fit -------------------------------------------------------------------------------------------------
 
+    @property
+    def _takes_sparse(self) -> bool:
+        return True
+
     def _numbered(self, rows: R, of: str) -> R:
         return rows  # levels stay codes, of which each fit learns its own numbers
 
@@ -233,6 +239,9 @@ class Blend(CommitteeEstimator):
     ) -> dict[str, Any]:
         folds = self._folds(rows, y, groups, tasks)
         wanted = candidates(self._numbers, self.effort, len(rows))
+        failed: list[LeftOut] = []
+        if isinstance(rows.X, SparseMatrix):
+            wanted, failed = suited_to_sparse_rows(wanted)
         if not (self.cv is None or isinstance(self.cv, Integral)):
             wanted = [replace(one, out_of_bag=False) for one in wanted]
         limit = TimeLimit(self.time_limit, tasks.begun)
@@ -247,7 +256,6 @@ class Blend(CommitteeEstimator):
         )
         if len(folds) < 2:
             return self._unjudged(training)
-        failed: list[LeftOut] = []
 
         def members() -> Iterator[Member]:
             for one in trained(training, wanted):

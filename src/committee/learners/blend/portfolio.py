@@ -25,6 +25,8 @@ class Candidate:
     parameters: dict[str, Any] = field(default_factory=dict)
     out_of_bag: bool = False
     """Its own draws leave rows out, so that it is trained once; others are trained on the rest of each fold."""
+    lines: bool = False
+    """It is there for the lines in its leaves, which not all rows let it have."""
 
 
 _CLASSES = {
@@ -42,7 +44,7 @@ _CLASSES = {
 }
 _NUMBERS = {
     "forest": Candidate("forest", RandomForestRegressor, {"n_estimators": 300}, out_of_bag=True),
-    "boosted_lines": Candidate("boosted_lines", GradientBoostingRegressor),
+    "boosted_lines": Candidate("boosted_lines", GradientBoostingRegressor, lines=True),
     "boosting": Candidate("boosting", GradientBoostingRegressor, {"leaf": "constant", "leaf_l2": 1.0}),
     "large_trees": Candidate("large_trees", GradientBoostingRegressor, {"max_leaf_nodes": 47, "max_features": 0.3}),
     "small_trees": Candidate("small_trees", GradientBoostingRegressor, {"max_leaf_nodes": 4}),
@@ -78,6 +80,17 @@ def candidates(numbers: bool, effort: Effort, n: float = 0.0) -> list[Candidate]
         replace(one, parameters=one.parameters | {"max_samples": MOST_DRAWN}) if one.out_of_bag else one
         for one in chosen
     ]
+
+
+def without_lines() -> Candidate:
+    """Return boosting for numbers with a constant in each leaf.
+
+    Examples
+    --------
+    >>> without_lines().parameters
+    {'leaf': 'constant', 'leaf_l2': 1.0}
+    """
+    return _NUMBERS["boosting"]
 
 
 def n_folds(n: float, effort: Effort) -> int:

@@ -1,0 +1,120 @@
+"""Committees of ensembles on sparse tables: who takes them is a member, with the bits of the same table made dense."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from numpy.testing import assert_allclose, assert_array_equal
+
+import committee
+from committee import CommitteeClassifier, CommitteeRegressor
+from committee.data import sparse
+from committee.learners.blend.portfolio import candidates
+from committee.learners.blend.suited import NO_LINES, NO_SPARSE_ROWS
+from tests.small_portfolio import use_members_of_sparse_rows, use_small_members
+from tests.subjects import assert_same_bits
+
+FAST = {"effort": "fast", "cv": 2, "random_state": 0, "n_jobs": 1}
+BOTH = pytest.mark.parametrize("kind", [CommitteeClassifier, CommitteeRegressor])
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    use_small_members(monkeypatch)
+
+
+def rows_for(kind, n=150, seed=0):
+    """A table of ten columns, a third of whose cells are stored, some of them missing, and what is to be predicted."""
+    rng = np.random.default_rng(seed)
+    X = scipy.sparse.random_array((n, 10), density=0.3, format="csr", rng=rng)
+    target = X @ rng.normal(size=10) + 0.1 * rng.normal(size=n)
+    X.data[rng.random(len(X.data)) < 0.05] = np.nan
+    return X, (target if kind is CommitteeRegressor else np.digitize(target, [-0.3, 0.3]))
+
+
+@BOTH
+@pytest.mark.parametrize("effort", ["fast", "default", "best"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_dense_table_gives_the_same_bits_once_candidates_are_alike(kind, effort, weighted, monkeypatch):
+    X, y = rows_for(kind)
+    w = np.random.default_rng(1).exponential(size=len(y)) if weighted else None
+    model = kind(effort, cv=3, min_gain=0.0, random_state=0).fit(X, y, w)
+    use_members_of_sparse_rows(monkeypatch)
+    dense = kind(effort, cv=3, min_gain=0.0, random_state=0).fit(X.toarray(), y, w)
+    assert_same_bits(model, dense, X.toarray())
+    assert model.member_names_ == dense.member_names_ and len(model.member_names_) > 1
+    assert_array_equal(model.member_weights_, dense.member_weights_)
+    assert model.oof_loss_ == dense.oof_loss_ and model.oof_score_ == dense.oof_score_
+    assert_array_equal(model.feature_importances_, dense.feature_importances_)
+    for rows in (X, X.tocsc(), X[:1]):
+        assert_array_equal(model.predict(rows), dense.predict(rows.toarray()))
+
+
+@BOTH
+def test_candidates_for_dense_rows_are_left_out_with_the_reason(kind):
+    X, y = rows_for(kind)
+    model = kind("best", cv=2, min_gain=0.0, random_state=0).fit(X, y)
+    if kind is CommitteeClassifier:
+        reasons = {"sbpmt": NO_SPARSE_ROWS, "lines": NO_SPARSE_ROWS}
+    else:
+        reasons = {"boosted_lines": NO_LINES}
+    assert {name: reason for name, reason in model.left_out_.items() if reason != "no weight"} == reasons
+    wanted = {one.name for one in candidates(kind is CommitteeRegressor, "best")}
+    assert {*model.member_names_, *model.left_out_} == wanted
+
+
+def test_boosting_has_constants_where_lines_were_wanted():
+    X, y = rows_for(CommitteeRegressor)
+    model = CommitteeRegressor(**FAST | {"min_gain": 0.0}).fit(X, y)
+    assert {*model.member_names_, *model.left_out_} == {"forest", "boosting", "boosted_lines", "small_trees"}
+
+
+@BOTH
+@pytest.mark.parametrize("cells", [2**21, 30])
+def test_a_model_of_dense_rows_takes_sparse_ones(kind, cells, monkeypatch):
+    """Members that take none are given some rows at a time, made dense."""
+    monkeypatch.setattr(sparse, "_BLOCK", cells)
+    X, y = rows_for(kind)
+    model = kind(**FAST | {"min_gain": 0.0, "effort": "default"}).fit(X.toarray(), y)
+    assert {"sbpmt", "lines", "boosted_lines"} & {*model.member_names_}
+    assert_array_equal(model.predict(X), model.predict(X.toarray()))
+    assert_array_equal(model.committee_.votes(X.tocsc()), model.committee_.votes(X.toarray()))
+    if kind is CommitteeClassifier:
+        assert_array_equal(model.predict_proba(X), model.predict_proba(X.toarray()))
+        for ours, theirs in zip(model.staged_predict(X), model.staged_predict(X.toarray()), strict=True):
+            assert_array_equal(ours, theirs)
+
+
+@BOTH
+def test_a_file_and_a_checkpoint(kind, tmp_path):
+    X, y = rows_for(kind)
+    model = kind(**FAST).fit(X, y, checkpoint=tmp_path / "fit")
+    assert_same_bits(kind(**FAST).fit(X, y, checkpoint=tmp_path / "fit"), model, X.toarray())
+    model.save(tmp_path / "model.safetensors")
+    loaded = committee.load(tmp_path / "model.safetensors")
+    assert_array_equal(loaded.predict(X), model.predict(X.toarray()))
+    assert loaded.left_out_ == model.left_out_
+
+
+@pytest.mark.filterwarnings("ignore:n_samples")
+def test_few_rows_give_a_forest():
+    X, _ = rows_for(CommitteeClassifier, n=3)
+    model = CommitteeClassifier(random_state=0).fit(X, np.arange(3))
+    assert model.member_names_ == ["forest"]
+    assert_array_equal(model.predict(X), model.predict(X.toarray()))
+
+
+def test_contributions_ask_for_dense_rows():
+    X, y = rows_for(CommitteeRegressor)
+    model = CommitteeRegressor(**FAST).fit(X, y)
+    with pytest.raises(TypeError, match=r"X is sparse, but its contributions would not be; pass X.toarray"):
+        model.contributions(X)
+    assert_allclose(model.contributions(X.toarray()).sum(axis=1), model.predict(X), rtol=1e-9)
+
+
+def test_categories_refuse_sparse_rows():
+    X, y = rows_for(CommitteeRegressor)
+    cells = np.nan_to_num(X.toarray())
+    cells[:, 0] = np.round(3 * cells[:, 0])
+    model = CommitteeRegressor(**FAST, categorical_features=[0]).fit(cells, y)
+    with pytest.raises(ValueError, match="X is sparse, but column 'x0' has categories"):
+        model.predict(X)
