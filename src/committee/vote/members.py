@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,7 @@ class MemberCommittees:
         If there are none, or they do not answer alike.
     """
 
+    takes_sparse: ClassVar[bool] = True
     members: Sequence[Committee | RegressionCommittee]
 
     def __post_init__(self) -> None:

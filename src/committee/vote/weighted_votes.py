@@ -293,10 +293,7 @@ class WeightedVotes(Storable, ABC):
     @property
     def takes_sparse(self) -> bool:
         """Whether rows may come as a sparse table: native trees take it, and committees of whole committees."""
-        from committee.vote.members import MemberCommittees
-        from committee.voters.rounds import Rounds
-
-        return isinstance(self.voters, (Forest, Rounds, MemberCommittees))
+        return bool(getattr(self.voters, "takes_sparse", False))
 
     def encode(self, X: Any) -> Any:
         """Matrix that the voters take, checked; X itself for estimators that check it themselves."""

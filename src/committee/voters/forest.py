@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,8 @@ class Forest(FlatTrees):
     >>> stump.votes(np.array([[0.2, 9.0], [0.7, 9.0]])).tolist()
     [[0], [1]]
     """
+
+    takes_sparse: ClassVar[bool] = True
 
     # -- size and selection -------------------------------------------------------------------------------
 

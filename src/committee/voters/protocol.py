@@ -19,7 +19,7 @@ class Voters(Protocol):
     `Forest` (flat trees, native), `Rounds` (a tree for each of several scores), `EstimatorVoters` (fitted
     scikit-learn classifiers) and the model trees are its kinds; a committee knows them only through this protocol.
     ``X`` is always the encoded matrix: C-contiguous float64 ``(n, p)``, categories as codes, NaN where a value is
-    missing; for native trees it may be sparse. In regression every output is a class of its own.
+    missing; where a class says ``takes_sparse`` it may be sparse. In regression every output is a class of its own.
     """
 
     @property

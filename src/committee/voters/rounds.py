@@ -45,6 +45,7 @@ class Rounds:
     """
 
     kind: ClassVar[VoteKind] = "score"
+    takes_sparse: ClassVar[bool] = True
     forest: Forest
     n_outputs: int
 
