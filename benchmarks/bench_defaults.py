@@ -13,9 +13,10 @@ import argparse
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,14 @@ OURS = "committee"
 LEAST_PROBABILITY = 1e-15
 LEAST_LOSS = 0.01
 """Where losses are below, their ratio says nothing: log losses of tables that are learned by heart."""
-MODULES = {"LightGBM": "lightgbm", "XGBoost": "xgboost", "CatBoost": "catboost", "scikit-learn": "sklearn"}
+MODULES = {
+    "LightGBM": "lightgbm",
+    "XGBoost": "xgboost",
+    "CatBoost": "catboost",
+    "scikit-learn": "sklearn",
+    "ChimeraBoost": "chimeraboost",
+    "explainable boosting": "interpret",
+}
 
 
 def _ours(numbers: bool, categorical: NDArray[np.bool_], seed: int) -> Any:
@@ -60,14 +68,15 @@ class Measures:
     """Processor time of the fit."""
 
 
-def measured(problem: Problem, make: Any, train: NDArray[np.intp], test: NDArray[np.intp], seed: int) -> Measures:
-    """Fit on the training rows of a split, and judge on its test rows."""
+def fitted(problem: Problem, make: Any, train: NDArray[np.intp], seed: int) -> tuple[Any, NDArray[Any], float]:
+    """A model of the training rows of a split, the classes that they have, in order, and its processor time."""
     y, known = problem.y[train], np.empty(0)
     if not problem.numbers:
         known, y = np.unique(y, return_inverse=True)
+    model = make(problem.numbers, problem.categorical, seed)
     begun = time.process_time()
-    model = make(problem.numbers, problem.categorical, seed).fit(problem.X[train], y)
-    return judged(problem, model, known, test, time.process_time() - begun)
+    model = model.fit(problem.X[train], y)
+    return model, known, time.process_time() - begun
 
 
 def judged(problem: Problem, model: Any, known: NDArray[Any], test: NDArray[np.intp], seconds: float) -> Measures:
@@ -87,28 +96,53 @@ Models = dict[str, Callable[[bool, NDArray[np.bool_], int], Any]]
 
 
 def cells(
-    folder: Path, half: str, n_seeds: int, n_splits: int, journal: Journal, makers: Models
+    folder: Path,
+    half: str,
+    n_seeds: int,
+    n_splits: int,
+    journal: Journal,
+    makers: Models,
+    held: Mapping[str, str] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """All cells of a half, those that the journal has first."""
+    """All cells of a half, those that the journal has first; the first fold of all tables comes before the second.
+
+    A model whose name is in `held` has another one in itself, its attribute ``held``, which is judged by that name.
+    """
     yield from journal.cells
+    held = held or {}
     done = {(c["table"], c["model"], c["seed"], c["fold"]) for c in journal.cells}
-    for problem in problems(folder, half):
-        for seed in range(n_seeds):
-            for fold, (train, test) in enumerate(problem.splits(5, seed)):
-                if fold >= n_splits:
-                    break
-                for name, make in makers.items():
-                    if (problem.name, name, seed, fold) in done:
-                        continue
-                    found = measured(problem, make, train, test, seed)
-                    where = {"table": problem.name, "numbers": problem.numbers, "model": name}
+    for seed, fold in product(range(n_seeds), range(n_splits)):
+        for problem in problems(folder, half):
+            train, test = list(problem.splits(5, seed))[fold]
+            for name, make in makers.items():
+                wanted = [one for one in (name, held.get(name)) if one and (problem.name, one, seed, fold) not in done]
+                if not wanted:
+                    continue
+                model, known, seconds = fitted(problem, make, train, seed)
+                for one in wanted:
+                    found = judged(problem, model if one == name else model.held, known, test, seconds)
+                    where = {"table": problem.name, "numbers": problem.numbers, "model": one}
                     journal.append({**where, "seed": seed, "fold": fold, **vars(found)})
                     yield journal.cells[-1]
 
 
+def in_common(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The cells of folds that all models have, so that none is judged by easier ones."""
+    names = {c["model"] for c in found}
+    have: dict[tuple[str, int, int], set[str]] = {}
+    for c in found:
+        have.setdefault((c["table"], c["seed"], c["fold"]), set()).add(c["model"])
+    return [c for c in found if have[c["table"], c["seed"], c["fold"]] == names]
+
+
 def report(findings: Findings, found: list[dict[str, Any]]) -> None:
     """Ranks, wins and times of the models over tables."""
+    found = in_common(found)
     names = list(dict.fromkeys(c["model"] for c in found))
+    findings.settings["folds that all models have"] = {
+        table: len({(c["seed"], c["fold"]) for c in found if c["table"] == table})
+        for table in dict.fromkeys(c["table"] for c in found)
+    }
     for numbers in (False, True):
         tables = list(dict.fromkeys(c["table"] for c in found if c["numbers"] is numbers))
         if not tables:

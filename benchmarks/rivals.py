@@ -1,4 +1,4 @@
-"""Boosters of other libraries as they come, and with pytabkit's tuned defaults: both kinds of target, one thread.
+"""Ensembles of other libraries as they come, and with pytabkit's tuned defaults: both kinds of target, one thread.
 
 They see the encoded matrix of `TableSchema.encode`: float64, categories as codes, NaN for what is missing; each is told
 which columns are categories in its library's own way. The tuned defaults are those of D. Holzmueller, L. Grinsztajn,
@@ -8,6 +8,7 @@ I. Steinwart (2024), Better by default: strong pre-tuned MLPs and boosted trees 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,41 @@ TUNED_XGBOOST = {
     "colsample_bylevel": 0.9,
     "subsample": 0.65,
 }
+
+
+class ChimeraBoost:
+    """ChimeraBoost's defaults; its kernels, which are compiled when they are first called, are compiled before."""
+
+    def __init__(self, numbers: bool, categorical: Flags, seed: int) -> None:
+        from chimeraboost import ChimeraBoostClassifier, ChimeraBoostRegressor
+
+        _chimeraboost_compiled()
+        self._columns = np.flatnonzero(categorical).tolist()
+        kind = ChimeraBoostRegressor if numbers else ChimeraBoostClassifier
+        self._model = kind(cat_features=self._columns or None, thread_count=1, random_state=seed)
+
+    def fit(self, X: NDArray[np.float64], y: NDArray[Any]) -> ChimeraBoost:
+        """Fit on encoded rows."""
+        self._model.fit(self._rows(X), y)
+        return self
+
+    def predict(self, X: NDArray[np.float64]) -> NDArray[Any]:
+        """Predict numbers."""
+        return np.asarray(self._model.predict(self._rows(X)))
+
+    def predict_proba(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Predict probabilities."""
+        return np.asarray(self._model.predict_proba(self._rows(X)))
+
+    def _rows(self, X: NDArray[np.float64]) -> Any:
+        return _as_text(X, self._columns)
+
+
+@cache
+def _chimeraboost_compiled() -> None:
+    from chimeraboost.warmup import warmup
+
+    warmup()
 
 
 class CatBoost:
@@ -64,11 +100,16 @@ class CatBoost:
         return np.asarray(self._model.predict_proba(self._rows(X)))
 
     def _rows(self, X: NDArray[np.float64]) -> Any:
-        if not self._columns:
-            return X
-        rows = X.astype(object)
-        rows[:, self._columns] = X[:, self._columns].astype(str)
-        return rows
+        return _as_text(X, self._columns)
+
+
+def _as_text(X: NDArray[np.float64], columns: list[int]) -> Any:
+    """Rows whose categories are text."""
+    if not columns:
+        return X
+    rows = X.astype(object)
+    rows[:, columns] = X[:, columns].astype(str)
+    return rows
 
 
 def _lightgbm(numbers: bool, categorical: Flags, seed: int, **settings: Any) -> Any:
@@ -95,6 +136,14 @@ def _scikit_learn(numbers: bool, categorical: Flags, seed: int) -> Any:
     return kind(categorical_features=categorical if categorical.any() else None, random_state=seed)
 
 
+def _explainable_boosting(numbers: bool, categorical: Flags, seed: int) -> Any:
+    from interpret.glassbox import ExplainableBoostingClassifier, ExplainableBoostingRegressor
+
+    types = ["nominal" if each else "continuous" for each in categorical]
+    kind = ExplainableBoostingRegressor if numbers else ExplainableBoostingClassifier
+    return kind(feature_types=types, n_jobs=1, random_state=seed)
+
+
 BOOSTERS: dict[str, Callable[[bool, Flags, int], Any]] = {
     "LightGBM": _lightgbm,
     "XGBoost": _xgboost,
@@ -102,5 +151,7 @@ BOOSTERS: dict[str, Callable[[bool, Flags, int], Any]] = {
     "CatBoost": CatBoost,
     "LightGBM, tuned defaults": lambda *three: _lightgbm(*three, **TUNED_LIGHTGBM),
     "XGBoost, tuned defaults": lambda *three: _xgboost(*three, **TUNED_XGBOOST),
+    "ChimeraBoost": ChimeraBoost,
+    "explainable boosting": _explainable_boosting,
 }
 """Called with whether targets are numbers, which columns are categories, and a seed."""
