@@ -432,36 +432,6 @@ def test_text_and_gaps_are_the_same_in_all_frames(kind):
     assert np.isfinite(model.predict(pd.DataFrame({"colour": ["mauve", None], "size": [np.nan, 0.0]}))).all()
 
 
-@BOTH
-def test_a_member_is_a_task_for_callbacks(kind):
-    X, y = rows_for(kind)
-    told = []
-
-    class Diary:
-        def setup(self, estimator, context):
-            pass
-
-        def teardown(self, estimator, context):
-            pass
-
-        def on_fit_task_begin(self, estimator, context, *, X=None, y=None):
-            pass
-
-        def on_fit_task_end(self, estimator, context, *, X=None, y=None, fitted_estimator=None):
-            told.append((context.task_name, context.task_id, fitted_estimator.predict(X)))
-            return stop and len(told) == 2
-
-    stop = False
-    model = kind(**FAST).set_callbacks(Diary()).fit(X, y)
-    names = [one.name for one in candidates(kind is CommitteeRegressor, "fast")]
-    assert [each[:2] for each in told] == [*((name, k) for k, name in enumerate(names)), ("fit", 0)]
-    assert_array_equal(told[-1][2], model.predict(X))
-    told, stop = [], True
-    stopped = kind(**FAST).set_callbacks(Diary()).fit(X, y)
-    assert set(stopped.member_names_) <= set(names[:2]) and len(told) == 3
-    assert [name for name, reason in stopped.left_out_.items() if reason == "no time"] == names[2:]
-
-
 def test_a_search_over_effort():
     X, y = numbers(2)
     search = GridSearchCV(CommitteeClassifier(cv=2, random_state=0), {"effort": ["fast", "default"]}, cv=2).fit(X, y)

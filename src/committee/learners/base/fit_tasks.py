@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from committee.learners.base.recorded_fit import RecordedFit
 
 T = TypeVar("T")
-Fitted = Callable[[], dict[str, Any]]
-"""The fitted attributes as of now; called only where a callback asks for a fitted estimator."""
+Fitted = Callable[[], dict[str, Any] | None]
+"""The fitted attributes as of now, None if there is no model yet; called only where a callback asks for one."""
 
 
 class FitTasks:
-    """One fit as scikit-learn's callbacks see it: a task, and one for each of its rounds or voters.
+    """One fit as scikit-learn's callbacks see it: a task, one for each of its rounds or voters, and parts of these.
 
     The estimator's own `context` knows how many parts there are at most; `begun` is when the fit began, by
     `time.perf_counter`. `sample_weight` are the weights of all the user's rows, once these are known to be sound
@@ -41,7 +41,7 @@ class FitTasks:
     ) -> None:
         self.sample_weight, self.begun = sample_weight, time.perf_counter()
         self._estimator, self._context = estimator, context
-        self._part: CallbackContext | None = None
+        self._open: list[CallbackContext] = []  # the last within the one before
         self._recorded: RecordedFit | None = None
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         self._about: dict[str, Any] = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
@@ -101,17 +101,31 @@ class FitTasks:
         """Begin the whole, once parameters and rows are known to be sound."""
         self._context.call_on_fit_task_begin(**self._about)
 
-    def begin_part(self, name: str) -> None:
-        """Begin a part; callbacks do not see the parts of a fit that is a single task."""
+    def begin_part(self, name: str, n_parts: int = 0) -> None:
+        """Begin a part of the fit, or of the part that is open; callbacks see no parts of a fit that is a single task.
+
+        Parameters
+        ----------
+        name : str
+            Name of the task.
+        n_parts : int, default=0
+            Most parts that it has itself.
+        """
         if self._context.max_subtasks != 0:
-            self._part = self._context.subcontext(task_name=name)
-            self._part.call_on_fit_task_begin(**self._about)
+            whole = self._open[-1] if self._open else self._context
+            self._open.append(whole.subcontext(task_name=name, max_subtasks=n_parts))
+            self._open[-1].call_on_fit_task_begin(**self._about)
 
     def end_part(self, fitted: Fitted) -> bool:
-        """End the part; True if a callback wants the fit to stop there."""
-        return self._part is not None and bool(
-            self._part.call_on_fit_task_end(**self._about, reconstruction_attributes=fitted)
-        )
+        """End the part that is open; True if a callback wants the fit to stop there."""
+        if not self._open:
+            return False
+        return bool(self._open.pop().call_on_fit_task_end(**self._about, reconstruction_attributes=fitted))
+
+    def end_parts(self, fitted: Fitted) -> None:
+        """End all parts that are open."""
+        while self._open:
+            self.end_part(fitted)
 
     def each(
         self,

@@ -29,8 +29,8 @@ LEAST_PAUSE = 9.0
 """The file is not written again before this many times what the last writing took: a tenth of the time at most."""
 SOON = 0.2
 """Seconds that an interrupt waits for the file to be written."""
-_OF_NO_MATTER = frozenset({"n_jobs"})
-"""Parameters that do not change a bit of the fit."""
+_OF_NO_MATTER = frozenset({"n_jobs", "on_interrupt"})
+"""Parameters that do not change a bit of a fit that ends by itself."""
 
 
 class RecordedFit:

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,7 +30,8 @@ from committee.learners.base.estimator import CommitteeEstimator, R
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.folds import Fold, Folds
 from committee.learners.base.parameters import fitted, parameter, with_parameters
-from committee.learners.blend.member import Judged, LeftOut, Member, Training, trained
+from committee.learners.blend.candidate_run import CandidateRun
+from committee.learners.blend.member import Judged, LeftOut, Member, Training
 from committee.learners.blend.members_table import members_table
 from committee.learners.blend.portfolio import Effort, candidates, n_folds
 from committee.learners.blend.suited import suited_to_sparse_rows
@@ -106,7 +107,9 @@ class Blend(CommitteeEstimator):
         "int64 array",
     )
     left_out_: dict[str, str] = fitted(
-        "Candidates that are no members, and why: no weight, an error, or no time.", "dict of str"
+        """Candidates that are no members, and why: no weight, no time, an error, or that the fit was interrupted, or
+        stopped by a callback.""",
+        "dict of str",
     )
     left_out_losses_: F64 = fitted("Mean loss of each of these alone; NaN if it is not trained.", "float64 array")
     left_out_seconds_: F64 = fitted("Seconds that its training took; NaN if it has not begun.", "float64 array")
@@ -145,6 +148,11 @@ class Blend(CommitteeEstimator):
         """Members whose gain is less than this many standard errors are left out, the least first, and the others
         weighted anew.""",
         Interval(Real, 0.0, None, closed="left"),
+    )
+    on_interrupt: Literal["raise", "keep"] = parameter(
+        "raise",
+        """If the fit is interrupted (Ctrl-C): "raise" leaves the estimator as it was, "keep" ends the fit with the
+        members that are ready, if there is one, and a warning. A second interrupt is raised.""",
     )
     categorical_features: Any = shared.categorical_features()
     random_state: Any = shared.random_state("the members")
@@ -187,7 +195,8 @@ class Blend(CommitteeEstimator):
         Warns
         -----
         UserWarning
-            If `y` holds one class only, which is then predicted everywhere; or rows are too few to judge members by.
+            If `y` holds one class only, which is then predicted everywhere; rows are too few to judge members by; or
+            the fit is interrupted, and `on_interrupt` is "keep".
         """
         if groups is not None and (self.cv is None or isinstance(self.cv, Integral)):
             raise ValueError(
@@ -239,44 +248,41 @@ class Blend(CommitteeEstimator):
     ) -> dict[str, Any]:
         folds = self._folds(rows, y, groups, tasks)
         wanted = candidates(self._numbers, self.effort, len(rows))
-        failed: list[LeftOut] = []
+        unsuited: list[LeftOut] = []
         if isinstance(rows.X, SparseMatrix):
-            wanted, failed = suited_to_sparse_rows(wanted)
+            wanted, unsuited = suited_to_sparse_rows(wanted)
         if not (self.cv is None or isinstance(self.cv, Integral)):
             wanted = [replace(one, out_of_bag=False) for one in wanted]
-        limit = TimeLimit(self.time_limit, tasks.begun)
         training = Training(
             rows,
             Judged.of(folds if len(folds) > 1 else []),
             np.flatnonzero(self.table_.n_levels).tolist() or None,
             int(tasks.random().randint(2**30)),
             self.n_jobs,
-            limit.check,
-            tasks.record,
+            TimeLimit(self.time_limit, tasks.begun),
+            tasks,
         )
         if len(folds) < 2:
             return self._unjudged(training)
-
-        def members() -> Iterator[Member]:
-            for one in trained(training, wanted):
-                if isinstance(one, Member):
-                    limit.binding = True
-                    yield one
-                else:
-                    failed.append(one)
-
-        def attributes(some: Sequence[Member]) -> dict[str, Any]:
-            blended = self._weighed(some, rows, training.judged)
-            left_out = [*blended.left_out, *failed]
-            known = {one.name for one in blended.members} | {one.name for one in left_out}
-            left_out += [LeftOut(one.name, "no time") for one in wanted if one.name not in known]
-            return self._described(blended, left_out, len(folds))
-
-        found = tasks.each(lambda one: one.name, members(), attributes)
-        if not found:
-            reasons = "; ".join(f"{one.name}: {one.reason}" for one in failed)
-            raise ValueError(f"no member could be trained on {len(rows)} rows ({reasons})")
-        return attributes(found)
+        run = CandidateRun(
+            training,
+            wanted,
+            unsuited,
+            lambda members: self._weighed(members, rows, training.judged),
+            lambda blended, left_out: self._described(blended, left_out, len(folds)),
+        )
+        try:
+            run.train()
+            return run.fitted()
+        except KeyboardInterrupt:
+            if self.on_interrupt == "raise" or not run.members:
+                raise
+            warnings.warn(
+                f"the fit was interrupted: its members are of the {len(run.members)} candidates that were ready, out "
+                f"of {len(wanted)}; left_out_ names the others.",
+                stacklevel=4,
+            )
+            return run.fitted()
 
     def _unjudged(self, training: Training) -> dict[str, Any]:
         """Return the attributes of a fit on rows that are too few to judge members by: a forest is the only one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -13,10 +14,11 @@ import numpy as np
 
 from committee.data.number_types import F64, Index, Mask
 from committee.data.rows import Rows, TargetRows
-from committee.learners.base.fit_record import FitRecord
+from committee.files.checkpoint import CheckpointError
+from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.folds import Fold
 from committee.learners.blend.portfolio import Candidate
-from committee.learners.blend.time_limit import OutOfTimeError
+from committee.learners.blend.time_limit import TimeLimit
 from committee.learners.blend.trained_fit import TrainedFit
 from committee.vote.committee import Committee
 from committee.vote.links.temperature import best_temperature
@@ -83,19 +85,39 @@ class Training:
     categorical: list[int] | None
     seed: int
     n_jobs: int | None
-    in_time: Callable[[], None]
-    """Called before each fit; raises `OutOfTimeError` if none should begin."""
-    record: FitRecord | None
-    """Fits that a checkpoint knows; None if there is none."""
+    limit: TimeLimit
+    tasks: FitTasks
+    """The fit that it is part of, with the fits that a checkpoint knows."""
 
-    def member(self, candidate: Candidate) -> Member:
-        """Train a candidate, and give its probabilities a temperature."""
+    def n_fits(self, candidate: Candidate) -> int:
+        """Fits of a candidate: one, or one for each fold."""
+        return 1 if candidate.out_of_bag else len(self.judged.folds)
+
+    def trained(self, candidate: Candidate, fit_ended: Callable[[], None]) -> Member | LeftOut:
+        """Train a candidate, and give its probabilities a temperature; one that cannot be trained is left out.
+
+        Parameters
+        ----------
+        candidate : Candidate
+            To be trained.
+        fit_ended : callable
+            Ends the task of one of several fits.
+
+        Raises
+        ------
+        OutOfTimeError
+            If there is no time for one of its fits.
+        """
         begun = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # such as of columns that do not vary within a fold
-            committees, unseen = (self._out_of_bag if candidate.out_of_bag else self._cross_fitted)(candidate)
-        if not np.isfinite(unseen[:, 0]).any():
-            raise ValueError("every row is in all of its draws, so that none judges it")
+        try:
+            fits = [self._out_of_bag(candidate)] if candidate.out_of_bag else self._cross_fitted(candidate, fit_ended)
+            with _failures():
+                answers = np.concatenate([fit.answers for fit in fits])
+                committees, unseen = self._tempered([fit.committee for fit in fits], answers)
+            if not np.isfinite(unseen[:, 0]).any():
+                raise _NotTrainedError("every row is in all of its draws, so that none judges it")
+        except _NotTrainedError as error:
+            return LeftOut(candidate.name, str(error), seconds=time.perf_counter() - begun)
         return Member(candidate.name, committees, unseen, time.perf_counter() - begun)
 
     def unjudged(self, candidate: Candidate) -> Member:
@@ -104,14 +126,21 @@ class Training:
         model = self._fit(candidate, candidate.parameters, np.arange(len(self.rows)), self.rows.weights, 0)
         return Member(candidate.name, [model.committee_], np.empty((0, 1)), time.perf_counter() - begun)
 
-    def _cross_fitted(self, candidate: Candidate) -> tuple[list[Any], F64]:
+    def _cross_fitted(self, candidate: Candidate, fit_ended: Callable[[], None]) -> list[TrainedFit]:
         """A fit on the others of each fold; steps that are tried out are tried out once."""
         settings, fits = dict(candidate.parameters), []
         for number, fold in enumerate(self.judged.folds):
-            fits.append(self._trained_fit(candidate, settings, number, partial(self._on_others, fold)))
+            self.limit.check()
+            self.tasks.begin_part("fold")
+            try:
+                fits.append(self._trained_fit(candidate, settings, number, partial(self._on_others, fold)))
+            except _NotTrainedError:
+                fit_ended()
+                raise
+            fit_ended()
             if fits[-1].rate > 0.0:
                 settings["learning_rate"] = fits[-1].rate
-        return self._tempered([fit.committee for fit in fits], np.concatenate([fit.answers for fit in fits]))
+        return fits
 
     def _on_others(self, fold: Fold, candidate: Candidate, settings: dict[str, Any], number: int) -> TrainedFit:
         model = self._fit(candidate, settings, fold.others, fold.other_weights, number)
@@ -122,11 +151,11 @@ class Training:
             answers = model.predict(X)[:, None]
         return TrainedFit(committee, answers, getattr(model, "learning_rate_", 0.0))
 
-    def _out_of_bag(self, candidate: Candidate) -> tuple[list[Any], F64]:
+    def _out_of_bag(self, candidate: Candidate) -> TrainedFit:
         """One fit, whose votes on each row are those of the draws without it."""
-        settings = {"oob_score": True, **candidate.parameters}
-        fit = self._trained_fit(candidate, settings, 0, self._on_all)
-        return self._tempered([fit.committee], fit.answers[self.judged.row])
+        self.limit.check()
+        fit = self._trained_fit(candidate, {"oob_score": True, **candidate.parameters}, 0, self._on_all)
+        return replace(fit, answers=fit.answers[self.judged.row])
 
     def _on_all(self, candidate: Candidate, settings: dict[str, Any], number: int) -> TrainedFit:
         model = self._fit(candidate, settings, np.arange(len(self.rows)), self.rows.weights, number)
@@ -140,11 +169,11 @@ class Training:
         self, candidate: Candidate, settings: dict[str, Any], number: int, train: Callable[..., TrainedFit]
     ) -> TrainedFit:
         """Return a fit, the one that a checkpoint has if it does."""
-        self.in_time()
-        if self.record is None:
-            return train(candidate, settings, number)
-        given = [candidate.name, number, repr(settings)]
-        return self.record.result("fit", given, lambda: train(candidate, settings, number), TrainedFit.form())
+        record, given = self.tasks.record, [candidate.name, number, repr(settings)]
+        with _failures():
+            if record is None:
+                return train(candidate, settings, number)
+            return record.result("fit", given, lambda: train(candidate, settings, number), TrainedFit.form())
 
     def _fit(self, candidate: Candidate, settings: dict[str, Any], index: Index, weights: F64, number: int) -> Any:
         own: dict[str, Any] = {"random_state": self.seed + number, "n_jobs": self.n_jobs}
@@ -174,14 +203,21 @@ class Training:
         return tempered, p / p.sum(axis=1, keepdims=True)
 
 
-def trained(training: Training, candidates: Sequence[Candidate]) -> Iterator[Member | LeftOut]:
-    """Train candidates one after the other; one that cannot be trained is left out."""
-    for candidate in candidates:
-        begun = time.perf_counter()
+class _NotTrainedError(Exception):
+    """A candidate cannot be trained."""
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    """Train: warnings are not shown, such as of columns that do not vary within a fold, and errors become reasons.
+
+    A checkpoint that is no good is one of the whole fit.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         try:
-            yield training.member(candidate)
-        except OutOfTimeError:
-            return
+            yield
+        except CheckpointError:
+            raise
         except (ValueError, MemoryError, np.linalg.LinAlgError) as error:
-            reason = str(error) or type(error).__name__
-            yield LeftOut(candidate.name, reason, seconds=time.perf_counter() - begun)
+            raise _NotTrainedError(str(error) or type(error).__name__) from error

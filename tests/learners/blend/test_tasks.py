@@ -1,0 +1,110 @@
+"""Candidates and their fits as scikit-learn's callbacks see them: tasks, scores, bars, and a fit that one stops."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.callback import ProgressBar, ScoringMonitor
+
+from committee import CommitteeClassifier, CommitteeRegressor
+from committee.learners.blend.portfolio import candidates
+from tests.small_portfolio import use_small_members
+from tests.subjects import assert_same_bits, noisy_scores, numbers
+
+FAST = {"effort": "fast", "cv": 2, "random_state": 0}
+BOTH = pytest.mark.parametrize("kind", [CommitteeClassifier, CommitteeRegressor])
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    use_small_members(monkeypatch)
+
+
+def rows_for(kind):
+    return numbers(2) if kind is CommitteeClassifier else noisy_scores()
+
+
+@dataclass
+class Diary:
+    """Keeps the tasks that ended, and what the model predicted then; wants the fit to end after so many."""
+
+    stop_after: int = 99
+    told: list[Any] = field(default_factory=list)
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context, *, X=None, fitted_estimator=None):
+        told = None if fitted_estimator is None else fitted_estimator.predict(X)
+        self.told.append((context.task_name, context.task_id, told))
+        return len(self.told) == self.stop_after
+
+
+def tasks_of(candidates, n_folds):
+    """Tasks of callbacks in the order in which they end."""
+    for k, one in enumerate(candidates):
+        yield from () if one.out_of_bag else (("fold", f) for f in range(n_folds))
+        yield one.name, k
+
+
+@BOTH
+def test_members_and_their_folds_are_tasks_for_callbacks(kind):
+    X, y = rows_for(kind)
+    diary = Diary()
+    model = kind(**FAST).set_callbacks(diary).fit(X, y)
+    wanted = candidates(kind is CommitteeRegressor, "fast")
+    expected = list(tasks_of(wanted, model.n_folds_))
+    assert [each[:2] for each in diary.told] == [*expected, ("fit", 0)]
+    assert_array_equal(diary.told[-1][2], model.predict(X))
+    assert_same_bits(model, kind(**FAST).fit(X, y), X)
+    for stop_after in (1, 3, len(expected)):
+        stopped = kind(**FAST).set_callbacks(Diary(stop_after)).fit(X, y)
+        ended = {name for name, _ in expected[:stop_after]}
+        assert set(stopped.member_names_) <= ended
+        assert {name for name, why in stopped.left_out_.items() if why == "stopped"} == {
+            one.name for one in wanted if one.name not in ended
+        }
+
+
+def test_without_a_member_callbacks_see_no_model_and_do_not_stop(monkeypatch):
+    folds = [one for one in candidates(False, "best") if one.name in ("lines", "boosting")]
+    monkeypatch.setattr("committee.learners.blend.blend.candidates", lambda *_: folds)
+    X, y = numbers(2)
+    diary = Diary(stop_after=1)
+    model = CommitteeClassifier(**FAST).set_callbacks(diary).fit(X, y)
+    assert [told is None for _, _, told in diary.told[: model.n_folds_ + 1]] == [True] * model.n_folds_ + [False]
+    assert len(diary.told) == 2 * (model.n_folds_ + 1) + 1 and "stopped" not in model.left_out_.values()
+
+
+@BOTH
+def test_a_callback_that_fails_fails_the_fit(kind):
+    class Failing(Diary):
+        def on_fit_task_end(self, estimator, context):
+            if context.task_name == "fold":
+                raise ValueError("of the callback")
+
+    X, y = rows_for(kind)
+    with pytest.raises(ValueError, match="of the callback"):
+        kind(**FAST).set_callbacks(Failing()).fit(X, y)
+
+
+@BOTH
+def test_a_progress_bar_and_a_monitor_of_scores(kind, capsys):
+    X, y = rows_for(kind)
+    monitor = ScoringMonitor(scoring="neg_log_loss" if kind is CommitteeClassifier else "r2")
+    model = kind(**FAST).set_callbacks(ProgressBar(), monitor).fit(X, y)
+    shown = capsys.readouterr().out
+    fold_wise = [one.name for one in candidates(kind is CommitteeRegressor, "fast") if not one.out_of_bag]
+    assert all(name in shown for name in fold_wise) and "100%" in shown
+    assert len(monitor.get_logs().data) == 2 + model.n_folds_ * len(fold_wise) + len(fold_wise) + (
+        1 if kind is CommitteeClassifier else 0
+    )
+    kind(**FAST).fit(X, y)
+    assert capsys.readouterr().out == ""
