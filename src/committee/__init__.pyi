@@ -11,6 +11,7 @@ from committee.learners.bagging.sbpmt import SBPMTClassifier as SBPMTClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier as SubaggingClassifier
 from committee.learners.blend.committee_classifier import CommitteeClassifier as CommitteeClassifier
 from committee.learners.blend.committee_regressor import CommitteeRegressor as CommitteeRegressor
+from committee.learners.blend.member_lines import MemberLines as MemberLines
 from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier as GradientBoostingClassifier
 from committee.learners.gradient.gradient_boosting import GradientBoostingRegressor as GradientBoostingRegressor
 from committee.learners.margin_boosting.arc_gv import ArcGVClassifier as ArcGVClassifier

@@ -1,13 +1,20 @@
 """`committee fit` without a model: a committee of ensembles, for classes and for numbers, and what it says of it."""
 
+import io
 import re
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import polars as pl
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from committee import MODELS, MODELS_OF_NUMBERS, CommitteeClassifier, CommitteeRegressor, learner, load
+from committee.cli import fit_progress
 from committee.cli.main import app
 from committee.cli.task import task_of
 from committee.data.read import read_table, split_target
@@ -97,7 +104,9 @@ def test_a_committee_of_numbers(table, tmp_path):
     assert lines[0] == f"target 'price': numbers from {y.min():g} to {y.max():g}"
     wanted = [one.name for one in candidates(numbers=True, effort="fast")]
     for k, name in enumerate(wanted, 1):
-        assert re.fullmatch(rf"{name} trained, {k} of {len(wanted)}, [\d.]+ s so far", lines[k])
+        score = r"RMSE [\d.]+ alone( \(no weight\))?, [\d.]+ by the vote of \d"
+        time = r"so far" if k == len(wanted) else r"so far, .* left"
+        assert re.fullmatch(rf"{name}: {score}; {k} of {len(wanted)} candidates, .* {time}", lines[k])
     assert f"R2 {model.oof_score_:.4f}, root mean squared error {model.oof_loss_**0.5:.4f}" in result.stderr
     assert "RMSE alone" in result.stdout
     succeed("predict", path, table, "--drop", "label,spoilt,price", "-o", out)
@@ -122,6 +131,64 @@ def test_a_committee_goes_on_from_a_checkpoint(table, tmp_path):
     assert "going on from" in succeed("fit", table, *options).stderr
     np.testing.assert_array_equal(load(path).predict_proba(X), model.predict_proba(X))
     assert not checkpoint.exists()
+
+
+@pytest.fixture
+def long_fit(tmp_path):
+    """`committee fit` under way, on rows that take it some seconds."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 12)).round(3)
+    table = pl.DataFrame(X, schema=[f"x{j}" for j in range(12)])
+    table = table.with_columns(label=pl.Series(np.where(X[:, 0] * X[:, 1] + rng.normal(size=len(X)) > 0, "yes", "no")))
+    table.write_csv(tmp_path / "large.csv")
+    command = [sys.executable, "-c", "from committee.cli.main import main; main()", "fit", tmp_path / "large.csv"]
+    options = [
+        "-t",
+        "label",
+        "--progress",
+        "-o",
+        tmp_path / "m.safetensors",
+        "--checkpoint",
+        tmp_path / "fit.checkpoint",
+    ]
+    process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert "2 classes" in process.stderr.readline()
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_ctrl_c_ends_the_training_and_the_model_is_written(long_fit, tmp_path):
+    assert long_fit.stderr.readline().startswith("sbpmt: log loss 0.")
+    long_fit.send_signal(signal.SIGINT)
+    out, err = long_fit.communicate(timeout=60)
+    assert long_fit.returncode == 0, err
+    assert "note: the fit was interrupted: its members are of the 1 candidates that were ready, out of 6" in err
+    assert f"note: the same command goes on from {tmp_path / 'fit.checkpoint'}" in err
+    assert re.search(r"adaboost_trees +- +- +interrupted", out)
+    model = load(tmp_path / "m.safetensors")
+    assert model.member_names_ == ["sbpmt"] and model.left_out_["lines"] == "interrupted"
+    assert (tmp_path / "fit.checkpoint").exists()
+
+
+def test_ctrl_c_before_a_member_is_ready_ends_the_command(long_fit, tmp_path):
+    time.sleep(0.5)
+    long_fit.send_signal(signal.SIGINT)
+    _, err = long_fit.communicate(timeout=60)
+    assert long_fit.returncode not in (0, 2) and "Traceback" not in err
+    assert not (tmp_path / "m.safetensors").exists()
+
+
+def test_a_bar_on_a_terminal(table, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    shown = io.StringIO()
+    terminal = Console(file=shown, force_terminal=True, width=100)
+    monkeypatch.setattr(fit_progress, "console", lambda *, stderr: terminal)
+    succeed("fit", table, "-t", "price", "--drop", "label,spoilt", "--effort", "fast")
+    text = shown.getvalue()
+    assert "training" in text and "100%" in text and "small_trees: RMSE" in text
 
 
 def test_single_learners_of_numbers(table, tmp_path):

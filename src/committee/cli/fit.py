@@ -11,68 +11,80 @@ import typer
 from committee import MODELS, MODELS_OF_NUMBERS
 from committee.cli.columns import Categorical, Drop, look_at_columns, split_names
 from committee.cli.files import check_writable
-from committee.cli.terminal import Debug, console, errors_in_one_line, note, notes_on_warnings, print_grids, say
+from committee.cli.fit_progress import member_progress
+from committee.cli.fitted import count, describe_fit
+from committee.cli.terminal import Debug, errors_in_one_line, note, notes_on_warnings, say
 from committee.report.models import PEERS
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-TIMED_ROWS = 1000
-"""Prediction is timed on that many rows."""
+
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="Model file, customarily .safetensors; nothing is kept if left out."),
+]
+ModelName = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        "-m",
+        help=f"A single learner instead, out of {', '.join(MODELS)}; of numbers: {', '.join(MODELS_OF_NUMBERS)}.",
+    ),
+]
+Effort = Annotated[str | None, typer.Option(help="Of the committee: fast, default or best.", show_default=False)]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(help="Seconds after which the committee takes no further member.", show_default=False),
+]
+Task = Annotated[
+    str | None,
+    typer.Option(
+        metavar="classes|numbers",
+        help="By default text and a few whole numbers are classes, other numbers are numbers.",
+        show_default=False,
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--parameter", "-p", metavar="NAME=VALUE", help="Set a parameter; repeat for more."),
+]
+CheckpointFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="File from which the same command goes on if it is killed or interrupted; removed when MODEL is whole."
+    ),
+]
+MemberProgress = Annotated[
+    bool | None,
+    typer.Option(
+        "--progress/--no-progress",
+        help="A line for each member of the committee as it is trained; by default if stderr is a terminal.",
+    ),
+]
 
 
 def fit(
     data: Annotated[Path, typer.Argument(help="Table: CSV, TSV (also .gz), Parquet or Feather.")],
     target: Annotated[str, typer.Option("--target", "-t", help="Column to predict: classes or numbers.")],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Model file, customarily .safetensors; nothing is kept if left out."),
-    ] = None,
-    model: Annotated[
-        str,
-        typer.Option(
-            "--model",
-            "-m",
-            help=f"A single learner instead, out of {', '.join(MODELS)}; of numbers: {', '.join(MODELS_OF_NUMBERS)}.",
-        ),
-    ] = "committee",
-    effort: Annotated[
-        str | None, typer.Option(help="Of the committee: fast, default or best.", show_default=False)
-    ] = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(help="Seconds after which the committee takes no further member.", show_default=False),
-    ] = None,
-    task: Annotated[
-        str | None,
-        typer.Option(
-            metavar="classes|numbers",
-            help="By default text and a few whole numbers are classes, other numbers are numbers.",
-            show_default=False,
-        ),
-    ] = None,
-    parameter: Annotated[
-        list[str] | None,
-        typer.Option("--parameter", "-p", metavar="NAME=VALUE", help="Set a parameter; repeat for more."),
-    ] = None,
+    output: Output = None,
+    model: ModelName = "committee",
+    effort: Effort = None,
+    time_limit: TimeLimit = None,
+    task: Task = None,
+    parameter: Settings = None,
     seed: Annotated[int, typer.Option(help="random_state, unless -p sets it.")] = 0,
     categorical: Categorical = None,
     drop: Drop = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(help="File from which the same command goes on if it is killed; removed when MODEL is saved."),
-    ] = None,
-    progress: Annotated[
-        bool | None,
-        typer.Option(
-            "--progress/--no-progress",
-            help="A line for each member of the committee as it is trained; by default if stderr is a terminal.",
-        ),
-    ] = None,
+    checkpoint: CheckpointFile = None,
+    progress: MemberProgress = None,
     debug: Debug = False,
 ) -> None:
-    """Fit a committee of ensembles on a table, or a single learner, and save it."""
+    """Fit a committee of ensembles on a table, or a single learner, and save it.
+
+    Ctrl-C ends the training of a committee: the model has the members that are ready. A second one ends the command.
+    """
     with errors_in_one_line(debug):
         from committee.data.read import read_table, split_target
 
@@ -88,44 +100,17 @@ def fit(
             say(_of_target(target, y, numbers))
         if output is None:
             note("the model is not kept; --output FILE keeps it")
-        if model == "committee" and (console(stderr=True).is_terminal if progress is None else progress):
-            learner.set_callbacks(MemberLines())
         if checkpoint is not None and checkpoint.exists():
             say(f"note: going on from {checkpoint}")
         start = time.perf_counter()
-        with notes_on_warnings():
+        with notes_on_warnings(), member_progress(learner, wanted=progress if model == "committee" else False):
             learner.fit(X, y, checkpoint=checkpoint)
         seconds = time.perf_counter() - start
         if output is not None:
-            _save(learner, output)
-            if checkpoint is not None:
-                checkpoint.unlink(missing_ok=True)
-        _describe(learner, model, X, y, seconds)
+            _save(learner, output, checkpoint)
+        describe_fit(learner, model, X, y, seconds)
         if output is not None:
             say(f"saved to {output} ({output.stat().st_size:,} bytes)")
-
-
-class MemberLines:
-    """Callback that says which member of a committee is trained, and what time it is."""
-
-    def setup(self, estimator: Any, context: Any) -> None:
-        """Begin to count."""
-        self._begun, self._trained = time.perf_counter(), 0
-
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        """Say nothing: a member's task begins when it is trained."""
-
-    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
-        """Say that a member is trained."""
-        if context.parent is not None:
-            self._trained += 1
-            seconds = time.perf_counter() - self._begun
-            say(
-                f"{context.task_name} trained, {self._trained} of {context.parent.max_subtasks}, {seconds:.1f} s so far"
-            )
-
-    def teardown(self, estimator: Any, context: Any) -> None:
-        """End."""
 
 
 def _check_options(model: str, task: str | None) -> None:
@@ -169,11 +154,7 @@ def _of_target(target: str, y: NDArray[Any], numbers: bool) -> str:
         otherwise = "; --task classes takes them for classes" if either and len(values) <= len(y) // 2 else ""
         return f"target {target!r}: numbers from {values[0]:.6g} to {values[-1]:.6g}{otherwise}"
     otherwise = "; --task numbers takes them for numbers" if either else ""
-    return f"target {target!r}: {_count(len(values), 'class', 'classes')}{otherwise}"
-
-
-def _count(n: int, one: str, several: str) -> str:
-    return f"{n:,} {one if n == 1 else several}"
+    return f"target {target!r}: {count(len(values), 'class', 'classes')}{otherwise}"
 
 
 def _learner(name: str, settings: list[str], seed: int, *, numbers: bool) -> Any:
@@ -182,6 +163,8 @@ def _learner(name: str, settings: list[str], seed: int, *, numbers: bool) -> Any
     from committee.data.names import hint_of_names
 
     model = new_model(name, numbers=numbers)
+    if name == "committee":
+        model.set_params(on_interrupt="keep")
     for setting in settings:
         parameter, equals, text = setting.partition("=")
         parameter = parameter.strip()
@@ -219,50 +202,15 @@ def _value(text: str) -> Any:
         return text
 
 
-def _save(learner: Any, output: Path) -> None:
+def _save(learner: Any, output: Path, checkpoint: Path | None) -> None:
+    """Write the model; the checkpoint goes with it, unless it has more to be gone on from."""
     try:
         learner.save(output)
     except TypeError as error:
         raise ValueError(str(error)) from error
-
-
-def _describe(learner: Any, model: str, X: pl.DataFrame, y: NDArray[Any], seconds: float) -> None:
-    """Say what was trained, how good it is, and what it costs."""
-    from committee.report.members import estimate, has_members, left_out_grid, members_grid
-
-    vote, members = learner.committee_, has_members(learner)
-    voters = _count(vote.n_voters, "fit", "fits") if members else _count(vote.n_voters, "voter", "voters")
-    say(
-        f"{model}: {voters} with {_count(vote.n_nodes, 'node', 'nodes')}, learned from"
-        f" {X.height:,} rows x {X.width:,} columns in {seconds:.2f} s"
-    )
-    if members:
-        say(estimate(learner, y))
-        print_grids([grid for grid in (members_grid(learner), left_out_grid(learner)) if grid.rows])
-        say(f"prediction: {_microseconds(learner, X):,.1f} µs a row, in a batch of {TIMED_ROWS:,}")
-    elif model != "committee":  # one that has seen one class alone tells nothing
-        say(_on_training_rows(learner, X, y))
-
-
-def _on_training_rows(learner: Any, X: pl.DataFrame, y: NDArray[Any]) -> str:
-    from committee.report.inspection import describe_margins
-
-    if not hasattr(learner, "classes_"):
-        error = learner.predict(X) - y
-        return f"training R2 {learner.score(X, y):.4f}, root mean squared error {float((error**2).mean()) ** 0.5:.4g}"
-    margins = dict(describe_margins(learner.committee_.margins(X, y)))
-    return (
-        f"training accuracy {(learner.predict(X) == y).mean():.4f};"
-        f" training margins: mean {margins['mean']}, minimum {margins['minimum']}"
-    )
-
-
-def _microseconds(learner: Any, X: pl.DataFrame) -> float:
-    """Time of a prediction for each row of a batch."""
-    import numpy as np
-
-    batch = X[np.resize(np.arange(X.height), TIMED_ROWS)]
-    learner.predict(batch[:1])  # untimed: the first call may import or compile something
-    start = time.perf_counter()
-    learner.predict(batch)
-    return 1e6 * (time.perf_counter() - start) / TIMED_ROWS
+    if checkpoint is None:
+        return
+    if "interrupted" in getattr(learner, "left_out_", {}).values():
+        note(f"the same command goes on from {checkpoint}")
+    else:
+        checkpoint.unlink(missing_ok=True)

@@ -1,13 +1,15 @@
 """Candidates and their fits as scikit-learn's callbacks see them: tasks, scores, bars, and a fit that one stops."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.callback import ProgressBar, ScoringMonitor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from committee import CommitteeClassifier, CommitteeRegressor
+from committee import CommitteeClassifier, CommitteeRegressor, MemberLines
 from committee.learners.blend.portfolio import candidates
 from tests.small_portfolio import use_small_members
 from tests.subjects import assert_same_bits, noisy_scores, numbers
@@ -108,3 +110,38 @@ def test_a_progress_bar_and_a_monitor_of_scores(kind, capsys):
     )
     kind(**FAST).fit(X, y)
     assert capsys.readouterr().out == ""
+
+
+@BOTH
+def test_a_line_tells_of_every_candidate(kind, capsys):
+    X, y = rows_for(kind)
+    lines = []
+    model = kind(**FAST | {"min_gain": 0.0}).set_callbacks(MemberLines(lines.append)).fit(X, y)
+    wanted = [one.name for one in candidates(kind is CommitteeRegressor, "fast")]
+    assert [line.split(":")[0] for line in lines] == wanted
+    losses = dict(model.members_.select("member", "loss").iter_rows())
+    root = 1.0 if kind is CommitteeClassifier else 0.5
+    for name, line in zip(wanted, lines, strict=True):
+        assert f" {losses[name] ** root:#.4g} alone" in line
+    assert f" {model.oof_loss_**root:#.4g} by the vote of {len(model.member_names_)}; " in lines[-1]
+    assert "left" in lines[0] and "left" not in lines[-1]
+    assert capsys.readouterr() == ("", "")
+    kind(**FAST).set_callbacks(MemberLines()).fit(X, y)
+    assert len(capsys.readouterr().err.splitlines()) == len(wanted)
+
+
+def test_a_line_tells_of_a_candidate_that_fails(monkeypatch):
+    sbpmt, *others = candidates(False, "fast")
+    failing = replace(sbpmt, parameters={"n_estimators": 0})
+    monkeypatch.setattr("committee.learners.blend.blend.candidates", lambda *_: [failing, *others, failing])
+    lines = []
+    CommitteeClassifier(**FAST).set_callbacks(MemberLines(lines.append)).fit(*numbers(2))
+    assert lines[0].startswith("sbpmt: left out; 1 of 5 candidates")
+    assert lines[-1].startswith("sbpmt: left out (The 'n_estimators' parameter")
+
+
+def test_lines_in_a_pipeline():
+    lines = []
+    model = CommitteeRegressor(**FAST).set_callbacks(MemberLines(lines.append))
+    make_pipeline(StandardScaler(), model).fit(*noisy_scores())
+    assert len(lines) == len(candidates(True, "fast"))
