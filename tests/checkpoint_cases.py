@@ -86,10 +86,11 @@ CASES: dict[str, tuple[str, Callable[[], Any]]] = {
 
 
 def bits(model: Any) -> tuple[str, dict[str, tuple[str, tuple[int, ...], bytes]]]:
-    """All that a file of a fitted learner would hold, but the seconds that its members took."""
+    """All that a file of a fitted learner would hold, but the seconds that its candidates took."""
     arrays: dict[str, Any] = {}
     document = describe_model(model, Tensors(arrays))
-    arrays.pop("attributes.member_seconds_", None)
+    for name in ("member_seconds_", "left_out_seconds_"):
+        arrays.pop(f"attributes.{name}", None)
     return repr(document), {name: (a.dtype.str, a.shape, a.tobytes()) for name, a in arrays.items()}
 
 
