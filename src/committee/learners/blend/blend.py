@@ -425,16 +425,19 @@ class Blend(CommitteeEstimator):
 
     @property
     def feature_importances_(self) -> F64:
-        """Share of each feature in what the splits of the members' trees gain, weighted by the vote, ``(p,)``.
+        """Share of each feature in what the members' trees and lines gain in training, weighted by the vote, ``(p,)``.
 
-        Each fit of a member counts with its weight, its own shares adding up to 1; members without trees have none.
+        Each fit of a member counts with its weight, its own shares adding up to 1: in the gain of splits, or in the
+        decrease of the risk by leaves with lines and by lines for the whole table.
         """
         total = np.zeros(self.n_features_in_)
         for weight, one in self._fits:
             voters = one.voters
             if isinstance(voters, BoostedCommittees):
                 total += weight * feature_importances(voters.members, voters.tree_shares(one.weights))
-            elif not isinstance(voters, LinearScores):
+            elif isinstance(voters, LinearScores):
+                total += weight * feature_importances(voters, one.weights)
+            else:
                 total += weight * one.feature_importances_
         return total / total.sum() if total.any() else total
 

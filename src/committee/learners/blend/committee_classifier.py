@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from committee.data.number_types import F64
+from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.parameters import with_parameters
@@ -15,6 +17,7 @@ from committee.learners.blend.blend import Blend, Blended
 from committee.learners.blend.member import Judged
 from committee.learners.blend.pool import log_loss_weights
 from committee.vote.committee import Committee
+from committee.vote.explain.probability_contributions import probability_contributions
 from committee.vote.explain.tree_contributions import Output
 from committee.vote.links.probability import Share
 
@@ -73,18 +76,42 @@ class CommitteeClassifier(Blend, BaseClassifier):
     def _vote(self, blended: Blended) -> Committee:
         return Committee(*blended.voters, self.classes_, Share(), self.table_)
 
-    def contributions(self, X: Any, *, output: Output = "score") -> F64:
-        """Refuse: a mean of probabilities that links make of scores is no sum over features.
+    def contributions(self, X: Any, *, output: Output = "probability") -> F64:
+        """Share of each feature in the probabilities: the members' shares, weighted by the vote.
+
+        They add up. Members that average class shares without a temperature have the Shapley values of their
+        probabilities; those of all others are Shapley values of their scores, carried through their links along the
+        straight line from what is expected of a row of which nothing is known. These are Shapley values of the
+        probability itself only where a link is straight there; `committee.vote.explain.probability_contributions` says
+        which is which.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows to explain.
+        output : {"probability", "score"}, default="probability"
+            "score": of two classes the second's probability less the first's, `decision_function`; of more the
+            probabilities.
+
+        Returns
+        -------
+        float64 array (n, p + 1, K)
+            Features in order, and last what is expected of a row of which nothing is known. They add up to
+            `predict_proba`; a feature's shares in the classes add up to 0. Of two classes' score ``(n, p + 1)``.
 
         Raises
         ------
         TypeError
-            Always, saying what can be explained instead.
+            If `X` is sparse.
+        ValueError
+            If `output` is another one.
         """
-        raise TypeError(
-            "a mean of members' probabilities is no sum over features; ask a member, as in committee.vote.explain."
-            "tree_contributions(model.committee_.voters.members[0], X), or a learner of its own."
-        )
+        if output not in ("probability", "score"):
+            raise ValueError(f"output={output!r} is none of a classifier's; give 'probability' or 'score'.")
+        check_is_fitted(self)
+        rows, threads = self.validate_rows(X), n_threads(self.n_jobs)
+        shares = probability_contributions(self.committee_, rows, n_threads=threads)
+        return shares[:, :, 1] - shares[:, :, 0] if output == "score" and shares.shape[2] == 2 else shares
 
 
 def _of_class(answers: F64, rows: Rows, judged: Judged) -> F64:

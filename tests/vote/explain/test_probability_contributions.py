@@ -1,0 +1,221 @@
+"""Contributions to probabilities: they add up, whatever the committee, and are carried as the definition has it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.naive_bayes import GaussianNB
+
+from committee import (
+    AdaBoostClassifier,
+    Committee,
+    GradientBoostingClassifier,
+    LogitBoostClassifier,
+    ProbitBoostClassifier,
+    QuadBoostClassifier,
+    RandomForestClassifier,
+    SBPMTClassifier,
+    TreeVoter,
+)
+from committee.learners.blend.portfolio import candidates
+from committee.vote.explain.carried_shares import carried_shares
+from committee.vote.explain.leaf_probability_shares import leaf_probability_shares
+from committee.vote.explain.probability_contributions import probability_contributions
+from committee.vote.explain.tree_contributions import tree_contributions
+from committee.vote.links.probability import Logistic, Probit, Share, Softmax, TemperedShare
+from committee.vote.members import MemberCommittees
+from tests.oracles import carried_shares as oracle
+from tests.small_portfolio import BOOSTING, SMALL
+from tests.subjects import numbers
+from tests.vote.explain.mixed_table import mixed_table
+
+LINKS = [Softmax(1.5), Logistic(1.0), Probit(), TemperedShare(0.5)]
+
+
+def small(n_classes, link, places, seed=0):
+    """Shares in scores: of a few features, and last of none."""
+    rng = np.random.default_rng(seed)
+    D = 1 if n_classes == 2 and not isinstance(link, TemperedShare) else n_classes
+    shares = rng.normal(0.0, 0.3, (2, places, D))
+    shares[:, -1] += 2.0 if isinstance(link, TemperedShare) else 0.0
+    return shares
+
+
+# --- carried through a link ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("link", LINKS, ids=str)
+def test_carried_shares_are_those_of_many_short_steps(link, n_classes):
+    shares = small(n_classes, link, 4)
+    found = carried_shares(link, shares, 6.0)
+    for i in range(len(shares)):
+        assert_allclose(found[i], oracle.carried(link, shares[i], 6.0), atol=1e-8)
+
+
+@pytest.mark.parametrize("link", LINKS, ids=str)
+def test_of_one_score_they_are_in_proportion(link):
+    shares = np.random.default_rng(0).normal(0.0, 1.0, (20, 5, 1))
+    F = shares.sum(axis=1)
+    change = link.probability(F, 9.0) - link.probability(shares[:, -1], 9.0)
+    part = shares[:, :-1] / (F - shares[:, -1])[:, None]
+    assert_allclose(carried_shares(link, shares, 9.0)[:, :-1], part * change[:, None], atol=1e-11)
+
+
+@given(st.sampled_from(LINKS), st.integers(2, 4), st.integers(0, 2**32 - 1))
+def test_they_are_fair(link, n_classes, seed):
+    """They add up; nothing has no share, the same has the same; the order of the features is of no account."""
+    shares = small(n_classes, link, 6, seed)
+    shares[:, 1], shares[:, 3] = 0.0, shares[:, 2]
+    found = carried_shares(link, shares, 12.0)
+    assert_allclose(found.sum(axis=1), link.probability(shares.sum(axis=1), 12.0), atol=1e-13)
+    assert_allclose(found[:, :-1].sum(axis=2), 0.0, atol=1e-13)
+    assert not found[:, 1].any()
+    assert_array_equal(found[:, 2], found[:, 3])
+    order = [4, 2, 0, 1, 3, 5]
+    assert_allclose(carried_shares(link, shares[:, order], 12.0), found[:, order], atol=1e-13)
+
+
+def test_where_the_link_is_straight_or_one_feature_counts_they_are_shapley_values():
+    shares = np.random.default_rng(0).dirichlet(np.ones(3), (4, 5))
+    assert_allclose(carried_shares(Share(), shares, 10.0), shares / 10.0, atol=1e-14)
+    shares[:, 1:-1] = 0.0
+    found = carried_shares(Softmax(), shares, 1.0)
+    assert_allclose(found[:, 0], Softmax().probability(shares.sum(axis=1)) - found[:, -1], atol=1e-13)
+
+
+# --- of committees ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+@pytest.mark.parametrize("candidate", candidates(False, "best"), ids=lambda one: one.name)
+def test_they_add_up_for_every_candidate_of_a_blend(candidate, n_classes):
+    X, y = mixed_table(n_classes=n_classes)
+    settings = {"random_state": 0} | candidate.parameters | SMALL.get(candidate.name, BOOSTING)
+    if "calibrate" in candidate.learner.declared_parameters:
+        settings["calibrate"] = None
+    model = candidate.learner(**settings).fit(X, y)
+    for one in (model.committee_, replace(model.committee_, link=model.committee_.link.tempered(0.7))):
+        shares = probability_contributions(one, X)
+        p = one.predict_proba(X)
+        assert shares.shape == (len(p), 5, n_classes)
+        assert_allclose(shares.sum(axis=1), p, atol=1e-12)
+        assert_allclose(shares[:, :-1].sum(axis=2), 0.0, atol=1e-12)
+        assert (np.ptp(shares[:, -1], axis=0) == 0.0).all()
+        assert_array_equal(probability_contributions(one, X, n_threads=3), shares)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_forest_without_temperature_has_its_shapley_values(n_classes):
+    X, y = numbers(n_classes)
+    forest = RandomForestClassifier(5, calibrate=None, random_state=0).fit(X, y)
+    exact = tree_contributions(forest, X, output="probability")
+    assert_allclose(probability_contributions(forest.committee_, X), exact, atol=1e-13)
+
+
+@pytest.mark.parametrize("kind", [LogitBoostClassifier, ProbitBoostClassifier])
+def test_lines_share_out_what_is_beyond_the_mean(kind):
+    X, y = numbers(2)
+    model = kind(20).fit(X, y)
+    F = model.decision_function(X)
+    score = model.coef_[0] * (X - X.mean(axis=0))
+    base = float(model.intercept_[0] + model.coef_[0] @ X.mean(axis=0))
+    p = model.committee_.link.probability(np.append(F, base))[:, 1]
+    expected = score * ((p[:-1] - p[-1]) / (F - base))[:, None]
+    shares = probability_contributions(model.committee_, X)[:, :, 1]
+    assert_allclose(shares[:, :-1], expected, atol=1e-10)
+    assert_allclose(shares[:, -1], p[-1])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("link", ["probit", "logit"])
+def test_leaf_probabilities_are_shared_out_as_the_definition_has_it(n_classes, link):
+    X, y = mixed_table(n_classes=n_classes)
+    model = SBPMTClassifier(1, 2, 5, max_depth=2, min_impurity_decrease=0, link=link, random_state=0).fit(X, y)
+    voters = model.committee_.voters
+    data, weights = model.table_.encode(X)[:6], voters.tree_weights(np.full(1, 3.0))
+    inner = Probit() if link == "probit" else Logistic(1.0)
+    found = leaf_probability_shares(voters.members, data, weights)
+    assert_allclose(found, oracle.leaf_probabilities(voters.members, inner, data, weights), atol=1e-7)
+    assert (np.diff(voters.members.forest.offset) > 1).any()
+
+
+def test_a_block_of_rows_is_those_of_each(monkeypatch):
+    X, y = numbers(3)
+    model = SBPMTClassifier(2, random_state=0).fit(X, y)
+    shares = probability_contributions(model.committee_, X)
+    monkeypatch.setattr("committee.vote.explain.leaf_probability_shares._BLOCK", 200)
+    assert_array_equal(probability_contributions(model.committee_, X), shares)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_members_count_with_their_weights(n_classes):
+    X, y = numbers(n_classes)
+    kinds = [TreeVoter(max_depth=2), GradientBoostingClassifier(n_estimators=5), LogitBoostClassifier(5)]
+    members = [kind.fit(X, y).committee_ for kind in kinds]
+    w = np.array([0.5, 0.2, 0.3])
+    committee = Committee(MemberCommittees(members), w, members[0].classes, Share())
+    expected = sum(v * probability_contributions(one, X) for v, one in zip(w, members, strict=True))
+    assert_allclose(probability_contributions(committee, X), expected, atol=1e-13)
+    tempered = replace(committee, link=TemperedShare(0.5))
+    assert_allclose(probability_contributions(tempered, X).sum(axis=1), tempered.predict_proba(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("vote", ["discrete", "confidence", "abstaining"])
+def test_boosting_of_trees_that_name_classes(vote):
+    X, y = numbers(2 if vote == "abstaining" else 3)
+    model = AdaBoostClassifier(10, vote=vote, calibrate=None).fit(X, y)
+    shares = probability_contributions(model.committee_, X)
+    assert_allclose(shares.sum(axis=1), model.predict_proba(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_scores_that_are_cut_off(n_classes):
+    X, y = numbers(n_classes)
+    model = QuadBoostClassifier(random_state=0).fit(X, y)
+    shares = probability_contributions(model.committee_, X)
+    assert_allclose(shares.sum(axis=1), model.predict_proba(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_without_weight_all_classes_are_alike(n_classes):
+    X, y = numbers(n_classes)
+    forest = RandomForestClassifier(2, calibrate=None).fit(X, y).committee_
+    shares = probability_contributions(forest.select(slice(None), np.zeros(2)), X)
+    assert not shares[:, :-1].any()
+    assert_allclose(shares[:, -1], 1.0 / n_classes)
+
+
+@pytest.mark.filterwarnings("ignore:y holds one class")
+def test_one_class_has_nothing_to_share():
+    X, _ = numbers(2)
+    model = RandomForestClassifier(2).fit(X, np.zeros(len(X)))
+    shares = probability_contributions(model.committee_, X)
+    assert shares.shape == (len(X), 6, 1)
+    assert not shares[:, :-1].any() and (shares[:, -1] == 1.0).all()
+
+
+def test_what_cannot_be():
+    X, y = numbers(2)
+    hard = SBPMTClassifier(2, voting="hard", calibrate=None, random_state=0).fit(X, y).committee_
+    with pytest.raises(TypeError, match=r"add up to the probabilities of BoostedCommittees; .* voting='soft'"):
+        probability_contributions(hard, X)
+    with pytest.raises(TypeError, match="member 0: no contributions add up"):
+        probability_contributions(Committee(MemberCommittees([hard]), [1.0], hard.classes, Share()), X)
+    bayes = AdaBoostClassifier(2, voter=GaussianNB(), calibrate=None).fit(X, y).committee_
+    with pytest.raises(TypeError, match="EstimatorVoters"):
+        probability_contributions(bayes, X)
+    with pytest.raises(TypeError, match="X is sparse"):
+        probability_contributions(hard, csr_array(X))
+    abstaining = AdaBoostClassifier(10, vote="abstaining", calibrate=None).fit(X, y).committee_
+    for link in (Share(), Softmax(normalized=True)):
+        with pytest.raises(ValueError, match=r"some trees abstain, and .* divides by the weight of the others"):
+            probability_contributions(replace(abstaining, link=link), X)
+    soft = SBPMTClassifier(2, random_state=0).fit(X, y).committee_
+    bare = replace(soft.voters, members=replace(soft.voters.members, record=None))
+    with pytest.raises(ValueError, match="hold no record"):
+        probability_contributions(replace(soft, voters=bare), X)
