@@ -1,5 +1,6 @@
 """Walking trees against the naive walk: small trees are read from bits, others step by step, and none may differ."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -124,9 +125,7 @@ def test_words_full_of_leaves(depth: int, missing_left: int, falls_left: bool) -
 @pytest.mark.parametrize("missing_left", [0, 1])
 def test_a_threshold_of_infinity_parts_values_from_gaps(missing_left: int) -> None:
     forest = chain(4, missing_left, False)
-    arrays: dict[str, Any] = {name: getattr(forest, name) for name in Forest.__dataclass_fields__}
-    arrays["threshold"] = np.where(forest.feature >= 0, np.inf, 0.0)
-    forest = Forest(**arrays)
+    forest = replace(forest, threshold=np.where(forest.feature >= 0, np.inf, 0.0))
     x = np.tile([1.0, np.nan, 1e308, np.inf], 20)[:, None]
     np.testing.assert_array_equal(trees_of(forest).apply(x, 1), traverse.apply(forest, x))
 

@@ -132,8 +132,7 @@ def test_other_voters_are_refused():
 def test_trees_without_a_record_are_refused():
     rng = np.random.default_rng(0)
     forest = traverse.random_forest(rng, n_outputs=1, n_classes=2)
-    arrays = {name: getattr(forest, name) for name in Forest.__dataclass_fields__}
-    empty = Forest(**(arrays | {"weight": np.zeros(len(forest.weight))}))
+    empty = replace(forest, weight=np.zeros(len(forest.weight)))
     with pytest.raises(ValueError, match="hold no record of their training rows"):
         tree_contributions(Committee(empty, np.ones(4), [0, 1], Logistic()), traverse.random_rows(rng, 3))
 
