@@ -10,6 +10,7 @@
 
 #include "columns.hpp"
 #include "gradient_grow.hpp"
+#include "order_free_sum.hpp"
 #include "vector.hpp"
 
 namespace committee {
@@ -165,6 +166,9 @@ class TableGradientGrower final : public GradientGrower {
     const WeightUnits units = round.weights ? weight_units(round.weights, round.rows, m) : WeightUnits{};
     const double* const weights = units.usable() ? round.weights : nullptr;
     const GradientRange range = range_of(round, weights, team);
+    const double most = weights ? static_cast<double>(units.largest) : 1.0;  // a unit's are known
+    largest_gradient_ = most * range.largest_gradient;
+    largest_hessian_ = most * range.largest_hessian;
     WordLayout layout =
         word_layout(range, weights ? units.all : m, static_cast<double>((weights ? units.all : m) * n_outputs_));
     if (weights) units.fit(layout);
@@ -208,39 +212,36 @@ class TableGradientGrower final : public GradientGrower {
 
   // Gradients and hessians of the leaves once more, in full precision; every leaf's rows learn its number.
   void sum_leaves(GradientTree& tree, const Vector<LeafRows>& leaves, const GradientRound& round, ThreadTeam& team) {
+    const SumUnit of_gradients(largest_gradient_), of_hessians(largest_hessian_);
     Vector<LeafRows> parts;  // of at most a block each
     for (const LeafRows& leaf : leaves)
       for (std::int64_t i = leaf.begin; i < leaf.end; i += kRowBlock)
         parts.push_back({i, std::min(leaf.end, i + kRowBlock), leaf.id});
     const std::int64_t n = table_.n_rows, width = 2 * n_outputs_;
-    Vector<double> partial(parts.size() * width);
+    Vector<Multiples> partial(parts.size() * width);
     if (round.rows != nullptr) std::fill(leaf_of_row_.begin(), leaf_of_row_.end(), -1);
     team.each(parts.size(), 4 * round.n_in_use * n_outputs_, [&](std::int64_t k) {
       const LeafRows& part = parts[k];
-      double* const out = partial.data() + k * width;
+      Multiples* const out = partial.data() + k * width;
       for (std::int64_t d = 0; d < n_outputs_; ++d) {
-        out[d] = sum_over(round.gradient + d * n, part.begin, part.end);
-        out[n_outputs_ + d] = sum_over(round.hessian + d * n, part.begin, part.end);
+        const double *const g = round.gradient + d * n, *const h = round.hessian + d * n;
+        out[d] = of_gradients.sum(part.begin, part.end, [&](std::int64_t i) { return g[rows_[i]]; });
+        out[n_outputs_ + d] = of_hessians.sum(part.begin, part.end, [&](std::int64_t i) { return h[rows_[i]]; });
       }
       for (std::int64_t i = part.begin; i < part.end; ++i) leaf_of_row_[rows_[i]] = part.id;
     });
     const auto n_nodes = tree.feature.size();
-    tree.sums.assign(n_nodes * width, 0.0);
+    Vector<Multiples> total(n_nodes * width, 0);
     for (std::int64_t k = 0; k < parts.size(); ++k)
-      for (std::int64_t d = 0; d < width; ++d) tree.sums[parts[k].id * width + d] += partial[k * width + d];
+      for (std::int64_t d = 0; d < width; ++d) total[parts[k].id * width + d] += partial[k * width + d];
+    tree.sums.resize(n_nodes * width);
+    for (std::int64_t i = 0; i < n_nodes; ++i)
+      for (std::int64_t d = 0; d < width; ++d)
+        tree.sums[i * width + d] = (d < n_outputs_ ? of_gradients : of_hessians).value(total[i * width + d]);
     for (std::int64_t i = n_nodes - 1; i >= 0; --i)  // children come after their parents
       if (tree.left[i] >= 0)
         for (std::int64_t d = 0; d < width; ++d)
           tree.sums[i * width + d] = tree.sums[tree.left[i] * width + d] + tree.sums[(tree.left[i] + 1) * width + d];
-  }
-
-  double sum_over(const double* x, std::int64_t begin, std::int64_t end) const {
-    double sum[4]{};  // side by side: an addition need not wait for the last one
-    std::int64_t i = begin;
-    for (; i + 4 <= end; i += 4)
-      for (int k = 0; k < 4; ++k) sum[k] += x[rows_[i + k]];
-    for (; i < end; ++i) sum[0] += x[rows_[i]];
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
   }
 
   void weigh(GradientTree& tree, const LeafPenalty& penalty, bool bounded) const {
@@ -287,6 +288,7 @@ class TableGradientGrower final : public GradientGrower {
   Vector<std::int32_t> rows_;
   Vector<std::int32_t> leaf_of_row_;  // while a tree grows, room for parting its rows
   Vector<std::uint64_t> words_;
+  double largest_gradient_ = 0.0, largest_hessian_ = 0.0;  // of this tree's rows
   IdleHistograms idle_;
 };
 

@@ -29,6 +29,7 @@
 #include <limits>
 
 #include "lanes.hpp"
+#include "order_free_sum.hpp"
 #include "threads.hpp"
 #include "vector.hpp"
 
@@ -111,10 +112,8 @@ inline WordLayout word_layout(const GradientRange& range, std::int64_t n, double
   return layout;
 }
 
-// round(x * unit) for |x * unit| < 2^51, to even. Between 2^52 and 2^53 a double counts in ones: adding 1.5 2^52 rounds
-// to a whole number, which is how far the bits are from those of 1.5 2^52 itself.
 COMMITTEE_INLINE std::int64_t rounded(double scaled) {
-  return std::bit_cast<std::int64_t>(scaled + 0x1.8p52) - std::bit_cast<std::int64_t>(0x1.8p52);
+  return std::bit_cast<std::int64_t>(scaled + kOnes) - std::bit_cast<std::int64_t>(kOnes);
 }
 
 COMMITTEE_CLONES inline GradientRange range_of(const double* gradient, const double* hessian, std::int64_t n) {

@@ -1,5 +1,6 @@
 """Gradient trees: every split is the best there is, sums are exact, limits hold, and threads change no bit."""
 
+import math
 from typing import Any
 
 import hypothesis.strategies as st
@@ -522,3 +523,29 @@ def test_codes_beyond_their_bins_are_refused():
     codes, n_bins, categorical = table(50, [9, 4], [0, 1], 11)
     with pytest.raises(ValueError, match="exceed its number of bins"):
         _core.GradientGrower(codes, n_bins - 5 * np.array([1, 0], np.int32), categorical, **DEFAULTS)
+
+
+@examples(max_examples=60, deadline=None)
+@given(st.integers(0, 2**31 - 1), st.booleans(), st.sampled_from([1, 3]), st.integers(2, 20_000))
+def test_the_order_of_rows_changes_no_bit(seed: int, heavy: bool, n_outputs: int, n: int) -> None:
+    data = table(n, [7, 40, 5], [0, 0, 1], seed)
+    g, h = gradients(n, n_outputs, seed, heavy)
+    order = np.random.default_rng(seed).permutation(n)
+    limits = {"n_outputs": n_outputs, "max_leaf_nodes": 15, "leaf_l2": 1.0}
+    tree, leaf = grown(data, g, h, **limits)
+    moved = (np.ascontiguousarray(data[0][order]), *data[1:])
+    other, other_leaf = grown(moved, np.ascontiguousarray(g[..., order]), np.ascontiguousarray(h[..., order]), **limits)
+    assert_array_equal(tree.feature, other.feature)
+    assert_array_equal(tree.value, other.value)
+    assert_array_equal(leaf[order], other_leaf)
+
+
+def test_leaves_of_heavy_tails_are_summed_in_full_precision() -> None:
+    data = table(5_000, [2], [0], 0)
+    g, h = gradients(5_000, 1, 0, heavy=True)
+    g *= 1e100
+    tree, leaf = grown(data, g, h, leaf_l2=1.0)
+    for node in np.unique(leaf):
+        of_leaf = leaf == node
+        G, H = math.fsum(g[of_leaf].tolist()), math.fsum(h[of_leaf].tolist())
+        assert_allclose(tree.value[node, 0], -G / (H + 1.0), rtol=1e-15)
