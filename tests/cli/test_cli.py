@@ -16,11 +16,20 @@ from sklearn.ensemble import BaggingClassifier
 from typer.testing import CliRunner
 
 import committee
-from committee import AdaBoostClassifier, GradientBoostingRegressor, MarginReweighter, TreeVoter, load
+from committee import (
+    AdaBoostClassifier,
+    CommitteeClassifier,
+    CommitteeRegressor,
+    GradientBoostingRegressor,
+    MarginReweighter,
+    TreeVoter,
+    load,
+)
 from committee.cli.main import COMMANDS, LazyCommands, app
 from committee.data.examples import load_example
 from committee.data.read import read_table, split_target
 from committee.report import ContributionDisplay
+from tests.small_portfolio import use_small_members
 
 COMMITTEE = [sys.executable, "-c", "from committee.cli.main import main; main()"]
 
@@ -415,6 +424,22 @@ def test_inspect(model, table):
     margins = load(model).committee_.margins(frame, y)
     assert f"{margins.mean():.3f}" in out
     assert f"{margins.min():.3f}" in out
+
+
+def test_inspect_a_committee_of_ensembles(table, tmp_path, monkeypatch):
+    """Rows show who votes for what, and a page draws where members disagree, of classes and of numbers."""
+    use_small_members(monkeypatch)
+    frame, y = split_target(read_table(table, categorical=["code"], drop=["id"]), "label")
+    size = np.asarray(frame["size"])
+    path, page = tmp_path / "blend.safetensors", tmp_path / "page.html"
+    CommitteeClassifier("fast", cv=2, min_gain=0.0, random_state=0).fit(frame, y).save(path)
+    out = succeed("inspect", path, "--data", table, "--target", "label", "--drop", "id", "--report", page)
+    assert "Members on" in out.stdout and "Who votes for what" in out.stdout
+    assert "Where members disagree" in page.read_text("utf-8")
+    CommitteeRegressor("fast", cv=2, min_gain=0.0, random_state=0).fit(frame.drop("size"), size).save(path)
+    out = succeed("inspect", path, "--data", table, "--target", "size", "--drop", "id,label", "--report", page)
+    assert "RMS difference from the vote" in out.stdout
+    assert "Rows on which they are furthest apart" in page.read_text("utf-8")
 
 
 def test_inspect_every_learner(table, tmp_path):

@@ -15,7 +15,9 @@ from committee.files.replacement import write_file
 
 def inspect(
     model: Annotated[Path, typer.Argument(help="File that fit wrote.")],
-    data: Annotated[Path | None, typer.Option(help="Table to measure margins on.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Table to measure margins on, and the members of a committee of ensembles.")
+    ] = None,
     target: Target = None,
     drop: Drop = None,
     report: Annotated[Path | None, typer.Option(help="HTML page of the same, with pictures.")] = None,
@@ -24,13 +26,16 @@ def inspect(
     """Show what a saved model is: parameters, size, voters, margins, most used features."""
     with errors_in_one_line(debug):
         from committee.report.inspection import inspection
+        from committee.report.member_answers import MemberAnswers
+        from committee.report.member_rows import rows_grids
+        from committee.report.members import has_members
 
         check_writable(report, read=[model, data])
         if (data is None) != (target is None):
             raise ValueError("--data and --target go together: margins need rows and their labels")
         learner = load_learner(model)
-        X = margins = None
-        if data is not None and not hasattr(learner, "classes_"):
+        X = y = margins = None
+        if data is not None and not hasattr(learner, "classes_") and not has_members(learner):
             raise ValueError(
                 f"{model} holds a {type(learner).__name__}: a vote on numbers has no margins; leave out --data"
             )
@@ -39,13 +44,18 @@ def inspect(
 
             _, y = split_target(read_table(data), target)
             X = columns_of(learner, data, [*(split_names(drop) or []), target])
-            margins = learner.committee_.margins(X, _like_classes(y, learner.classes_))
+            if hasattr(learner, "classes_"):
+                y = _like_classes(y, learner.classes_)
+                margins = learner.committee_.margins(X, y)
         size = model.stat().st_size
-        print_grids(inspection(learner, file_bytes=size, margins=margins))
+        grids = inspection(learner, file_bytes=size, margins=margins)
+        if X is not None and has_members(learner):
+            grids += rows_grids(MemberAnswers.of(learner, X, y))
+        print_grids(grids)
         if report is not None:
             from committee.report.model_page import render_model
 
-            page = render_model(learner, X, name=model.name, file_bytes=size, margins=margins)
+            page = render_model(learner, X, y, name=model.name, file_bytes=size, margins=margins)
             write_file(report, page)
             say(f"report written to {report}")
 

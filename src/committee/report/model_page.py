@@ -5,18 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from committee.report.displays.coefficient_map import CoefficientMapDisplay
 from committee.report.displays.margin import MarginDisplay
 from committee.report.displays.risk import RiskPathDisplay
 from committee.report.html import Picture, data_uri, page
 from committee.report.inspection import has_model_trees, inspection
+from committee.report.member_answers import MemberAnswers
+from committee.report.member_pictures import member_pictures
+from committee.report.member_rows import rows_grids
+from committee.report.members import has_members
 
 
 def render_model(
     model: Any,
     X: Any = None,
+    y: ArrayLike | None = None,
     *,
     name: str | None = None,
     file_bytes: int | None = None,
@@ -26,10 +31,14 @@ def render_model(
 
     Parameters
     ----------
-    model : BaseClassifier
+    model : BaseClassifier or BaseRegressor
         Fitted.
     X : frame or array (n, p), default=None
-        Rows that make the coefficients of a map comparable; None: the map is in the user's units.
+        Rows that make the coefficients of a map comparable; None: the map is in the user's units. Of a committee of
+        ensembles rows on which its members are shown: where they disagree, and what the columns add; best such rows as
+        training has not seen.
+    y : array-like (n,), default=None
+        Labels or numbers of these rows: how good the members of a committee of ensembles are on them.
     name : str, default=None
         Heading; the class name by default.
     file_bytes, margins
@@ -49,13 +58,12 @@ def render_model(
     >>> render_model(ProbitModelTreeClassifier().fit(X, y), X).splitlines()[0]
     '<!DOCTYPE html>'
     """
-    return page(
-        "model.html.j2",
-        name=name or type(model).__name__,
-        ranked=False,
-        grids=inspection(model, file_bytes=file_bytes, margins=margins),
-        pictures=_pictures(model, X, margins),
-    )
+    grids, pictures = inspection(model, file_bytes=file_bytes, margins=margins), _pictures(model, X, margins)
+    if X is not None and has_members(model):
+        answers = MemberAnswers.of(model, X, y)
+        grids += rows_grids(answers)
+        pictures = member_pictures(model, answers, X)
+    return page("model.html.j2", name=name or type(model).__name__, ranked=False, grids=grids, pictures=pictures)
 
 
 def _pictures(model: Any, X: Any, margins: NDArray[np.float64] | None) -> list[Picture]:

@@ -1,4 +1,4 @@
-"""The score of one row as a sum over features."""
+"""The score of one row, or its probability, as a sum over features."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class ContributionDisplay(Display):
         max_features: int = 12,
         ax: Axes | None = None,
     ) -> ContributionDisplay:
-        """Draw what each feature adds to the score of one row, or to the number predicted where that is a sum.
+        """Draw what each feature adds to the score of one row, or to the number or probability that is such a sum.
 
         Parameters
         ----------
@@ -95,8 +95,8 @@ class ContributionDisplay(Display):
         row : int, default=0
             Which of them.
         label : class label or int, default=None
-            Whose score, with more than two classes; the predicted class's by default. Of several targets its number,
-            the first's by default.
+            Whose score, with more than two classes, or probability; the predicted class's by default. Of several
+            targets its number, the first's by default.
         max_features : int, default=12
             So many are drawn, the largest first; the others are one bar.
         ax : matplotlib Axes, default=None
@@ -119,6 +119,7 @@ class ContributionDisplay(Display):
         from sklearn.utils.validation import check_is_fitted
 
         from committee.vote.links.mean import Average, Identity, Ordered
+        from committee.vote.members import MemberCommittees
         from committee.voters.committees import BoostedCommittees
 
         if not (hasattr(estimator, "contributions") and hasattr(estimator, "validate_rows")):
@@ -135,7 +136,8 @@ class ContributionDisplay(Display):
         predicted = estimator.predict(one).tolist()[0]
         link, of_classes = estimator.committee_.link, hasattr(estimator, "classes_")
         adds_up = not of_classes and isinstance(link, (Identity, Average))
-        total = "prediction" if adds_up else "score"
+        of_probabilities = of_classes and isinstance(estimator.committee_.voters, MemberCommittees)
+        total = "prediction" if adds_up else "probability" if of_probabilities else "score"
         shares = estimator.contributions(one, output=total)[0]
         if not of_classes:
             subject = total
@@ -146,7 +148,7 @@ class ContributionDisplay(Display):
                 shares, predicted, subject = shares[:, k], predicted[k], f"{total} for target {k}"
             remark = f"predicted {predicted:.4g}"
         else:
-            score = "mean score" if isinstance(estimator.committee_.voters, BoostedCommittees) else "score"
+            score = "mean score" if isinstance(estimator.committee_.voters, BoostedCommittees) else total
             classes = estimator.classes_.tolist()
             probability = estimator.predict_proba(one)[0, classes.index(predicted)]
             remark = f"predicted {predicted} ({probability:.0%})"
@@ -191,7 +193,9 @@ class ContributionDisplay(Display):
         self._write(edges, steps)
         if self.from_zero:
             ax.axvline(0.0, color=PALE, linewidth=0.8, linestyle=":", zorder=0)
-        ax.set_yticks(range(last + 1), ["mean of training rows", *words, self.total], fontsize=9)
+        # what is expected goes through a link, too, and is then no mean of the training rows' probabilities
+        start = "of any row" if self.total == "probability" else "mean of training rows"
+        ax.set_yticks(range(last + 1), [start, *words, self.total], fontsize=9)
         ax.set(ylim=(last + 0.6, -0.6), xlabel=self.subject)
         ax.tick_params(axis="y", length=0)
         if self.remark:

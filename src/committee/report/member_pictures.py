@@ -1,0 +1,107 @@
+"""Members of a committee of ensembles on given rows, as pictures of a page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from committee.data.frames import is_frame
+from committee.data.sparse import is_sparse
+from committee.report.displays.margin import MarginDisplay
+from committee.report.displays.mean_contribution import MeanContributionDisplay
+from committee.report.displays.member_disagreement import MemberDisagreementDisplay
+from committee.report.displays.member_votes import MemberVotesDisplay
+from committee.report.displays.reliability import ReliabilityDisplay
+from committee.report.html import Picture, data_uri
+from committee.report.member_answers import MemberAnswers
+from committee.report.member_rows import reliabilities
+from committee.vote.scores import lead
+
+MOST_EXPLAINED = 200
+"""Rows whose contributions are averaged."""
+
+
+def member_pictures(model: Any, answers: MemberAnswers, X: Any) -> list[Picture]:
+    """Return where the members disagree, how reliable they are, their margins, and what the columns add.
+
+    Reliability and margins need the rows' classes.
+    """
+    of_classes = answers.classes is not None
+    pictures = []
+    if len(answers.names) > 1:
+        pictures += _disagreement(answers, of_classes)
+    if of_classes and answers.truth is not None:
+        pictures += _against_the_truth(answers)
+    return [*pictures, _contributions(model, X, answers.n_rows, of_classes)]
+
+
+def _disagreement(answers: MemberAnswers, of_classes: bool) -> list[Picture]:
+    what = "Share of rows for which two elect another class" if of_classes else "Root mean squared difference of two"
+    pictures = [
+        Picture(
+            "Where members disagree",
+            f"{what}; the last row is the vote.",
+            f"{what}, as a map",
+            data_uri(MemberDisagreementDisplay.from_answers(answers).plot().figure_),
+        )
+    ]
+    if len(answers.most_disputed(1)):
+        stand = "the probability that each gives the class of the vote" if of_classes else "what each predicts"
+        pictures.append(
+            Picture(
+                "Rows on which they are furthest apart",
+                f"A line is a row, numbered from 0, a mark {stand}; in brackets the weights.",
+                "Marks of each member on the rows of greatest divergence",
+                data_uri(MemberVotesDisplay(answers).plot().figure_),
+            )
+        )
+    return pictures
+
+
+def _against_the_truth(answers: MemberAnswers) -> list[Picture]:
+    """Reliability and margins, of the vote and of its members, in the same colours."""
+    names = [*answers.names, "vote"]
+    colors = {name: i if i < 6 else i + 1 for i, name in enumerate(answers.names)} | {"vote": 6}
+    reliable = reliabilities(answers)
+    assert answers.truth is not None
+    margins = {name: lead(p, answers.truth) for name, p in zip(names, answers.everyone, strict=True)}
+    return [
+        Picture(
+            "Reliability",
+            "Rows by the probability of the class they are given, and how often it is right. On the line probabilities"
+            " mean what they say; below it they are too sure.",
+            "; ".join(f"{name} {each.calibration_error:.3f}" for name, each in reliable.items()),
+            data_uri(ReliabilityDisplay(reliable, colors=colors).plot().figure_),
+        ),
+        Picture(
+            "Margins",
+            "Share of rows whose margin, the probability of their own class less the largest other one, is at most the"
+            " value below; left of zero are those that are wrong.",
+            "Cumulative distribution of the margins of the vote and of its members",
+            data_uri(MarginDisplay(margins, colors=colors).plot().figure_),
+        ),
+    ]
+
+
+def _contributions(model: Any, X: Any, n_rows: int, of_classes: bool) -> Picture:
+    some = np.unique(np.linspace(0, n_rows - 1, min(n_rows, MOST_EXPLAINED)).astype(np.intp))
+    display = MeanContributionDisplay.from_estimator(model, _some(X, some))
+    moved = "the probability that it moves from class to class" if of_classes else "what it adds or takes away"
+    return Picture(
+        "What columns add",
+        f"Mean over {len(some):,} rows of the size of each column's contribution: {moved}.",
+        "Bars of mean contributions",
+        data_uri(display.figure_),
+    )
+
+
+def _some(X: Any, rows: Any) -> Any:
+    """Rows of a table by number; those of a sparse one are made dense."""
+    if is_sparse(X):
+        return X.tocsr()[rows].toarray()
+    if not is_frame(X):
+        return np.asarray(X)[rows]
+    import narwhals.stable.v2 as nw
+
+    return nw.from_native(X, eager_only=True)[rows.tolist()].to_native()

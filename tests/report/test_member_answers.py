@@ -1,0 +1,200 @@
+"""What members say of rows: their figures, where they are apart, and the tables of both."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from scipy.spatial.distance import jensenshannon
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import log_loss, precision_score, recall_score
+
+from committee import CommitteeClassifier, CommitteeRegressor, RandomForestClassifier
+from committee.report.member_answers import MemberAnswers
+from committee.report.member_rows import classes_grid, disputed_grid, figures_grid, reliabilities, rows_grids
+from committee.report.model_page import render_model
+from tests.small_portfolio import use_small_members
+from tests.subjects import noisy_scores, numbers
+
+
+@pytest.fixture(scope="module")
+def some():
+    """Small committees, of classes and of numbers, with rows that they have not seen."""
+    with pytest.MonkeyPatch.context() as patch:
+        use_small_members(patch)
+        fitted = {}
+        X, y = numbers(3, 240)
+        tables = {CommitteeClassifier: (X, np.array(["a", "b", "c"])[y]), CommitteeRegressor: noisy_scores(240)}
+        for kind, (X, y) in tables.items():
+            model = kind("best", cv=2, min_gain=0.0, random_state=0).fit(X[::2], y[::2])
+            assert len(model.member_names_) > 1
+            fitted[kind] = model, X[1::2], y[1::2]
+    return fitted
+
+
+@pytest.fixture
+def classes(some):
+    model, X, y = some[CommitteeClassifier]
+    return model, X, y, MemberAnswers.of(model, X, y)
+
+
+def test_answers_are_those_of_the_members(classes):
+    model, X, y, told = classes
+    assert told.names == tuple(model.members_["member"][: len(model.member_names_)])
+    assert_allclose(told.weights, np.sort(model.member_weights_)[::-1])
+    for name, p in zip(told.names, told.answers, strict=True):
+        assert_array_equal(p, model.member(name).predict_proba(X))
+    assert_array_equal(told.vote, model.predict_proba(X))
+    assert_array_equal(told.classes[told.elected()[-1]], model.predict(X))
+    assert_array_equal(told.classes[told.truth], y)
+    assert_allclose(1.0 - told.errors()[-1], model.score(X, y))
+    assert_allclose(told.log_losses()[-1], log_loss(y, model.predict_proba(X)))
+
+
+def test_disagreement_is_a_share_of_rows(classes):
+    _, _, _, told = classes
+    elected, apart = told.elected(), told.disagreement()
+    for i in range(len(elected)):
+        for k in range(len(elected)):
+            assert apart[i, k] == np.mean([a != b for a, b in zip(elected[i], elected[k], strict=True)])
+
+
+def test_divergence_is_that_of_jensen_and_shannon(classes):
+    _, _, _, told = classes
+    for i, apart in enumerate(told.divergence()):
+        p, w = told.answers[:, i], told.weights
+        mean = w @ p
+        relative = [np.sum(each[each > 0] * np.log(each[each > 0] / mean[each > 0])) for each in p]
+        assert_allclose(apart, w @ relative, atol=1e-12)
+    two = MemberAnswers(("a", "b"), np.full(2, 0.5), told.answers[:2], told.vote, told.classes, None)
+    peer = jensenshannon(told.answers[0], told.answers[1], axis=1) ** 2
+    assert_allclose(two.divergence(), peer, atol=1e-12)
+    assert_array_equal(told.most_disputed(5), np.argsort(-told.divergence(), kind="stable")[:5])
+
+
+def test_numbers_are_apart_by_their_spread(some):
+    model, X, y = some[CommitteeRegressor]
+    told = MemberAnswers.of(model, X, y)
+    assert_array_equal(told.vote[:, 0], model.predict(X))
+    each = told.everyone[:, :, 0]
+    assert_allclose(told.errors(), np.sqrt(((each - y) ** 2).mean(axis=1)))
+    assert_allclose(told.disagreement()[0, 1], np.sqrt(((each[0] - each[1]) ** 2).mean()))
+    i = told.most_disputed(1)[0]
+    mean = np.average(each[:-1, i], weights=told.weights)
+    assert_allclose(told.divergence()[i], np.sqrt(np.average((each[:-1, i] - mean) ** 2, weights=told.weights)))
+    figures = figures_grid(told)
+    assert figures.rows[0][:2] == ("vote", "-") and figures.rows[1][0] == told.names[0]
+    assert figures.title == "Members on 120 rows" and len(rows_grids(told)) == 2
+    assert disputed_grid(told).rows[0][:2] == (str(i), f"{y[i]:.4g}")
+
+
+def test_members_that_are_at_one_have_no_disputed_rows():
+    p = np.tile([[0.2, 0.8]], (2, 3, 1))
+    told = MemberAnswers(("a", "b"), np.full(2, 0.5), p, p[0], np.array([0, 1]), None)
+    assert not len(told.most_disputed(3)) and not disputed_grid(told).rows
+
+
+def test_tables_of_classes(classes):
+    _, _, y, told = classes
+    figures = figures_grid(told)
+    assert [row[0] for row in figures.rows] == ["vote", *told.names]
+    right = told.elected() == told.truth
+    reliable = reliabilities(told)[told.names[0]]
+    expected = right[0].mean(), told.log_losses()[0], reliable.calibration_error
+    assert figures.rows[1][2:5] == tuple(f"{figure:.4f}" for figure in expected)
+    rescued = np.mean(right[0] & ~right[-1])
+    assert float(figures.rows[1][-1].rstrip("%")) == pytest.approx(100 * rescued, abs=0.6)
+    of = {row[0]: row for row in classes_grid(told).rows}
+    elected = told.classes[told.elected()[-1]]
+    for k, label in enumerate(told.classes):
+        own = y == label
+        assert of[label][1] == str(own.sum())
+        assert of[label][2] == f"{recall_score(y, elected, labels=[label], average=None)[0]:.3f}"
+        assert of[label][3] == f"{precision_score(y, elected, labels=[label], average=None)[0]:.3f}"
+        assert of[label][4] == f"{told.vote[own, k].mean():.3f}"
+        assert of[label][5] == f"{told.answers[0, own, k].mean():.3f}"
+    disputed = disputed_grid(told)
+    row = int(disputed.rows[0][0])
+    assert disputed.rows[0][1] == y[row]
+    assert disputed.columns == ("row", "is", "vote", *told.names)
+    best = told.vote[row].argmax()
+    assert disputed.rows[0][2] == f"{told.classes[best]} {told.vote[row, best]:.0%}"
+
+
+def test_a_class_without_rows(classes):
+    model, X, y, _ = classes
+    told = MemberAnswers.of(model, X[y != "a"], y[y != "a"])
+    row = next(row for row in classes_grid(told).rows if row[0] == "a")
+    assert row[1:3] == ("0", "-") and set(row[4:]) == {"-"}
+
+
+def test_without_labels_there_are_the_disputed_rows_alone(classes):
+    model, X, _, _ = classes
+    told = MemberAnswers.of(model, X)
+    grids = rows_grids(told)
+    assert len(grids) == 1 and "is" not in grids[0].columns
+    with pytest.raises(ValueError, match="y is not known; give the rows' labels or numbers"):
+        told.errors()
+
+
+# --- the page --------------------------------------------------------------------------------------------------------
+
+
+def headings(page):
+    return [part.split("</h2>")[0] for part in page.split("<h2>")[1:]]
+
+
+@pytest.mark.parametrize("kind", [CommitteeClassifier, CommitteeRegressor])
+def test_the_page_shows_what_is_known(some, kind):
+    model, X, y = some[kind]
+    bare, rows, whole = (headings(render_model(model, *given)) for given in ((), (X,), (X, y)))
+    assert not {"Where members disagree", "What columns add"} & set(bare)
+    assert any(title.startswith("Members (") for title in bare)
+    pictures = ["Where members disagree", "Rows on which they are furthest apart", "What columns add"]
+    assert [title for title in rows if title in pictures] == pictures
+    more = set(whole) - set(rows)
+    assert "Members on 120 rows" in more
+    assert ({"Reliability", "Margins"} <= more) == (kind is CommitteeClassifier)
+    page = render_model(model, X, y)
+    assert page == render_model(model, X, y)
+    assert page.count("<img ") == (5 if kind is CommitteeClassifier else 3)
+    assert "http" not in page.split("base64")[0]
+
+
+def test_the_page_of_frames_and_of_many_rows(some, monkeypatch):
+    model, X, y = some[CommitteeClassifier]
+    monkeypatch.setattr("committee.report.member_pictures.MOST_EXPLAINED", 7)
+    assert "Mean over 7 rows" in render_model(model, X, y)
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(5)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert "Mean over 7 rows" in render_model(model, frame, y)
+
+
+def test_the_page_of_sparse_rows(some):
+    model, X, y = some[CommitteeClassifier]
+    X = np.where(np.abs(X) < 1.0, 0.0, X)
+    assert render_model(model, csr_array(X), y) == render_model(model, X, y)
+
+
+def test_what_cannot_be(classes):
+    model, X, y, _ = classes
+    with pytest.raises(NotFittedError):
+        MemberAnswers.of(CommitteeClassifier(), X)
+    with pytest.raises(TypeError, match="is a RandomForestClassifier; give a CommitteeClassifier"):
+        MemberAnswers.of(RandomForestClassifier(2).fit(X, y), X)
+    with pytest.raises(ValueError, match="labels that the committee does not know"):
+        MemberAnswers.of(model, X, np.full(len(X), "z"))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        MemberAnswers.of(model, X, y[1:])
+
+
+@pytest.mark.filterwarnings("ignore:y holds one class")
+def test_one_class_has_no_members_to_show():
+    X, _ = numbers(2)
+    model = CommitteeClassifier().fit(X, np.zeros(len(X)))
+    with pytest.raises(ValueError, match="trained on rows of one class"):
+        MemberAnswers.of(model, X)
+    assert "Where members disagree" not in render_model(model, X, np.zeros(len(X)))
