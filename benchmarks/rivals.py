@@ -73,7 +73,7 @@ def _chimeraboost_compiled() -> None:
 class CatBoost:
     """CatBoost's defaults; its categories are text."""
 
-    def __init__(self, numbers: bool, categorical: Flags, seed: int) -> None:
+    def __init__(self, numbers: bool, categorical: Flags, seed: int, **settings: Any) -> None:
         from catboost import CatBoostClassifier, CatBoostRegressor
 
         self._columns = np.flatnonzero(categorical).tolist()
@@ -84,6 +84,7 @@ class CatBoost:
             thread_count=1,
             logging_level="Silent",
             allow_writing_files=False,
+            **settings,
         )
 
     def fit(self, X: NDArray[np.float64], y: NDArray[Any]) -> CatBoost:

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.learners.blend.blend import Blend
+from committee.learners.blend.loss_of_rows import words_of
+from committee.objectives.losses import Squared
 from committee.report.tables import BLANK, Grid
 
 IN_MEMBERS_GRID = frozenset(
@@ -77,13 +79,17 @@ def left_out_grid(model: Any) -> Grid:
 
 
 def estimate(model: Any, y: NDArray[Any]) -> str:
-    """Accuracy and log loss of the vote on rows that its fits have not seen, or R2 and root mean squared error."""
+    """Accuracy and log loss of the vote on rows that its fits have not seen, or R2 and root mean squared error.
+
+    Of another loss of numbers that loss, and D2, the share by which it is less than the best constant's.
+    """
     if not np.isfinite(model.oof_loss_):
         return "nothing tells how good it is: the rows are too few to judge members by"
     loss = _loss(model, model.oof_loss_)
     if not _of_classes(model):
         score = BLANK if np.isnan(model.oof_score_) else f"{model.oof_score_:.4f}"
-        return f"on rows not seen in training: R2 {score}, root mean squared error {loss}"
+        name, of_score = words_of(model.number_loss)
+        return f"on rows not seen in training: {of_score} {score}, {name} {loss}"
     most = np.unique(y, return_counts=True)[1].max() / len(y)
     return (
         f"on rows not seen in training: accuracy {model.oof_score_:.4f} ({most:.4f} by the most frequent class alone),"
@@ -97,15 +103,22 @@ def _of_classes(model: Any) -> bool:
 
 def _loss_alone(model: Any) -> str:
     """Heading of the loss of a candidate alone."""
-    return f"{'log loss' if _of_classes(model) else 'RMSE'} alone"
+    if _of_classes(model):
+        return "log loss alone"
+    return "RMSE alone" if _squared(model) else f"{words_of(model.number_loss)[0]} alone"
 
 
 def _loss(model: Any, loss: float | None) -> str:
-    """Log loss, or root mean squared error in as many decimals as four digits of the vote's have."""
+    """Log loss; of numbers the root mean squared error or another loss, in the decimals of the vote's four digits."""
     if loss is None or not np.isfinite(loss):
         return BLANK
     if _of_classes(model):
         return f"{loss:.4f}"
-    vote = float(np.sqrt(model.oof_loss_))
-    decimals = 4 if vote == 0.0 else max(0, 3 - int(np.floor(np.log10(vote))))
-    return f"{np.sqrt(loss):,.{decimals}f}" if decimals <= 7 else f"{np.sqrt(loss):.4g}"
+    loss, vote = (float(np.sqrt(each) if _squared(model) else each) for each in (loss, model.oof_loss_))
+    decimals = 4 if vote <= 0.0 else max(0, 3 - int(np.floor(np.log10(vote))))
+    return f"{loss:,.{decimals}f}" if decimals <= 7 else f"{loss:.4g}"
+
+
+def _squared(model: Any) -> bool:
+    """Whether losses are squared errors, which are shown by their roots."""
+    return isinstance(model.number_loss, Squared)

@@ -33,9 +33,10 @@ from committee.learners.base.parameters import fitted, parameter, with_parameter
 from committee.learners.blend.candidate_run import CandidateRun
 from committee.learners.blend.member import Judged, LeftOut, Member, Training
 from committee.learners.blend.members_table import members_table
-from committee.learners.blend.portfolio import Effort, candidates, n_folds
+from committee.learners.blend.portfolio import Candidate, Effort, candidates, n_folds
 from committee.learners.blend.suited import suited_to_sparse_rows
 from committee.learners.blend.time_limit import TimeLimit
+from committee.objectives.losses import Loss
 from committee.vote.explain.importances import feature_importances
 from committee.vote.members import MemberCommittees
 from committee.voters.committees import BoostedCommittees
@@ -99,7 +100,8 @@ class Blend(CommitteeEstimator):
     member_names_: list[str] = fitted("Names of the members, those of weight.", "list of str")
     member_weights_: F64 = fitted("Weight of each member in the mean, adding up to 1.", "float64 array")
     member_losses_: F64 = fitted(
-        "Mean loss of each member alone on rows that it has not seen: log loss, or squared error.", "float64 array"
+        "Mean loss of each member alone on rows that it has not seen: log loss, or the one for numbers.",
+        "float64 array",
     )
     member_gains_: F64 = fitted("By how much that loss of the vote would rise without the member.", "float64 array")
     member_seconds_: F64 = fitted("Seconds that its training took.", "float64 array")
@@ -216,6 +218,26 @@ class Blend(CommitteeEstimator):
     def _numbers(self) -> bool:
         """Whether numbers are predicted."""
 
+    @property
+    def number_loss(self) -> Loss | None:
+        """Loss of the numbers that are predicted; None where classes are."""
+        return None
+
+    def _wanted(self, n: float = 0.0) -> list[Candidate]:
+        """Candidates of the effort for n rows."""
+        return candidates(self._numbers, self.effort, n)
+
+    @property
+    def _alone(self) -> Candidate:
+        """The only member where nothing judges members: a forest, or what is trained on another loss than its."""
+        wanted = self._wanted()
+        forest = next(one for one in wanted if one.name == "forest")
+        return next((one for one in wanted if "loss" in one.parameters), forest)
+
+    def _suited(self, wanted: list[Candidate], rows: Any) -> tuple[list[Candidate], list[LeftOut]]:
+        """Those that the rows suit, and the others."""
+        return suited_to_sparse_rows(wanted) if isinstance(rows.X, SparseMatrix) else (wanted, [])
+
     @abstractmethod
     def _losses(self, answers: F64, rows: Any, judged: Judged) -> F64:
         """Loss of each judged row, by answers ``(n, K)``."""
@@ -242,16 +264,13 @@ class Blend(CommitteeEstimator):
         return rows  # levels stay codes, of which each fit learns its own numbers
 
     def _most_tasks(self, X: Any) -> int:
-        return len(candidates(self._numbers, self.effort))
+        return len(self._wanted())
 
     def _blended(
         self, rows: Rows | TargetRows, y: ArrayLike, groups: ArrayLike | None, tasks: FitTasks
     ) -> dict[str, Any]:
         folds = self._folds(rows, y, groups, tasks)
-        wanted = candidates(self._numbers, self.effort, len(rows))
-        unsuited: list[LeftOut] = []
-        if isinstance(rows.X, SparseMatrix):
-            wanted, unsuited = suited_to_sparse_rows(wanted)
+        wanted, unsuited = self._suited(self._wanted(len(rows)), rows)
         if not (self.cv is None or isinstance(self.cv, Integral)):
             wanted = [replace(one, out_of_bag=False) for one in wanted]
         training = Training(
@@ -262,6 +281,7 @@ class Blend(CommitteeEstimator):
             self.n_jobs,
             TimeLimit(self.time_limit, tasks.begun),
             tasks,
+            self.number_loss,
         )
         if len(folds) < 2:
             return self._unjudged(training)
@@ -286,17 +306,16 @@ class Blend(CommitteeEstimator):
             return run.fitted()
 
     def _unjudged(self, training: Training) -> dict[str, Any]:
-        """Return the attributes of a fit on rows that are too few to judge members by: a forest is the only one."""
+        """Return the attributes of a fit on rows that are too few to judge members by: there is only one."""
+        alone = self._alone
+        kind = "a forest" if alone.name == "forest" else "boosting"
         warnings.warn(
-            f"n_samples = {len(training.rows)} rows are too few to judge members by: the only one is a forest, and "
+            f"n_samples = {len(training.rows)} rows are too few to judge members by: the only one is {kind}, and "
             "nothing tells how good it is.",
             stacklevel=5,
         )
-        forest = next(one for one in candidates(self._numbers, self.effort) if one.name == "forest")
         nothing = np.full(1, np.nan)
-        return self._described(
-            Blended([training.unjudged(forest)], np.ones(1), nothing, nothing, np.nan, np.nan), [], 0
-        )
+        return self._described(Blended([training.unjudged(alone)], np.ones(1), nothing, nothing, np.nan, np.nan), [], 0)
 
     def _described(self, blended: Blended, left_out: Sequence[LeftOut], n_folds: int) -> dict[str, Any]:
         """Return the fitted attributes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,17 @@ from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import TargetRows
 from committee.learners.base.estimator import BaseRegressor
-from committee.learners.base.parameters import with_parameters
+from committee.learners.base.parameters import FRACTION, fitted, parameter, with_parameters
 from committee.learners.blend.blend import Blend, Blended
-from committee.learners.blend.member import Judged
+from committee.learners.blend.loss_of_rows import chosen_loss, loss_of_rows, share_explained
+from committee.learners.blend.loss_weights import loss_weights
+from committee.learners.blend.member import Judged, LeftOut
 from committee.learners.blend.pool import squared_error_weights
+from committee.learners.blend.portfolio import Candidate, of_loss
+from committee.learners.blend.suited import suited_to_targets
+from committee.objectives.losses import Loss, LossChoice, Squared
 from committee.vote.explain.tree_contributions import Output, tree_contributions
-from committee.vote.links.mean import Identity
+from committee.vote.links.mean import Identity, Log
 from committee.vote.regression import RegressionCommittee
 
 
@@ -25,8 +31,9 @@ from committee.vote.regression import RegressionCommittee
 class CommitteeRegressor(Blend, BaseRegressor):
     """A committee whose members are whole ensembles, with nothing to tune, for numbers.
 
-    As `CommitteeClassifier`, with the weights of least squared error of the mean f(x) = sum_k w_k f_k(x), and no
-    temperatures.
+    As `CommitteeClassifier`, with the weights of least loss of the mean f(x) = sum_k w_k f_k(x), and no temperatures.
+    Where the loss wants no means, as absolute error and pinball loss, members for means are moved by the constant that
+    is best for rows that they have not seen, and others are trained on the loss itself.
 
     Attributes
     ----------
@@ -47,19 +54,60 @@ class CommitteeRegressor(Blend, BaseRegressor):
     True
     """
 
+    oof_score_: float = fitted(
+        """R2 of the vote on rows that the voting fits have not seen; for another loss than squared error D2, by what
+        share of the best constant's loss the vote has less, as in scikit-learn's ``d2_pinball_score``.""",
+        "float",
+    )
+
+    _: KW_ONLY
+    loss: LossChoice = parameter(
+        "squared_error",
+        """What is to be least on new rows: "squared_error" (means), "absolute_error" (medians), "quantile", "huber";
+        "poisson" (counts), "gamma" and "tweedie" (amounts). Or a `committee.objectives.losses.Loss` of one number, for
+        other numbers than the defaults (``Huber(delta=5.0)``) or a convex loss of your own.""",
+        str,
+        Loss,
+        type_words="str or Loss",
+    )
+    quantile: float = parameter(0.5, """For ``loss="quantile"``: which one.""", FRACTION)
+
     @property
     def _numbers(self) -> bool:
         return True
 
+    @property
+    def number_loss(self) -> Loss:
+        """Loss of the numbers that are predicted, as `loss` and `quantile` say."""
+        return chosen_loss(self.loss, self.quantile)
+
+    def _wanted(self, n: float = 0.0) -> list[Candidate]:
+        return of_loss(super()._wanted(n), self.number_loss, self.effort)
+
+    def _suited(self, wanted: list[Candidate], rows: TargetRows) -> tuple[list[Candidate], list[LeftOut]]:
+        self.number_loss.check_target(rows.target)
+        chosen, others = suited_to_targets(wanted, self.number_loss, rows.target)
+        suited, left_out = super()._suited(chosen, rows)
+        return suited, others + left_out
+
     def _losses(self, answers: F64, rows: TargetRows, judged: Judged) -> F64:
-        return np.asarray((answers[:, 0] - rows.target[judged.row]) ** 2)
+        return loss_of_rows(self.number_loss, rows.target[judged.row], answers[:, 0])
 
     def _weights(self, answers: Sequence[F64], rows: TargetRows, judged: Judged) -> F64:
-        error = np.stack([each[:, 0] for each in answers]) - rows.target[judged.row]
-        return squared_error_weights(error, judged.weights / judged.weights.sum() * judged.count)
+        y, v = rows.target[judged.row], judged.weights / judged.weights.sum() * judged.count
+        predictions = np.stack([each[:, 0] for each in answers])
+        loss = self.number_loss
+        return (
+            squared_error_weights(predictions - y, v)
+            if isinstance(loss, Squared)
+            else loss_weights(loss, predictions, y, v)
+        )
 
     def _score(self, answers: F64, rows: TargetRows, judged: Judged) -> float:
-        y, share = rows.target[judged.row], judged.weights / judged.weights.sum()
+        y, loss = rows.target[judged.row], self.number_loss
+        if not isinstance(loss, Squared):
+            return share_explained(loss, y, answers[:, 0], judged.weights)
+        share = judged.weights / judged.weights.sum()
         y = y - y[0]  # exactly 0 where all are equal
         spread = float(share @ (y - share @ y) ** 2)
         return 1.0 - float(share @ self._losses(answers, rows, judged)) / spread if spread > 0.0 else float("nan")
@@ -87,11 +135,17 @@ class CommitteeRegressor(Blend, BaseRegressor):
         Raises
         ------
         ValueError
-            If `output` is another one.
+            If `output` is another one, or the loss has a log link, whose members' predictions are no sums.
         """
         if output not in ("prediction", "score"):
             raise ValueError(f"output={output!r} is none of a regressor's; give 'prediction'.")
         check_is_fitted(self)
+        if isinstance(self.number_loss.link, Log):
+            raise ValueError(
+                f"members for the {self.number_loss.name} loss predict exp(F), which is no sum over features; ask one "
+                "of them for its score, as in committee.vote.explain.tree_contributions("
+                "model.committee_.voters.members[0], X)."
+            )
         data = self.committee_.encode(self.validate_rows(X))
         threads = n_threads(self.n_jobs)
         shares = np.zeros((len(data), self.n_features_in_ + 1))

@@ -17,10 +17,13 @@ from committee.data.rows import Rows, TargetRows
 from committee.files.checkpoint import CheckpointError
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.folds import Fold
+from committee.learners.blend.pool import PRIOR
 from committee.learners.blend.portfolio import Candidate
 from committee.learners.blend.time_limit import TimeLimit
 from committee.learners.blend.trained_fit import TrainedFit
+from committee.objectives.losses import Loss
 from committee.vote.committee import Committee
+from committee.vote.links.mean import Average, Identity
 from committee.vote.links.temperature import best_temperature
 from committee.vote.regression import RegressionCommittee
 
@@ -88,6 +91,8 @@ class Training:
     limit: TimeLimit
     tasks: FitTasks
     """The fit that it is part of, with the fits that a checkpoint knows."""
+    loss: Loss | None
+    """Loss of numbers, in which candidates for means are moved; None where classes are predicted."""
 
     def n_fits(self, candidate: Candidate) -> int:
         """Fits of a candidate: one, or one for each fold."""
@@ -116,6 +121,8 @@ class Training:
                 committees, unseen = self._tempered([fit.committee for fit in fits], answers)
             if not np.isfinite(unseen[:, 0]).any():
                 raise _NotTrainedError("every row is in all of its draws, so that none judges it")
+            if candidate.moved:
+                committees, unseen = self._moved(committees, unseen)
         except _NotTrainedError as error:
             return LeftOut(candidate.name, str(error), seconds=time.perf_counter() - begun)
         return Member(candidate.name, committees, unseen, time.perf_counter() - begun)
@@ -123,7 +130,9 @@ class Training:
     def unjudged(self, candidate: Candidate) -> Member:
         """Train a candidate on all rows, with nothing to judge it by."""
         begun = time.perf_counter()
-        model = self._fit(candidate, candidate.parameters, np.arange(len(self.rows)), self.rows.weights, 0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # such as of rows that are too few for a split
+            model = self._fit(candidate, candidate.parameters, np.arange(len(self.rows)), self.rows.weights, 0)
         return Member(candidate.name, [model.committee_], np.empty((0, 1)), time.perf_counter() - begun)
 
     def _cross_fitted(self, candidate: Candidate, fit_ended: Callable[[], None]) -> list[TrainedFit]:
@@ -188,6 +197,15 @@ class Training:
             raise ValueError("rows of a fold lack a class")
         return model
 
+    def _moved(self, committees: list[Any], unseen: F64) -> tuple[list[Any], F64]:
+        """Add the constant of least loss to what committees for means predict, by judged rows and one without error."""
+        assert isinstance(self.rows, TargetRows) and self.loss is not None
+        known = np.isfinite(unseen[:, 0])
+        residual = self.rows.target[self.judged.row][known] - unseen[known, 0]
+        weights = self.judged.weights / self.judged.weights.sum() * self.judged.count
+        constant = self.loss.best_constant(np.append(residual, 0.0), np.append(weights[known], PRIOR))
+        return [_with_constant(one, constant) for one in committees], unseen + constant
+
     def _tempered(self, committees: list[Any], evidence: F64) -> tuple[list[Any], F64]:
         """Give all committees the temperature of least log loss on the judged rows."""
         if isinstance(self.rows, TargetRows):
@@ -201,6 +219,14 @@ class Training:
         p = np.exp(z - z.max(axis=1, keepdims=True))
         tempered = [replace(one, link=one.link.tempered(temperature)) for one in committees]
         return tempered, p / p.sum(axis=1, keepdims=True)
+
+
+def _with_constant(committee: RegressionCommittee, constant: F64) -> RegressionCommittee:
+    """Return a committee whose predictions are larger by a constant."""
+    start = np.zeros(1) if committee.intercept is None else committee.intercept
+    divisor = committee.total_weight if isinstance(committee.link, Average) else 1.0
+    weights, start = committee.weights / divisor, start / divisor + constant
+    return replace(committee, weights=weights, intercept=start, link=Identity())
 
 
 class _NotTrainedError(Exception):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from committee.learners.adaboost.adaboost import AdaBoostClassifier
 from committee.learners.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
 from committee.learners.bagging.sbpmt import SBPMTClassifier
+from committee.learners.blend.loss_of_rows import trains_means
 from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.learners.trees.probit_boost import LogitBoostClassifier
+from committee.objectives.losses import Loss, Squared
 
 Effort = Literal["fast", "default", "best"]
 MOST_DRAWN = 100_000
@@ -27,6 +30,8 @@ class Candidate:
     """Its own draws leave rows out, so that it is trained once; others are trained on the rest of each fold."""
     lines: bool = False
     """It is there for the lines in its leaves, which not all rows let it have."""
+    moved: bool = False
+    """It predicts means where another constant is wanted, and is moved by the best one for rows not seen."""
 
 
 _CLASSES = {
@@ -50,6 +55,12 @@ _NUMBERS = {
     "small_trees": Candidate("small_trees", GradientBoostingRegressor, {"max_leaf_nodes": 4}),
     "random_thresholds": Candidate("random_thresholds", GradientBoostingRegressor, {"extra_trees": True}),
 }
+_ON_LOSS = {
+    "boosting_on_loss": Candidate("boosting_on_loss", GradientBoostingRegressor),
+    "random_thresholds_on_loss": Candidate(
+        "random_thresholds_on_loss", GradientBoostingRegressor, {"extra_trees": True}
+    ),
+}
 _OF_CLASSES: dict[Effort, tuple[str, ...]] = {
     "fast": ("sbpmt", "forest", "lines", "large_trees"),
     "default": ("sbpmt", "forest", "lines", "large_trees", "random_thresholds", "adaboost_trees"),
@@ -59,6 +70,11 @@ _OF_NUMBERS: dict[Effort, tuple[str, ...]] = {
     "fast": ("forest", "boosted_lines", "small_trees"),
     "default": ("forest", "boosted_lines", "large_trees", "small_trees"),
     "best": tuple(_NUMBERS),
+}
+_OF_LOSS: dict[Effort, tuple[str, ...]] = {
+    "fast": ("boosting_on_loss",),
+    "default": ("boosting_on_loss", "random_thresholds_on_loss"),
+    "best": ("boosting_on_loss", "random_thresholds_on_loss"),
 }
 
 
@@ -82,15 +98,43 @@ def candidates(numbers: bool, effort: Effort, n: float = 0.0) -> list[Candidate]
     ]
 
 
-def without_lines() -> Candidate:
-    """Return boosting for numbers with a constant in each leaf.
+def without_lines(lines: Candidate) -> Candidate:
+    """Return boosting for numbers with a constant in each leaf, for the same loss as one with lines.
 
     Examples
     --------
-    >>> without_lines().parameters
+    >>> without_lines(candidates(True, "fast")[1]).parameters
     {'leaf': 'constant', 'leaf_l2': 1.0}
     """
-    return _NUMBERS["boosting"]
+    constant = _NUMBERS["boosting"]
+    return replace(constant, parameters=constant.parameters | lines.parameters, moved=lines.moved)
+
+
+def of_loss(wanted: Sequence[Candidate], loss: Loss, effort: Effort) -> list[Candidate]:
+    """Return candidates for a loss of numbers, by those for squared error.
+
+    Boosting is trained on a loss whose best constant is a mean. For another, such as a quantile's, candidates for means
+    are moved by a constant, and boosting on the loss itself joins them.
+
+    Examples
+    --------
+    >>> from committee.objectives.losses import Poisson, Quantile
+    >>> [one.parameters for one in of_loss(candidates(True, "fast"), Poisson(), "fast")[1:]]
+    [{'loss': Poisson()}, {'max_leaf_nodes': 4, 'loss': Poisson()}]
+    >>> [(one.name, one.moved) for one in of_loss(candidates(True, "fast"), Quantile(0.9), "fast")[2:]]
+    [('small_trees', True), ('boosting_on_loss', False)]
+    """
+    if isinstance(loss, Squared):
+        return list(wanted)
+    if trains_means(loss):
+        return [
+            replace(one, parameters=one.parameters | {"loss": loss})
+            if "loss" in one.learner.declared_parameters
+            else one
+            for one in wanted
+        ]
+    own = [replace(_ON_LOSS[name], parameters=_ON_LOSS[name].parameters | {"loss": loss}) for name in _OF_LOSS[effort]]
+    return [replace(one, moved=True) for one in wanted] + own
 
 
 def n_folds(n: float, effort: Effort) -> int:
