@@ -54,6 +54,10 @@ CASES: dict[str, tuple[str, Callable[[], Any]]] = {
     "forest of numbers": ("numbers", lambda: c.RandomForestRegressor(10, oob_score=True, random_state=1)),
     "committee": ("two", lambda: c.CommitteeClassifier("fast", cv=2, random_state=1)),
     "committee of numbers": ("numbers", lambda: c.CommitteeRegressor("fast", cv=2, random_state=1)),
+    "committee of medians": (
+        "numbers",
+        lambda: c.CommitteeRegressor("fast", cv=2, loss="absolute_error", random_state=1),
+    ),
     "subagging": ("two", lambda: c.SubaggingClassifier(oob_score=True, voting="soft", random_state=1)),
     "sbpmt": ("frame", lambda: c.SBPMTClassifier(n_estimators=5, oob_score=True, random_state=1)),
     "sbpmt, tree per class": ("three", lambda: c.SBPMTClassifier(n_estimators=4, tree="per_class", random_state=1)),

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.learners.blend.blend import Blend
-from committee.learners.blend.loss_of_rows import words_of
+from committee.learners.blend.loss_of_rows import name_of, shown
 from committee.objectives.losses import Squared
 from committee.report.tables import BLANK, Grid
 
@@ -88,7 +88,8 @@ def estimate(model: Any, y: NDArray[Any]) -> str:
     loss = _loss(model, model.oof_loss_)
     if not _of_classes(model):
         score = BLANK if np.isnan(model.oof_score_) else f"{model.oof_score_:.4f}"
-        name, of_score = words_of(model.number_loss)
+        name = name_of(model.number_loss).replace("RMSE", "root mean squared error")
+        of_score = "R2" if isinstance(model.number_loss, Squared) else "D2"
         return f"on rows not seen in training: {of_score} {score}, {name} {loss}"
     most = np.unique(y, return_counts=True)[1].max() / len(y)
     return (
@@ -103,9 +104,7 @@ def _of_classes(model: Any) -> bool:
 
 def _loss_alone(model: Any) -> str:
     """Heading of the loss of a candidate alone."""
-    if _of_classes(model):
-        return "log loss alone"
-    return "RMSE alone" if _squared(model) else f"{words_of(model.number_loss)[0]} alone"
+    return f"{'log loss' if _of_classes(model) else name_of(model.number_loss)} alone"
 
 
 def _loss(model: Any, loss: float | None) -> str:
@@ -114,11 +113,6 @@ def _loss(model: Any, loss: float | None) -> str:
         return BLANK
     if _of_classes(model):
         return f"{loss:.4f}"
-    loss, vote = (float(np.sqrt(each) if _squared(model) else each) for each in (loss, model.oof_loss_))
+    loss, vote = (shown(model.number_loss, each) for each in (loss, model.oof_loss_))
     decimals = 4 if vote <= 0.0 else max(0, 3 - int(np.floor(np.log10(vote))))
     return f"{loss:,.{decimals}f}" if decimals <= 7 else f"{loss:.4g}"
-
-
-def _squared(model: Any) -> bool:
-    """Whether losses are squared errors, which are shown by their roots."""
-    return isinstance(model.number_loss, Squared)

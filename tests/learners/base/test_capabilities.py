@@ -227,6 +227,11 @@ SUBJECTS = [
         integer_weights=False,
         draws_columns=True,
     ),
+    Subject(
+        committee.CommitteeRegressor("fast", cv=2, loss="quantile", quantile=0.8, random_state=0),
+        integer_weights=False,
+        draws_columns=True,
+    ),
 ]
 
 

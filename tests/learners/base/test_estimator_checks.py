@@ -100,6 +100,7 @@ LEARNERS = [
     committee.RandomForestRegressor(5),
     committee.CommitteeClassifier("fast", cv=2, random_state=0),
     committee.CommitteeRegressor("fast", cv=2, random_state=0),
+    committee.CommitteeRegressor("fast", cv=2, loss="quantile", random_state=0),
 ]
 
 OF_THE_INTERFACE = {

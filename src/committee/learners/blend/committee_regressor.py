@@ -97,11 +97,9 @@ class CommitteeRegressor(Blend, BaseRegressor):
         y, v = rows.target[judged.row], judged.weights / judged.weights.sum() * judged.count
         predictions = np.stack([each[:, 0] for each in answers])
         loss = self.number_loss
-        return (
-            squared_error_weights(predictions - y, v)
-            if isinstance(loss, Squared)
-            else loss_weights(loss, predictions, y, v)
-        )
+        if isinstance(loss, Squared):
+            return squared_error_weights(predictions - y, v)
+        return loss_weights(loss, predictions, y, v)
 
     def _score(self, answers: F64, rows: TargetRows, judged: Judged) -> float:
         y, loss = rows.target[judged.row], self.number_loss
@@ -152,3 +150,7 @@ class CommitteeRegressor(Blend, BaseRegressor):
         for weight, one in self._fits:
             shares += weight * tree_contributions(one, data, output="prediction", n_threads=threads)
         return shares
+
+    def _from_file(self) -> None:
+        super()._from_file()
+        chosen_loss(self.loss, self.quantile)  # refuses what no fit takes

@@ -82,24 +82,35 @@ def loss_of_rows(loss: Loss, y: F64, predictions: F64) -> F64:
     return np.asarray(2.0 * np.maximum(value - loss.value(y, score_of(loss, y)), 0.0))
 
 
-def words_of(loss: Loss) -> tuple[str, str]:
-    """Return what the loss of rows is called, and the score that goes with it.
+def name_of(loss: Loss) -> str:
+    """Return what a mean of `loss_of_rows` is called where it is shown.
 
     Examples
     --------
-    >>> words_of(Quantile(0.9)), words_of(regression_loss("gamma"))
-    (('pinball loss of 0.9', 'D2'), ('gamma deviance', 'D2'))
+    >>> [name_of(one) for one in (Squared(), Quantile(0.9), regression_loss("gamma"))]
+    ['RMSE', 'pinball loss of 0.9', 'gamma deviance']
     """
     match loss:
         case Squared():
-            return "root mean squared error", "R2"
+            return "RMSE"
         case Absolute():
-            return "mean absolute error", "D2"
+            return "mean absolute error"
         case Quantile():
-            return f"pinball loss of {loss.quantile:g}", "D2"
+            return f"pinball loss of {loss.quantile:g}"
         case Huber():
-            return f"Huber loss of {loss.delta:g}", "D2"
-    return f"{loss.name} {'deviance' if isinstance(loss.link, Log) else 'loss'}", "D2"
+            return f"Huber loss of {loss.delta:g}"
+    return f"{loss.name} {'deviance' if isinstance(loss.link, Log) else 'loss'}"
+
+
+def shown(loss: Loss, mean: float) -> float:
+    """Return a mean of `loss_of_rows` as it is shown: of squared errors the root.
+
+    Examples
+    --------
+    >>> shown(Squared(), 4.0), shown(Absolute(), 4.0)
+    (2.0, 4.0)
+    """
+    return mean**0.5 if isinstance(loss, Squared) else mean
 
 
 def share_explained(loss: Loss, y: F64, predictions: F64, weights: F64) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from committee.learners.blend.loss_of_rows import name_of, shown
 from committee.learners.blend.time_left import TimeLeft
 
 _SHORT = "under 1 s"
@@ -115,10 +116,11 @@ def _scores(name: str, model: Any) -> str:
         return "left out"
     if name in model.left_out_ and not np.isfinite(_loss(name, model)):
         return f"left out ({model.left_out_[name]})"
-    loss, n = "log loss" if hasattr(model, "classes_") else "RMSE", len(model.member_names_)
-    alone, vote = (x if hasattr(model, "classes_") else x**0.5 for x in (_loss(name, model), model.oof_loss_))
+    loss, n = model.number_loss, len(model.member_names_)
+    words = "log loss" if loss is None else name_of(loss)
+    alone, vote = (x if loss is None else shown(loss, x) for x in (_loss(name, model), model.oof_loss_))
     counts = "" if name in model.member_names_ else " (no weight)"
-    return f"{loss} {alone:#.4g} alone{counts}, {vote:#.4g} by the vote of {n}"
+    return f"{words} {alone:#.4g} alone{counts}, {vote:#.4g} by the vote of {n}"
 
 
 def _loss(name: str, model: Any) -> float:
