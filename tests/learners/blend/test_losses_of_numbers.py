@@ -221,6 +221,13 @@ def test_few_rows_and_constant_targets(loss, n):
         assert (y.min() - further <= told).all() and (told <= y.max() + further).all()
 
 
+def test_other_losses_are_not_distilled():
+    X, y = amounts()
+    model = CommitteeRegressor(**FAST, loss="absolute_error").fit(X, y)
+    with pytest.raises(ValueError, match=r"loss='absolute_error': what a distilled learner loses is known of squared"):
+        model.distil(X)
+
+
 def test_counts_of_nothing_have_means_above_nothing():
     X, _ = noisy_scores()
     model = CommitteeRegressor(**FAST, loss="poisson").fit(X, np.zeros(len(X)))

@@ -498,7 +498,8 @@ class Blend(CommitteeEstimator):
         ------
         ValueError
             If no learner is so small, the rows are fewer than eight or do not suit the committee, one of `X_val` and
-            `y_val` is missing, or the committee was trained on rows of one class.
+            `y_val` is missing, or the committee was trained on rows of one class, or for numbers on another loss than
+            squared error.
 
         Examples
         --------

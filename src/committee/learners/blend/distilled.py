@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from committee.data.rows import row_weights, target_vector
 from committee.data.sparse import is_sparse
 from committee.learners.blend.students import Student, students
 from committee.learners.blend.swapped_rows import swapped_rows
+from committee.objectives.losses import Squared
 
 if TYPE_CHECKING:
     import polars as pl
@@ -297,6 +299,11 @@ def distilled(
     X_val, y_val = validation
     if (X_val is None) != (y_val is None):
         raise ValueError("X_val and y_val go together; one of them is missing.")
+    if not isinstance(blend.number_loss, (NoneType, Squared)):
+        raise ValueError(
+            f"loss={blend.loss!r}: what a distilled learner loses is known of squared error and of classes alone; "
+            "train a small GradientBoostingRegressor on the loss, or on this committee's predictions."
+        )
     nodes_before = int(blend.committee_.n_nodes)
     most_nodes = _most_nodes(max_nodes, nodes_before)
     lesson, random = _lesson(blend, X, sample_weight)
