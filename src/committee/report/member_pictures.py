@@ -18,8 +18,10 @@ from committee.report.member_answers import MemberAnswers
 from committee.report.member_rows import reliabilities
 from committee.vote.scores import lead
 
-MOST_EXPLAINED = 200
+MOST_EXPLAINED, FEWEST_EXPLAINED = 200, 20
 """Rows whose contributions are averaged."""
+_WORK = 2e8
+"""Nodes, times rows and classes, that are walked for them: some ten seconds."""
 
 
 def member_pictures(model: Any, answers: MemberAnswers, X: Any) -> list[Picture]:
@@ -85,7 +87,9 @@ def _against_the_truth(answers: MemberAnswers) -> list[Picture]:
 
 
 def _contributions(model: Any, X: Any, n_rows: int, of_classes: bool) -> Picture:
-    some = np.unique(np.linspace(0, n_rows - 1, min(n_rows, MOST_EXPLAINED)).astype(np.intp))
+    per_row = max(1.0, float(model.committee_.n_nodes) * model.committee_.voters.n_outputs)
+    most = min(n_rows, max(FEWEST_EXPLAINED, min(MOST_EXPLAINED, int(_WORK / per_row))))
+    some = np.unique(np.linspace(0, n_rows - 1, most).astype(np.intp))
     display = MeanContributionDisplay.from_estimator(model, _some(X, some))
     moved = "the probability that it moves from class to class" if of_classes else "what it adds or takes away"
     return Picture(
