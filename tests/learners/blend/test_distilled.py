@@ -144,6 +144,14 @@ def test_rows_of_no_weight_are_absent_and_weights_have_no_unit(kind):
     assert_array_equal(some.model.predict(X), again.model.predict(X))
 
 
+@BOTH
+def test_threads_change_no_bits(kind):
+    model, X, _ = fitted(kind)
+    one, two = (model.set_params(n_jobs=jobs).distil(X, max_nodes=0.3) for jobs in (1, 2))
+    assert one.tried == two.tried
+    assert_array_equal(one.model.predict(X), two.model.predict(X))
+
+
 def test_sparse_rows_are_to_be_made_dense():
     model, X, y = fitted(CommitteeClassifier)
     with pytest.raises(ValueError, match=r"X is sparse, .*give X.toarray\(\)"):

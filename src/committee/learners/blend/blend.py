@@ -34,6 +34,7 @@ from committee.learners.blend.candidate_run import CandidateRun
 from committee.learners.blend.member import Judged, LeftOut, Member, Training
 from committee.learners.blend.members_table import members_table
 from committee.learners.blend.portfolio import Candidate, Effort, candidates, n_folds
+from committee.learners.blend.reducible import ReducibleBlend
 from committee.learners.blend.suited import suited_to_sparse_rows
 from committee.learners.blend.time_limit import TimeLimit
 from committee.objectives.losses import Loss
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from committee.files.checkpoint import Checkpoint
-    from committee.learners.blend.distilled import Distilled
     from committee.vote.committee import Committee
     from committee.vote.regression import RegressionCommittee
 
@@ -78,7 +78,7 @@ class Blended:
 
 
 @with_parameters
-class Blend(CommitteeEstimator):
+class Blend(ReducibleBlend, CommitteeEstimator):
     """Base of the committees of ensembles."""
 
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("members",)
@@ -460,63 +460,6 @@ class Blend(CommitteeEstimator):
             else:
                 total += weight * one.feature_importances_
         return total / total.sum() if total.any() else total
-
-    def distil(
-        self,
-        X: Any,
-        *,
-        X_val: Any = None,
-        y_val: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        max_nodes: float = 0.01,
-    ) -> Distilled:
-        """Train one small learner on what the committee says of rows, and tell what is lost by it.
-
-        Boosted trees of several sizes, with and without lines in their leaves, model trees and lines are trained on the
-        committee's probabilities, or its predictions; the one that comes nearest to them is taken.
-
-        Parameters
-        ----------
-        X : table or array-like (n, p)
-            Rows without labels: those of the fit, or any others. Of more than 20,000 so many are drawn. Further ones
-            are made by swapping cells between near rows, as the committee is too sure of those that it was trained on.
-        X_val, y_val : table or array-like and array-like, default=None
-            Rows that the committee was not trained on, by which it and the learner are judged. None: the figures are
-            estimated, by the committee's ``oof_loss_`` and ``oof_score_`` and by how far learners trained on three of
-            four parts of the rows are from the committee on rows made of the other part.
-        sample_weight : array-like (n,), default=None
-            Row weights of `X`; 0 means absent.
-        max_nodes : float or int, default=0.01
-            Most tree nodes: a share (0, 1] of the committee's, but 3 at least, or a whole number of them.
-
-        Returns
-        -------
-        Distilled
-            The learner, which is one of the library's others, and its size, loss and score beside the committee's.
-
-        Raises
-        ------
-        ValueError
-            If no learner is so small, the rows are fewer than eight or do not suit the committee, one of `X_val` and
-            `y_val` is missing, or the committee was trained on rows of one class, or for numbers on another loss than
-            squared error.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_breast_cancer
-        >>> from committee import CommitteeClassifier
-        >>> X, y = load_breast_cancer(return_X_y=True)
-        >>> model = CommitteeClassifier("fast", random_state=0).fit(X, y)
-        >>> small = model.distil(X, max_nodes=0.02)
-        >>> small.nodes <= 0.02 * small.nodes_before, small.score > 0.92
-        (True, True)
-        """
-        from committee.learners.blend.distilled import distilled  # few fits are followed by it
-
-        check_is_fitted(self)
-        if not isinstance(self.committee_.voters, MemberCommittees):
-            raise ValueError("this model was trained on rows of one class; there is nothing to distil.")
-        return distilled(self, X, sample_weight, (X_val, y_val), max_nodes)
 
     def _from_file(self) -> None:
         super()._from_file()

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
-from committee.data.number_types import F64, Index, is_number, is_whole
+from committee.data.number_types import F64, Index
 from committee.data.parallel import n_threads
 from committee.data.rows import row_weights, target_vector
 from committee.data.sparse import is_sparse
@@ -33,8 +33,6 @@ JUDGING_COPIES = 2
 LEAST_SHARE = 0.01
 """A row is no row of a class that has less than this probability."""
 LEAST_LOGGED = 1e-15
-LEAST_NODES = 3.0
-"""A share of a committee of lines, which have a node each, is no less than a tree of two leaves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +54,7 @@ class Distilled:
     score, score_before : float
         Accuracy or R2, and the committee's.
     measured : bool
-        Whether these figures are of validation rows; else they are estimates, see `Blend.distil`.
+        Whether these figures are of validation rows; else they are estimates, see `distil`.
     tried : dict of str to float
         By how much the loss of each shape was estimated to rise.
     """
@@ -293,9 +291,9 @@ class Trials:
 
 
 def distilled(
-    blend: Any, X: Any, sample_weight: ArrayLike | None, validation: tuple[Any, Any], max_nodes: float
+    blend: Any, X: Any, sample_weight: ArrayLike | None, validation: tuple[Any, Any], most_nodes: float
 ) -> Distilled:
-    """Return the small learner; see `committee.learners.blend.blend.Blend.distil`."""
+    """Return the small learner; see `committee.learners.blend.reducible.ReducibleBlend.distil`."""
     X_val, y_val = validation
     if (X_val is None) != (y_val is None):
         raise ValueError("X_val and y_val go together; one of them is missing.")
@@ -305,7 +303,6 @@ def distilled(
             "train a small GradientBoostingRegressor on the loss, or on this committee's predictions."
         )
     nodes_before = int(blend.committee_.n_nodes)
-    most_nodes = _most_nodes(max_nodes, nodes_before)
     lesson, random = _lesson(blend, X, sample_weight)
     trials = Trials.of(lesson, most_nodes, random)
     tried = {name: trials.rises(lesson, name)[0] for name in trials.answers}
@@ -315,7 +312,7 @@ def distilled(
             break
     else:
         raise ValueError(
-            f"max_nodes={max_nodes!r} allows {most_nodes:.4g} of the committee's {nodes_before} nodes, and no learner "
+            f"max_nodes allows {most_nodes:.4g} of the committee's {nodes_before} nodes, and no learner "
             "is so small; allow more, such as max_nodes=0.1."
         )
     _give_columns(model, blend)
@@ -345,14 +342,6 @@ def distilled(
         measured=X_val is not None,
         tried=tried,
     )
-
-
-def _most_nodes(max_nodes: float, nodes_before: int) -> float:
-    """Nodes that are allowed."""
-    whole = is_whole(max_nodes)
-    if not (is_number(max_nodes) and (max_nodes >= 1 if whole else 0.0 < max_nodes <= 1.0)):
-        raise ValueError(f"max_nodes={max_nodes!r} must be a share in (0, 1], or a whole number above 0.")
-    return float(max_nodes) if whole else max(LEAST_NODES, max_nodes * nodes_before)
 
 
 def _lesson(blend: Any, X: Any, sample_weight: ArrayLike | None) -> tuple[Lesson, np.random.RandomState]:

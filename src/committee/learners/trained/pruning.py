@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
+from committee.learners.blend.blend import Blend
 from committee.learners.trained.leaf_reweighter import LeafReweighter
 from committee.learners.trained.pruning_levels import SMALL, Limits
 from committee.learners.trained.reweighter import MarginReweighter, pruning_level
@@ -31,7 +32,8 @@ def prune(
     Parameters
     ----------
     ensemble : fitted classifier or Committee
-        A learner of this library, or what `Committee.from_estimator` takes.
+        A learner of this library, or what `Committee.from_estimator` takes. A committee of ensembles has a `prune` of
+        its own; here whole fits can be dropped, ``level="voter"``, by rows that it has not seen.
     X : table or array-like (n, p)
         Rows that `on` says more of.
     y : array-like (n,)
@@ -77,6 +79,11 @@ def prune(
     >>> small.committee_.n_nodes <= 0.05 * small.n_nodes_before_
     True
     """
+    if isinstance(ensemble, Blend) and (level == "leaf" or not hasattr(ensemble, "classes_")):
+        raise TypeError(
+            f"ensemble is a {type(ensemble).__name__}, whose members are ensembles of several kinds; call its own "
+            "prune(max_nodes=...), which needs no rows, or its distil."
+        )
     if max_nodes is None and max_voters is None:
         max_nodes = SMALL
     limits = Limits(max_nodes, max_voters, min_gain)

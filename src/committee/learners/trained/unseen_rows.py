@@ -17,6 +17,7 @@ from committee.learners.bagging.forest_trees import RowDraw
 from committee.learners.bagging.random_forest import RandomForestClassifier
 from committee.learners.bagging.reserve import reserved
 from committee.learners.bagging.subagging import SubaggingClassifier
+from committee.learners.blend.blend import Blend
 from committee.learners.trained.trained_ensemble import TrainedEnsembleClassifier
 from committee.vote.committee import Committee
 from committee.vote.signed_votes import SignedVotes
@@ -50,8 +51,15 @@ def unseen_rows(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: Array
     ------
     ValueError
         If the ensemble does not know its draws, if they cannot be made again, if they are of another number of rows, or
-        if they leave no row out; or if all rows have taught it the numbers of a column of many categories.
+        if they leave no row out; if all rows have taught it the numbers of a column of many categories, or it is a
+        committee of ensembles.
     """
+    if isinstance(ensemble, Blend):
+        raise ValueError(
+            f"on='oob' has no rows that are new to the {type(ensemble).__name__}: members that draw rows have seen all "
+            "of them by some of their trees, and temperatures, steps and weights were chosen by what the fits of folds "
+            "have not seen. Keep rows from its fit, and use on='validation'."
+        )
     table = getattr(ensemble, "table_", None)
     if table is not None and table.values:
         j = next(j for j, values in enumerate(table.values) if values is not None)
