@@ -38,6 +38,13 @@ TimeLimit = Annotated[
     float | None,
     typer.Option(help="Seconds after which the committee takes no further member.", show_default=False),
 ]
+MemoryLimit = Annotated[
+    str | None,
+    typer.Option(
+        help="Memory for the committee's fit, such as '3 GB': it draws fewer rows or tries fewer members.",
+        show_default=False,
+    ),
+]
 Task = Annotated[
     str | None,
     typer.Option(
@@ -72,6 +79,7 @@ def fit(
     model: ModelName = "committee",
     effort: Effort = None,
     time_limit: TimeLimit = None,
+    memory_limit: MemoryLimit = None,
     task: Task = None,
     parameter: Settings = None,
     seed: Annotated[int, typer.Option(help="random_state, unless -p sets it.")] = 0,
@@ -94,7 +102,7 @@ def fit(
         X, y = split_target(frame, target)
         numbers = _predicts_numbers(frame[target], y, model, task)
         learner = _learner(model, parameter or [], seed, numbers=numbers)
-        _set_options(learner, model, effort=effort, time_limit=time_limit)
+        _set_options(learner, model, effort=effort, time_limit=time_limit, memory_limit=memory_limit)
         look_at_columns(X)
         if numbers or model == "committee":
             say(_of_target(target, y, numbers))

@@ -33,6 +33,8 @@ from committee.learners.base.parameters import fitted, parameter, with_parameter
 from committee.learners.blend.candidate_run import CandidateRun
 from committee.learners.blend.member import Judged, LeftOut, Member, Training
 from committee.learners.blend.members_table import members_table
+from committee.learners.blend.memory import FitMemory
+from committee.learners.blend.memory_text import bytes_of
 from committee.learners.blend.portfolio import Candidate, Effort, candidates, n_folds
 from committee.learners.blend.reducible import ReducibleBlend
 from committee.learners.blend.suited import suited_to_sparse_rows
@@ -110,8 +112,8 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         "int64 array",
     )
     left_out_: dict[str, str] = fitted(
-        """Candidates that are no members, and why: no weight, no time, an error, or that the fit was interrupted, or
-        stopped by a callback.""",
+        """Candidates that are no members, and why: no weight, no time, memory, an error, or that the fit was
+        interrupted, or stopped by a callback.""",
         "dict of str",
     )
     left_out_losses_: F64 = fitted("Mean loss of each of these alone; NaN if it is not trained.", "float64 array")
@@ -145,6 +147,16 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         Interval(Real, 0.0, None, closed="neither"),
         None,
         type_words="float or None",
+    )
+    memory_limit: float | str | None = parameter(
+        None,
+        """Memory that the fit may take, with its rows as it encodes them: bytes, or text such as "3 GB". By estimates
+        of what candidates need, forests and SBPMT draw fewer rows, or candidates are left out, so that the fit stays
+        below. None: any.""",
+        Interval(Real, 0.0, None, closed="neither"),
+        str,
+        None,
+        type_words="float, str or None",
     )
     min_gain: float = parameter(
         0.25,
@@ -193,7 +205,8 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         Raises
         ------
         ValueError
-            If no member can be trained, `groups` comes without a `cv`, or rows are as in the other learners' fits.
+            If no member can be trained, `memory_limit` leaves no candidate room, `groups` comes without a `cv`, or
+            rows are as in the other learners' fits.
 
         Warns
         -----
@@ -263,6 +276,11 @@ class Blend(ReducibleBlend, CommitteeEstimator):
     def _numbered(self, rows: R, of: str) -> R:
         return rows  # levels stay codes, of which each fit learns its own numbers
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.memory_limit is not None:
+            bytes_of(self.memory_limit)
+
     def _most_tasks(self, X: Any) -> int:
         return len(self._wanted())
 
@@ -285,10 +303,11 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         )
         if len(folds) < 2:
             return self._unjudged(training)
+        wanted, too_large = self._with_room(wanted, rows, len(folds))
         run = CandidateRun(
             training,
             wanted,
-            unsuited,
+            [*unsuited, *too_large],
             lambda members: self._weighed(members, rows, training.judged),
             lambda blended, left_out: self._described(blended, left_out, len(folds)),
         )
@@ -304,6 +323,16 @@ class Blend(ReducibleBlend, CommitteeEstimator):
                 stacklevel=4,
             )
             return run.fitted()
+
+    def _with_room(
+        self, wanted: list[Candidate], rows: Rows | TargetRows, n_folds: int
+    ) -> tuple[list[Candidate], list[LeftOut]]:
+        """Return the candidates that `memory_limit` leaves room for, and the others."""
+        if self.memory_limit is None:
+            return wanted, []
+        n_scores = int(rows.labels.max()) + 1 if isinstance(rows, Rows) else 1
+        memory = FitMemory.of(rows, n_scores, n_folds, n_threads(self.n_jobs))
+        return memory.within(bytes_of(self.memory_limit), wanted)
 
     def _unjudged(self, training: Training) -> dict[str, Any]:
         """Return the attributes of a fit on rows that are too few to judge members by: there is only one."""

@@ -1,0 +1,195 @@
+"""Memory that a fit needs by estimate, and the candidates that a limit leaves room for."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from committee import CommitteeClassifier, CommitteeRegressor
+from committee.learners.blend.memory import LEAST_DRAWN, REASON, FitMemory
+from committee.learners.blend.memory_text import bytes_of, text_of
+from committee.learners.blend.portfolio import candidates
+from tests.subjects import assert_same_bits, noisy_scores, numbers
+
+BOTH = pytest.mark.parametrize("kind", [CommitteeClassifier, CommitteeRegressor])
+
+
+def rows_for(kind, n=120):
+    return numbers(2, n) if kind is CommitteeClassifier else noisy_scores(n)
+
+
+def sizes(n, p=28, n_scores=2, n_folds=3, n_threads=1):
+    return FitMemory(n, 8.0 * p, p, n_scores, n_folds, n_threads)
+
+
+# --- amounts ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [
+        ("3 GB", 3e9),
+        ("3gb", 3e9),
+        (" 1.5 GiB ", 1.5 * 2**30),
+        ("250 MB", 2.5e8),
+        ("7", 7.0),
+        (".5 TB", 5e11),
+        (12, 12.0),
+    ],
+)
+def test_amounts(text, amount):
+    assert bytes_of(text) == amount
+
+
+@pytest.mark.parametrize("text", ["", "GB", "3 giga", "-3 GB", "0 GB", "3 GB more", "1e9", "nan"])
+def test_what_is_no_amount_is_refused(text):
+    with pytest.raises(ValueError, match=r"memory_limit=.* is no amount of memory; give bytes, or text such as '3 GB'"):
+        CommitteeClassifier(memory_limit=text).fit(*numbers(2))
+
+
+@pytest.mark.parametrize("limit", [0, -1, float("nan"), [3]])
+def test_numbers_that_are_no_amount_are_refused(limit):
+    with pytest.raises(ValueError, match="'memory_limit' parameter"):
+        CommitteeClassifier(memory_limit=limit).fit(*numbers(2))
+
+
+@given(st.floats(1.0, 1e14))
+def test_an_amount_as_text_is_no_less_and_hardly_more(amount):
+    assert amount <= bytes_of(text_of(amount)) <= max(1000.0, 1.02 * amount)
+
+
+# --- estimates -------------------------------------------------------------------------------------------------------
+
+
+@given(
+    st.integers(50, 10**7),
+    st.integers(1, 500),
+    st.integers(1, 20),
+    st.sampled_from([2, 3, 5, 8]),
+    st.sampled_from(["n", "p", "n_scores", "n_threads"]),
+    st.booleans(),
+)
+def test_more_of_anything_needs_more(n, p, n_scores, n_folds, name, of_numbers):
+    given_sizes = {"n": n, "p": p, "n_scores": n_scores, "n_threads": 1}
+    small, large = (
+        sizes(n_folds=n_folds, **given_sizes),
+        sizes(n_folds=n_folds, **given_sizes | {name: 2 * given_sizes[name]}),
+    )
+    every = candidates(of_numbers, "best", n)
+    for one in every:
+        assert 0.0 < small.needed(one).kept <= large.needed(one).kept
+        assert 0.0 < small.needed(one).passing <= large.needed(one).passing
+    assert small.peak(every) <= large.peak(every)
+    assert small.peak(every[:1]) <= small.peak(every)
+
+
+@given(st.integers(200, 10**6), st.floats(6.0, 10.5), st.booleans(), st.sampled_from(["fast", "default", "best"]))
+def test_what_is_chosen_stays_below_the_limit_and_uses_it(n, power, of_numbers, effort):
+    memory, limit, wanted = sizes(n), 10.0**power, candidates(of_numbers, effort, n)
+    try:
+        chosen, left_out = memory.within(limit, wanted)
+    except ValueError:
+        assert all(memory.peak([one]) > limit for one in wanted)
+        return
+    assert memory.peak(chosen) <= limit
+    assert [one.name for one in wanted if one.name in {each.name for each in chosen}] == [one.name for one in chosen]
+    assert {one.name for one in chosen} | {one.name for one in left_out} == {one.name for one in wanted}
+    assert all(one.reason == REASON for one in left_out)
+    if memory.peak(wanted) <= limit:
+        assert chosen == wanted
+        return
+    smaller = [k for k, one in enumerate(chosen) if one not in wanted]
+    assert all(chosen[k].parameters["max_samples"] >= LEAST_DRAWN for k in smaller)
+    for k in smaller[-1:]:  # its draws are as large as they can be
+        more = {"max_samples": int(1.03 * chosen[k].parameters["max_samples"]) + 2}
+        larger = replace(chosen[k], parameters=chosen[k].parameters | more)
+        assert memory.peak([*chosen[:k], larger, *chosen[k + 1 :]]) > limit
+
+
+@pytest.mark.parametrize("n", [100_000, 1_000_000])
+def test_the_least_limit_that_is_told_is_enough(n):
+    memory, wanted = sizes(n), candidates(False, "default", n)
+    with pytest.raises(ValueError, match=f"memory_limit leaves no candidate room on {n} rows of 28 columns") as error:
+        memory.within(1e6, wanted)
+    told = str(error.value).split("needs is ")[1].split(",")[0]
+    chosen, left_out = memory.within(bytes_of(told), wanted)
+    assert len(chosen) == 1 and len(left_out) == len(wanted) - 1
+
+
+def test_draws_shrink_before_candidates_go():
+    memory, wanted = sizes(300_000), candidates(False, "default", 300_000)
+    drawn = []
+    for limit in (4e9, 1.5e9, 6e8, 4e8):
+        chosen, left_out = memory.within(limit, wanted)
+        assert not left_out
+        drawn.append(next(one.parameters["max_samples"] for one in chosen if one.name == "forest"))
+    assert drawn[0] == 100_000 and drawn == sorted(drawn, reverse=True) and len(set(drawn)) == 4
+    assert memory.within(2.5e8, wanted)[1]
+
+
+def test_sparse_rows_count_by_their_stored_cells():
+    from committee.data.rows import TargetRows
+    from committee.data.sparse import read_sparse
+
+    X = csr_array((np.ones(50), (np.arange(50), np.arange(50))), shape=(50, 10**6))
+    rows = TargetRows(read_sparse(X), np.zeros(50), np.ones(50), uniform=True)
+    memory = FitMemory.of(rows, 1, 2, 1)
+    assert memory.n == 50 and memory.resident < 1e6
+
+
+# --- in a fit --------------------------------------------------------------------------------------------------------
+
+
+@BOTH
+def test_a_fit_follows_its_limit(kind):
+    X, y = rows_for(kind, 3000)
+    plain, roomy = (kind("fast", cv=2, random_state=0, memory_limit=limit).fit(X, y) for limit in (None, "1 TB"))
+    assert_same_bits(plain, roomy, X)
+    limit = "40 MB" if kind is CommitteeClassifier else "100 MB"
+    tight = kind("fast", cv=2, random_state=0, memory_limit=limit).fit(X, y)
+    assert tight.left_out_.keys() <= {*plain.member_names_, *plain.left_out_}
+    assert REASON not in tight.left_out_.values() and not np.array_equal(tight.predict(X), plain.predict(X))
+    few = kind("fast", cv=2, random_state=0, memory_limit="3 MB").fit(X, y)
+    assert REASON in few.left_out_.values()
+    gone = few.members_.filter(left_out=REASON)
+    assert gone["loss"].null_count() == gone["seconds"].null_count() == len(gone) > 0
+    with pytest.raises(ValueError, match=r"leaves no candidate room on 3000 rows .* needs is [\d.]+ .B, by estimate"):
+        kind("fast", cv=2, memory_limit=100_000).fit(X, y)
+
+
+MEASURED = """
+import json, sys
+import numpy as np
+from committee import CommitteeClassifier, CommitteeRegressor
+from benchmarks.peak_memory import peak_bytes
+kind = {"CommitteeClassifier": CommitteeClassifier, "CommitteeRegressor": CommitteeRegressor}[sys.argv[1]]
+def rows(n):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 12))
+    score = X[:, 0] * X[:, 1] + rng.normal(size=n)
+    return X, score if kind is CommitteeRegressor else (score > 0).astype(int)
+kind("fast", cv=2, random_state=0).fit(*rows(300))
+before = peak_bytes()
+X, y = rows(12_000)
+model = kind("fast", cv=2, random_state=0, memory_limit=float(sys.argv[2])).fit(X, y)
+print(json.dumps({"peak": peak_bytes() - before, "left_out": model.left_out_}))
+"""
+
+
+@BOTH
+def test_the_measured_peak_stays_below_the_limit(kind):
+    limit, root = 60e6 if kind is CommitteeClassifier else 160e6, Path(__file__).parents[3]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(root / "src"), str(root)])}
+    command = [sys.executable, "-c", MEASURED, kind.__name__, str(limit)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    found = json.loads(done.stdout)
+    assert 0.2 * limit < found["peak"] < limit
+    assert REASON not in found["left_out"].values()
