@@ -70,18 +70,23 @@ def leaf_probability_shares(voters: ModelForest, X: F64, weights: F64, n_threads
     total = _core.tree_contributions(
         X, *voters.forest.walk_arrays, _cover(voters, voters.record.mass), value, weights, K, n_threads
     )
-    node = voters.forest.apply(X, n_threads)
+    node, first_node = voters.forest.apply(X, n_threads), voters.forest.offset
     step = max(1, _BLOCK // (X.shape[1] * (K + at_centre.shape[1])))
-    for first in range(0, len(X), step):
-        rows = slice(first, first + step)
+    for begin in range(0, len(X), step):
+        rows = slice(begin, begin + step)
         D = voters.design.matrix(X[rows])
         for t, weight in enumerate(weights.tolist()):
-            at = voters.model[voters.forest.offset[t] + node[rows, t]]
-            shares = np.zeros((len(D), X.shape[1] + 1, at_centre.shape[1]))
+            models = voters.model[first_node[t] : first_node[t + 1]]
+            terms = np.flatnonzero(voters.coefficient[models[models >= 0]].any(axis=(0, 1)))
+            if not len(terms):  # constants
+                continue
+            features, place = np.unique(voters.design.source[terms], return_inverse=True)
+            at = models[node[rows, t]]
+            shares = np.zeros((len(D), len(features) + 1, at_centre.shape[1]))
             shares[:, -1] = at_centre[at]
-            for c, j in enumerate(voters.design.source.tolist()):
+            for c, j in zip(terms.tolist(), place.tolist(), strict=True):
                 shares[:, j] += voters.coefficient[at, :, c] * (D[:, c] - voters.record.centre[at, c])[:, None]
-            total[rows, :-1] += weight * carried_shares(link, shares, 1.0)[:, :-1]
+            total[rows, features] += weight * carried_shares(link, shares, 1.0)[:, :-1]
     return total
 
 
