@@ -135,11 +135,11 @@ def in_common(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [c for c in found if have[c["table"], c["seed"], c["fold"]] == names]
 
 
-def report(findings: Findings, found: list[dict[str, Any]]) -> None:
-    """Ranks, wins and times of the models over tables."""
+def report(findings: Findings, found: list[dict[str, Any]], among: str = "") -> None:
+    """Ranks, wins and times of the models over tables; figures begin with the words of `among`."""
     found = in_common(found)
     names = list(dict.fromkeys(c["model"] for c in found))
-    findings.settings["folds that all models have"] = {
+    findings.settings[f"{among}folds that all models have"] = {
         table: len({(c["seed"], c["fold"]) for c in found if c["table"] == table})
         for table in dict.fromkeys(c["table"] for c in found)
     }
@@ -151,7 +151,7 @@ def report(findings: Findings, found: list[dict[str, Any]]) -> None:
             measure: np.array([[_mean(found, table, name, measure) for name in names] for table in tables])
             for measure in ("loss", "error", "seconds")
         }
-        kind, least = ("numbers", 0.0) if numbers else ("classes", LEAST_LOSS)
+        kind, least = (f"{among}numbers", 0.0) if numbers else (f"{among}classes", LEAST_LOSS)
         measures = (("loss", "squared error"),) if numbers else (("loss", "log loss"), ("error", "error"))
         for measure, words in measures:
             ranks = rankdata(means[measure].round(8), axis=1)
