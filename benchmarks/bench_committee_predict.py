@@ -23,7 +23,7 @@ from committee.vote.members import MemberCommittees
 N_ROWS, ROUNDS = 10_000, 5
 MOST = 20.0
 """Microseconds a row that are asked for."""
-TABLES = ("german", "spambase", "splice", "segment", "pendigits", "friedman1", "pendigits: p1")
+TABLES = ("german", "segment", "spambase", "pendigits", "friedman1")
 
 
 def trained(problem: Problem) -> Blend:
