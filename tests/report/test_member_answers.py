@@ -93,7 +93,7 @@ def test_numbers_are_apart_by_their_spread(some):
 def test_members_that_are_at_one_have_no_disputed_rows():
     p = np.tile([[0.2, 0.8]], (2, 3, 1))
     told = MemberAnswers(("a", "b"), np.full(2, 0.5), p, p[0], np.array([0, 1]), None)
-    assert not len(told.most_disputed(3)) and not disputed_grid(told).rows
+    assert not len(told.most_disputed(3)) and not disputed_grid(told).rows and not rows_grids(told)
 
 
 def test_tables_of_classes(classes):

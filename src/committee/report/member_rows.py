@@ -14,13 +14,17 @@ MOST_ROWS = 12
 
 
 def rows_grids(answers: MemberAnswers) -> list[Grid]:
-    """Every table that the answers are enough for: without the rows' labels or numbers, the disputed rows alone."""
+    """Every table that the answers are enough for.
+
+    Without the rows' labels or numbers these are the disputed rows alone, and there are none that one member disputes.
+    """
     grids = []
     if answers.truth is not None:
         grids.append(figures_grid(answers))
         if answers.classes is not None:
             grids.append(classes_grid(answers))
-    return [*grids, disputed_grid(answers)]
+    disputed = disputed_grid(answers)
+    return [*grids, disputed] if disputed.rows else grids
 
 
 def reliabilities(answers: MemberAnswers) -> dict[str, Reliability]:
