@@ -16,6 +16,7 @@ from committee.report.displays.reliability import ReliabilityDisplay
 from committee.report.html import Picture, data_uri
 from committee.report.member_answers import MemberAnswers
 from committee.report.member_rows import reliabilities
+from committee.vote.links.mean import Log
 from committee.vote.scores import lead
 
 MOST_EXPLAINED, FEWEST_EXPLAINED = 200, 20
@@ -27,7 +28,7 @@ _WORK = 2e8
 def member_pictures(model: Any, answers: MemberAnswers, X: Any) -> list[Picture]:
     """Return where the members disagree, how reliable they are, their margins, and what the columns add.
 
-    Reliability and margins need the rows' classes.
+    Reliability and margins need the rows' classes; what columns add, a vote that is a sum.
     """
     of_classes = answers.classes is not None
     pictures = []
@@ -35,6 +36,8 @@ def member_pictures(model: Any, answers: MemberAnswers, X: Any) -> list[Picture]
         pictures += _disagreement(answers, of_classes)
     if of_classes and answers.truth is not None:
         pictures += _against_the_truth(answers)
+    if isinstance(getattr(model.number_loss, "link", None), Log):
+        return pictures  # what a loss with a log link predicts is no sum over columns
     return [*pictures, _contributions(model, X, answers.n_rows, of_classes)]
 
 

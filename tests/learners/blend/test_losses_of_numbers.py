@@ -12,6 +12,7 @@ from committee import CommitteeRegressor, GradientBoostingRegressor
 from committee.learners.blend.portfolio import candidates
 from committee.objectives.losses import Derivatives, Huber, Loss, Quantile, Quantiles, Tweedie
 from committee.report.members import estimate, left_out_grid, members_grid
+from committee.report.model_page import render_model
 from committee.vote.links.mean import Identity
 from tests.small_portfolio import use_small_members
 from tests.subjects import assert_same_bits, noisy_scores, weights
@@ -253,6 +254,14 @@ def test_the_report_speaks_of_the_loss():
         "tweedie": "tweedie deviance alone",
     }
     assert "R2 " in said["squared_error"][1] and "D2 " in said["quantile"][1]
+
+
+@pytest.mark.parametrize("loss", ["quantile", "poisson"])
+def test_the_page_shows_what_there_is(loss):
+    X, y = amounts()
+    text = render_model(CommitteeRegressor(**FAST, loss=loss).fit(X, y), X, y)
+    assert "What columns add" in text or loss == "poisson"
+    assert ("pinball loss of 0.5 alone" if loss == "quantile" else "poisson deviance alone") in text
 
 
 def test_a_quantile_is_beaten_by_no_quantile_alone():
