@@ -20,6 +20,7 @@ NAMES = (
     "several_targets",
     "defaults",
     "committee",
+    "committee_losses",
     "committee_time",
     "committee_predict",
     "honesty",
