@@ -44,7 +44,7 @@ def measure(name: str, n: int, n_columns: int, n_classes: int) -> None:
     X, y = rows(n, n_columns, n_classes)
     before = peak_bytes() - X.nbytes
     kind(cv=N_FOLDS, random_state=0).fit(X, y)
-    memory = FitMemory(n, 8.0 * n_columns, n_columns, n_classes, N_FOLDS, 1)
+    memory = FitMemory(n, 8.0 * n_columns, n_columns, n_classes, N_FOLDS, n * (1 - 1 / N_FOLDS), 1)
     print(json.dumps({"measured": (peak_bytes() - before) / MB, "estimated": memory.peak([one]) / MB}))
 
 

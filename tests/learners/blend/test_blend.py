@@ -313,13 +313,6 @@ def test_splits_number_all_rows_and_those_of_no_weight_are_absent(kind):
     assert model.oof_loss_ == same.oof_loss_
 
 
-def test_a_row_judged_twice_is_refused():
-    X, y = numbers(2)
-    splits = [(np.arange(60), np.arange(60, 120)), (np.arange(50), np.arange(50, 120))]
-    with pytest.raises(ValueError, match="judges a row more than once; give a splitter"):
-        CommitteeClassifier(cv=splits).fit(X, y)
-
-
 # --- members that are not to be --------------------------------------------------------------------------------------
 
 
@@ -359,15 +352,6 @@ def test_without_members_there_is_no_model(kind, monkeypatch):
     with pytest.raises(ValueError, match=r"on 120 rows \(forest: 60 rows .*; large_trees: 60 rows are too good\)"):
         model.fit(X, y)
     assert not hasattr(model, "committee_")
-
-
-def test_a_fold_without_a_class_fails():
-    X, y = numbers(2)
-    y[0] = 2
-    with pytest.raises(
-        ValueError, match=r"no member could be trained on 120 rows \(sbpmt: rows of a fold lack a class"
-    ):
-        CommitteeClassifier(**FAST | {"cv": KFold(3)}).fit(X, y)
 
 
 # --- few rows, few classes -------------------------------------------------------------------------------------------

@@ -14,6 +14,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from committee import CommitteeClassifier, CommitteeRegressor
+from committee.data.rows import TargetRows
+from committee.data.sparse import read_sparse
+from committee.learners.base.folds import Fold
 from committee.learners.blend.memory import LEAST_DRAWN, REASON, FitMemory
 from committee.learners.blend.memory_text import bytes_of, text_of
 from committee.learners.blend.portfolio import candidates
@@ -27,7 +30,7 @@ def rows_for(kind, n=120):
 
 
 def sizes(n, p=28, n_scores=2, n_folds=3, n_threads=1):
-    return FitMemory(n, 8.0 * p, p, n_scores, n_folds, n_threads)
+    return FitMemory(n, 8.0 * p, p, n_scores, n_folds, n * (1 - 1 / n_folds), n_threads)
 
 
 # --- amounts ---------------------------------------------------------------------------------------------------------
@@ -136,12 +139,10 @@ def test_draws_shrink_before_candidates_go():
 
 
 def test_sparse_rows_count_by_their_stored_cells():
-    from committee.data.rows import TargetRows
-    from committee.data.sparse import read_sparse
-
     X = csr_array((np.ones(50), (np.arange(50), np.arange(50))), shape=(50, 10**6))
     rows = TargetRows(read_sparse(X), np.zeros(50), np.ones(50), uniform=True)
-    memory = FitMemory.of(rows, 1, 2, 1)
+    fold = Fold(np.arange(25), np.ones(25), np.arange(25, 50), np.ones(25), 25)
+    memory = FitMemory.of(rows, 1, [fold], 1)
     assert memory.n == 50 and memory.resident < 1e6
 
 

@@ -14,15 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import norm
 from sklearn.base import _fit_context
-from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from committee.data.array_checks import check_array, check_range
 from committee.data.names import hint_of_names
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
-from committee.data.rows import Rows, TargetRows, have_weight
+from committee.data.rows import Rows, TargetRows
 from committee.data.sparse import SparseMatrix
 from committee.data.typed_json import field
 from committee.learners.base import shared_parameters as shared
@@ -31,6 +30,7 @@ from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.folds import Fold, Folds
 from committee.learners.base.parameters import fitted, parameter, with_parameters
 from committee.learners.blend.candidate_run import CandidateRun
+from committee.learners.blend.given_folds import given_folds
 from committee.learners.blend.member import Judged, LeftOut, Member, Training
 from committee.learners.blend.members_table import members_table
 from committee.learners.blend.memory import FitMemory
@@ -205,8 +205,8 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         Raises
         ------
         ValueError
-            If no member can be trained, `memory_limit` leaves no candidate room, `groups` comes without a `cv`, or
-            rows are as in the other learners' fits.
+            If no member can be trained, `memory_limit` leaves no candidate room, `groups` comes without a `cv`, the
+            splits of `cv` share rows or lack a class, or rows are as in the other learners' fits.
 
         Warns
         -----
@@ -214,7 +214,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
             If `y` holds one class only, which is then predicted everywhere; rows are too few to judge members by; or
             the fit is interrupted, and `on_interrupt` is "keep".
         """
-        if groups is not None and (self.cv is None or isinstance(self.cv, Integral)):
+        if groups is not None and not self._has_splitter:
             raise ValueError(
                 f"groups are heeded by a splitter, and cv={self.cv!r}; give one, such as "
                 "sklearn.model_selection.GroupKFold(5)."
@@ -289,11 +289,11 @@ class Blend(ReducibleBlend, CommitteeEstimator):
     ) -> dict[str, Any]:
         folds = self._folds(rows, y, groups, tasks)
         wanted, unsuited = self._suited(self._wanted(len(rows)), rows)
-        if not (self.cv is None or isinstance(self.cv, Integral)):
+        if self._has_splitter:
             wanted = [replace(one, out_of_bag=False) for one in wanted]
         training = Training(
             rows,
-            Judged.of(folds if len(folds) > 1 else []),
+            Judged.of(folds),
             np.flatnonzero(self.table_.n_levels).tolist() or None,
             int(tasks.random().randint(2**30)),
             self.n_jobs,
@@ -301,9 +301,9 @@ class Blend(ReducibleBlend, CommitteeEstimator):
             tasks,
             self.number_loss,
         )
-        if len(folds) < 2:
+        if not folds:
             return self._unjudged(training)
-        wanted, too_large = self._with_room(wanted, rows, len(folds))
+        wanted, too_large = self._with_room(wanted, rows, folds)
         run = CandidateRun(
             training,
             wanted,
@@ -325,13 +325,13 @@ class Blend(ReducibleBlend, CommitteeEstimator):
             return run.fitted()
 
     def _with_room(
-        self, wanted: list[Candidate], rows: Rows | TargetRows, n_folds: int
+        self, wanted: list[Candidate], rows: Rows | TargetRows, folds: Sequence[Fold]
     ) -> tuple[list[Candidate], list[LeftOut]]:
         """Return the candidates that `memory_limit` leaves room for, and the others."""
         if self.memory_limit is None:
             return wanted, []
         n_scores = int(rows.labels.max()) + 1 if isinstance(rows, Rows) else 1
-        memory = FitMemory.of(rows, n_scores, n_folds, n_threads(self.n_jobs))
+        memory = FitMemory.of(rows, n_scores, folds, n_threads(self.n_jobs))
         return memory.within(bytes_of(self.memory_limit), wanted)
 
     def _unjudged(self, training: Training) -> dict[str, Any]:
@@ -340,7 +340,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         kind = "a forest" if alone.name == "forest" else "boosting"
         warnings.warn(
             f"n_samples = {len(training.rows)} rows are too few to judge members by: the only one is {kind}, and "
-            "nothing tells how good it is.",
+            "nothing tells how good it is (rows that hold the same count as one; the only one of a class judges none).",
             stacklevel=5,
         )
         nothing = np.full(1, np.nan)
@@ -365,23 +365,17 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         }
 
     def _folds(self, rows: Rows | TargetRows, y: ArrayLike, groups: ArrayLike | None, tasks: FitTasks) -> list[Fold]:
-        """Return the folds by which members are judged."""
-        if self.cv is None or isinstance(self.cv, Integral):
+        """Return the folds by which members are judged; none if the rows are too few."""
+        if not self._has_splitter:
             k = n_folds(len(rows), self.effort) if self.cv is None else int(self.cv)
-            return list(Folds.of(rows, k, n_threads(self.n_jobs)))
-        y = np.asarray(y)
-        check_consistent_length(y, groups)
-        place = np.full(len(y), -1)  # splitters number all rows of the user's
-        place[have_weight(tasks.sample_weight, len(y))] = np.arange(len(rows))
-        splitter, folds = check_cv(self.cv, y, classifier=isinstance(rows, Rows)), []
-        for given in splitter.split(np.zeros((len(y), 1)), y, groups):
-            others, judged = (place[index][place[index] >= 0] for index in given)
-            if len(others) and len(judged):
-                folds.append(Fold(others, rows.weights[others], judged, rows.weights[judged], len(judged)))
-        row = Judged.of(folds).row
-        if len(np.unique(row)) < len(row):
-            raise ValueError(f"cv={self.cv!r} judges a row more than once; give a splitter whose test sets share none.")
-        return folds
+            folds = list(Folds.of(rows, k, n_threads(self.n_jobs)))
+            return folds if len(folds) > 1 else []
+        return given_folds(self.cv, rows, y, groups, tasks.sample_weight)
+
+    @property
+    def _has_splitter(self) -> bool:
+        """Whether `cv` says itself which rows are judged by which."""
+        return not (self.cv is None or isinstance(self.cv, Integral))
 
     def _weighed(self, members: Sequence[Member], rows: Any, judged: Judged) -> Blended:
         """Weigh members; those that add too little go, one after the other."""

@@ -72,9 +72,8 @@ class CandidateRun:
             raise
 
     def _train(self, candidate: Candidate) -> None:
-        n_fits = self._training.n_fits(candidate)
         self._training.limit.check()
-        self._tasks.begin_part(candidate.name, n_fits if n_fits > 1 else 0)
+        self._tasks.begin_part(candidate.name, self._training.n_folds(candidate))
         trained = self._training.trained(candidate, self._end_part)
         if isinstance(trained, Member):
             self.members.append(trained)

@@ -94,9 +94,9 @@ class Training:
     loss: Loss | None
     """Loss of numbers, in which candidates for means are moved; None where classes are predicted."""
 
-    def n_fits(self, candidate: Candidate) -> int:
-        """Fits of a candidate: one, or one for each fold."""
-        return 1 if candidate.out_of_bag else len(self.judged.folds)
+    def n_folds(self, candidate: Candidate) -> int:
+        """Folds that a candidate is trained on, 0 if it judges out of bag."""
+        return 0 if candidate.out_of_bag else len(self.judged.folds)
 
     def trained(self, candidate: Candidate, fit_ended: Callable[[], None]) -> Member | LeftOut:
         """Train a candidate, and give its probabilities a temperature; one that cannot be trained is left out.
@@ -193,8 +193,6 @@ class Training:
         y = self.rows.labels if isinstance(self.rows, Rows) else self.rows.target
         uniform = self.rows.uniform and bool((weights == weights[0]).all())
         model.fit(self.rows.X[index], y[index], None if uniform else weights)
-        if isinstance(self.rows, Rows) and len(model.classes_) < int(self.rows.labels.max()) + 1:
-            raise ValueError("rows of a fold lack a class")
         return model
 
     def _moved(self, committees: list[Any], unseen: F64) -> tuple[list[Any], F64]:

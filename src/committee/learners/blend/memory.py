@@ -17,6 +17,7 @@ from committee.data.sparse import SparseMatrix
 from committee.learners.adaboost.adaboost import AdaBoostClassifier
 from committee.learners.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
 from committee.learners.bagging.sbpmt import SBPMTClassifier
+from committee.learners.base.folds import Fold
 from committee.learners.blend.member import LeftOut
 from committee.learners.blend.memory_text import text_of
 from committee.learners.blend.portfolio import Candidate
@@ -49,7 +50,7 @@ class FitMemory:
     Examples
     --------
     >>> from committee.learners.blend.portfolio import candidates
-    >>> memory = FitMemory(n=300_000, row=28 * 8.0, n_columns=28, n_scores=2, n_folds=3, n_threads=1)
+    >>> memory = FitMemory(n=300_000, row=28 * 8.0, n_columns=28, n_scores=2, n_folds=3, n_trained=2e5, n_threads=1)
     >>> wanted = candidates(False, "default", 300_000)
     >>> chosen, left_out = memory.within(1.5e9, wanted)
     >>> [one.parameters.get("max_samples") for one in chosen if one.name == "forest"] != [100_000]
@@ -63,16 +64,19 @@ class FitMemory:
     n_scores: int
     """Classes, or numbers to predict."""
     n_folds: int
+    n_trained: float
+    """Rows of a fit on all but those of a fold, the most of them."""
     n_threads: int
 
     @classmethod
-    def of(cls, rows: Rows | TargetRows, n_scores: int, n_folds: int, n_threads: int) -> FitMemory:
+    def of(cls, rows: Rows | TargetRows, n_scores: int, folds: Sequence[Fold], n_threads: int) -> FitMemory:
         """Sizes of a fit."""
+        n_folds, n_trained = len(folds), max(len(fold.others) for fold in folds)
         n, cells = len(rows), rows.X
         if isinstance(cells, SparseMatrix):
             stored = sum(array.nbytes for array in vars(cells).values() if hasattr(array, "nbytes"))
-            return cls(n, stored / n, max(1, round(stored / n / 8.0)), n_scores, n_folds, n_threads)
-        return cls(n, cells.nbytes / n, cells.shape[1], n_scores, n_folds, n_threads)
+            return cls(n, stored / n, max(1, round(stored / n / 8.0)), n_scores, n_folds, n_trained, n_threads)
+        return cls(n, cells.nbytes / n, cells.shape[1], n_scores, n_folds, n_trained, n_threads)
 
     @property
     def resident(self) -> float:
@@ -91,7 +95,7 @@ class FitMemory:
     def needed(self, candidate: Candidate) -> Needed:
         """Bytes that a candidate needs."""
         fits = 1 if candidate.out_of_bag else self.n_folds
-        n = self.n if candidate.out_of_bag else self.n * (self.n_folds - 1) / self.n_folds
+        n = self.n if candidate.out_of_bag else self.n_trained
         settings = candidate.learner(**candidate.parameters).get_params(deep=False)
         answers = self.n * 8.0 * self.n_scores
         copy = n * (self.row + 32.0)
