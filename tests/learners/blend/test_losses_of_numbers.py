@@ -1,5 +1,7 @@
 """Committees of ensembles for other losses of numbers: medians, quantiles, counts and amounts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -9,6 +11,7 @@ from sklearn.model_selection import KFold
 
 import committee
 from committee import CommitteeRegressor, GradientBoostingRegressor
+from committee.learners.blend import portfolio
 from committee.learners.blend.portfolio import candidates
 from committee.objectives.losses import Derivatives, Huber, Loss, Quantile, Quantiles, Tweedie
 from committee.report.members import estimate, left_out_grid, members_grid
@@ -203,8 +206,6 @@ def test_repeated_rows_are_rows_of_weight(loss):
     times = np.random.default_rng(0).integers(0, 4, len(y))
     rows = np.repeat(np.arange(len(y)), times)
     model = CommitteeRegressor("fast", cv=3, random_state=0, loss=loss, quantile=0.7)
-    from committee.learners.blend import portfolio
-
     with pytest.MonkeyPatch.context() as patch:  # draws of a forest take rows as a whole
         patch.setattr(portfolio, "_OF_NUMBERS", dict.fromkeys(portfolio._OF_NUMBERS, ("boosted_lines", "small_trees")))
         weighed, repeated = clone(model).fit(X, y, times), clone(model).fit(X[rows], y[rows])
@@ -233,6 +234,25 @@ def test_counts_of_nothing_have_means_above_nothing():
     X, _ = noisy_scores()
     model = CommitteeRegressor(**FAST, loss="poisson").fit(X, np.zeros(len(X)))
     assert (model.predict(X) > 0.0).all() and (model.predict(X) < 1e-9).all()
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "quantile"])
+@pytest.mark.parametrize("unit", [1024.0, 1000.0, 1e-3])
+def test_another_unit_is_another_draw_and_no_more(loss, unit, monkeypatch):
+    """Where no rows are drawn, weights and leaves are the same ones."""
+    whole = {"subsample": 1.0, "learning_rate": 0.1}
+    for table in ("_NUMBERS", "_ON_LOSS"):
+        settled = {
+            name: replace(one, parameters=one.parameters | whole) if one.learner is GradientBoostingRegressor else one
+            for name, one in getattr(portfolio, table).items()
+        }
+        monkeypatch.setattr(portfolio, table, settled)
+    X, y = amounts()
+    model = CommitteeRegressor(**FAST, loss=loss, quantile=0.8).fit(X, y)
+    other = clone(model).fit(X, unit * y)
+    assert model.member_names_ == other.member_names_
+    assert_allclose(other.member_weights_, model.member_weights_, atol=1e-4)
+    assert_allclose(other.predict(X), unit * model.predict(X), rtol=1e-4)
 
 
 def test_the_report_speaks_of_the_loss():
