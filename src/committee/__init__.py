@@ -12,8 +12,12 @@ __version__ = version("committee")
 
 _NAMES = names_of_stub(__file__)
 
+_CALLBACKS = frozenset({"MemberLines"})
+
 LEARNERS = {
-    name: module for name, module in _NAMES.items() if module.startswith("committee.learners.") and name[0].isupper()
+    name: module
+    for name, module in _NAMES.items()
+    if module.startswith("committee.learners.") and name[0].isupper() and name not in _CALLBACKS
 }
 """Every learner, a class of `learners/`, and its module: what files may name, and what `committee.learner` finds."""
 

@@ -9,6 +9,7 @@ from sklearn.callback import ProgressBar, ScoringMonitor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import committee
 from committee import CommitteeClassifier, CommitteeRegressor, MemberLines
 from committee.learners.blend.portfolio import candidates
 from tests.small_portfolio import use_small_members
@@ -145,3 +146,8 @@ def test_lines_in_a_pipeline():
     model = CommitteeRegressor(**FAST).set_callbacks(MemberLines(lines.append))
     make_pipeline(StandardScaler(), model).fit(*noisy_scores())
     assert len(lines) == len(candidates(True, "fast"))
+
+
+def test_a_callback_is_no_learner():
+    with pytest.raises(KeyError, match="MemberLines"):
+        committee.learner("MemberLines")
