@@ -1,5 +1,7 @@
 """One small learner in the place of a committee of ensembles: its size, its columns, and what is said of it."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,8 +13,9 @@ from sklearn.metrics import accuracy_score, log_loss, mean_squared_error, r2_sco
 
 from committee import CommitteeClassifier, CommitteeRegressor, load
 from committee.learners.blend import distilled as module
-from committee.learners.blend import portfolio
+from committee.learners.blend import portfolio, reducible
 from committee.learners.blend.distilled import OfClasses
+from committee.learners.blend.reducible import most_nodes_of
 from committee.learners.blend.students import STUDENTS, Boosting, students
 from committee.learners.blend.swapped_rows import swapped_rows
 from tests.small_portfolio import use_small_members
@@ -26,6 +29,7 @@ BOTH = pytest.mark.parametrize("kind", [CommitteeClassifier, CommitteeRegressor]
 def small(monkeypatch):
     use_small_members(monkeypatch)
     monkeypatch.setattr(module, "ROWS_WITH_COPIES", 300)
+    monkeypatch.setattr(reducible, "LEAST_NODES", 3)
 
 
 def rows_for(kind, n=160, seed=0):
@@ -132,6 +136,14 @@ def test_of_a_committee_of_lines_one_is_left(monkeypatch):
     small = model.distil(X)
     assert small.nodes <= 3
     assert small.agreement > 0.9
+
+
+@pytest.mark.parametrize(
+    ("limit", "n_nodes", "most"), [(0.01, 50_000, 500.0), (0.01, 2000, 100.0), (0.5, 60, 60.0), (7, 2000, 7.0)]
+)
+def test_a_share_is_a_hundred_nodes_at_least_but_no_more_than_there_are(limit, n_nodes, most):
+    model = SimpleNamespace(committee_=SimpleNamespace(n_nodes=n_nodes))
+    assert most_nodes_of(model, limit, 100) == most
 
 
 @BOTH

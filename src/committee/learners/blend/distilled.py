@@ -99,6 +99,16 @@ class Distilled:
 
 
 @dataclass(frozen=True, eq=False)
+class Taught:
+    """What a student is trained on, made of so many rows."""
+
+    X: F64
+    target: NDArray[Any]
+    weights: F64
+    n_rows: int
+
+
+@dataclass(frozen=True, eq=False)
 class Lesson(ABC):
     """Encoded rows, and how a student is trained on what the committee says of them."""
 
@@ -146,21 +156,24 @@ class Lesson(ABC):
         levels = self.blend.table_.n_levels
         return swapped_rows(self.X[index], levels, copies, np.random.RandomState(self.seed))
 
-    def trained(self, student: Student, most_nodes: float, index: Index) -> Any:
-        """Train a student on some rows and on those made of them; None if it cannot be small enough."""
-        learner = student.made(self.n_classes, most_nodes, len(index))
+    def taught(self, index: Index) -> Taught:
+        """Some rows and those made of them, as every student is trained on them."""
+        copies = min(20, max(3, ROWS_WITH_COPIES // len(index))) if len(index) < MOST_ROWS // 2 else 1
+        X = np.concatenate([self.X[index], self.near(index, copies)])
+        weights = np.tile(self.weights[index], len(X) // len(index))
+        return Taught(*self.targets(X, self.asked(X), weights), len(index))
+
+    def trained(self, student: Student, most_nodes: float, taught: Taught) -> Any:
+        """Train a student; None if it cannot be small enough."""
+        learner = student.made(self.n_classes, most_nodes, taught.n_rows)
         if learner is None:
             return None
         own: dict[str, Any] = {"random_state": self.seed, "n_jobs": self.blend.n_jobs}
         own["categorical_features"] = np.flatnonzero(self.blend.table_.n_levels).tolist() or None
         learner.set_params(**{name: value for name, value in own.items() if name in learner.declared_parameters})
-        copies = min(20, max(3, ROWS_WITH_COPIES // len(index))) if len(index) < MOST_ROWS // 2 else 1
-        near = self.near(index, copies)
-        X = np.concatenate([self.X[index], near])
-        weights = np.tile(self.weights[index], 1 + len(near) // len(index))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # such as of columns that do not vary
-            learner.fit(*self.targets(X, self.asked(X), weights))
+            learner.fit(taught.X, taught.target, taught.weights)
         return learner if learner.committee_.n_nodes <= most_nodes else None
 
 
@@ -271,16 +284,14 @@ class Trials:
         part = random.permutation(len(lesson.X)) % N_FOLDS
         folds = [np.flatnonzero(part == k) for k in range(N_FOLDS)]
         near = [lesson.near(fold, JUDGING_COPIES) for fold in folds]
-        answers = {}
-        for name, student in students(lesson.n_classes).items():
-            found = []
-            for k, rows in enumerate(near):
-                model = lesson.trained(student, most_nodes, np.flatnonzero(part != k))
-                if model is None:
-                    break
-                found.append(lesson.answered(model, rows))
-            else:
-                answers[name] = np.concatenate(found)
+        found: dict[str, list[F64]] = {name: [] for name in students(lesson.n_classes)}
+        for k, rows in enumerate(near):
+            taught = lesson.taught(np.flatnonzero(part != k))
+            for name, student in students(lesson.n_classes).items():
+                model = lesson.trained(student, most_nodes, taught)
+                if model is not None:
+                    found[name].append(lesson.answered(model, rows))
+        answers = {name: np.concatenate(each) for name, each in found.items() if len(each) == N_FOLDS}
         asked = np.concatenate([lesson.asked(rows) for rows in near])
         return cls(asked, answers, np.concatenate([np.tile(lesson.weights[fold], JUDGING_COPIES) for fold in folds]))
 
@@ -306,8 +317,9 @@ def distilled(
     lesson, random = _lesson(blend, X, sample_weight)
     trials = Trials.of(lesson, most_nodes, random)
     tried = {name: trials.rises(lesson, name)[0] for name in trials.answers}
+    taught = lesson.taught(np.arange(len(lesson.X)))
     for name in sorted(tried, key=tried.__getitem__):
-        model = lesson.trained(students(lesson.n_classes)[name], most_nodes, np.arange(len(lesson.X)))
+        model = lesson.trained(students(lesson.n_classes)[name], most_nodes, taught)
         if model is not None:
             break
     else:

@@ -13,8 +13,8 @@ from committee.vote.members import MemberCommittees
 if TYPE_CHECKING:
     from committee.learners.blend.distilled import Distilled
 
-LEAST_NODES = 3.0
-"""A share of a committee of lines, which have a node each, is no less than a tree of two leaves."""
+LEAST_NODES = 100
+"""A share is no fewer nodes in `distil`: lines and model trees have few, with many numbers in each."""
 
 
 class ReducibleBlend:
@@ -46,7 +46,8 @@ class ReducibleBlend:
         sample_weight : array-like (n,), default=None
             Row weights of `X`; 0 means absent.
         max_nodes : float or int, default=0.01
-            Most tree nodes: a share (0, 1] of the committee's, but 3 at least, or a whole number of them.
+            Most tree nodes: a share (0, 1] of the committee's, but 100 nodes at least, as lines and model trees
+            have few; or a whole number of them.
 
         Returns
         -------
@@ -67,13 +68,13 @@ class ReducibleBlend:
         >>> X, y = load_breast_cancer(return_X_y=True)
         >>> model = CommitteeClassifier("fast", random_state=0).fit(X, y)
         >>> small = model.distil(X, max_nodes=0.02)
-        >>> small.nodes <= 0.02 * small.nodes_before, small.score > 0.92
+        >>> small.nodes <= max(100, 0.02 * small.nodes_before), small.score > 0.92
         (True, True)
         """
         from committee.learners.blend.distilled import distilled  # few fits are followed by it
 
         self._check_members("distil")
-        return distilled(self, X, sample_weight, (X_val, y_val), most_nodes_of(self, max_nodes))
+        return distilled(self, X, sample_weight, (X_val, y_val), most_nodes_of(self, max_nodes, LEAST_NODES))
 
     def prune(self, max_nodes: float = 0.33) -> Self:
         """Return a copy of fewer fits, and fewer trees of a forest; this committee stays as it is.
@@ -86,7 +87,7 @@ class ReducibleBlend:
         Parameters
         ----------
         max_nodes : float or int, default=0.33
-            Most tree nodes: a share (0, 1] of the committee's, but 3 at least, or a whole number of them.
+            Most tree nodes: a share (0, 1] of the committee's, or a whole number of them.
 
         Returns
         -------
@@ -110,7 +111,7 @@ class ReducibleBlend:
         from committee.learners.blend.pruned import pruned  # few fits are followed by it
 
         self._check_members("prune")
-        smaller: Self = pruned(self, most_nodes_of(self, max_nodes))
+        smaller: Self = pruned(self, most_nodes_of(self, max_nodes, 1))
         return smaller
 
     def _check_members(self: Any, what: str) -> None:
@@ -120,8 +121,8 @@ class ReducibleBlend:
             raise ValueError(f"this model was trained on rows of one class; there is nothing to {what}.")
 
 
-def most_nodes_of(blend: Any, max_nodes: float) -> float:
-    """Nodes that a limit allows.
+def most_nodes_of(blend: Any, max_nodes: float, least: int) -> float:
+    """Nodes that a limit allows; a share allows so many at least, or all that there are.
 
     Raises
     ------
@@ -131,4 +132,5 @@ def most_nodes_of(blend: Any, max_nodes: float) -> float:
     whole = is_whole(max_nodes)
     if not (is_number(max_nodes) and (max_nodes >= 1 if whole else 0.0 < max_nodes <= 1.0)):
         raise ValueError(f"max_nodes={max_nodes!r} must be a share in (0, 1], or a whole number above 0.")
-    return float(max_nodes) if whole else max(LEAST_NODES, max_nodes * int(blend.committee_.n_nodes))
+    n_nodes = float(blend.committee_.n_nodes)
+    return float(max_nodes) if whole else max(max_nodes * n_nodes, min(float(least), n_nodes))
