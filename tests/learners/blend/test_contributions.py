@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 
 from committee import CommitteeClassifier, load
-from committee.learners.blend.blend import Blended
+from committee.learners.blend.weighing import Blended
 from tests.small_portfolio import use_small_members
 from tests.subjects import numbers
 from tests.vote.explain.mixed_table import mixed_table

@@ -6,13 +6,12 @@ import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import norm
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
@@ -39,6 +38,7 @@ from committee.learners.blend.portfolio import Candidate, Effort, candidates, n_
 from committee.learners.blend.reducible import ReducibleBlend
 from committee.learners.blend.suited import suited_to_sparse_rows
 from committee.learners.blend.time_limit import TimeLimit
+from committee.learners.blend.weighing import Blended, Weighing, rows_of_all
 from committee.objectives.losses import Loss
 from committee.vote.explain.importances import feature_importances
 from committee.vote.members import MemberCommittees
@@ -51,32 +51,6 @@ if TYPE_CHECKING:
     from committee.files.checkpoint import Checkpoint
     from committee.vote.committee import Committee
     from committee.vote.regression import RegressionCommittee
-
-
-@dataclass(frozen=True, eq=False)
-class Blended:
-    """Members whose mean answer is the vote."""
-
-    members: Sequence[Member]
-    weights: F64
-    """Of each member, adding up to 1."""
-    losses: F64
-    """Mean loss of each member alone, on rows that it has not seen."""
-    gains: F64
-    """By how much the loss of the vote would rise without it."""
-    loss: float
-    """Mean loss of the vote."""
-    score: float
-    """Accuracy of the vote, or R2."""
-    left_out: Sequence[LeftOut] = ()
-    """Trained candidates without weight."""
-
-    @property
-    def voters(self) -> tuple[Any, F64]:
-        """The fits of all members, and their weights: those of a member share its weight."""
-        fits = np.array([len(one.committees) for one in self.members])
-        committees = [each for one in self.members for each in one.committees]
-        return MemberCommittees(committees), np.repeat(self.weights / fits, fits)
 
 
 @with_parameters
@@ -379,45 +353,15 @@ class Blend(ReducibleBlend, CommitteeEstimator):
 
     def _weighed(self, members: Sequence[Member], rows: Any, judged: Judged) -> Blended:
         """Weigh members; those that add too little go, one after the other."""
-        answered = sorted(members, key=lambda one: -int(np.isfinite(one.unseen[:, 0]).sum()))  # each some rows
-        known = np.all([np.isfinite(one.unseen[:, 0]) for one in answered], axis=0)
-        while not known.any():
-            answered.pop()
-            known = np.all([np.isfinite(one.unseen[:, 0]) for one in answered], axis=0)
+        known = rows_of_all(members)
         judged = judged.some(known)
-        share = judged.weights / judged.weights.sum()
-        unit = float(np.sqrt((share**2).sum()))  # standard error of a mean of rows that deviate by 1
-
-        def loss(answers: F64) -> F64:
-            return self._losses(answers, rows, judged)
-
-        def vote(some: Sequence[F64]) -> tuple[F64, F64]:
-            weights = self._weights(some, rows, judged) if len(some) > 1 else np.ones(1)
-            return weights, np.tensordot(weights, np.stack(some), 1)
-
-        chosen = [one for one in members if one in answered]
-        answers = [one.unseen[known] for one in chosen]
-        losses = {one.name: float(share @ loss(each)) for one, each in zip(chosen, answers, strict=True)}
-        while True:
-            weights, mean = vote(answers)
-            if len(chosen) == 1:
-                gains = np.zeros(1)
-                break
-            rises = [loss(vote(answers[:k] + answers[k + 1 :])[1]) - loss(mean) for k in range(len(chosen))]
-            gains = np.array([float(share @ rise) for rise in rises])
-            errors = unit * np.array([norm(np.sqrt(share) * (r - g)) for r, g in zip(rises, gains, strict=True)])
-            least = int(np.argmin(gains))
-            if gains[least] > self.min_gain * errors[least]:
-                break
-            del chosen[least], answers[least]
-        alone = np.array([losses[one.name] for one in chosen])
-        without = [
-            LeftOut(one.name, "no weight", losses.get(one.name, np.nan), one.seconds)
-            for one in members
-            if one not in chosen
-        ]
-        score = self._score(mean, rows, judged)
-        return Blended(chosen, weights, alone, gains, float(share @ loss(mean)), score, without)
+        weighing = Weighing(
+            judged.weights,
+            lambda answers: self._losses(answers, rows, judged),
+            lambda answers: self._weights(answers, rows, judged),
+            lambda answers: self._score(answers, rows, judged),
+        )
+        return weighing.blended(members, known, self.min_gain)
 
     # --- what it says of itself ----------------------------------------------------------------------------------
 

@@ -13,9 +13,10 @@ from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.parameters import with_parameters
-from committee.learners.blend.blend import Blend, Blended
+from committee.learners.blend.blend import Blend
 from committee.learners.blend.member import Judged
 from committee.learners.blend.pool import log_loss_weights
+from committee.learners.blend.weighing import Blended
 from committee.vote.committee import Committee
 from committee.vote.explain.probability_contributions import probability_contributions
 from committee.vote.explain.tree_contributions import Output

@@ -14,13 +14,14 @@ from committee.data.parallel import n_threads
 from committee.data.rows import TargetRows
 from committee.learners.base.estimator import BaseRegressor
 from committee.learners.base.parameters import FRACTION, fitted, parameter, with_parameters
-from committee.learners.blend.blend import Blend, Blended
+from committee.learners.blend.blend import Blend
 from committee.learners.blend.loss_of_rows import chosen_loss, loss_of_rows, share_explained
 from committee.learners.blend.loss_weights import loss_weights
 from committee.learners.blend.member import Judged, LeftOut
 from committee.learners.blend.pool import squared_error_weights
 from committee.learners.blend.portfolio import Candidate, of_loss
 from committee.learners.blend.suited import suited_to_targets
+from committee.learners.blend.weighing import Blended
 from committee.objectives.losses import Loss, LossChoice, Squared
 from committee.vote.explain.tree_contributions import Output, tree_contributions
 from committee.vote.links.mean import Identity, Log
