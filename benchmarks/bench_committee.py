@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import bench_defaults
-from benchmarks.bench_defaults import Models, cells, in_common, report
+from benchmarks.bench_defaults import Models, cells, report
 from benchmarks.figures import RESULTS, Findings, command
 from committee import (
     Committee,
@@ -101,11 +101,13 @@ def models() -> Models:
     return own | {"gradient boosting": boosting.pop(bench_defaults.OURS)} | boosting
 
 
-def report_those_of_all_folds(findings: Findings, found: list[dict[str, Any]]) -> None:
-    """Report the models that were fitted as often as the first one, as the slowest may not have been."""
+def report_by_folds(findings: Findings, found: list[dict[str, Any]]) -> None:
+    """Report the models that were fitted on all folds, then with them those of fewer, by the folds that they have."""
     count = Counter(c["model"] for c in found)
-    most = count[found[0]["model"]]
-    report(findings, [c for c in found if count[c["model"]] == most])
+    for least in sorted(set(count.values()), reverse=True):
+        names = [name for name in count if count[name] >= least]
+        among = "" if least == max(count.values()) else f"{len(names)} models, "
+        report(findings, [c for c in found if c["model"] in names], among)
 
 
 def main() -> None:
@@ -127,9 +129,7 @@ def main() -> None:
         with warnings.catch_warnings(), Journal(RESULTS / "committee" / f"{options.half}.jsonl", {}) as journal:
             warnings.simplefilter("ignore")
             found = list(cells(Path(folder), options.half, 1, options.splits, journal, chosen, HELD))
-        report_those_of_all_folds(findings, found)
-        if len(in_common(found)) < len(found):
-            report(findings, found, f"all {len({c['model'] for c in found})} models, ")
+        report_by_folds(findings, found)
 
     command("committee" if options.half == "checking" else f"committee_{options.half}", measure, arguments=rest)
 
