@@ -170,7 +170,9 @@ def test_losses_that_are_refused(loss, quantile, message):
     assert not hasattr(model, "committee_")
 
 
-@pytest.mark.parametrize("loss", [Huber(0.3), Quantile(0.2), Tweedie(1.2), Quartic()], ids=lambda loss: type(loss).__name__)
+@pytest.mark.parametrize(
+    "loss", [Huber(0.3), Quantile(0.2), Tweedie(1.2), Quartic()], ids=lambda loss: type(loss).__name__
+)
 def test_losses_with_other_numbers_and_of_ones_own(loss):
     X, y = amounts()
     model = CommitteeRegressor(**FAST, loss=loss).fit(X, y)
