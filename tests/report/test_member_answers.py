@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from scipy.spatial.distance import jensenshannon
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import log_loss, precision_score, recall_score
+from sklearn.metrics import log_loss, mean_pinball_loss, precision_score, recall_score
 
 from committee import CommitteeClassifier, CommitteeRegressor, RandomForestClassifier
 from committee.report.member_answers import MemberAnswers
@@ -86,8 +86,21 @@ def test_numbers_are_apart_by_their_spread(some):
     assert_allclose(told.divergence()[i], np.sqrt(np.average((each[:-1, i] - mean) ** 2, weights=told.weights)))
     figures = figures_grid(told)
     assert figures.rows[0][:2] == ("vote", "-") and figures.rows[1][0] == told.names[0]
-    assert figures.title == "Members on 120 rows" and len(rows_grids(told)) == 2
+    assert figures.title.startswith("Members on 120 rows, of which") and len(rows_grids(told)) == 2
     assert disputed_grid(told).rows[0][:2] == (str(i), f"{y[i]:.4g}")
+
+
+def test_members_for_another_loss_are_judged_by_it(some):
+    _, X, y = some[CommitteeRegressor]
+    with pytest.MonkeyPatch.context() as patch:
+        use_small_members(patch)
+        model = CommitteeRegressor("fast", cv=2, loss="quantile", quantile=0.9, random_state=0).fit(X, y)
+        positive = CommitteeRegressor("fast", cv=2, loss="gamma", random_state=0).fit(X, np.exp(y / np.abs(y).max()))
+    told = MemberAnswers.of(model, X, y)
+    assert_allclose(told.errors()[-1], mean_pinball_loss(y, model.predict(X), alpha=0.9))
+    assert figures_grid(told).columns[2] == "pinball loss of 0.9"
+    with pytest.raises(ValueError, match="gamma"):
+        MemberAnswers.of(positive, X, -np.ones(len(X)))
 
 
 def test_members_that_are_at_one_have_no_disputed_rows():
@@ -155,7 +168,7 @@ def test_the_page_shows_what_is_known(some, kind):
     pictures = ["Where members disagree", "Rows on which they are furthest apart", "What columns add"]
     assert [title for title in rows if title in pictures] == pictures
     more = set(whole) - set(rows)
-    assert "Members on 120 rows" in more
+    assert any(heading.startswith("Members on 120 rows") for heading in more)
     assert ({"Reliability", "Margins"} <= more) == (kind is CommitteeClassifier)
     page = render_model(model, X, y)
     assert page == render_model(model, X, y)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +13,8 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 from committee.data.number_types import F64, Index
 from committee.learners.blend.blend import Blend
 from committee.learners.blend.committee_classifier import LEAST
+from committee.learners.blend.loss_of_rows import loss_of_rows, shown
+from committee.objectives.losses import Loss, Squared
 from committee.vote.committee import Committee
 
 
@@ -42,6 +44,8 @@ class MemberAnswers:
     """Labels of the classes; None where numbers are predicted."""
     truth: NDArray[Any] | None
     """Number of each row's class, or the number to be predicted; None if not known."""
+    loss: Loss = field(default_factory=Squared)
+    """Of numbers the loss of the fit."""
 
     @classmethod
     def of(cls, model: Any, X: Any, y: ArrayLike | None = None) -> Self:
@@ -61,7 +65,8 @@ class MemberAnswers:
         TypeError
             If the model is no committee of ensembles.
         ValueError
-            If it has no members, there is no row, or `y` has another number of rows or labels that are no classes.
+            If it has no members, there is no row, or `y` has another number of rows, labels that are no classes or
+            numbers that the loss of the fit does not take.
         """
         if not isinstance(model, Blend):
             raise TypeError(f"model is a {type(model).__name__}; give a CommitteeClassifier or a CommitteeRegressor")
@@ -74,7 +79,11 @@ class MemberAnswers:
         answers = [_answer(model.member(name), rows) for name in names]
         vote = _answer(model.committee_, rows)
         classes = model.classes_ if isinstance(model.committee_, Committee) else None
-        return cls(names, model.member_weights_[order], np.stack(answers), vote, classes, _truth(model, y, len(vote)))
+        loss: Loss = model.number_loss or Squared()
+        truth = _truth(model, y, len(vote))
+        if classes is None and truth is not None:
+            loss.check_target(truth)
+        return cls(names, model.member_weights_[order], np.stack(answers), vote, classes, truth, loss)
 
     @property
     def everyone(self) -> F64:
@@ -91,10 +100,14 @@ class MemberAnswers:
         return np.asarray(self.everyone.argmax(axis=2))
 
     def errors(self) -> F64:
-        """Share of rows of which each member, and last the vote, elects a wrong class, or root mean squared error."""
+        """Share of rows of which each member, and last the vote, elects a wrong class.
+
+        Of numbers the root mean squared error, or the mean of another loss that the fit was for.
+        """
         truth = self._known()
         if self.classes is None:
-            return np.asarray(np.sqrt(((self.everyone[:, :, 0] - truth) ** 2).mean(axis=1)))
+            told = self.everyone[:, :, 0]
+            return np.array([shown(self.loss, float(loss_of_rows(self.loss, truth, each).mean())) for each in told])
         return np.asarray((self.elected() != truth).mean(axis=1))
 
     def log_losses(self) -> F64:

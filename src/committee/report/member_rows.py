@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from committee.learners.blend.loss_of_rows import name_of
 from committee.report.displays.base import percent, shortened
 from committee.report.member_answers import MemberAnswers
 from committee.report.reliability import Reliability
@@ -38,14 +39,15 @@ def figures_grid(answers: MemberAnswers) -> Grid:
     """The vote and the members: weight, how good they are on the rows, and how often they differ from the vote."""
     names, weights = _names(answers), [BLANK, *(f"{weight:.1%}" for weight in answers.weights)]
     apart, errors = answers.disagreement()[-1], answers.errors()
-    title = f"Members on {answers.n_rows:,} rows"
+    title = f"Members on {answers.n_rows:,} rows, of which training should have seen none"
     order = [len(names) - 1, *range(len(names) - 1)]
     if answers.classes is None:
         of_numbers = [
             (names[i], weights[k], f"{errors[i]:.4g}", BLANK if k == 0 else f"{apart[i]:.4g}")
             for k, i in enumerate(order)
         ]
-        return Grid(title, ("", "weight", "RMSE", "RMS difference from the vote"), tuple(of_numbers), "lrrr")
+        headings = ("", "weight", name_of(answers.loss), "RMS difference from the vote")
+        return Grid(title, headings, tuple(of_numbers), "lrrr")
     losses, reliable = answers.log_losses(), reliabilities(answers)
     right = answers.elected() == answers.truth
     rows = [

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.class_weight import compute_sample_weight
 
 from committee.learners.blend.blend import Blend
 from committee.learners.blend.loss_of_rows import name_of, shown
@@ -91,10 +92,12 @@ def estimate(model: Any, y: NDArray[Any]) -> str:
         name = name_of(model.number_loss).replace("RMSE", "root mean squared error")
         of_score = "R2" if isinstance(model.number_loss, Squared) else "D2"
         return f"on rows not seen in training: {of_score} {score}, {name} {loss}"
-    most = np.unique(y, return_counts=True)[1].max() / len(y)
+    weights = compute_sample_weight(model.class_weight, y)
+    most = np.bincount(np.unique(y, return_inverse=True)[1], weights).max() / weights.sum()
+    weighed = "" if model.class_weight is None else ", rows counting by class_weight"
     return (
-        f"on rows not seen in training: accuracy {model.oof_score_:.4f} ({most:.4f} by the most frequent class alone),"
-        f" log loss {loss}"
+        f"on rows not seen in training: accuracy {model.oof_score_:.4f} ({most:.4f} by the most frequent class"
+        f" alone{weighed}), log loss {loss}"
     )
 
 

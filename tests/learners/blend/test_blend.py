@@ -14,7 +14,11 @@ from sklearn.metrics import accuracy_score, log_loss, r2_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold, TimeSeriesSplit
 
 from committee import CommitteeClassifier, CommitteeRegressor, RandomForestClassifier, RandomForestRegressor, TreeVoter
+from committee.data.frames import TableSchema
+from committee.data.rows import Rows
+from committee.learners.base.folds import Folds
 from committee.learners.blend import portfolio
+from committee.learners.blend.left_out_rows import left_out_unseen
 from committee.learners.blend.member import Training
 from committee.learners.blend.portfolio import Candidate, candidates
 from tests.small_portfolio import use_small_members
@@ -217,6 +221,41 @@ def test_categories_that_name_rows_tell_nothing_of_their_classes():
         scores.append(CommitteeRegressor(**FAST).fit(X, rng.normal(size=240)).oof_score_)
     assert np.mean(losses) > np.log(2) - 0.01
     assert np.mean(scores) < 0.01
+
+
+def test_identifiers_alone_tell_nothing():
+    """Their numbers are means of all rows of a level, so that no draw leaves a row out that its trees do not know."""
+    rng = np.random.default_rng(0)
+    X = pl.DataFrame({"id": [f"u{k}" for k in range(300)], "same": np.ones(300)})
+    assert CommitteeClassifier(**FAST).fit(X, np.arange(300) % 2).oof_loss_ > np.log(2) - 0.01
+    assert CommitteeRegressor(**FAST).fit(X, rng.normal(size=300)).oof_score_ < 0.01
+
+
+def test_rows_that_all_come_again_are_judged_by_what_has_not_seen_them():
+    X, y = numbers(2, 240)
+    y = np.where(np.random.default_rng(0).random(240) < 0.2, 1 - y, y)
+    once = CommitteeClassifier(**FAST).fit(X, y)
+    again = CommitteeClassifier(**FAST).fit(np.tile(X, (2, 1)), np.tile(y, 2))
+    assert again.oof_score_ < 0.9
+    assert_allclose(again.oof_loss_, once.oof_loss_, atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("times", "weights", "unseen"),
+    [
+        (np.ones(60, int), np.ones(60), True),
+        (np.ones(60, int), np.full(60, 3.0), True),  # one row, whatever it weighs, is drawn or left out
+        (np.full(60, 3), np.ones(180), False),
+        (np.where(np.arange(60) % 2, 1, 3), np.ones(120), False),  # one class has been repeated
+        (np.where(np.arange(60) < 5, 2, 1), np.ones(65), True),  # what has come twice may come again
+    ],
+)
+def test_rows_out_of_bag_are_unseen_unless_all_of_a_class_come_again(times, weights, unseen):
+    rng = np.random.default_rng(0)
+    row = np.repeat(np.arange(60), times)
+    rows = Rows(rng.normal(size=(60, 3))[row], (row % 2).astype(np.uint16), weights, bool((weights == 1.0).all()))
+    table = TableSchema(None, (None, None, None))
+    assert left_out_unseen(rows, table, list(Folds.of(rows, 4))) == unseen
 
 
 def test_figures_are_those_of_new_rows_where_categories_tell():

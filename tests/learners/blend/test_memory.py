@@ -19,7 +19,7 @@ from committee.data.sparse import read_sparse
 from committee.learners.base.folds import Fold
 from committee.learners.blend.memory import LEAST_DRAWN, REASON, FitMemory
 from committee.learners.blend.memory_text import bytes_of, text_of
-from committee.learners.blend.portfolio import candidates
+from committee.learners.blend.portfolio import MOST_DRAWN, candidates
 from tests.subjects import assert_same_bits, noisy_scores, numbers
 
 BOTH = pytest.mark.parametrize("kind", [CommitteeClassifier, CommitteeRegressor])
@@ -130,11 +130,11 @@ def test_the_least_limit_that_is_told_is_enough(n):
 def test_draws_shrink_before_candidates_go():
     memory, wanted = sizes(300_000), candidates(False, "default", 300_000)
     drawn = []
-    for limit in (4e9, 1.5e9, 6e8, 4e8):
+    for limit in (4e9, 9e8, 6e8, 4e8):
         chosen, left_out = memory.within(limit, wanted)
         assert not left_out
         drawn.append(next(one.parameters["max_samples"] for one in chosen if one.name == "forest"))
-    assert drawn[0] == 100_000 and drawn == sorted(drawn, reverse=True) and len(set(drawn)) == 4
+    assert drawn[0] == MOST_DRAWN and drawn == sorted(drawn, reverse=True) and len(set(drawn)) == 4
     assert memory.within(2.5e8, wanted)[1]
 
 

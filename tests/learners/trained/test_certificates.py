@@ -97,6 +97,15 @@ def test_negative_weights_turn_votes_round_and_cost_a_larger_prior():
     np.testing.assert_allclose(1 - 2 * losses.gibbs(), turned.margins(X, y), atol=1e-12)
 
 
+def test_one_class_is_nothing_to_certify():
+    X, y = CANCER[0], np.zeros(len(CANCER[0]), int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = RandomForestClassifier(2).fit(X, y)
+    with pytest.raises(ValueError, match="rows of one class, which it always predicts"):
+        certify(model, X, y)
+
+
 def test_the_ensemble_stays_as_it_is():
     X, y = CANCER
     model = forest().fit(X, y)

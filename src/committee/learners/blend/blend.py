@@ -30,6 +30,7 @@ from committee.learners.base.folds import Fold, Folds
 from committee.learners.base.parameters import fitted, parameter, with_parameters
 from committee.learners.blend.candidate_run import CandidateRun
 from committee.learners.blend.given_folds import given_folds
+from committee.learners.blend.left_out_rows import left_out_unseen
 from committee.learners.blend.member import Judged, LeftOut, Member, Training
 from committee.learners.blend.members_table import members_table
 from committee.learners.blend.memory import FitMemory
@@ -97,7 +98,9 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         members and temperatures were chosen by it.""",
         "float",
     )
-    oof_score_: float = fitted("Accuracy of the vote on such rows, or R2.", "float")
+    oof_score_: float = fitted(
+        "Accuracy of the vote on such rows, which count by sample and class weights; or R2.", "float"
+    )
     n_folds_: int = fitted("Number of folds.", "int")
 
     effort: Effort = parameter(
@@ -263,7 +266,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
     ) -> dict[str, Any]:
         folds = self._folds(rows, y, groups, tasks)
         wanted, unsuited = self._suited(self._wanted(len(rows)), rows)
-        if self._has_splitter:
+        if self._has_splitter or not left_out_unseen(rows, self.table_, folds):
             wanted = [replace(one, out_of_bag=False) for one in wanted]
         training = Training(
             rows,

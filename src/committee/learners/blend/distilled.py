@@ -91,10 +91,10 @@ class Distilled:
 
     def __str__(self) -> str:
         by = "measured on validation rows" if self.measured else "estimated"
+        nodes = f"{self.nodes} node{'' if self.nodes == 1 else 's'} in place of {self.nodes_before}"
         return (
-            f"{self.student}: {self.nodes} nodes in place of {self.nodes_before}; {by}: agreement "
-            f"{self.agreement:.3f}, loss {self.loss:.4g} in place of {self.loss_before:.4g}, score {self.score:.3f} in "
-            f"place of {self.score_before:.3f}"
+            f"{self.student}: {nodes}; {by}: agreement {self.agreement:.3f}, loss {self.loss:.4g} in place of "
+            f"{self.loss_before:.4g}, score {self.score:.3f} in place of {self.score_before:.3f}"
         )
 
 

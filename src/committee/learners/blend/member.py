@@ -243,5 +243,5 @@ def _failures() -> Iterator[None]:
             yield
         except CheckpointError:
             raise
-        except (ValueError, MemoryError, np.linalg.LinAlgError) as error:
+        except (ValueError, ArithmeticError, RuntimeError, MemoryError, np.linalg.LinAlgError) as error:
             raise _NotTrainedError(str(error) or type(error).__name__) from error

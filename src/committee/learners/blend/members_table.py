@@ -24,8 +24,8 @@ def members_table(model: Any) -> pl.DataFrame:
         ``member``, its name; ``weight`` in the vote, 0 of those left out; ``fits`` and ``nodes`` that vote; ``loss``
         of it alone on rows that it has not seen; ``gain``, by how much the loss of the vote would rise without it;
         ``seconds`` of its training; ``left_out``, why it is no member. Null is what nobody knows: the loss of a
-        candidate that failed or was not trained, and the reason of a member. Without a row if the model was trained
-        on one class.
+        candidate that failed or was not trained, the gain of the only member, and the reason of a member. Without a row
+        if the model was trained on one class.
     """
     import polars as pl
 
@@ -44,12 +44,13 @@ def members_table(model: Any) -> pl.DataFrame:
     nodes = model.committee_.voters.n_nodes
     others = len(model.left_out_)
     unknown = np.full(others, np.nan)
+    gains = model.member_gains_ if len(model.member_gains_) > 1 else np.full(1, np.nan)  # without it is no vote
     table = {
         "member": [*model.member_names_, *model.left_out_],
         "weight": np.append(model.member_weights_, np.zeros(others)),
         "fits": np.append(model.member_sizes_, np.zeros(others, dtype=np.int64)),
         "loss": np.append(model.member_losses_, getattr(model, "left_out_losses_", unknown)),
-        "gain": np.append(model.member_gains_, unknown),
+        "gain": np.append(gains, unknown),
         "seconds": np.append(model.member_seconds_, getattr(model, "left_out_seconds_", unknown)),
         "nodes": np.append(
             np.add.reduceat(nodes, np.cumsum(model.member_sizes_) - model.member_sizes_),

@@ -52,8 +52,8 @@ class FitMemory:
     >>> from committee.learners.blend.portfolio import candidates
     >>> memory = FitMemory(n=300_000, row=28 * 8.0, n_columns=28, n_scores=2, n_folds=3, n_trained=2e5, n_threads=1)
     >>> wanted = candidates(False, "default", 300_000)
-    >>> chosen, left_out = memory.within(1.5e9, wanted)
-    >>> [one.parameters.get("max_samples") for one in chosen if one.name == "forest"] != [100_000]
+    >>> chosen, left_out = memory.within(1e9, wanted)
+    >>> [one.parameters.get("max_samples") for one in chosen if one.name == "forest"] != [30_000]
     True
     """
 

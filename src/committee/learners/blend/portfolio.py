@@ -15,7 +15,7 @@ from committee.learners.trees.probit_boost import LogitBoostClassifier
 from committee.objectives.losses import Loss, Squared
 
 Effort = Literal["fast", "default", "best"]
-MOST_DRAWN = 100_000
+MOST_DRAWN = 30_000
 """Rows that a draw of a candidate with rows out of bag has at most."""
 
 
@@ -79,14 +79,14 @@ _OF_LOSS: dict[Effort, tuple[str, ...]] = {
 
 
 def candidates(numbers: bool, effort: Effort, n: float = 0.0) -> list[Candidate]:
-    """Return the candidates of an effort for n rows, in the order in which they are trained: the cheap ones first.
+    """Return the candidates of an effort for n rows, in the order of their training: those that are fitted once first.
 
     Examples
     --------
     >>> [one.name for one in candidates(True, "fast")]
     ['forest', 'boosted_lines', 'small_trees']
     >>> candidates(True, "fast", 10**6)[0].parameters["max_samples"]
-    100000
+    30000
     """
     table, names = (_NUMBERS, _OF_NUMBERS) if numbers else (_CLASSES, _OF_CLASSES)
     chosen = [table[name] for name in names[effort]]

@@ -69,6 +69,11 @@ def voter_losses(
         if value not in known:
             raise ValueError(f"{name} is {value!r}; it must be {known[0]!r} or {known[1]!r}.")
     committee = ensemble if isinstance(ensemble, Committee) else Committee.from_estimator(ensemble)
+    if committee.n_classes < 2:
+        raise ValueError(
+            "the ensemble was trained on rows of one class, which it always predicts; how often it errs is how many of "
+            "the rows to come are of another class, and no vote says that."
+        )
     named = ensemble.validate_rows(X) if isinstance(ensemble, BaseClassifier) else X
     signed = SignedVotes.of(committee, named, y, n_threads=n_threads)
     if sample_weight is not None and on != "oob":
