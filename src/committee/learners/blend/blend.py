@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from committee.data.array_checks import check_array, check_range
 from committee.data.names import hint_of_names
 from committee.data.number_types import F64
-from committee.data.parallel import n_threads
+from committee.data.parallel import n_threads, one_blas_thread
 from committee.data.rows import Rows, TargetRows
 from committee.data.sparse import SparseMatrix
 from committee.data.typed_json import field
@@ -364,7 +364,8 @@ class Blend(ReducibleBlend, CommitteeEstimator):
             lambda answers: self._weights(answers, rows, judged),
             lambda answers: self._score(answers, rows, judged),
         )
-        return weighing.blended(members, known, self.min_gain)
+        with one_blas_thread():  # how many there are would be in the last bits of sums over rows
+            return weighing.blended(members, known, self.min_gain)
 
     # --- what it says of itself ----------------------------------------------------------------------------------
 
