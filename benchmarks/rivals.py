@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,18 +35,14 @@ TUNED_XGBOOST = {
 }
 
 
-class ChimeraBoost:
-    """ChimeraBoost's defaults; its kernels, which are compiled when they are first called, are compiled before."""
+class OnText:
+    """A model whose categories are text; a subclass makes it."""
 
-    def __init__(self, numbers: bool, categorical: Flags, seed: int) -> None:
-        from chimeraboost import ChimeraBoostClassifier, ChimeraBoostRegressor
+    _model: Any
+    _columns: list[int]
+    """Those of categories."""
 
-        _chimeraboost_compiled()
-        self._columns = np.flatnonzero(categorical).tolist()
-        kind = ChimeraBoostRegressor if numbers else ChimeraBoostClassifier
-        self._model = kind(cat_features=self._columns or None, thread_count=1, random_state=seed)
-
-    def fit(self, X: NDArray[np.float64], y: NDArray[Any]) -> ChimeraBoost:
+    def fit(self, X: NDArray[np.float64], y: NDArray[Any]) -> Self:
         """Fit on encoded rows."""
         self._model.fit(self._rows(X), y)
         return self
@@ -63,6 +59,18 @@ class ChimeraBoost:
         return _as_text(X, self._columns)
 
 
+class ChimeraBoost(OnText):
+    """ChimeraBoost's defaults; its kernels, which are compiled when they are first called, are compiled before."""
+
+    def __init__(self, numbers: bool, categorical: Flags, seed: int) -> None:
+        from chimeraboost import ChimeraBoostClassifier, ChimeraBoostRegressor
+
+        _chimeraboost_compiled()
+        self._columns = np.flatnonzero(categorical).tolist()
+        kind = ChimeraBoostRegressor if numbers else ChimeraBoostClassifier
+        self._model = kind(cat_features=self._columns or None, thread_count=1, random_state=seed)
+
+
 @cache
 def _chimeraboost_compiled() -> None:
     from chimeraboost.warmup import warmup
@@ -70,7 +78,7 @@ def _chimeraboost_compiled() -> None:
     warmup()
 
 
-class CatBoost:
+class CatBoost(OnText):
     """CatBoost's defaults; its categories are text."""
 
     def __init__(self, numbers: bool, categorical: Flags, seed: int, **settings: Any) -> None:
@@ -86,22 +94,6 @@ class CatBoost:
             allow_writing_files=False,
             **settings,
         )
-
-    def fit(self, X: NDArray[np.float64], y: NDArray[Any]) -> CatBoost:
-        """Fit on encoded rows."""
-        self._model.fit(self._rows(X), y)
-        return self
-
-    def predict(self, X: NDArray[np.float64]) -> NDArray[Any]:
-        """Predict numbers."""
-        return np.asarray(self._model.predict(self._rows(X)))
-
-    def predict_proba(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Predict probabilities."""
-        return np.asarray(self._model.predict_proba(self._rows(X)))
-
-    def _rows(self, X: NDArray[np.float64]) -> Any:
-        return _as_text(X, self._columns)
 
 
 def _as_text(X: NDArray[np.float64], columns: list[int]) -> Any:

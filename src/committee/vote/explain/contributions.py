@@ -58,7 +58,7 @@ def contributions(voters: ModelForest, X: F64, weights: F64, n_threads: int = 1)
     >>> bool(abs(C.sum(axis=1) - tree.committee_.voters.scores(X[:3])[:, 0, 0]).max() < 1e-9)
     True
     """
-    centre, per_voter = _record(voters).centre, voters.trees_per_voter
+    centre, per_voter = record_of(voters).centre, voters.trees_per_voter
     n_outputs = voters.intercept.shape[1] * per_voter
     D, p = voters.design.matrix(X), voters.n_features
     leaf = voters.forest.apply(X, n_threads)
@@ -96,7 +96,14 @@ def refuse_output(output: str) -> None:
         )
 
 
-def _record(voters: ModelForest) -> TrainingRecord:
+def record_of(voters: ModelForest) -> TrainingRecord:
+    """Return what model trees know of their training rows.
+
+    Raises
+    ------
+    ValueError
+        If they know nothing.
+    """
     if voters.record is None:
         raise ValueError("These model trees hold no record of their training rows, which contributions need; fit anew.")
     return voters.record
@@ -108,7 +115,7 @@ def _nodes(voters: ModelForest, tree: int) -> slice:
 
 def node_means(voters: ModelForest, tree: int) -> F64:
     """Mean score v of every node of a tree over its training rows, ``(nodes, O)``."""
-    record, nodes = _record(voters), _nodes(voters, tree)
+    record, nodes = record_of(voters), _nodes(voters, tree)
     left, model = voters.forest.left[nodes].tolist(), voters.model[nodes]
     leaves = np.flatnonzero(model >= 0)
     at = model[leaves]

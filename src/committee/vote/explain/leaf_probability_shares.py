@@ -17,6 +17,7 @@ import numpy as np
 from committee import _core
 from committee.data.number_types import F64
 from committee.vote.explain.carried_shares import carried_shares
+from committee.vote.explain.contributions import record_of
 from committee.vote.links.probability import Link, Logistic, Probit
 from committee.voters.model_forest import ModelForest
 
@@ -60,15 +61,14 @@ def leaf_probability_shares(voters: ModelForest, X: F64, weights: F64, n_threads
     >>> bool(abs(parts.sum(axis=1) - committees.members.tally(X, share)).max() < 1e-12)
     True
     """
-    if voters.record is None:
-        raise ValueError("These model trees hold no record of their training rows, which contributions need; fit anew.")
+    record = record_of(voters)
     link: Link = Probit() if voters.link == "probit" else Logistic(scale=1.0)
-    at_centre = voters.intercept + np.einsum("lkc,lc->lk", voters.coefficient, voters.record.centre)
+    at_centre = voters.intercept + np.einsum("lkc,lc->lk", voters.coefficient, record.centre)
     K, leaf = voters.n_classes, voters.model >= 0
     value = np.zeros((len(leaf), K))
     value[leaf] = link.probability(at_centre[voters.model[leaf]])
     total = _core.tree_contributions(
-        X, *voters.forest.walk_arrays, _cover(voters, voters.record.mass), value, weights, K, n_threads
+        X, *voters.forest.walk_arrays, _cover(voters, record.mass), value, weights, K, n_threads
     )
     node, first_node = voters.forest.apply(X, n_threads), voters.forest.offset
     step = max(1, _BLOCK // (X.shape[1] * (K + at_centre.shape[1])))
@@ -85,7 +85,7 @@ def leaf_probability_shares(voters: ModelForest, X: F64, weights: F64, n_threads
             shares = np.zeros((len(D), len(features) + 1, at_centre.shape[1]))
             shares[:, -1] = at_centre[at]
             for c, j in zip(terms.tolist(), place.tolist(), strict=True):
-                shares[:, j] += voters.coefficient[at, :, c] * (D[:, c] - voters.record.centre[at, c])[:, None]
+                shares[:, j] += voters.coefficient[at, :, c] * (D[:, c] - record.centre[at, c])[:, None]
             total[rows, features] += weight * carried_shares(link, shares, 1.0)[:, :-1]
     return total
 
