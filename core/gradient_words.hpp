@@ -23,7 +23,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -110,10 +109,6 @@ inline WordLayout word_layout(const GradientRange& range, std::int64_t n, double
     layout.hessian_unit = power_unit(range.largest_hessian, wide_room);
   }
   return layout;
-}
-
-COMMITTEE_INLINE std::int64_t rounded(double scaled) {
-  return std::bit_cast<std::int64_t>(scaled + kOnes) - std::bit_cast<std::int64_t>(kOnes);
 }
 
 COMMITTEE_CLONES inline GradientRange range_of(const double* gradient, const double* hessian, std::int64_t n) {

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "lanes.hpp"
+
 namespace committee {
 
 __extension__ using Multiples = __int128;
@@ -15,6 +17,9 @@ __extension__ using Multiples = __int128;
 // round(x) for |x| < 2^51, to even. Between 2^52 and 2^53 a double counts in ones: adding 1.5 2^52 rounds to a whole
 // number, which is how far the bits are from those of 1.5 2^52 itself.
 inline constexpr double kOnes = 0x1.8p52;
+COMMITTEE_INLINE std::int64_t rounded(double x) {
+  return std::bit_cast<std::int64_t>(x + kOnes) - std::bit_cast<std::int64_t>(kOnes);
+}
 
 class SumUnit {
  public:
@@ -28,10 +33,9 @@ class SumUnit {
   Multiples sum(std::int64_t begin, std::int64_t end, const Term& term) const {
     std::int64_t coarse = 0, fine = 0;
     for (std::int64_t i = begin; i < end; ++i) {
-      const double x = term(i) * scale_, moved = x + kOnes;
-      const double rest = (x - (moved - kOnes)) * kFine + kOnes;
-      coarse += std::bit_cast<std::int64_t>(moved) - std::bit_cast<std::int64_t>(kOnes);
-      fine += std::bit_cast<std::int64_t>(rest) - std::bit_cast<std::int64_t>(kOnes);
+      const double x = term(i) * scale_;
+      coarse += rounded(x);
+      fine += rounded((x - ((x + kOnes) - kOnes)) * kFine);
     }
     return Multiples{coarse} * (std::int64_t{1} << kHalf) + fine;
   }
