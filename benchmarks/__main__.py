@@ -39,6 +39,7 @@ NAMES = (
     "margins",
     "certify",
     "pruning",
+    "scale",
 )
 
 

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "read_once.hpp"
+#include "sampled_rows.hpp"
 #include "threads.hpp"
 #include "vector.hpp"
 
@@ -148,7 +149,8 @@ Vector<Vector<double>> bin_edges(const RawTable& table, const double* weights, i
                                  ThreadTeam& team) {
   const auto [X, n, p, n_categories] = table;
   constexpr std::int64_t kColumns = 2;  // gathered together: they share cache lines, and few columns share out well
-  const std::int64_t m = std::min(n, max_sample);
+  const Vector<std::int64_t> sampled = sampled_rows(n, max_sample);
+  const std::int64_t m = sampled.size();
   Vector<Vector<double>> edges(p);
   team.each((p + kColumns - 1) / kColumns, 20 * m * p, [&](std::int64_t group) {
     const std::int64_t first = group * kColumns, last = std::min(p, first + kColumns);
@@ -156,7 +158,7 @@ Vector<Vector<double>> bin_edges(const RawTable& table, const double* weights, i
     std::int64_t size[kColumns]{};
     for (std::int64_t j = first; j < last; ++j) columns[j - first].resize(m);
     for (std::int64_t k = 0; k < m; ++k) {
-      const std::int64_t i = m == n ? k : static_cast<std::int64_t>(static_cast<__int128>(k) * n / m);
+      const std::int64_t i = sampled[k];
       for (std::int64_t c = 0; c < last - first; ++c) {
         const double x = X[i * p + first + c];
         if constexpr (std::is_same_v<Item, Weighed>)

@@ -1,5 +1,8 @@
 // Growth of one gradient tree: the histogram of the smaller child is counted, the larger one's is what it leaves of
 // the parent's; the next node is the one that gains most (leaf-wise) or the shallowest (depth-wise).
+//
+// Who has the rows is for Nodes to say: nodes_here.hpp parts and counts those of this machine, nodes_elsewhere.hpp asks
+// for histograms of several nodes at a time. Growth reads histograms alone, so that the tree is the same.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +14,6 @@
 #include "gradient_node_scan.hpp"
 #include "growing_nodes.hpp"
 #include "interactions.hpp"
-#include "partition.hpp"
 #include "split.hpp"
 #include "tree.hpp"
 #include "vector.hpp"
@@ -32,46 +34,69 @@ struct GradientGrowth : TreeLimits {
   Directions directions(std::int64_t score) const {
     return monotone.empty() ? Directions{} : monotone[monotone.size() > 1 ? score : 0];
   }
+
+  // The same of q columns, which rise.
+  GradientGrowth of_columns(const std::int32_t* features, std::int64_t q) const {
+    GradientGrowth some = *this;
+    for (Directions& signs : some.monotone) {
+      if (signs.empty()) continue;
+      for (std::int64_t i = 0; i < q; ++i) signs[i] = signs[features[i]];
+      signs.resize(q);
+    }
+    some.interactions = interactions.among(features, q);
+    return some;
+  }
 };
 
 // A grown tree: structure, and the limits of every node's weight.
 struct GradientTree : FlatTree {
   Vector<Bounds> bounds;
-  Vector<double> value;  // nodes x outputs
+  Vector<double> value;   // nodes x outputs
+  Vector<double> weight;  // of the rows of each node; empty where rows have no weights
 };
 
-struct RowBuffers {
-  Vector<std::int32_t>&rows, &scratch;
+// The weights of all nodes, from their sums.
+inline void weigh(GradientTree& tree, const GradientGrowth& growth, std::int64_t score, std::int64_t n_outputs) {
+  const bool bounded = !growth.directions(score).empty();
+  for (std::int64_t i = 0; i < tree.feature.size(); ++i)
+    for (std::int64_t d = 0; d < n_outputs; ++d) {
+      const double G = tree.sums[i * 2 * n_outputs + d], H = tree.sums[i * 2 * n_outputs + n_outputs + d];
+      tree.value.push_back(bounded ? growth.penalty.weight_within(G, H, tree.bounds[i].lower, tree.bounds[i].upper)
+                                   : growth.penalty.weight(G, H));
+    }
+}
+
+// A node as those who have its rows know it.
+struct NodeRows : NodeRange {  // of the list that growth keeps in order
+  std::int32_t place = 0;      // its number among the nodes that were asked for, and that of its left child
+  std::int32_t left_place = -1;
 };
 
-template <class Table, class Columns>
+template <class Nodes>
 class GradientGrowing {
+  using Table = typename Nodes::Table;
+
  public:
-  // `columns`: the histograms' table again, column by column; `rows`: those of the tree, in order; `weights`: what rows
-  // weigh, null: all alike.
-  GradientGrowing(GradientHistograms<Table>& histograms, const Columns& columns, const GradientGrowth& growth,
-                  const RowBuffers& rows, const double* weights, std::int64_t score, std::uint64_t seed)
-      : histograms_(histograms),
-        table_(histograms.table()),
-        columns_(columns),
+  // `weighted`: rows have weights, and what a node has not seen follows the side that weighs more (settle_unseen).
+  GradientGrowing(Nodes& nodes, const GradientGrowth& growth, bool weighted, std::int64_t score, std::uint64_t seed)
+      : nodes_(nodes),
+        histograms_(nodes.histograms()),
+        table_(histograms_.table()),
         growth_(growth),
         directions_(growth.directions(score)),
         limits_(GradientLimits::of(growth.penalty, growth.min_hessian_leaf, growth.min_gain, growth.min_samples_leaf,
-                                   histograms.layout())),
-        n_outputs_(histograms.n_outputs()),
-        rows_(rows.rows),
-        scratch_(rows.scratch),
-        weights_(weights),
+                                   histograms_.layout())),
+        n_outputs_(histograms_.n_outputs()),
+        weighted_(weighted),
         seed_(seed),
         draw_(table_.n_features, growth.max_features, seed),
         allowed_(growth.interactions.limited() ? table_.n_features : 0) {}
 
-  GradientTree grow(std::int64_t n_in_use, bool all_rows) {
-    all_rows_ = all_rows;
-    Node root{{0, n_in_use, 0, add_node({})}};
+  GradientTree grow(std::int64_t n_in_use) {
+    Node root{{{0, n_in_use, 0, add_node({})}}};
     tree_.count[0] = n_in_use;
     if (may_split(root)) {
-      root.histogram = build(root);
+      root.histogram = nodes_.root();
       root.sums = sums_of(root.histogram);
       find_splits({&root});
     }
@@ -80,24 +105,30 @@ class GradientGrowing {
     return std::move(tree_);
   }
 
-  const Vector<LeafRows>& leaves() const { return leaves_; }
+  const Vector<NodeRows>& leaves() const { return leaves_; }
+
+  // Rows that growth has not seen, of a bin without rows in the node, go where most weight went.
+  void settle_unseen(GradientTree& tree, const Vector<double>& weight_of_node) const {
+    for (const auto& [id, split] : unseen_left_)
+      if (const std::int32_t left = tree.left[id]; is_larger(weight_of_node[left], weight_of_node[left + 1]))
+        tree.set_split(id, split, left);
+  }
 
  private:
-  struct Node : NodeRange {  // of rows_
+  struct Node : NodeRows {
     Bounds bounds{};
     GradientSums sums{}, left_sums{};
-    GradientHistogram histogram{};
+    GradientHistogram histogram{}, of_smaller{};  // of the smaller child, where it came before it was asked for
     NodeSplit split{};
     ColumnSet used{};  // on the way to it, where interactions are limited
+
+    std::int64_t middle() const { return begin + left_sums.count; }
+    bool left_is_smaller() const { return 2 * left_sums.count <= size(); }
   };
 
   std::int32_t add_node(const Bounds& bounds) {
     tree_.bounds.push_back(bounds);
     return tree_.add_node(0);
-  }
-
-  GradientHistogram build(const Node& node) {
-    return histograms_.build(all_rows_ && node.id == 0 ? nullptr : rows_.data() + node.begin, node.size());
   }
 
   // The sums over one feature's cells are the node's.
@@ -110,11 +141,11 @@ class GradientGrowing {
     return scan.settle(all, 0, table_.missing_bin(0));
   }
 
-  bool may_split(const Node& node) const { return growth_.may_split(node.depth, node.size()); }
+  bool may_split(const NodeRange& node) const { return growth_.may_split(node.depth, node.size()); }
 
   void leaf(Node& node) {
     if (!node.histogram.sums.empty()) histograms_.give_back(std::move(node.histogram));
-    leaves_.push_back({node.begin, node.end, node.id});
+    leaves_.push_back(node);
   }
 
   void consider(Node node) {
@@ -181,9 +212,12 @@ class GradientGrowing {
   }
 
   void expand(Node node) {
-    const std::int64_t middle = node.begin + partition(node);
-    if (left_is_larger(node, middle)) send_unseen_left(node);
-    Node left{node.left(middle, -1), node.bounds}, right{node.right(middle, -1), node.bounds};
+    if constexpr (Nodes::kAsked)
+      if (node.left_place < 0) ask(node);
+    nodes_.part(node, node.split, node.middle());
+    send_unseen(node);
+    Node left{{node.left(node.middle(), -1), node.left_place}, node.bounds};
+    Node right{{node.right(node.middle(), -1), node.left_place + 1}, node.bounds};
     left.sums = std::move(node.left_sums);
     right.sums = std::move(node.sums);
     right.sums -= left.sums;
@@ -227,56 +261,87 @@ class GradientGrowing {
     Node& larger = left_is_smaller ? right : left;
     const bool smaller_may = left_is_smaller ? left_may : right_may,
                larger_may = left_is_smaller ? right_may : left_may;
-    if (!smaller_may && parent.histogram.narrow) {
-      larger.histogram = histograms_.without(std::move(parent.histogram), rows_.data() + smaller.begin, smaller.size());
-      return;
+    if constexpr (Nodes::kAsked) {
+      smaller.histogram = std::move(parent.of_smaller);
+    } else {
+      if (!smaller_may && parent.histogram.narrow) {
+        larger.histogram = nodes_.without(std::move(parent.histogram), smaller);
+        return;
+      }
+      smaller.histogram = nodes_.build(smaller);
     }
-    smaller.histogram = build(smaller);
     if (larger_may)
       larger.histogram = histograms_.rest(std::move(parent.histogram), smaller.histogram, larger.size());
     else
       histograms_.give_back(std::move(parent.histogram));
   }
 
-  std::int64_t partition(const Node& node) {
-    const std::int64_t j = node.split.feature;
-    const Vector<std::uint8_t> is_left = node.split.left_bins(table_.missing_bin(j));
-    return columns_.part(j, is_left, rows_.data() + node.begin, scratch_.data() + node.begin, node.size(),
-                         histograms_.team());
+  // Asks for the parting of a node, and for the histogram of its smaller child; of other open nodes too, that are
+  // expanded for certain (level by level, and without a limit on the leaves) or may well be and have few rows.
+  void ask(Node& node) {
+    Vector<Node*> asked{&node};
+    const std::int64_t left_over = open_.n_left();
+    if (left_over != 0) {
+      Vector<Node*> others;
+      open_.each([&](Node& other) {
+        if (other.left_place < 0 && (growth_.leaf_wise || other.depth == node.depth)) others.push_back(&other);
+      });
+      std::sort(others.begin(), others.end(), [&](Node* a, Node* b) { return Later{growth_.leaf_wise}(*b, *a); });
+      const bool certain = !growth_.leaf_wise || left_over < 0;
+      std::int64_t room = std::max(Nodes::kFewRows, smaller_size(node));
+      for (Node* other : others) {
+        if (left_over > 0 && asked.size() > left_over) break;
+        room -= smaller_size(*other);
+        if (!certain && room < 0) break;
+        asked.push_back(other);
+      }
+    }
+    Vector<typename Nodes::Order> orders;
+    for (std::int64_t i = 0; i < asked.size(); ++i) {
+      const Node& one = *asked[i];
+      const bool last = left_over >= 0 && (!growth_.leaf_wise || i == 0) && i == left_over;
+      const bool counted = !last && (may_split(one.left(one.middle(), -1)) || may_split(one.right(one.middle(), -1)));
+      orders.push_back({one.place, one.split, counted, one.left_is_smaller(), smaller_size(one)});
+    }
+    nodes_.ask(orders, [&](std::int64_t i, std::int32_t left_place, GradientHistogram histogram) {
+      asked[i]->left_place = left_place;
+      asked[i]->of_smaller = std::move(histogram);
+    });
+  }
+  static std::int64_t smaller_size(const Node& node) {
+    return std::min(node.left_sums.count, node.size() - node.left_sums.count);
   }
 
-  // What the node has not seen follows the side that weighs more.
-  bool left_is_larger(const Node& node, std::int64_t middle) {
-    if (weights_ == nullptr) return middle - node.begin > node.end - middle;
-    return is_larger(weight_of_rows(node.begin, middle), weight_of_rows(middle, node.end));
-  }
-  double weight_of_rows(std::int64_t begin, std::int64_t end) {
-    return block_sum(histograms_.team(), end - begin, [&](std::int64_t i) { return weights_[rows_[begin + i]]; });
-  }
-  void send_unseen_left(Node& node) const {
-    NodeSplit& split = node.split;
+  // What the node has not seen follows the side that weighs more: the one of more rows, or once the weights are known.
+  void send_unseen(Node& node) {
+    const bool larger = node.left_sums.count > node.size() - node.left_sums.count;
+    if (!weighted_ && !larger) return;
+    NodeSplit split = node.split;
     const std::int64_t cell = table_.cell[split.feature], missing_bin = table_.missing_bin(split.feature);
     const auto unseen = [&](std::int64_t b) { return histograms_.rows_in(node.histogram, cell + b) == 0; };
     split.missing_left |= unseen(missing_bin);
     for (std::int64_t b = 0; b < split.category_is_left.size(); ++b) split.category_is_left[b] |= unseen(b);
+    if (weighted_)
+      unseen_left_.emplace_back(node.id, std::move(split));
+    else
+      node.split = std::move(split);
   }
 
+  Nodes& nodes_;
   GradientHistograms<Table>& histograms_;
   const Table& table_;
-  const Columns& columns_;
   const GradientGrowth& growth_;
   const Directions directions_;
   const GradientLimits limits_;
   const std::int64_t n_outputs_;
-  Vector<std::int32_t>&rows_, &scratch_;
-  const double* const weights_;
+  const bool weighted_;
   const std::uint64_t seed_;
   FeatureDraw draw_;
   Vector<std::uint8_t> allowed_;  // by feature, of the node that is looked at
-  bool all_rows_ = false;
   GradientTree tree_;
   OpenNodes<Node, Later> open_{growth_.max_leaf_nodes, Later{growth_.leaf_wise}};
-  Vector<LeafRows> leaves_;
+  Vector<NodeRows> leaves_;
+  Vector<std::pair<std::int32_t, NodeSplit>> unseen_left_;  // by node: its split with all that is unseen on the left
   // of find_splits, kept from node to node
   Vector<std::int32_t> features_;
   Vector<std::pair<std::int64_t, std::int32_t>> tasks_;

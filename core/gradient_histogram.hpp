@@ -91,8 +91,15 @@ class GradientHistograms {
     planes_ = planes;
   }
 
-  GradientHistogram build(const std::int32_t* rows, std::int64_t n) {
-    if (layout_.packed && n <= layout_.block) {
+  GradientHistogram build(const std::int32_t* rows, std::int64_t n) { return build(rows, n, is_narrow(n)); }
+
+  // Is the histogram of so many rows narrow?
+  bool is_narrow(std::int64_t n) const { return layout_.packed && n <= layout_.block; }
+  std::int64_t size_of(bool narrow) const { return (narrow ? 1 : 2) * n_outputs_ * table_.n_cells(); }
+
+  // Of some of a node's rows, as wide as the node's.
+  GradientHistogram build(const std::int32_t* rows, std::int64_t n, bool narrow) {
+    if (narrow) {
       GradientHistogram h = take(true);
       add_words(rows, 0, n, h.sums.data());
       complete(table_, h.sums.data(), n_outputs_);
@@ -143,6 +150,13 @@ class GradientHistograms {
     return parent;
   }
 
+  // A histogram that was added up elsewhere.
+  GradientHistogram taken(const std::uint64_t* sums, bool narrow) {
+    GradientHistogram h = take(narrow, false);
+    std::fill(std::copy_n(sums, size_of(narrow), h.sums.begin()), h.sums.end(), 0);
+    return h;
+  }
+
   void give_back(GradientHistogram h) { (h.narrow ? memory_.narrow : memory_.wide).push_back(std::move(h.sums)); }
 
   std::int64_t rows_in(const GradientHistogram& h, std::int64_t cell) const {
@@ -162,7 +176,7 @@ class GradientHistograms {
       h.sums = std::move(idle.back());
       idle.pop_back();
     }
-    const auto size = (narrow ? 1 : 2) * n_outputs_ * table_.n_cells() + kLanes;
+    const auto size = size_of(narrow) + kLanes;
     cleared ? h.sums.assign(size, 0) : h.sums.resize(size);
     return h;
   }

@@ -25,7 +25,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
+#include <stdexcept>
 
 #include "lanes.hpp"
 #include "order_free_sum.hpp"
@@ -35,7 +35,8 @@
 namespace committee {
 
 struct WordLayout {
-  bool packed = true;
+  bool packed = true;                              // rows have words
+  bool of_words = true;                            // whole numbers are those that words have room for
   std::int64_t block = 0;                          // rows whose sums fit a word
   int count_bits = 0, hessian_bits = 0;            // of a word
   int wide_count_bits = 0;                         // of the second wide plane: hessian << wide_count_bits | count
@@ -60,13 +61,24 @@ struct WordLayout {
   }
 };
 
-// What the layout is chosen by, of rows that a tree is grown on; gradients and hessians by the unit that is rounded.
+// The largest gradient and hessian of rows that a tree is grown on, by the unit that is rounded: of any parts of the
+// rows, in any order, the largest is the same.
 struct GradientRange {
-  double largest_gradient = 0.0, largest_hessian = 0.0, gradients = 0.0, hessians = 0.0;  // maxima and sums of |.|
+  double largest_gradient = 0.0, largest_hessian = 0.0;
+  bool sound = true;  // all are numbers, and no hessian is below 0
 
   void add(const GradientRange& other) {
     largest_gradient = std::max(largest_gradient, other.largest_gradient);
     largest_hessian = std::max(largest_hessian, other.largest_hessian);
+    sound &= other.sound;
+  }
+};
+
+// Sums of |gradient| and hessian over rows, as the whole numbers that words hold.
+struct WordTotals {
+  std::int64_t gradients = 0, hessians = 0;
+
+  void add(const WordTotals& other) {
     gradients += other.gradients;
     hessians += other.hessians;
   }
@@ -86,9 +98,9 @@ inline constexpr double kSteps = 32.0;
 // Sums are read as doubles by a shift into the mantissa, which takes numbers below 2^51.
 inline constexpr double kReadable = 0x1p50;
 
-// `n`: rows, or units of weight; `terms`: how many gradients they have. A field of b bits holds the sums of `rows`
-// numbers up to 2^b / rows (half of it for gradients, which need a sign); minus one, since each may be rounded up.
-inline WordLayout word_layout(const GradientRange& range, std::int64_t n, double terms) {
+// Words for `n` rows, or units of weight. A field of b bits holds the sums of `rows` numbers up to 2^b / rows (half of
+// it for gradients, which need a sign); minus one, since each may be rounded up.
+inline WordLayout word_layout(const GradientRange& range, std::int64_t n) {
   WordLayout layout;
   layout.block = std::min(n, kWordBlock);
   layout.count_bits = bits_for(layout.block);
@@ -101,40 +113,50 @@ inline WordLayout word_layout(const GradientRange& range, std::int64_t n, double
   const double hessian_limit = std::min(std::ldexp(1.0, layout.hessian_bits) / rows - 1.0, wide_room);
   layout.gradient_unit = power_unit(range.largest_gradient, gradient_limit);
   layout.hessian_unit = power_unit(range.largest_hessian, hessian_limit);
-  layout.packed = gradient_limit >= 1.0 && hessian_limit >= 1.0 &&
-                  range.gradients * layout.gradient_unit >= kSteps * (range.gradients > 0.0 ? terms : 0.0) &&
-                  range.hessians * layout.hessian_unit >= kSteps * (range.hessians > 0.0 ? terms : 0.0);
-  if (!layout.packed) {
-    layout.gradient_unit = power_unit(range.largest_gradient, kReadable / all);
-    layout.hessian_unit = power_unit(range.largest_hessian, wide_room);
-  }
+  layout.packed = layout.of_words = gradient_limit >= 1.0 && hessian_limit >= 1.0;
   return layout;
 }
 
+// The same without words: rows are added to the wide planes at once.
+inline WordLayout wide_layout(const GradientRange& range, std::int64_t n) {
+  WordLayout layout = word_layout(range, n);
+  const double all = static_cast<double>(n);
+  layout.packed = layout.of_words = false;
+  layout.gradient_unit = power_unit(range.largest_gradient, kReadable / all);
+  layout.hessian_unit =
+      power_unit(range.largest_hessian, std::min(kReadable, std::ldexp(1.0, 63 - layout.wide_count_bits)) / all);
+  return layout;
+}
+
+// Do the words of rows with these totals leave the mean of `terms` gradients, and hessians, steps enough?
+inline bool fine_enough(const WordTotals& totals, const GradientRange& range, double terms) {
+  const auto fine = [&](std::int64_t total, double largest) {
+    return !(largest > 0.0) || static_cast<double>(total) >= kSteps * terms;
+  };
+  return fine(totals.gradients, range.largest_gradient) && fine(totals.hessians, range.largest_hessian);
+}
+
 COMMITTEE_CLONES inline GradientRange range_of(const double* gradient, const double* hessian, std::int64_t n) {
-  Lanes most_g{}, most_h{}, sum_g{}, sum_h{}, least_h{};
+  Lanes most_g{}, most_h{}, least_h{}, unsound{};
   std::int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
     const Lanes g = absolute(load(gradient + i)), h = load(hessian + i);
     most_g = g > most_g ? g : most_g;
     most_h = h > most_h ? h : most_h;
     least_h = h < least_h ? h : least_h;
-    sum_g += g;
-    sum_h += h;
+    unsound += g * 0.0 + h * 0.0;  // no number, where one is not finite
   }
-  GradientRange range{0.0, 0.0, fold(sum_g), fold(sum_h)};
+  GradientRange range;
   double least = 0.0;
   for (int k = 0; k < kLanes; ++k) {
-    range.largest_gradient = std::max(range.largest_gradient, most_g[k]);
-    range.largest_hessian = std::max(range.largest_hessian, most_h[k]);
+    range.add({most_g[k], most_h[k], unsound[k] == 0.0});
     least = std::min(least, least_h[k]);
   }
   for (; i < n; ++i) {
     const double g = std::abs(gradient[i]), h = hessian[i];
-    range.add({std::max(g, 0.0), std::max(h, 0.0), g, h});
-    least = std::min(least, h);
+    range.add({g, h, std::isfinite(g) && h >= 0.0 && std::isfinite(h)});
   }
-  if (least < 0.0) range.hessians = std::numeric_limits<double>::quiet_NaN();  // as good as not finite
+  range.sound &= least >= 0.0;
   return range;
 }
 
@@ -145,9 +167,8 @@ inline GradientRange range_of_units(const double* gradient, const double* hessia
   for (std::int64_t i = begin; i < end; ++i) {
     const std::int64_t row = rows ? rows[i] : i;
     const double g = std::abs(gradient[row]), h = hessian[row];
-    if (!(h >= 0.0)) return {0.0, 0.0, 0.0, std::numeric_limits<double>::quiet_NaN()};
     const double units = weights ? std::max(weights[row], 1.0) : 1.0;
-    range.add({g / units, h / units, g, h});
+    range.add({g / units, h / units, std::isfinite(g) && h >= 0.0 && std::isfinite(h)});
   }
   return range;
 }
@@ -181,6 +202,43 @@ inline WeightUnits weight_units(const double* weights, const std::int32_t* rows,
   return units;
 }
 
+// What decides the words of a tree, of all its rows together, wherever they are.
+struct RoundScale {
+  GradientRange range;
+  WeightUnits units;  // none where rows have no weights
+  std::int64_t n_rows, n_outputs;
+
+  bool by_units() const { return units.usable(); }
+  std::int64_t n_units() const { return by_units() ? units.all : n_rows; }
+  // The largest gradient and hessian of a row.
+  double largest_gradient() const { return most() * range.largest_gradient; }
+  double largest_hessian() const { return most() * range.largest_hessian; }
+
+  WordLayout layout() const {
+    const WordLayout layout = word_layout(range, n_units());
+    return layout.packed ? fitted(layout) : wide();
+  }
+  WordLayout wide() const { return fitted(wide_layout(range, n_units())); }
+  bool fine_enough(const WordTotals& totals) const {
+    return committee::fine_enough(totals, range, static_cast<double>(n_units() * n_outputs));
+  }
+
+ private:
+  double most() const { return by_units() ? static_cast<double>(units.largest) : 1.0; }  // a unit's are known
+  WordLayout fitted(WordLayout layout) const {
+    if (by_units()) units.fit(layout);
+    return layout;
+  }
+};
+
+inline void require_sound(const GradientRange& range) {
+  if (!range.sound)
+    throw std::invalid_argument(
+        "gradients must be finite, and hessians finite and not negative; rescale the target or the weights");
+  if (range.largest_gradient > 1e150 || range.largest_hessian > 1e150)
+    throw std::invalid_argument("a gradient or hessian is larger than 1e150; rescale the target or the weights");
+}
+
 COMMITTEE_CLONES inline void pack_words(const double* gradient, const double* hessian, std::int64_t n,
                                         const WordLayout& layout, std::uint64_t* words) {
   const double g_unit = layout.gradient_unit, h_unit = layout.hessian_unit;
@@ -188,6 +246,27 @@ COMMITTEE_CLONES inline void pack_words(const double* gradient, const double* he
   for (std::int64_t i = 0; i < n; ++i)
     words[i] =
         (word_of(rounded(gradient[i] * g_unit)) << g_shift) + (word_of(rounded(hessian[i] * h_unit)) << h_shift) + 1;
+}
+
+// Totals of n rows, one after the other or (not null) some rows, from their words, or from their two wide planes.
+COMMITTEE_CLONES inline WordTotals totals_of(const std::uint64_t* planes, std::int64_t stride, const std::int32_t* rows,
+                                             std::int64_t n, const WordLayout& layout) {
+  WordTotals totals;
+  const int g_shift = layout.packed ? layout.gradient_shift() : 0;
+  const int h_shift = layout.packed ? layout.count_bits : layout.wide_count_bits;
+  const std::uint64_t h_mask =
+      layout.packed ? (std::uint64_t{1} << layout.hessian_bits) - 1 : ~std::uint64_t{0} >> layout.wide_count_bits;
+  const std::uint64_t* const pairs = layout.packed ? planes : planes + stride;
+  const auto add = [&](std::int64_t row) __attribute__((always_inline)) {
+    const std::int64_t g = signed_of(planes[row]) >> g_shift;
+    totals.gradients += g < 0 ? -g : g;
+    totals.hessians += signed_of((pairs[row] >> h_shift) & h_mask);
+  };
+  if (rows == nullptr)
+    for (std::int64_t i = 0; i < n; ++i) add(i);
+  else
+    for (std::int64_t i = 0; i < n; ++i) add(rows[i]);
+  return totals;
 }
 
 COMMITTEE_CLONES inline void pack_wide(const double* gradient, const double* hessian, std::int64_t n,

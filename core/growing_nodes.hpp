@@ -50,6 +50,12 @@ class OpenNodes {
   }
 
   bool full() const { return n_leaves_ == max_leaf_nodes_; }  // 0 is never reached
+  // How many more nodes can be split; -1: any number.
+  std::int64_t n_left() const { return max_leaf_nodes_ > 0 ? max_leaf_nodes_ - n_leaves_ : -1; }
+  template <class Visit>
+  void each(Visit&& visit) {
+    for (Node& node : nodes_) visit(node);
+  }
 
   // Splits node after node, which pushes its children; those that are left over stay leaves.
   template <class Split, class Leaf>

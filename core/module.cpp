@@ -4,11 +4,13 @@
 NB_MODULE(_core, m) {
   m.doc() = "Native kernels: loops over rows, bins and nodes.";
   committee::register_bins(m);
+  committee::register_put_together(m);
   committee::register_sparse_bins(m);
   committee::register_histogram(m);
   committee::register_grow(m);
   committee::register_deep_grow(m);
   committee::register_gradient_grow(m);
+  committee::register_gradient_shard(m);
   committee::register_loss_gradients(m);
   committee::register_traverse(m);
   committee::register_tree_shap(m);

@@ -57,7 +57,7 @@ template <class Item>
 class SparseEdges {
  public:
   SparseEdges(std::int64_t n, const double* weights, int max_bins, std::int64_t max_sample)
-      : n_(n), weights_(weights), max_bins_(max_bins), n_sampled_(std::min(n, max_sample)) {
+      : weights_(weights), max_bins_(max_bins), sampled_(sampled_rows(n, max_sample)) {
     for (std::int64_t i = 0; i < n; ++i) n_counted_ += counts(i);
   }
 
@@ -92,9 +92,7 @@ class SparseEdges {
     Vector<Item> others, zeros, scratch;
     std::int64_t e = columns.start[c];
     const std::int64_t end = columns.start[c + 1];
-    for (std::int64_t k = 0; k < n_sampled_; ++k) {
-      const std::int64_t i =
-          n_sampled_ == n_ ? k : static_cast<std::int64_t>(static_cast<__int128>(k) * n_ / n_sampled_);
+    for (const std::int64_t i : sampled_) {
       while (e < end && columns.row[e] < i) ++e;
       const double x = e < end && columns.row[e] == i ? columns.value[e] : 0.0;
       if (std::isnan(x) || !counts(i)) continue;
@@ -112,10 +110,9 @@ class SparseEdges {
     return others;
   }
 
-  const std::int64_t n_;
   const double* const weights_;
   const int max_bins_;
-  const std::int64_t n_sampled_;
+  const Vector<std::int64_t> sampled_;
   std::int64_t n_counted_ = 0;  // rows of weight
 };
 

@@ -49,6 +49,7 @@ from tests.table_checks import (
     check_memory_layouts,
     check_missing_at_fit,
     check_missing_only_at_predict,
+    check_pieces,
     check_sparse_rows,
     check_unseen_category_is_missing,
 )
@@ -68,7 +69,7 @@ def yield_checks(subject: Subject) -> Iterator[Check]:
     yield from (check_unit_weights, check_zero_weights_drop_rows)
     yield from (check_threads, check_forked_child, check_copies, check_second_fit)
     yield from (check_inputs_are_not_changed, check_memory_layouts, check_frames_of_numbers, check_frames_of_everything)
-    yield check_sparse_rows
+    yield from (check_sparse_rows, check_pieces)
     yield from (check_search, check_pipeline, check_metadata_routing, check_subclass_with_fewer_parameters)
     yield check_saved_file if subject.storable else check_file_is_refused
     if subject.integer_weights:

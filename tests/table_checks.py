@@ -17,7 +17,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
+from committee import scan
 from committee.learners.blend.blend import Blend
+from tests.pieced_cases import cut
 from tests.small_portfolio import use_members_of_sparse_rows
 from tests.subjects import (
     Array,
@@ -143,3 +145,26 @@ def _check_sparse_bits(subject: Subject, X: Array, y: Array) -> None:
         assert_array_equal(subject.answers(sparse, rows), subject.answers(dense, X))
         for ours, theirs in zip(sparse.staged_predict(rows), dense.staged_predict(X), strict=True):
             assert_array_equal(ours, theirs)
+
+
+def check_pieces(subject: Subject) -> None:
+    """Rows in pieces, of arrays and of frames, with bin numbers in memory and in a file; the last brings a class."""
+    X, y = subject.numbers()
+    w = weights() * (y != 1)
+    if not subject.predicts_numbers:
+        y = np.where(y == y.max(), y[-1], y)
+        y[-1] = 7
+    target, ends = subject.target(y), [50, 50, 119, len(y)]
+    whole = subject.fit(X, y, w)
+    for limit in (None, 0):
+        pieces = scan(cut(ends, X, target, w), memory_limit=limit)
+        model = clone(subject.model).fit(pieces)
+        assert_same_bits(model, whole, X)
+        assert_array_equal(subject.answers(model, scan(cut([3, 100, len(y)], X))), subject.answers(whole, X))
+        assert model.score(pieces) == whole.score(X, target, w)
+    columns, y = everything(missing=subject.takes_missing)
+    frame, target = pl.DataFrame(columns), subject.target(y)
+    whole = subject.fit(frame, y)
+    model = clone(subject.model).fit(frame.lazy(), target)
+    assert model.table_ == whole.table_
+    assert_same_bits_of_tables(subject, model, whole, frame.lazy(), frame)

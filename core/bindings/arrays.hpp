@@ -140,11 +140,13 @@ decltype(auto) with_table(const AnyCodes& codes, const In1<std::int32_t>& n_bins
 }
 
 void register_bins(nb::module_& m);
+void register_put_together(nb::module_& m);
 void register_sparse_bins(nb::module_& m);
 void register_histogram(nb::module_& m);
 void register_grow(nb::module_& m);
 void register_deep_grow(nb::module_& m);
 void register_gradient_grow(nb::module_& m);
+void register_gradient_shard(nb::module_& m);
 void register_loss_gradients(nb::module_& m);
 void register_traverse(nb::module_& m);
 void register_tree_shap(nb::module_& m);

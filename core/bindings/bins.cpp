@@ -1,5 +1,7 @@
 #include "../bins.hpp"
 
+#include "../distinct_values.hpp"
+#include "../sampled_rows.hpp"
 #include "arrays.hpp"
 
 namespace committee {
@@ -51,6 +53,26 @@ nb::object py_bin_codes(In2<double> X, In1<double> edges, In1<std::int64_t> offs
   return wide ? make(std::uint16_t{}) : make(std::uint8_t{});
 }
 
+nb::object py_sample_levels(std::int64_t first, std::int64_t n) {
+  require(first >= 0 && n >= 0, "rows are numbered from 0");
+  Vector<std::uint8_t> level(n);
+  {
+    nb::gil_scoped_release release;
+    for (std::int64_t i = 0; i < n; ++i) level[i] = static_cast<std::uint8_t>(sample_level(first + i));
+  }
+  return array_of(std::move(level));
+}
+
+nb::object py_distinct_values(In1<double> known, In1<double> column, std::int64_t most) {
+  require(most >= 0 && most <= 65535, "most must lie in [0, 65535]");
+  std::optional<Vector<double>> found;
+  {
+    nb::gil_scoped_release release;
+    found = distinct_values(known.data(), length(known), column.data(), length(column), most);
+  }
+  return found ? array_of(std::move(*found)) : nb::none();
+}
+
 }  // namespace
 
 void register_bins(nb::module_& m) {
@@ -58,6 +80,8 @@ void register_bins(nb::module_& m) {
         "max_bins"_a, "max_sample"_a, "n_threads"_a);
   m.def("bin_codes", &py_bin_codes, "X"_a.noconvert(), "edges"_a.noconvert(), "offset"_a.noconvert(),
         "n_categories"_a.noconvert(), "wide"_a, "n_threads"_a);
+  m.def("sample_levels", &py_sample_levels, "first"_a, "n"_a);
+  m.def("distinct_values", &py_distinct_values, "known"_a.noconvert(), "column"_a.noconvert(), "most"_a);
 }
 
 }  // namespace committee

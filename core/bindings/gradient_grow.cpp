@@ -5,25 +5,30 @@
 #include <string>
 
 #include "../gradient_grower.hpp"
+#include "../shards_grower.hpp"
+#include "gradient_round.hpp"
 #include "tree_grower.hpp"
 
 namespace committee {
 namespace {
 
 struct GrownGradientTree : TreeNodes {
-  nb::object value, bounds;
+  nb::object value, bounds, weight;
 
   GrownGradientTree(GradientTree&& t, std::int64_t n_outputs) : TreeNodes(std::move(t)) {
     const std::int64_t n = t.bounds.size();
+    weight = t.weight.empty() ? nb::none() : array_of(std::move(t.weight));
     Vector<double> limits;
     for (const Bounds& b : t.bounds) limits.insert(limits.end(), {b.lower, b.upper});
     value = array_of(std::move(t.value), {n, n_outputs});
     bounds = array_of(std::move(limits), {n, 2});
   }
 
-  GrownGradientTree(const nb::tuple& nodes, nb::object value, nb::object bounds)
-      : TreeNodes(nodes), value(std::move(value)), bounds(std::move(bounds)) {
+  GrownGradientTree(const nb::tuple& nodes, nb::object value, nb::object bounds, nb::object weight)
+      : TreeNodes(nodes), value(std::move(value)), bounds(std::move(bounds)), weight(std::move(weight)) {
     const std::int64_t n = length(exactly<In1<std::int32_t>>(feature));
+    require(this->weight.is_none() || length(exactly<In1<double>>(this->weight)) == n,
+            "the arrays of the tree are not of one length");
     const auto weights = exactly<In2<double>>(this->value), limits = exactly<In2<double>>(this->bounds);
     require(extent(weights, 0) == n && extent(weights, 1) >= 1 && extent(limits, 0) == n && extent(limits, 1) == 2,
             "the arrays of the tree are not of one length");
@@ -32,14 +37,16 @@ struct GrownGradientTree : TreeNodes {
 
 class PyGradientGrower {
  public:
-  PyGradientGrower(AnyCodes codes, In1<std::int32_t> n_bins, In1<std::uint8_t> categorical, int n_outputs,
-                   int max_depth, std::int64_t max_leaf_nodes, std::int64_t min_samples_leaf, double min_hessian_leaf,
-                   double leaf_l0, double leaf_l1, double leaf_l2, bool l0_per_leaf, double min_gain,
-                   std::int64_t max_features, const std::string& growth, std::optional<In2<std::int8_t>> monotone,
-                   std::int64_t max_interaction, const std::vector<In1<std::int32_t>>& interaction_groups,
-                   bool draw_thresholds, int n_threads)
-      : codes_(codes), n_outputs_(n_outputs) {
-    require_table(codes, n_bins, categorical);
+  PyGradientGrower(std::optional<AnyCodes> codes, In1<std::int32_t> n_bins, In1<std::uint8_t> categorical,
+                   int n_outputs, int max_depth, std::int64_t max_leaf_nodes, std::int64_t min_samples_leaf,
+                   double min_hessian_leaf, double leaf_l0, double leaf_l1, double leaf_l2, bool l0_per_leaf,
+                   double min_gain, std::int64_t max_features, const std::string& growth,
+                   std::optional<In2<std::int8_t>> monotone, std::int64_t max_interaction,
+                   const std::vector<In1<std::int32_t>>& interaction_groups, bool draw_thresholds, int n_threads)
+      : codes_(codes), n_outputs_(n_outputs), n_threads_(n_threads) {
+    const std::int64_t p = length(n_bins);
+    if (codes) require_table(*codes, n_bins, categorical);
+    require(p >= 1 && length(categorical) == p, "n_bins and categorical need one number per column");
     require(n_outputs >= 1, "n_outputs must be at least 1");
     require(min_hessian_leaf >= 0.0 && min_gain >= 0.0, "min_hessian_leaf and min_gain must not be negative");
     require(leaf_l0 >= 0.0 && leaf_l1 >= 0.0 && leaf_l2 >= 0.0, "leaf penalties must not be negative");
@@ -50,16 +57,25 @@ class PyGradientGrower {
                           {leaf_l0, leaf_l1, leaf_l2, l0_per_leaf},
                           growth == "leaf",
                           {},
-                          interactions(max_interaction, interaction_groups, extent(codes, 1)),
+                          interactions(max_interaction, interaction_groups, p),
                           draw_thresholds};
     require_limits(limits);
     if (monotone) {
-      require(extent(*monotone, 1) == extent(codes, 1), "monotone needs one sign per column");
+      require(extent(*monotone, 1) == p, "monotone needs one sign per column");
       require(n_outputs == 1, "monotone constraints need one output");
       for (std::int64_t k = 0; k < extent(*monotone, 0); ++k)
         limits.monotone.push_back(directions(monotone->data() + k * extent(*monotone, 1), categorical));
     }
-    with_table(codes, n_bins, categorical.data(), [&]<class Table>(Table table) {
+    if (!codes) {
+      no_rows_ = {nullptr, 0, p, {0}, {categorical.data(), categorical.data() + p}};
+      for (std::int64_t j = 0; j < p; ++j) {
+        require(n_bins(j) >= 1 && n_bins(j) <= 65535, "n_bins must lie in [1, 65535]");
+        no_rows_.cell.push_back(no_rows_.cell.back() + n_bins(j) + 1);
+      }
+      growth_ = limits;
+      return;
+    }
+    with_table(*codes, n_bins, categorical.data(), [&]<class Table>(Table table) {
       nb::gil_scoped_release release;
       grower_ = std::make_unique<TableGradientGrower<Table>>(std::move(table), limits, n_outputs, n_threads);
     });
@@ -68,22 +84,11 @@ class PyGradientGrower {
   GrownGradientTree grow(In<double> gradient, In<double> hessian, std::optional<In1<std::int32_t>> rows,
                          std::optional<In1<std::int32_t>> features, std::uint64_t seed, std::int64_t score,
                          std::optional<In1<double>> weights) {
-    const std::int64_t n = grower_->n_rows(), n_directions = grower_->n_directions();
-    require_shape(gradient, n);
-    require_shape(hessian, n);
+    require(grower_ != nullptr, "a grower without codes grows on shards");
     require(!rows || length(*rows) >= 1, "rows must name at least one row");
-    require(!weights || length(*weights) == n, "weights needs one number per row");
-    require(!features || length(*features) >= 1, "features must name at least one column");
-    require(score >= 0 && (n_directions <= 1 || score < n_directions), "score is none of those with monotone signs");
-    const GradientRound round{gradient.data(),
-                              hessian.data(),
-                              data_or_null(weights),
-                              data_or_null(rows),
-                              rows ? length(*rows) : n,
-                              data_or_null(features),
-                              features ? length(*features) : grower_->n_features(),
-                              seed,
-                              score};
+    require_score(score, grower_->n_directions());
+    const GradientRound round = gradient_round(gradient, hessian, weights, rows, features, grower_->n_rows(),
+                                               grower_->n_features(), n_outputs_, seed, score);
     GradientTree tree;
     {
       nb::gil_scoped_release release;
@@ -93,7 +98,50 @@ class PyGradientGrower {
     return GrownGradientTree(std::move(tree), n_outputs_);
   }
 
+  // `part` is called with orders as PartOrders::arrays, `leaf_sums` with places, ids and the number of nodes.
+  GrownGradientTree grow_on_shards(const RoundScale& scale, const LayoutNumbers& layout, In1<std::uint64_t> root,
+                                   std::optional<In1<std::int32_t>> features, std::uint64_t seed, std::int64_t score,
+                                   std::optional<double> largest_weight, const nb::callable& part,
+                                   const nb::callable& leaf_sums) {
+    require(grower_ == nullptr, "a grower with codes grows on these");
+    require(scale.n_outputs == n_outputs_ && scale.n_rows >= 1, "the round is one of other scores, or of no rows");
+    require(!features || length(*features) >= 1, "features must name at least one column");
+    require_score(score, growth_.monotone.size());
+    const Vector<std::uint64_t> sums(root.data(), root.data() + length(root));
+    const ShardsRound round{scale,
+                            layout_of(layout),
+                            sums,
+                            largest_weight.value_or(0.0),
+                            largest_weight.has_value(),
+                            data_or_null(features),
+                            features ? length(*features) : no_rows_.n_features,
+                            seed,
+                            score};
+    const auto ask = [&](const Vector<PartOrder>& orders, const NodesElsewhere::Read& read) {
+      nb::gil_scoped_acquire acquire;
+      const auto found = nb::cast<In1<std::uint64_t>>(nb::object(part(*order_arrays(orders))));
+      read(found.data(), length(found));
+    };
+    const std::int64_t width = 2 * n_outputs_ + round.weighted;
+    const auto sums_of_leaves = [&](const Vector<std::int32_t>& places, const Vector<std::int32_t>& ids,
+                                    std::int64_t n_nodes) {
+      nb::gil_scoped_acquire acquire;
+      const auto found = nb::cast<In3<std::int64_t>>(
+          nb::object(leaf_sums(array_of(Vector<std::int32_t>(places)), array_of(Vector<std::int32_t>(ids)), n_nodes)));
+      return multiples_of(found, n_nodes, width);
+    };
+    GradientTree tree;
+    {
+      nb::gil_scoped_release release;
+      tree = committee::grow_on_shards(no_rows_, growth_, round, ask, sums_of_leaves, n_threads_);
+    }
+    return GrownGradientTree(std::move(tree), n_outputs_);
+  }
+
+  int n_outputs() const { return n_outputs_; }
+
   nb::ndarray<nb::numpy, const std::int32_t, nb::ndim<1>> leaf_of_row() const {
+    require(grower_ != nullptr, "a grower without codes has no rows");
     const Vector<std::int32_t>& leaf = grower_->leaf_of_row();
     return {leaf.data(), {size_of(leaf.size())}, nb::find(this)};
   }
@@ -121,14 +169,14 @@ class PyGradientGrower {
     return limits;
   }
 
-  void require_shape(const In<double>& a, std::int64_t n) const {
-    const bool one = a.ndim() == 1 && n_outputs_ == 1 && extent(a, 0) == n;
-    const bool several = a.ndim() == 2 && extent(a, 0) == n_outputs_ && extent(a, 1) == n;
-    require(one || several, "gradient and hessian must be (n,), or (n_outputs, n)");
+  static void require_score(std::int64_t score, std::int64_t n_directions) {
+    require(score >= 0 && (n_directions <= 1 || score < n_directions), "score is none of those with monotone signs");
   }
 
-  AnyCodes codes_;  // keeps the table's memory; that of a sparse one is kept beside this object
-  int n_outputs_;
+  std::optional<AnyCodes> codes_;  // keeps the table's memory; that of a sparse one is kept beside this object
+  int n_outputs_, n_threads_;
+  BinnedTable<std::uint8_t> no_rows_{};  // without codes: the table's columns, and how trees grow on its shards
+  GradientGrowth growth_{};
   std::mutex growing_;
   std::unique_ptr<GradientGrower> grower_;
 };
@@ -158,21 +206,26 @@ void py_add_leaf_values(nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::devic
 
 void register_gradient_grow(nb::module_& m) {
   nb::class_<GrownGradientTree, TreeNodes>(m, "GradientTree")
-      .def(nb::init<nb::tuple, nb::object, nb::object>(), "nodes"_a, "value"_a, "bounds"_a)
+      .def(nb::init<nb::tuple, nb::object, nb::object, nb::object>(), "nodes"_a, "value"_a, "bounds"_a,
+           "weight"_a = nb::none())
       .def_ro("value", &GrownGradientTree::value)
+      .def_ro("weight", &GrownGradientTree::weight)
       .def_ro("bounds", &GrownGradientTree::bounds);
   nb::class_<PyGradientGrower>(m, "GradientGrower")
-      .def(nb::init<AnyCodes, In1<std::int32_t>, In1<std::uint8_t>, int, int, std::int64_t, std::int64_t, double,
-                    double, double, double, bool, double, std::int64_t, const std::string&,
+      .def(nb::init<std::optional<AnyCodes>, In1<std::int32_t>, In1<std::uint8_t>, int, int, std::int64_t, std::int64_t,
+                    double, double, double, double, bool, double, std::int64_t, const std::string&,
                     std::optional<In2<std::int8_t>>, std::int64_t, const std::vector<In1<std::int32_t>>&, bool, int>(),
-           "codes"_a.noconvert(), "n_bins"_a.noconvert(), "categorical"_a.noconvert(), nb::kw_only(), "n_outputs"_a,
-           "max_depth"_a, "max_leaf_nodes"_a, "min_samples_leaf"_a, "min_hessian_leaf"_a, "leaf_l0"_a, "leaf_l1"_a,
-           "leaf_l2"_a, "l0_per_leaf"_a, "min_gain"_a, "max_features"_a, "growth"_a, "monotone"_a.noconvert().none(),
-           "max_interaction"_a, "interaction_groups"_a.noconvert(), "draw_thresholds"_a, "n_threads"_a,
-           nb::keep_alive<1, 2>())
+           "codes"_a.noconvert().none(), "n_bins"_a.noconvert(), "categorical"_a.noconvert(), nb::kw_only(),
+           "n_outputs"_a, "max_depth"_a, "max_leaf_nodes"_a, "min_samples_leaf"_a, "min_hessian_leaf"_a, "leaf_l0"_a,
+           "leaf_l1"_a, "leaf_l2"_a, "l0_per_leaf"_a, "min_gain"_a, "max_features"_a, "growth"_a,
+           "monotone"_a.noconvert().none(), "max_interaction"_a, "interaction_groups"_a.noconvert(),
+           "draw_thresholds"_a, "n_threads"_a, nb::keep_alive<1, 2>())
       .def("grow", &PyGradientGrower::grow, "gradient"_a.noconvert(), "hessian"_a.noconvert(),
            "rows"_a.noconvert().none(), "features"_a.noconvert().none(), "seed"_a, "score"_a = 0,
            "weights"_a.noconvert() = nb::none())
+      .def("grow_on_shards", &PyGradientGrower::grow_on_shards, "scale"_a, "layout"_a, "root"_a.noconvert(),
+           "features"_a.noconvert().none(), "seed"_a, "score"_a, "largest_weight"_a.none(), "part"_a, "leaf_sums"_a)
+      .def_prop_ro("n_outputs", &PyGradientGrower::n_outputs)
       .def_prop_ro("leaf_of_row", &PyGradientGrower::leaf_of_row, nb::rv_policy::reference_internal);
   m.def("add_leaf_values", &py_add_leaf_values, "scores"_a.noconvert(), "leaf_of_row"_a.noconvert(),
         "value"_a.noconvert(), "n_threads"_a);

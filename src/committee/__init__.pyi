@@ -1,5 +1,7 @@
 from typing import Any
 
+from committee.data.pieces.scan import Pieces as Pieces
+from committee.data.pieces.scan import scan as scan
 from committee.files.checkpoint import Checkpoint as Checkpoint
 from committee.files.checkpoint import CheckpointError as CheckpointError
 from committee.files.store import ModelFileError as ModelFileError

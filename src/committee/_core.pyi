@@ -4,6 +4,7 @@ Every kernel releases the GIL, takes C-contiguous arrays and returns new NumPy a
 ``n_threads`` is a ceiling: small work stays on one thread, and the bits of every result are the same for any value.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
@@ -40,6 +41,19 @@ def bin_codes(X: F64, edges: F64, offset: I64, n_categories: I32, wide: bool, n_
 
     NaN, and a category code out of range, gets the bin after the last.
     """
+
+# --- put_together.hpp --------------------------------------------------------------------------------------
+
+def put_together(columns: Sequence[F64 | F32], matrix: F64, first: int, n_threads: int) -> bool:
+    """Fill the columns ``first, first + 1, ...`` of a matrix; True if one of their cells is infinite."""
+
+# --- sampled_rows.hpp, distinct_values.hpp -----------------------------------------------------------------
+
+def sample_levels(first: int, n: int) -> U8:
+    """Zero bits at the end of the scrambled numbers of the rows ``first, ..., first + n - 1``, 64 of a zero."""
+
+def distinct_values(known: F64, column: F64, most: int) -> F64 | None:
+    """Distinct values of both, rising, NaN left out; None if there are more than ``most``."""
 
 # --- sparse_bins.hpp ---------------------------------------------------------------------------------------
 
@@ -202,12 +216,14 @@ class GradientTree(TreeNodes):
     ``sums``: ``(N, 2 D)``, G_1 .. G_D, H_1 .. H_D over the rows of the tree, in full precision.
     """
 
-    def __init__(self, nodes: Nodes, value: F64, bounds: F64) -> None: ...
+    def __init__(self, nodes: Nodes, value: F64, bounds: F64, weight: F64 | None = None) -> None: ...
 
     value: F64
     """``(N, D)``: the regularised weight of every node, within its bounds."""
     bounds: F64
     """``(N, 2)``: least and largest weight that monotone constraints leave; infinite without them."""
+    weight: F64 | None
+    """``(N,)``: what the rows of each node weigh; None where rows have no weights."""
 
 class GradientGrower:
     """Grows trees on gradients and hessians over one binned table; a boosting run makes it once.
@@ -218,7 +234,7 @@ class GradientGrower:
 
     def __init__(
         self,
-        codes: Codes | SparseCodes,
+        codes: Codes | SparseCodes | None,
         n_bins: I32,
         categorical: U8,
         *,
@@ -242,7 +258,8 @@ class GradientGrower:
     ) -> None:
         """0 means no limit for ``max_depth``, ``max_leaf_nodes``, ``max_features`` and ``max_interaction``.
 
-        Both sides of a split have ``min_samples_leaf`` rows and ``min_hessian_leaf`` hessian (summed over outputs).
+        Without codes trees are grown on shards, by `grow_on_shards` alone. Both sides of a split have
+        ``min_samples_leaf`` rows and ``min_hessian_leaf`` hessian (summed over outputs).
         The columns of a path are at most ``max_interaction``, and in one of the ``interaction_groups``, which rise;
         without groups any may meet. ``max_features`` are drawn for each node, or the same share
         of the columns that it may use. ``monotone`` has a row of signs for each score, or one
@@ -263,9 +280,112 @@ class GradientGrower:
         The tree follows the signs of row ``score`` of ``monotone``, or of its only row. ``weights`` ``(n,)`` are those
         of the rows in both sums: where they are whole numbers k, a row adds to the bit what k rows add.
         """
+    def grow_on_shards(
+        self,
+        scale: RoundScale,
+        layout: WordLayout,
+        root: U64,
+        features: I32 | None,
+        seed: int,
+        score: int,
+        largest_weight: float | None,
+        part: Callable[[I32, I32, I32, U8, U8], U64],
+        leaf_sums: Callable[[I32, I32, int], I64],
+    ) -> GradientTree:
+        """Grow the tree that `grow` gives where all rows are in one table, from sums over `GradientShard`.
+
+        ``root`` is the histogram of all rows. ``part`` and ``leaf_sums`` call the shards' methods of that name and
+        return the sum of what they return; ``largest_weight`` is None where rows have no weights.
+        """
+    @property
+    def n_outputs(self) -> int:
+        """D."""
     @property
     def leaf_of_row(self) -> I32:
         """``(n,)`` the leaf of every row of the table in the tree grown last; the next tree writes it anew."""
+
+# --- gradient_shard.hpp ------------------------------------------------------------------------------------
+
+WordLayout: TypeAlias = tuple[bool, bool, int, int, int, int, float, float]
+"""How a gradient, a hessian and a count share one word, or two (gradient_words.hpp)."""
+Begun: TypeAlias = tuple[int, float, float, bool, float, float, int, int, float]
+"""Of a shard's rows that a tree is grown on: their number, the largest gradient and hessian, whether all are sound;
+the largest by units of weight, the number of units (0: weights are no whole numbers), the most units of a row, and its
+largest weight."""
+
+class GradientShard:
+    """Some of a table's rows, on which a tree is grown elsewhere: parted and counted as they are told to be."""
+
+    def __init__(self, codes: Codes, n_bins: I32, *, n_outputs: int, n_threads: int) -> None: ...
+    def begin(self, gradient: F64, hessian: F64, weights: F64 | None, rows: I32 | None, features: I32 | None) -> Begun:
+        """Begin a tree; the arguments are those of `GradientGrower.grow`, and ``rows`` may be empty."""
+    def pack(self, layout: WordLayout, by_units: bool) -> tuple[int, int]:
+        """Round gradients and hessians; sums of |gradient| and hessian as whole numbers."""
+    def root(self, narrow: bool) -> U64:
+        """Histogram of the tree's rows: words (`narrow`), or wide planes."""
+    def part(self, place: I32, left: I32, feature: I32, flags: U8, is_left: U8) -> U64:
+        """Part nodes by their places, and return the histograms that are asked for, one after the other.
+
+        The root has place 0; children have the places ``left`` and ``left + 1``. ``flags``: 1 if a child is counted,
+        + 2 the left one, + 4 in words. ``is_left``: a flag for each bin of each node's feature, end to end.
+        """
+    def leaf_sums(
+        self,
+        places: I32,
+        ids: I32,
+        n_nodes: int,
+        largest_gradient: float,
+        largest_hessian: float,
+        largest_weight: float | None,
+    ) -> I64:
+        """``(n_nodes, 2 D [+ 1], 4)``: sums over the leaves, as whole numbers that can be added up (`sums_of_limbs`).
+
+        From then on `leaf_of_row` has the leaves' ``ids``.
+        """
+    @property
+    def leaf_of_row(self) -> I32:
+        """``(n,)`` the leaf of every row, -1 for rows that the tree was not grown on; the next tree writes it anew."""
+
+class RoundScale:
+    """What decides the words of a tree, of all its rows together: maxima and numbers of rows and units of weight."""
+
+    def __init__(
+        self,
+        largest_gradient: float,
+        largest_hessian: float,
+        sound: bool,
+        units: int,
+        most_units: int,
+        n_rows: int,
+        n_outputs: int,
+    ) -> None:
+        """The largest gradient and hessian are those by units of weight where there are ``units``."""
+    def layout(self) -> WordLayout:
+        """Words, if numbers fit; whether they are fine enough is seen once rows are packed."""
+    def wide(self) -> WordLayout:
+        """No words, but two wide planes."""
+    def fine_enough(self, layout: WordLayout, gradients: int, hessians: int) -> bool:
+        """Whether words whose sums these are leave the mean gradient and hessian digits enough."""
+    def is_narrow(self, layout: WordLayout) -> bool:
+        """Whether the histogram of all rows is one of words."""
+    @property
+    def by_units(self) -> bool:
+        """Whether weights are whole numbers, so that a row of weight k adds to the bit what k rows add."""
+    @property
+    def largest_gradient(self) -> float:
+        """Of a row."""
+    @property
+    def largest_hessian(self) -> float:
+        """Of a row."""
+
+def node_sums(terms: F64, node: I32, n_nodes: int, largest: F64) -> I64:
+    """``(n_nodes, k, 4)``: sums of terms ``(k, n)`` over the rows of each node, in any order of the rows the same.
+
+    Terms are at most ``largest`` ``(k,)``; rows of node -1 count nowhere. See `sums_of_limbs`.
+    """
+
+def sums_of_limbs(limbs: I64, largest: F64) -> F64:
+    """``(N, k)``: such sums, or sums of them, as numbers."""
 
 def add_leaf_values(scores: F64, leaf_of_row: I32, value: F64, n_threads: int) -> None:
     """``scores[i] += value[leaf_of_row[i]]`` in place; rows of leaf -1 are left alone."""

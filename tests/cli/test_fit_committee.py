@@ -228,9 +228,6 @@ def test_refused(table):
     assert "--task words is neither classes nor numbers" in refused(*options, "-t", "price", "--task", "words")
     assert "--effort is for the committee" in refused(*options, "-t", "price", "-m", "tree", "--effort", "best")
     assert "--time-limit is for the committee" in refused(*options, "-t", "price", "-m", "tree", "--time-limit", 3)
-    assert "--memory-limit is for the committee" in refused(
-        *options, "-t", "price", "-m", "tree", "--memory-limit", "1 GB"
-    )
     assert "memory_limit='some' is no amount of memory" in refused(*options, "-t", "price", "--memory-limit", "some")
     assert "memory_limit leaves no candidate room on 90 rows of" in refused(
         *options, "-t", "price", "--memory-limit", "1 kB"

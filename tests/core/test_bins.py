@@ -142,6 +142,32 @@ def test_rare_values_that_the_sample_misses_keep_their_bin() -> None:
     np.testing.assert_array_equal(edges_of(column, weights, max_sample=100), [-2.5, 0.5])
 
 
+@given(st.integers(6, 500), st.integers(1, 200), st.integers(0, 2**32 - 1), st.booleans())
+def test_edges_are_learned_from_the_sampled_rows(n: int, most: int, seed: int, weighted: bool) -> None:
+    rng = np.random.default_rng(seed)
+    column, weights = rng.normal(size=n), rng.integers(1, 4, n).astype(float) if weighted else None
+    rows = oracle.sampled_rows(n, most)
+    expected = edges_of(column[rows], None if weights is None else weights[rows], 5)
+    np.testing.assert_array_equal(edges_of(column, weights, 5, most), expected)
+
+
+@given(st.integers(0, 2**62), st.integers(0, 50))
+def test_levels_of_rows(first: int, n: int) -> None:
+    levels = _core.sample_levels(first, n)
+    assert levels.tolist() == [oracle.sample_level(first + k) for k in range(n)]
+
+
+@given(crowded, crowded, st.integers(0, 12))
+def test_distinct_values(known: NDArray[np.float64], column: NDArray[np.float64], most: int) -> None:
+    values = np.unique(np.concatenate([known, column]) + 0.0)
+    values = values[~np.isnan(values)]
+    found = _core.distinct_values(known, column, most)
+    if len(values) > most:
+        assert found is None
+    else:
+        np.testing.assert_array_equal(found, values)
+
+
 def test_a_sample_of_many_values_is_near_the_quantiles_of_all() -> None:
     column = np.random.default_rng(0).random(100_000)
     edges = edges_of(column, max_bins=10, max_sample=5_000)

@@ -18,7 +18,8 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from committee.data.frames import TableSchema, is_frame
+from committee.data.frame_columns import is_frame
+from committee.data.frames import TableSchema
 from committee.data.level_values import LevelValues
 
 PEOPLE: dict[str, list[Any]] = {
@@ -444,7 +445,7 @@ def test_is_frame() -> None:
 def test_arrays_do_not_import_frame_libraries() -> None:
     program = (
         "import sys, numpy as np\n"
-        "from committee.data.frames import TableSchema, is_frame\n"
+        "from committee.data.frame_columns import is_frame\nfrom committee.data.frames import TableSchema\n"
         "X = np.eye(2); TableSchema.learn(X).encode(X); is_frame([[1]])\n"
         "import committee.data.read, committee.data.examples\n"
         "print(sorted({'narwhals', 'polars', 'pandas', 'pyarrow', 'sklearn'} & set(sys.modules)))\n"

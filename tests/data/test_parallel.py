@@ -1,11 +1,21 @@
 """Threads and processes are as many as asked for, up to what a machine may have."""
 
 import threading
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 from joblib import cpu_count, delayed
 
-from committee.data.parallel import MAX_THREADS, in_parallel, n_processes, n_threads
+from committee.data.parallel import (
+    MAX_THREADS,
+    cells_of_grid,
+    in_parallel,
+    member_executor,
+    members_by,
+    n_processes,
+    n_threads,
+    trained_members,
+)
 
 
 def test_a_wild_number_of_jobs_starts_no_more_threads_than_there_may_be():
@@ -22,3 +32,37 @@ def test_a_worker_of_another_pool_starts_no_threads_of_its_own(monkeypatch):
 def test_processes_are_no_more_than_processors_and_tasks():
     assert n_processes(4000, 5000) == cpu_count()
     assert n_processes(4000, 1) == n_processes(1, 10) == n_processes(3, 0) == 1
+
+
+class NotedExecutor:
+    """Calls functions in this thread, and notes in which order results were asked for."""
+
+    def __init__(self):
+        self.orders = []
+
+    @contextmanager
+    def results(self, jobs, *, ordered=True):
+        self.orders.append(ordered)
+        yield (function(*given, **named) for function, given, named in jobs)
+
+
+def test_members_and_cells_go_to_the_executor_in_force():
+    executor = NotedExecutor()
+    jobs = [delayed(threading.get_ident)(), delayed(threading.get_ident)()]
+    with members_by(executor):
+        assert member_executor() is executor
+        with trained_members(jobs, 2) as members, cells_of_grid(jobs, 2) as cells:
+            assert {*members, *cells} == {threading.get_ident()}
+        with members_by(None), trained_members(jobs, 2) as members:
+            assert threading.get_ident() not in set(members)
+    assert executor.orders == [True, False]
+    assert member_executor() is None
+
+
+def test_other_threads_have_no_executor():
+    found = []
+    with members_by(NotedExecutor()):
+        thread = threading.Thread(target=lambda: found.append(member_executor()))
+        thread.start()
+        thread.join()
+    assert found == [None]

@@ -42,3 +42,19 @@ def bin_codes(
             own = edges[offset[j] : offset[j + 1]]
             codes[:, j] = np.where(np.isnan(column), len(own) + 1, np.searchsorted(own, column, side="left"))
     return codes
+
+
+def sample_level(row: int) -> int:
+    """Zero bits at the end of a row's number, scrambled as in SplitMix64; 64 of a zero."""
+    z = row
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) % 2**64
+    z ^= z >> 31
+    return 64 if z == 0 else (z & -z).bit_length() - 1
+
+
+def sampled_rows(n: int, most: int) -> list[int]:
+    """The rows of the least level of which there are at most `most`."""
+    levels = [sample_level(row) for row in range(n)]
+    least = next(least for least in range(66) if sum(level >= least for level in levels) <= most)
+    return [row for row in range(n) if levels[row] >= least]

@@ -10,6 +10,7 @@ import typer
 from committee import MODELS
 from committee.cli.columns import Categorical, Drop, Target, look_at_columns, split_names
 from committee.cli.files import check_writable
+from committee.cli.inputs import are_in_pieces, paths_of, scanned, table_name, words_of
 from committee.cli.terminal import (
     Debug,
     Progress,
@@ -30,8 +31,12 @@ if TYPE_CHECKING:
 
 def compare(
     data: Annotated[
-        Path | None,
-        typer.Argument(help="Table: CSV, TSV (also .gz), Parquet or Feather.", show_default=False),
+        list[Path] | None,
+        typer.Argument(
+            help="Table: CSV, TSV (also .gz), Parquet or Feather. Of several files, a folder or a pattern in quotation"
+            " marks --sample rows are compared on.",
+            show_default=False,
+        ),
     ] = None,
     target: Target = None,
     example: Annotated[str | None, typer.Option(help="Instead of DATA: breast_cancer, digits, iris or wine.")] = None,
@@ -40,6 +45,10 @@ def compare(
         typer.Option(
             metavar="A,B", help=f"Out of {', '.join([*MODELS, *PEERS])}; by default all but abstaining_stump."
         ),
+    ] = None,
+    sample: Annotated[
+        int | None,
+        typer.Option(help="Compare on so many rows, drawn of each class by its share; the rest is not kept in memory."),
     ] = None,
     folds: Annotated[int, typer.Option(help="Stratified folds.")] = 10,
     repeats: Annotated[int, typer.Option(help="Times that folds are drawn anew.")] = 1,
@@ -71,11 +80,14 @@ def compare(
         from committee.report.metrics import chosen_metrics
         from committee.report.models import compared_models
 
-        check_writable(report, json, checkpoint, read=[data])
+        data = data or []
+        check_writable(report, json, checkpoint, read=data)
         chosen = split_names(models)
         metrics = chosen_metrics(split_names(metric) or "accuracy")
         compared_models(chosen)  # a mistyped name must not wait for the table to be read
-        frame, target, name = _table_to_compare(data, example, target, split_names(categorical), split_names(drop))
+        frame, target, name = _table_to_compare(
+            data, example, target, split_names(categorical) or [], split_names(drop) or [], sample, progress
+        )
         X, y = split_target(frame, target)
         notes = look_at_columns(X)
         with notes_on_warnings(), progress_hook(progress) as hook:
@@ -102,32 +114,66 @@ def compare(
 
 
 def _table_to_compare(
-    data: Path | None,
+    data: list[Path],
     example: str | None,
     target: str | None,
-    categorical: list[str] | None,
-    drop: list[str] | None,
+    categorical: list[str],
+    drop: list[str],
+    sample: int | None,
+    progress: bool | None,
 ) -> tuple[pl.DataFrame, str, str]:
     """Frame, name of its label column, and name of the table."""
-    from committee.data.examples import load_example
-    from committee.data.names import known_names
     from committee.data.read import read_table
 
-    if (data is None) == (example is None):
+    if bool(data) == (example is not None):
         raise ValueError("give a table: either DATA or --example, and not both")
     if example is not None:
-        frame = load_example(example)
-        for option, names in (("--categorical", categorical), ("--drop", drop)):
-            known_names(names or (), frame.columns, option)
-        import polars as pl
-
-        frame = frame.with_columns(pl.col(categorical or []).cast(pl.String)).drop(drop or [])
-        return frame, target or "target", example
-    assert data is not None
+        if sample is not None:
+            raise ValueError("--sample is for tables of your own; leave it or --example out")
+        return _example(example, categorical, drop), target or "target", example
     if target is None:
         raise ValueError("--target is missing: name the column that holds the labels")
-    frame = read_table(data, categorical=categorical or (), drop=drop or ())
-    return frame, target, data.name.partition(".")[0]
+    if sample is not None:
+        frame, files = _sample(data, target, categorical, drop, sample, progress)
+        return frame, target, table_name(files)
+    if are_in_pieces(data):
+        raise ValueError(
+            "a comparison needs its rows in memory: of several files, a folder or a pattern say how many, such as"
+            " --sample 100000"
+        )
+    return read_table(data[0], categorical=categorical, drop=drop), target, table_name(data)
+
+
+def _example(example: str, categorical: list[str], drop: list[str]) -> pl.DataFrame:
+    import polars as pl
+
+    from committee.data.examples import load_example
+    from committee.data.names import known_names
+
+    frame = load_example(example)
+    for option, names in (("--categorical", categorical), ("--drop", drop)):
+        known_names(names, frame.columns, option)
+    return frame.with_columns(pl.col(categorical).cast(pl.String)).drop(drop)
+
+
+def _sample(
+    data: list[Path], target: str, categorical: list[str], drop: list[str], sample: int, progress: bool | None
+) -> tuple[pl.DataFrame, list[Path]]:
+    """Draw rows of files by the labels, which are read first; return them and the files."""
+    from committee.cli.reading import watched
+    from committee.cli.training_table import labels_of
+    from committee.data.pieces.row_draw import drawn_rows, read_rows
+
+    if sample < 1:
+        raise ValueError(f"--sample {sample} must be at least 1")
+    pieces = watched(scanned(data, drop=drop, text=categorical), "reading", wanted=progress)
+    files = pieces.files
+    y = labels_of(pieces, target)
+    rows = drawn_rows(y, sample)
+    say(f"{words_of(pieces)}; a sample of {len(rows):,} of {len(y):,} rows")
+    frame = read_rows(pieces, rows)
+    files.refuse_changes()
+    return frame, paths_of(pieces)
 
 
 def _write_comparison(result: Comparison, *, json: Path | None, report: Path | None, notes: list[str]) -> None:

@@ -13,11 +13,12 @@ from committee.cli.columns import Categorical, Drop, look_at_columns, split_name
 from committee.cli.files import check_writable
 from committee.cli.fit_progress import member_progress
 from committee.cli.fitted import count, describe_fit
+from committee.cli.inputs import Scratch
 from committee.cli.terminal import Debug, errors_in_one_line, note, notes_on_warnings, say
+from committee.cli.training_table import training_table
 from committee.report.models import PEERS
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
 
@@ -41,7 +42,8 @@ TimeLimit = Annotated[
 MemoryLimit = Annotated[
     str | None,
     typer.Option(
-        help="Memory for the committee's fit, such as '3 GB': it draws fewer rows or tries fewer members.",
+        help="Such as '3 GB'; the table is then read in pieces, and bin numbers that would take more are mapped from a"
+        " file. The committee draws fewer rows or tries fewer members.",
         show_default=False,
     ),
 ]
@@ -67,19 +69,27 @@ MemberProgress = Annotated[
     bool | None,
     typer.Option(
         "--progress/--no-progress",
-        help="A line for each member of the committee as it is trained; by default if stderr is a terminal.",
+        help="A line for each member of the committee as it is trained, and how far files are read that come in pieces;"
+        " by default if stderr is a terminal.",
     ),
 ]
 
 
 def fit(
-    data: Annotated[Path, typer.Argument(help="Table: CSV, TSV (also .gz), Parquet or Feather.")],
+    data: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Table: CSV, TSV (also .gz), Parquet or Feather. Several files, a folder or a pattern in quotation"
+            " marks, of CSV, TSV or Parquet, are read in pieces, and need not fit in memory."
+        ),
+    ],
     target: Annotated[str, typer.Option("--target", "-t", help="Column to predict: classes or numbers.")],
     output: Output = None,
     model: ModelName = "committee",
     effort: Effort = None,
     time_limit: TimeLimit = None,
     memory_limit: MemoryLimit = None,
+    scratch: Scratch = None,
     task: Task = None,
     parameter: Settings = None,
     seed: Annotated[int, typer.Option(help="random_state, unless -p sets it.")] = 0,
@@ -94,29 +104,39 @@ def fit(
     Ctrl-C ends the training of a committee: the model has the members that are ready. A second one ends the command.
     """
     with errors_in_one_line(debug):
-        from committee.data.read import read_table, split_target
-
         _check_options(model, task)
-        check_writable(output, checkpoint, read=[data])
-        frame = read_table(data, categorical=split_names(categorical) or (), drop=split_names(drop) or ())
-        X, y = split_target(frame, target)
-        numbers = _predicts_numbers(frame[target], y, model, task)
+        check_writable(output, checkpoint, read=data)
+        table = training_table(
+            data,
+            target,
+            drop=split_names(drop) or (),
+            categorical=split_names(categorical) or (),
+            memory_limit=memory_limit,
+            scratch=scratch,
+            progress=progress,
+            bar=model != "committee",  # which has a bar of its own
+        )
+        check_writable(output, checkpoint, read=table.paths)
+        numbers = _predicts_numbers(target, table.y, model, task)
         learner = _learner(model, parameter or [], seed, numbers=numbers)
-        _set_options(learner, model, effort=effort, time_limit=time_limit, memory_limit=memory_limit)
-        look_at_columns(X)
+        of_committee = {"memory_limit": memory_limit} if model == "committee" or table.files is None else {}
+        _set_options(learner, model, effort=effort, time_limit=time_limit, **of_committee)
+        look_at_columns(table.rows, table.part)
         if numbers or model == "committee":
-            say(_of_target(target, y, numbers))
+            say(_of_target(target, table.y, numbers))
         if output is None:
             note("the model is not kept; --output FILE keeps it")
         if checkpoint is not None and checkpoint.exists():
             say(f"note: going on from {checkpoint}")
         start = time.perf_counter()
         with notes_on_warnings(), member_progress(learner, wanted=progress if model == "committee" else False):
-            learner.fit(X, y, checkpoint=checkpoint)
+            learner.fit(table.X, table.y, checkpoint=checkpoint)
         seconds = time.perf_counter() - start
+        if table.files is not None:
+            table.files.refuse_changes()
         if output is not None:
             _save(learner, output, checkpoint)
-        describe_fit(learner, model, X, y, seconds)
+        describe_fit(learner, model, table, seconds)
         if output is not None:
             say(f"saved to {output} ({output.stat().st_size:,} bytes)")
 
@@ -135,7 +155,7 @@ def _check_options(model: str, task: str | None) -> None:
         raise ValueError(f"{model} predicts classes only; of numbers choose out of {', '.join(MODELS_OF_NUMBERS)}")
 
 
-def _predicts_numbers(labels: pl.Series, y: NDArray[Any], model: str, task: str | None) -> bool:
+def _predicts_numbers(target: str, y: NDArray[Any], model: str, task: str | None) -> bool:
     """Whether numbers are to be predicted: as the user says, or else as the target looks."""
     from committee.cli.task import are_whole, refuse_spoilt_numbers, task_of
 
@@ -144,19 +164,21 @@ def _predicts_numbers(labels: pl.Series, y: NDArray[Any], model: str, task: str 
     if model not in MODELS_OF_NUMBERS:
         if y.dtype.kind in "iuf" and not are_whole(y):
             raise ValueError(
-                f"target {labels.name!r} holds numbers, and {model} predicts classes only; of numbers choose out of"
+                f"target {target!r} holds numbers, and {model} predicts classes only; of numbers choose out of"
                 f" {', '.join(MODELS_OF_NUMBERS)}"
             )
         return False
-    refuse_spoilt_numbers(labels)
+    refuse_spoilt_numbers(target, y)
     return task_of(y) == "numbers"
 
 
 def _of_target(target: str, y: NDArray[Any], numbers: bool) -> str:
     """What is predicted, and how to have it otherwise."""
+    import numpy as np
+
     from committee.cli.task import are_whole
 
-    values = sorted(set(y.tolist()))
+    values = np.unique(y).tolist()
     either = y.dtype.kind in "iuf" and are_whole(y) and len(values) > 2
     if numbers:
         otherwise = "; --task classes takes them for classes" if either and len(values) <= len(y) // 2 else ""

@@ -9,13 +9,14 @@ from committee.cli.terminal import print_grids, say
 
 if TYPE_CHECKING:
     import polars as pl
-    from numpy.typing import NDArray
+
+    from committee.cli.training_table import TrainingTable
 
 TIMED_ROWS = 1000
 """Prediction is timed on that many rows."""
 
 
-def describe_fit(learner: Any, model: str, X: pl.DataFrame, y: NDArray[Any], seconds: float) -> None:
+def describe_fit(learner: Any, model: str, table: TrainingTable, seconds: float) -> None:
     """Say what was trained, how good it is, and what it costs."""
     from committee.report.members import estimate, has_members, left_out_grid, members_grid
 
@@ -23,14 +24,14 @@ def describe_fit(learner: Any, model: str, X: pl.DataFrame, y: NDArray[Any], sec
     voters = count(vote.n_voters, "fit", "fits") if members else count(vote.n_voters, "voter", "voters")
     say(
         f"{model}: {voters} with {count(vote.n_nodes, 'node', 'nodes')}, learned from"
-        f" {X.height:,} rows x {X.width:,} columns in {seconds:.2f} s"
+        f" {len(table.y):,} rows x {table.rows.width:,} columns in {seconds:.2f} s"
     )
     if members:
-        say(estimate(learner, y))
+        say(estimate(learner, table.y))
         print_grids([grid for grid in (members_grid(learner), left_out_grid(learner)) if grid.rows])
-        say(f"prediction: {_microseconds(learner, X):,.1f} µs a row, in a batch of {TIMED_ROWS:,}")
+        say(f"prediction: {_microseconds(learner, table.rows):,.1f} µs a row, in a batch of {TIMED_ROWS:,}")
     elif model != "committee":  # one that has seen one class alone tells nothing
-        say(_on_training_rows(learner, X, y))
+        say(_on_training_rows(learner, table))
 
 
 def count(n: int, one: str, several: str) -> str:
@@ -44,15 +45,17 @@ def count(n: int, one: str, several: str) -> str:
     return f"{n:,} {one if n == 1 else several}"
 
 
-def _on_training_rows(learner: Any, X: pl.DataFrame, y: NDArray[Any]) -> str:
+def _on_training_rows(learner: Any, table: TrainingTable) -> str:
     from committee.report.inspection import describe_margins
 
+    X, y, part = table.rows, table.y_of_rows, table.part
     if not hasattr(learner, "classes_"):
         error = learner.predict(X) - y
-        return f"training R2 {learner.score(X, y):.4f}, root mean squared error {float((error**2).mean()) ** 0.5:.4g}"
+        root = float((error**2).mean()) ** 0.5
+        return f"training R2{part} {learner.score(X, y):.4f}, root mean squared error {root:.4g}"
     margins = dict(describe_margins(learner.committee_.margins(X, y)))
     return (
-        f"training accuracy {(learner.predict(X) == y).mean():.4f};"
+        f"training accuracy{part} {(learner.predict(X) == y).mean():.4f};"
         f" training margins: mean {margins['mean']}, minimum {margins['minimum']}"
     )
 

@@ -9,7 +9,6 @@ import numpy as np
 from committee.report.crossvalidation import MOST_NUMERIC_CLASSES
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
 Task = Literal["classes", "numbers"]
@@ -48,12 +47,14 @@ def are_whole(values: NDArray[Any]) -> bool:
     return bool((np.isfinite(values) & (values == np.floor(values))).all())
 
 
-def refuse_spoilt_numbers(labels: pl.Series) -> None:
+def refuse_spoilt_numbers(target: str, y: NDArray[Any]) -> None:
     """Refuse a target of numbers that is text for a few cells that are none."""
+    import polars as pl
+
     from committee.data.read import nearly_numeric_columns
 
-    for nearly in nearly_numeric_columns(labels.to_frame()):
-        if labels.n_unique() > MOST_NUMERIC_CLASSES:
+    for nearly in nearly_numeric_columns(pl.DataFrame({target: y})):
+        if len(np.unique(y)) > MOST_NUMERIC_CLASSES:
             raise ValueError(
                 f"target {nearly.name!r} is text, as {nearly.count} cell(s) are no numbers"
                 f" ({', '.join(map(repr, nearly.values))}); leave these rows out, or say --task classes"

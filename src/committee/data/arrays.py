@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.in_pieces import InPieces
 from committee.data.sparse import is_sparse
 
 
@@ -57,6 +58,11 @@ def numeric_matrix(X: Any, names: Sequence[str] | None) -> NDArray[np.float64]:
         return checked
     if is_sparse(X):
         raise TypeError(f"X is a sparse {type(X).__name__}, which is not supported here; pass X.toarray()")
+    if isinstance(X, InPieces):
+        raise TypeError(
+            "X is read in pieces, which fit, predict, predict_proba, decision_function and score take; give rows in "
+            "memory here, such as one piece after the other"
+        )
     if isinstance(X, np.ma.MaskedArray):
         raise TypeError("X is a masked array, whose mask would be lost; pass X.filled(numpy.nan)")
     values = np.asarray(X)

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
+from committee.data.column_edges import MAX_SAMPLE
+from committee.data.pieces.pieced_matrix import PiecedMatrix
 from committee.data.sparse import Matrix, SparseMatrix
 
 if TYPE_CHECKING:
@@ -17,9 +19,6 @@ if TYPE_CHECKING:
 
 Codes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16] | _core.SparseCodes
 """Bin numbers of a table, of all cells or of those that are not in the bin of 0."""
-
-MAX_SAMPLE = 200_000
-"""Rows looked at for the quantiles of a column with many values; a column with few values is read whole."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +45,7 @@ class Bins:
     @classmethod
     def learn(
         cls,
-        X: Matrix,
+        X: Matrix | PiecedMatrix,
         weights: NDArray[np.float64] | None,
         n_categories: NDArray[np.int32],
         max_bins: int,
@@ -59,7 +58,7 @@ class Bins:
 
         Parameters
         ----------
-        X : float64 array (n, p) or SparseMatrix
+        X : float64 array (n, p), SparseMatrix or PiecedMatrix
             The encoded matrix.
         weights : float64 array (n,) or None
             Row weights; None counts every row once.
@@ -82,6 +81,8 @@ class Bins:
         >>> Bins.learn(np.array([[1.0], [2.0], [4.0]]), None, np.zeros(1, np.int32), 255).edges.tolist()
         [1.5, 3.0]
         """
+        if isinstance(X, PiecedMatrix):
+            return cls(*X.edges(weights, max_bins, MAX_SAMPLE, n_threads), n_categories)
         if isinstance(X, SparseMatrix):
             edges, offset = _core.sparse_bin_edges(
                 X.start, X.column, X.value, X.n_columns, weights, max_bins, MAX_SAMPLE, n_threads
@@ -127,11 +128,13 @@ class Bins:
         """1 where a column is categorical, ``(p,)``."""
         return (self.n_categories > 0).astype(np.uint8)
 
-    def encode(self, X: Matrix, n_threads: int = 1) -> Codes:
+    def encode(self, X: Matrix | PiecedMatrix, n_threads: int = 1) -> Codes:
         """Bin number of every cell, ``(n, p)``, row-major; two bytes each when a column needs them."""
         if isinstance(X, SparseMatrix):
             return _core.SparseCodes(X.start, X.column, X.value, self.edges, self.offset, n_threads)
         wide = bool(self.n_bins.max(initial=1) > 255)
+        if isinstance(X, PiecedMatrix):
+            return X.codes(self.edges, self.offset, self.n_categories, wide, n_threads)
         return _core.bin_codes(X, self.edges, self.offset, self.n_categories, wide, n_threads)
 
     def threshold(self, feature: NDArray[np.int32], bin: NDArray[np.int32]) -> NDArray[np.float64]:
@@ -167,7 +170,7 @@ class Binned:
     @classmethod
     def of(
         cls,
-        X: Matrix,
+        X: Matrix | PiecedMatrix,
         weights: NDArray[np.float64] | None,
         table: TableSchema,
         max_bins: int,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,13 @@ MAX_NUMBER = 1e150
 
 MAX_INDICATORS = 2**28
 """Cells of a design's 0/1 columns for categories: two GiB of them. A category per row would fill any memory."""
+
+
+Room: TypeAlias = Callable[[tuple[int, ...]], F64]
+"""Makes a matrix of a shape, in memory or in a file."""
+
+_ROWS = 2**16
+"""Rows that are looked at at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +54,7 @@ class Design:
     fill: F64
 
     @classmethod
-    def of_table(cls, X: F64, weights: F64, table: TableSchema) -> Design:
+    def of_table(cls, X: F64, weights: F64, table: TableSchema, room: Room = np.empty) -> Design:
         """Columns and fill values from training rows of a table, as `learn` has them.
 
         Raises
@@ -55,7 +63,7 @@ class Design:
             If the 0/1 columns of the categories would have more than `MAX_INDICATORS` cells, or a number is beyond
             `MAX_NUMBER`.
         """
-        largest = np.fmax.reduce(np.abs(X), axis=0)
+        largest = np.fmax(np.fmax.reduce(X, axis=0), -np.fmin.reduce(X, axis=0))
         if (largest > MAX_NUMBER).any():
             j = int((largest > MAX_NUMBER).argmax())
             raise ValueError(
@@ -70,11 +78,13 @@ class Design:
                 f" column {table.column(j)!r} has {columns[j]:,}, need more than {MAX_INDICATORS:,} cells; drop that"
                 " column or group its rare categories"
             )
-        return cls.learn(X, weights, table.n_categories)
+        return cls.learn(X, weights, table.n_categories, room)
 
     @classmethod
-    def learn(cls, X: F64, weights: F64, n_categories: NDArray[np.int32]) -> Design:
+    def learn(cls, X: F64, weights: F64, n_categories: NDArray[np.int32], room: Room = np.empty) -> Design:
         """Columns and fill values from training rows ``(n, p)``, encoded; their weights ``(n,)`` count in the means.
+
+        What is as large as X on the way there is put where `room` says.
 
         Examples
         --------
@@ -86,16 +96,25 @@ class Design:
                [2., 1., 0., 0., 1.],
                [3., 0., 0., 1., 0.]])
         """
-        missing = np.isnan(X)
+        known, some_missing = room(X.shape), np.zeros(X.shape[1], dtype=bool)
+        for rows in (slice(first, first + _ROWS) for first in range(0, len(X), _ROWS)):
+            missing = np.isnan(X[rows])
+            known[rows] = ~missing
+            some_missing |= missing.any(axis=0)
         weights = weights / weights.sum()  # so that sums stay within the range of the values
-        present = weights @ ~missing
-        sums = weights @ np.where(missing, 0.0, X)
+        present = weights @ known
+        if some_missing.any():
+            for rows in (slice(first, first + _ROWS) for first in range(0, len(X), _ROWS)):
+                known[rows] = np.where(known[rows] == 0.0, 0.0, X[rows])
+            sums = weights @ known
+        else:
+            sums = weights @ X
         fill = np.divide(sums, present, out=np.zeros(X.shape[1]), where=present > 0)
         columns: list[tuple[int, int]] = []
         for j, k in enumerate(n_categories.tolist()):
             codes = [-1] if k == 0 else [1] if k == 2 else range(k)
             columns += [(j, code) for code in codes]
-            if missing[:, j].any():
+            if some_missing[j]:
                 columns.append((j, -2))
         source, category = np.array(columns, dtype=np.int32).T
         return cls(np.ascontiguousarray(source), np.ascontiguousarray(category), fill)
@@ -103,9 +122,14 @@ class Design:
     def __len__(self) -> int:
         return len(self.source)
 
+    @property
+    def is_table(self) -> bool:
+        """Whether the design columns are those of the table, all of numbers and none of them missing in training."""
+        return len(self) == len(self.fill) and bool((self.category == -1).all())
+
     def matrix(self, X: F64) -> F64:
         """Design matrix ``(n, q)`` of encoded rows."""
-        if len(self) == X.shape[1] and (self.category == -1).all():
+        if self.is_table:
             missing = np.isnan(X)
             return _within(np.where(missing, self.fill, X) if missing.any() else X)
         D = np.empty((len(X), len(self)))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from committee import _core
 from committee.data.arrays import numeric_matrix
 from committee.data.columns import (
     MAX_CATEGORIES,
@@ -19,7 +20,16 @@ from committee.data.columns import (
     number_codes,
     refuse_unknown,
 )
-from committee.data.names import known_names, listing
+from committee.data.frame_columns import (
+    CategoricalFeatures,
+    chosen_columns,
+    columns_of,
+    is_frame,
+    match_names,
+    names_of,
+    open_frame,
+    refuse_duplicates,
+)
 from committee.data.number_types import F64
 from committee.data.sparse import SparseMatrix
 
@@ -28,13 +38,8 @@ if TYPE_CHECKING:
 
     from committee.data.level_values import LevelValues
 
-CategoricalFeatures: TypeAlias = (
-    Literal["from_dtype"] | Sequence[str] | Sequence[int] | Sequence[bool] | NDArray[Any] | None
-)
-
-# rows and columns written at a time when a matrix is put together: what is read and written stays in cache,
-# and at most this many columns are held a second time
-_ROWS, _COLUMNS = 4096, 32
+# columns that are put together at a time: no more of them are held a second time
+_COLUMNS = 32
 
 
 @dataclass(frozen=True)
@@ -183,17 +188,17 @@ class TableSchema:
             matrix = numeric_matrix(X, None)
             if isinstance(categorical_features, str) and categorical_features == "from_dtype":
                 return cls(None, (None,) * matrix.shape[1])  # the one type of an array declares no categories
-            chosen = _chosen(categorical_features, None, matrix.shape[1])
+            chosen = chosen_columns(categorical_features, None, matrix.shape[1])
             found = tuple(
                 distinct_numbers(matrix[:, j], f"x{j}") if chosen is not None and chosen[j] else None
                 for j in range(matrix.shape[1])
             )
             return cls(None, found)
-        frame = _open(X)
-        names = _names_of(frame.columns)
-        chosen = _chosen(categorical_features, names, len(frame.columns))
+        frame = open_frame(X)
+        names = names_of(frame.columns)
+        chosen = chosen_columns(categorical_features, names, len(frame.columns))
         learned = []
-        for j, column in enumerate(_columns(frame, names)):
+        for j, column in enumerate(columns_of(frame, names)):
             from_dtype = column.declared or column.kind != "number"
             categorical = from_dtype if chosen is None else bool(chosen[j])
             if not categorical and column.kind == "text" and column.series.null_count() < len(column.series):
@@ -204,13 +209,15 @@ class TableSchema:
             learned.append(column.distinct() if categorical else None)
         return cls(names, tuple(learned))
 
-    def encode(self, X: Any) -> F64:
+    def encode(self, X: Any, n_threads: int = 1) -> F64:
         """Turn a table with these columns into numbers and codes.
 
         Parameters
         ----------
         X : frame or array-like of shape (n, p)
             The columns of the schema, by name and in its order when both have names, else by place.
+        n_threads : int, default=1
+            Ceiling on the number of threads.
 
         Returns
         -------
@@ -233,7 +240,7 @@ class TableSchema:
         array([ 2.,  0., nan, nan])
         """
         if is_frame(X):
-            return self._encode_frame(_open(X))
+            return self._encode_frame(open_frame(X), n_threads)
         matrix = numeric_matrix(X, self.names)
         self._check_width(matrix.shape[1])
         self._refuse_infinity(matrix)
@@ -257,7 +264,7 @@ class TableSchema:
         ValueError
             If `categorical_features` names any.
         """
-        chosen = _chosen(categorical_features, None, X.n_columns)
+        chosen = chosen_columns(categorical_features, None, X.n_columns)
         if chosen is not None and chosen.any():
             raise ValueError(
                 f"categorical_features names column {int(chosen.argmax())} of a sparse table, which has no categories; "
@@ -330,20 +337,19 @@ class TableSchema:
             values,
         )
 
-    def _encode_frame(self, frame: nw.DataFrame[Any]) -> F64:
-        names = _names_of(frame.columns)
+    def _encode_frame(self, frame: nw.DataFrame[Any], n_threads: int) -> F64:
+        names = names_of(frame.columns)
         if names is not None and self.names is not None:
-            _match_names(self.names, names)
+            match_names(self.names, names)
         self._check_width(len(frame.columns))
-        columns = _columns(frame, self.names or names)
-        encoded = np.empty((len(frame), self.n_features))
+        columns = columns_of(frame, self.names or names)
+        encoded, infinite = np.empty((len(frame), self.n_features)), False
         for start in range(0, self.n_features, _COLUMNS):
             group = columns[start : start + _COLUMNS]
-            cells = [self._cells(column, j) for j, column in enumerate(group, start)]
-            for row in range(0, len(frame), _ROWS):
-                for j, column_values in enumerate(cells, start):
-                    encoded[row : row + _ROWS, j] = column_values[row : row + _ROWS]
-        self._refuse_infinity(encoded)
+            cells = [_doubles_or_floats(self._cells(column, j)) for j, column in enumerate(group, start)]
+            infinite |= _core.put_together(cells, encoded, start, n_threads)
+        if infinite:
+            self._refuse_infinity(encoded)
         return encoded
 
     def _cells(self, column: Column, j: int) -> NDArray[Any]:
@@ -370,133 +376,12 @@ class TableSchema:
                 raise ValueError(_infinite(self.column(j), start + row))
 
 
+def _doubles_or_floats(cells: NDArray[Any]) -> NDArray[np.float64] | NDArray[np.float32]:
+    return cells if cells.dtype in (np.float64, np.float32) else cells.astype(np.float64)
+
+
 def _infinite(name: str, row: int) -> str:
     return f"column {name!r} holds infinity at row {row}; replace it or mark it missing (NaN)"
-
-
-def is_frame(X: Any) -> bool:
-    """Say whether ``X`` is a data frame (lazy ones too), in the cheapest way that is sure.
-
-    Arrays, sequences and sparse matrices are none; narwhals is not imported to say so.
-
-    Examples
-    --------
-    >>> is_frame([[1.0, 2.0]])
-    False
-    """
-    if isinstance(X, np.ndarray | list | tuple):
-        return False
-    if type(X).__module__.partition(".")[0] in ("builtins", "numpy", "scipy", "sklearn"):
-        return False
-    from narwhals.dependencies import is_into_dataframe, is_into_lazyframe
-
-    return bool(is_into_dataframe(X) or is_into_lazyframe(X))
-
-
-def check_frame(X: Any) -> None:
-    """Raise for a frame, as `is_frame` knows it, that cannot be read.
-
-    Raises
-    ------
-    TypeError
-        If it is lazy: its rows are not there yet.
-    ValueError
-        If two columns have the same name.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> check_frame(pl.DataFrame({"age": [31]}))
-    """
-    from narwhals.dependencies import is_into_lazyframe
-
-    if is_into_lazyframe(X):
-        raise TypeError("X is a lazy frame, whose rows are not there yet; pass X.collect() (Dask: X.compute())")
-    # narwhals refuses duplicates too, but without a remedy; Arrow's `columns` are not names
-    names: Any = X.column_names if hasattr(X, "column_names") else X.columns
-    _refuse_duplicates(name for name in names if isinstance(name, str))
-
-
-def _open(X: Any) -> nw.DataFrame[Any]:
-    """Return a frame as narwhals sees it."""
-    import narwhals as nw
-
-    check_frame(X)
-    return nw.from_native(X, eager_only=True)
-
-
-def _names_of(columns: Sequence[Any]) -> tuple[str, ...] | None:
-    """Return the column names, or None if none is text (pandas numbers the columns that have no name)."""
-    named = [isinstance(name, str) for name in columns]
-    if not any(named):
-        return None
-    if not all(named):
-        odd = next(name for name in columns if not isinstance(name, str))
-        raise TypeError(
-            "Feature names are only supported if all input features have string names, but "
-            f"{odd!r} is of type {type(odd).__name__}; convert them, e.g. X.columns = X.columns.astype(str)"
-        )
-    return tuple(str(name) for name in columns)
-
-
-def _columns(frame: nw.DataFrame[Any], names: Sequence[str] | None) -> list[Column]:
-    return [
-        Column.read(series, f"x{j}" if names is None else names[j]) for j, series in enumerate(frame.iter_columns())
-    ]
-
-
-def _match_names(learned: Sequence[str], given: Sequence[str]) -> None:
-    """Raise unless the names of a table are the learned ones, in their order."""
-    if tuple(learned) == tuple(given):
-        return
-    learned_set, given_set = set(learned), set(given)
-    missing = [name for name in learned if name not in given_set]
-    unexpected = [name for name in given if name not in learned_set]
-    if not missing and not unexpected:
-        j = next(j for j, name in enumerate(learned) if name != given[j])
-        raise ValueError(
-            f"the columns are in another order than the learned ones: number {j} must be {learned[j]!r}, "
-            f"got {given[j]!r}; select them in the learned order"
-        )
-    faults = [f"{listing(missing)} missing"] if missing else []
-    faults += [f"{listing(unexpected)} unexpected"] if unexpected else []
-    raise ValueError(f"the columns are not the learned ones: {', '.join(faults)}; add or drop these")
-
-
-def _chosen(categorical_features: Any, names: Sequence[str] | None, n_columns: int) -> NDArray[np.bool_] | None:
-    """Return which columns are to be categorical, or None if their types say it."""
-    mask = np.zeros(n_columns, dtype=bool)
-    if categorical_features is None:
-        return mask
-    if isinstance(categorical_features, str) and categorical_features == "from_dtype":
-        return None
-    if isinstance(categorical_features, str) or not isinstance(categorical_features, Iterable):
-        raise ValueError(f"categorical_features must be 'from_dtype', None or a list, got {categorical_features!r}")
-    wanted = list(categorical_features)
-    if all(isinstance(item, bool | np.bool_) for item in wanted) and wanted:
-        if len(wanted) != n_columns:
-            raise ValueError(f"categorical_features is a mask of {len(wanted)}, but X has {n_columns} columns")
-        return np.array(wanted, dtype=bool)
-    if all(isinstance(item, str) for item in wanted) and wanted:
-        if names is None:
-            raise ValueError("categorical_features gives names, but the columns of X have none; give indices")
-        places = {name: j for j, name in enumerate(names)}
-        wanted = [places[name] for name in known_names(wanted, names, "categorical_features")]
-    for item in wanted:
-        if isinstance(item, bool | np.bool_) or not isinstance(item, int | np.integer):
-            raise ValueError(f"categorical_features must be all names, all indices or a mask, got {item!r} among them")
-        if not 0 <= item < n_columns:
-            raise ValueError(f"categorical_features gives column {item}, but X has columns 0 to {n_columns - 1}")
-        mask[item] = True
-    return mask
-
-
-def _refuse_duplicates(names: Iterable[str]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise ValueError(f"column name {name!r} occurs more than once; rename or drop one")
-        seen.add(name)
 
 
 def _check_names(names: tuple[Any, ...], n_columns: int) -> None:
@@ -505,7 +390,7 @@ def _check_names(names: tuple[Any, ...], n_columns: int) -> None:
     for name in names:
         if not isinstance(name, str) or not _is_unicode(name):
             raise ValueError(f"a column name must be text, got {name!r}")
-    _refuse_duplicates(names)
+    refuse_duplicates(names)
 
 
 def _check_categories(categories: tuple[Any, ...], name: str) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from committee.data.columns import MOST_LEVELS
 from committee.data.number_types import F64
+from committee.data.pieces.pieced_matrix import PiecedMatrix
 from committee.data.row_digests import cell_sums
 
 if TYPE_CHECKING:
@@ -45,23 +46,33 @@ class ManyLevels:
     of: str
 
     @classmethod
-    def of_table(cls, X: F64, table: TableSchema, max_bins: int, of: str) -> ManyLevels | None:
+    def of_table(cls, X: F64 | PiecedMatrix, table: TableSchema, max_bins: int, of: str) -> ManyLevels | None:
         """Find the columns of the encoded matrix that have more than `MOST_LEVELS`, or `max_bins`; None if none has.
 
         Only levels that occur count.
         """
-        many = []
-        for j in np.flatnonzero(table.n_categories > min(MOST_LEVELS, max_bins)).tolist():
-            occurring = len(np.unique(X[:, j][~np.isnan(X[:, j])]))
-            if occurring > MOST_LEVELS or table.n_categories[j] > max_bins:
-                many.append(j)
+        wide = np.flatnonzero(table.n_categories > min(MOST_LEVELS, max_bins)).tolist()
+        if not wide:
+            return None
+        codes, contents = np.empty((len(X), len(wide)), np.int32), np.empty(len(X), np.uint64)
+        same, no_cell = np.ones(X.shape[1], bool), np.ones(X.shape[1], bool)
+        of_first = None
+        for first, rows in X.blocks() if isinstance(X, PiecedMatrix) else [(0, X)]:
+            last, missing = first + len(rows), np.isnan(rows)
+            of_first = rows[0].copy() if of_first is None else of_first
+            same &= (rows == of_first).all(axis=0)
+            no_cell &= missing.all(axis=0)
+            codes[first:last] = np.where(missing[:, wide], -1.0, rows[:, wide])
+            contents[first:last] = _contents(rows, table)
+        occurring = [len(np.unique(column[column >= 0])) for column in codes.T]
+        many = [c for c, j in enumerate(wide) if occurring[c] > MOST_LEVELS or table.n_categories[j] > max_bins]
         if not many:
             return None
-        varies = np.array([not ((column == column[0]).all() or np.isnan(column).all()) for column in X.T])
-        alone = [not np.delete(varies, j).any() for j in many]
-        codes = np.where(np.isnan(X[:, many]), -1.0, X[:, many]).astype(np.int32)
-        n_levels = tuple(table.n_categories[many].tolist())
-        return cls(tuple(many), codes, _contents(X, table), n_levels, tuple(alone), of)
+        columns = [wide[c] for c in many]
+        alone = [not np.delete(~(same | no_cell), j).any() for j in columns]
+        n_levels = tuple(table.n_categories[columns].tolist())
+        kept = np.ascontiguousarray(codes[:, many])
+        return cls(tuple(columns), kept, contents, n_levels, tuple(alone), of)
 
     def __getitem__(self, index: NDArray[np.integer] | NDArray[np.bool_]) -> ManyLevels:
         return replace(self, codes=self.codes[index], contents=self.contents[index])

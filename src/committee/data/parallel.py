@@ -1,14 +1,17 @@
-"""Numbers of threads of a kernel, and of jobs of a fit."""
+"""Numbers of threads of a kernel, jobs of a fit, and where its independent members are trained."""
+
+from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from ctypes import c_ulong, py_object, pythonapi
 from multiprocessing import current_process
 from threading import Condition, Thread, get_ident
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from joblib import Parallel, cpu_count, effective_n_jobs
@@ -68,6 +71,68 @@ def in_parallel(jobs: Iterable[Any], n_jobs: int | None) -> Iterator[Iterator[An
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # joblib warns of jobs that nobody waited for
             results.close()
+
+
+class MemberExecutor(Protocol):
+    """Trains members in other processes, or on other machines.
+
+    What several of its calls hold is the same object there, too; so nothing that a call returns may depend on changes
+    that another one makes.
+    """
+
+    def results(self, jobs: Iterable[Any], *, ordered: bool = True) -> AbstractContextManager[Iterator[Any]]:
+        """Results of joblib's delayed calls, in their order or as they come; leaving the context ends those left."""
+
+
+_in_force: ContextVar[MemberExecutor | None] = ContextVar("members_by", default=None)
+
+
+@contextmanager
+def members_by(executor: MemberExecutor | None) -> Iterator[None]:
+    """Train the members of all fits in the block by an executor; None: on threads here."""
+    token = _in_force.set(executor)
+    try:
+        yield
+    finally:
+        _in_force.reset(token)
+
+
+def member_executor() -> MemberExecutor | None:
+    """Return the executor in force; None if members are trained here."""
+    return _in_force.get()
+
+
+def trained_members(jobs: Iterable[Any], n_jobs: int | None) -> AbstractContextManager[Iterator[Any]]:
+    """Results of joblib's delayed calls in order, by the executor in force or on `n_jobs` threads.
+
+    Leaving the context ends those left.
+
+    Examples
+    --------
+    >>> from joblib import delayed
+    >>> with trained_members((delayed(abs)(x) for x in (-1, 2)), None) as results:
+    ...     list(results)
+    [1, 2]
+    """
+    executor = member_executor()
+    return in_parallel(jobs, n_jobs) if executor is None else executor.results(jobs)
+
+
+def cells_of_grid(jobs: Sequence[Any], n_jobs: int) -> AbstractContextManager[Iterator[Any]]:
+    """Results of joblib's delayed calls as they come, by the executor in force or in `n_jobs` processes at most.
+
+    Examples
+    --------
+    >>> from joblib import delayed
+    >>> with cells_of_grid([delayed(abs)(x) for x in (-1, 2)], 1) as results:
+    ...     sorted(results)
+    [1, 2]
+    """
+    executor = member_executor()
+    if executor is not None:
+        return executor.results(jobs, ordered=False)
+    pool = Parallel(n_jobs=n_processes(n_jobs, len(jobs)), return_as="generator_unordered", pre_dispatch="2*n_jobs")
+    return nullcontext(pool(jobs))
 
 
 def in_own_thread(function: Callable[[], T], stop: Callable[[], None]) -> T:

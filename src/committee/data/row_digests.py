@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
+from committee.data.pieces.pieced_matrix import PiecedMatrix
 from committee.data.sparse import Matrix, SparseMatrix
 
 U64 = NDArray[np.uint64]
 
 
-def row_digests(X: Matrix, n_threads: int) -> U64:
+def row_digests(X: Matrix | PiecedMatrix, n_threads: int) -> U64:
     """Numbers ``(n,)`` of rows whose columns are told apart by their place.
 
     They are others if columns change places. That is enough for learners that draw columns by their place as well.
@@ -30,7 +31,7 @@ def row_digests(X: Matrix, n_threads: int) -> U64:
     return _of_rows(X, np.arange(1, X.shape[1] + 1, dtype=np.uint64), n_threads)
 
 
-def cell_sums(X: Matrix, n_threads: int) -> U64:
+def cell_sums(X: Matrix | PiecedMatrix, n_threads: int) -> U64:
     """Numbers ``(n,)`` of rows whose columns are not told apart: the same in any order, and among other rows.
 
     Examples
@@ -43,7 +44,7 @@ def cell_sums(X: Matrix, n_threads: int) -> U64:
     return _of_rows(X, np.zeros(X.shape[1], dtype=np.uint64), n_threads)
 
 
-def unordered_digests(X: Matrix, n_threads: int, classes: NDArray[np.uint16] | None = None) -> U64:
+def unordered_digests(X: Matrix | PiecedMatrix, n_threads: int, classes: NDArray[np.uint16] | None = None) -> U64:
     """Numbers ``(n,)`` of rows whose columns are told apart by what they hold: the same for columns in any order.
 
     Folds go by them where a learner gives the same model for columns in another order, as all do that draw none. Sums
@@ -65,13 +66,17 @@ def unordered_digests(X: Matrix, n_threads: int, classes: NDArray[np.uint16] | N
     return _of_rows(X, _of_columns(X, sums), n_threads)
 
 
-def _of_rows(X: Matrix, columns: U64, n_threads: int) -> U64:
+def _of_rows(X: Matrix | PiecedMatrix, columns: U64, n_threads: int) -> U64:
+    if isinstance(X, PiecedMatrix):
+        return X.row_digests(columns, n_threads)
     if isinstance(X, SparseMatrix):
         return _core.stored_row_digests(X.start, X.column, X.value, columns, n_threads)
     return _core.row_digests(X, columns, n_threads)
 
 
-def _of_columns(X: Matrix, rows: U64) -> U64:
+def _of_columns(X: Matrix | PiecedMatrix, rows: U64) -> U64:
+    if isinstance(X, PiecedMatrix):
+        X = X.dense
     if isinstance(X, SparseMatrix):
         return _core.stored_column_digests(X.start, X.column, X.value, rows, X.shape[1])
     return _core.column_digests(X, rows)

@@ -14,9 +14,11 @@ from sklearn.utils.validation import _check_sample_weight, assert_all_finite, co
 
 from committee.data.binning import Binned
 from committee.data.frames import TableSchema
+from committee.data.pieces.pieced_matrix import PiecedMatrix, numbered_columns
 from committee.data.sparse import Matrix, SparseMatrix
 
 if TYPE_CHECKING:
+    from committee.data.design import Design
     from committee.data.level_values import LevelValues
     from committee.data.many_levels import ManyLevels
     from committee.data.target_statistics import ClassTarget, NumberTarget, SeveralTargets
@@ -40,7 +42,7 @@ RowIndex: TypeAlias = NDArray[np.integer[Any]] | NDArray[np.bool_]
 class WeightedRows:
     """Base of rows of classes and rows of numbers."""
 
-    X: Matrix
+    X: Matrix | PiecedMatrix
     weights: NDArray[np.float64]
     uniform: bool
     """All weights are equal."""
@@ -56,15 +58,35 @@ class WeightedRows:
         chosen: Self = replace(cast("Any", self), **arrays)  # the subclasses are dataclasses
         return chosen
 
+    def without_cells(self) -> Self:
+        """Return labels or targets and weights alone, for other processes that have codes in the place of cells."""
+        bare: Self = replace(cast("Any", self), X=np.empty((len(self), 0)), levels=None)
+        return bare
+
     def binned(self, table: TableSchema, max_bins: int, n_threads: int) -> Binned:
         """The rows in bins, learned from them and their weights."""
         return Binned.of(self.X, None if self.uniform else self.weights, table, max_bins, n_threads)
 
     @property
     def dense(self) -> NDArray[np.float64]:
-        """The matrix, for learners that take no sparse tables."""
+        """The matrix, for learners that take no sparse tables; that of pieces is written to a file and mapped."""
         assert not isinstance(self.X, SparseMatrix)  # such tables are refused at the door
-        return self.X
+        return self.X.dense if isinstance(self.X, PiecedMatrix) else self.X
+
+    def designed(self, design: Design) -> NDArray[np.float64]:
+        """The design matrix of the rows; of rows in pieces it is written to a file and mapped."""
+        if not isinstance(self.X, PiecedMatrix):
+            return np.ascontiguousarray(design.matrix(self.dense))
+        return self.dense if design.is_table else self.X.row_by_row(len(design), design.matrix)
+
+    def room(self, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """An array for numbers of the rows: in memory, or in a file where the rows come in pieces."""
+        return self.X.room(shape) if isinstance(self.X, PiecedMatrix) else np.empty(shape)
+
+    @property
+    def cells(self) -> Matrix:
+        """The matrix with its values, `dense` or sparse."""
+        return self.X if isinstance(self.X, SparseMatrix) else self.dense
 
     @property
     @abstractmethod
@@ -78,30 +100,32 @@ class WeightedRows:
         from committee.data.target_statistics import target_statistics  # few tables have many levels
 
         numbers, values = target_statistics(self.levels, self.statistic, self.weights)
-        X = self.dense.copy()
-        X[:, self.levels.columns] = numbers
-        numbered: Self = replace(cast("Any", self), X=X)
-        return numbered, table.with_values(values)
+        return self._with_columns(numbers), table.with_values(values)
 
     def numbered_from(self, index: RowIndex, table: TableSchema) -> tuple[Self, TableSchema]:
         """Put numbers in the place of levels, learned from the rows of `index`, in which the others have no say."""
         if self.levels is None:
             return self, table
         taught, table = self.take(index).with_numbers(table)
-        X = self.numbered_by(table).dense
-        X[index] = taught.dense
-        numbered: Self = replace(cast("Any", self), X=X)
-        return numbered, table
+        numbers = self._numbers_by(table)
+        numbers[index] = taught.dense[:, self.levels.columns]
+        return self._with_columns(numbers), table
 
     def numbered_by(self, table: TableSchema) -> Self:
         """Put the numbers of a schema that other rows have taught in the place of levels."""
-        if self.levels is None:
-            return self
-        X = self.dense.copy()
+        return self if self.levels is None else self._with_columns(self._numbers_by(table))
+
+    def _numbers_by(self, table: TableSchema) -> NDArray[np.float64]:
+        assert self.levels is not None
+        numbers = np.empty(self.levels.codes.shape)
         for c, j in enumerate(self.levels.columns):
             codes = self.levels.codes[:, c].astype(np.float64)
-            X[:, j] = cast("LevelValues", table.values[j]).numbers(codes, codes < 0)
-        numbered: Self = replace(cast("Any", self), X=X)
+            numbers[:, c] = cast("LevelValues", table.values[j]).numbers(codes, codes < 0)
+        return numbers
+
+    def _with_columns(self, numbers: NDArray[np.float64]) -> Self:
+        assert self.levels is not None and not isinstance(self.X, SparseMatrix)
+        numbered: Self = replace(cast("Any", self), X=numbered_columns(self.X, self.levels.columns, numbers))
         return numbered
 
     @property
@@ -114,7 +138,7 @@ class WeightedRows:
 class Rows(WeightedRows):
     """Rows of classes: the encoded matrix, class numbers and weights, all of positive weight."""
 
-    X: Matrix
+    X: Matrix | PiecedMatrix
     labels: NDArray[np.uint16]
     weights: NDArray[np.float64]
     uniform: bool
@@ -135,7 +159,7 @@ class TargetRows(WeightedRows):
     Of several targets each row has a line, ``(n, q)``.
     """
 
-    X: Matrix
+    X: Matrix | PiecedMatrix
     target: NDArray[np.float64]
     weights: NDArray[np.float64]
     uniform: bool

@@ -16,8 +16,10 @@ LOCK = "locked-while-in-use"
 
 
 @contextmanager
-def scratch_folder() -> Iterator[Path]:
+def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
     """Make a folder for temporary files that only this user can read; it is removed when the context ends.
+
+    It lies in the folder `parent`, or in the system's for temporary files.
 
     Examples
     --------
@@ -27,8 +29,8 @@ def scratch_folder() -> Iterator[Path]:
     >>> folder.exists()
     False
     """
-    remove_left_folders()
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    remove_left_folders(parent)
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
     try:
         with (folder / "new").open("wb") as file:
             with suppress(OSError):  # a file system without locks, where nobody removes the folder either
@@ -39,9 +41,9 @@ def scratch_folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def remove_left_folders() -> None:
+def remove_left_folders(parent: Path | None = None) -> None:
     """Remove the scratch folders of this user whose processes were killed."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+    for folder in (parent or Path(tempfile.gettempdir())).glob(f"{PREFIX}*"):
         with suppress(OSError):
             found = folder.lstat()
             if not stat.S_ISDIR(found.st_mode) or (os.name == "posix" and found.st_uid != os.geteuid()):

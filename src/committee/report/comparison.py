@@ -294,7 +294,7 @@ def compare(
     >>> result["stump"].against_best.significant
     True
     """
-    from committee.data.frames import is_frame
+    from committee.data.frame_columns import is_frame
 
     _check_settings(folds=folds, repeats=repeats, jobs=jobs)
     metrics = chosen_metrics(metric)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.names import listing
-from committee.data.parallel import n_processes
+from committee.data.parallel import cells_of_grid, member_executor
 from committee.report.metrics import METRICS, FittedFold
 from committee.report.models import ComparedModel
 from committee.report.reliability import Reliability
@@ -217,7 +217,7 @@ def run_folds(
 
     Those `finished` before, by the numbers of model and fold, are not run again; `finish` takes each new one.
     """
-    from joblib import Parallel, delayed, dump
+    from joblib import delayed, dump
 
     grid: list[list[FoldResult]] = [[FoldResult()] * len(splits) for _ in models]
     known = finished or {}
@@ -229,16 +229,14 @@ def run_folds(
         return grid
     with ExitStack() as stack:
         source: Table | Path = table
-        if jobs > 1:
+        if jobs > 1 and member_executor() is None:
             from committee.files.scratch import scratch_folder
 
             # Each process reads the table from here once; sent along with every task it would travel each time.
             source = stack.enter_context(scratch_folder()) / "table.joblib"
             dump(table, source)
-        calls = (delayed(_task)(source, models[m], splits[f], seed, (m, f)) for m, f in tasks)
-        outcome = Parallel(
-            n_jobs=n_processes(jobs, len(tasks)), return_as="generator_unordered", pre_dispatch="2*n_jobs"
-        )(calls)
+        calls = [delayed(_task)(source, models[m], splits[f], seed, (m, f)) for m, f in tasks]
+        outcome = stack.enter_context(cells_of_grid(calls, jobs))
         for done, ((m, f), result) in enumerate(outcome, start=1 + len(known)):
             grid[m][f] = result
             if finish is not None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from committee.data.frames import is_frame
+from committee.data.frame_columns import is_frame
 from committee.data.sparse import is_sparse
 from committee.report.displays.margin import MarginDisplay
 from committee.report.displays.mean_contribution import MeanContributionDisplay

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import is_regressor
 
-from committee.data.frames import TableSchema, is_frame
+from committee.data.frame_columns import is_frame
+from committee.data.frames import TableSchema
 from committee.data.parallel import in_parallel
 from committee.data.typed_json import encode_array
 from committee.data.typed_json import field as entry

@@ -18,8 +18,8 @@ from committee.data.frames import TableSchema
 from committee.data.rows import Rows
 from committee.learners.base.folds import Folds
 from committee.learners.blend import portfolio
+from committee.learners.blend.fold_fits import FoldFits
 from committee.learners.blend.left_out_rows import left_out_unseen
-from committee.learners.blend.member import Training
 from committee.learners.blend.portfolio import Candidate, candidates
 from tests.small_portfolio import use_small_members
 from tests.subjects import assert_same_bits, noisy_scores, numbers, weights
@@ -49,13 +49,13 @@ def only(monkeypatch, *names, **changes):
 @pytest.fixture
 def fits(monkeypatch):
     """Name of the candidate and rows of every fit."""
-    done, fit = [], Training._fit
+    done, fit = [], FoldFits.model
 
     def noted(self, candidate, settings, index, *given):
         done.append((candidate.name, index))
         return fit(self, candidate, settings, index, *given)
 
-    monkeypatch.setattr(Training, "_fit", noted)
+    monkeypatch.setattr(FoldFits, "model", noted)
     return done
 
 

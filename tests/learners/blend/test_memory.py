@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from committee import CommitteeClassifier, CommitteeRegressor
+from committee.data.memory_text import bytes_of, text_of
 from committee.data.rows import TargetRows
 from committee.data.sparse import read_sparse
 from committee.learners.base.folds import Fold
 from committee.learners.blend.memory import LEAST_DRAWN, REASON, FitMemory
-from committee.learners.blend.memory_text import bytes_of, text_of
 from committee.learners.blend.portfolio import MOST_DRAWN, candidates
 from tests.subjects import assert_same_bits, noisy_scores, numbers
 

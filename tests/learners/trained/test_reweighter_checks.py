@@ -16,7 +16,7 @@ from tests.checks import (
 )
 from tests.gradient_cases import PLAIN
 from tests.subjects import Subject
-from tests.table_checks import check_inputs_are_not_changed
+from tests.table_checks import check_inputs_are_not_changed, check_pieces
 from tests.trained_first import LeavesTrainedFirst, TrainedFirst
 
 
@@ -62,6 +62,8 @@ NOT_PROMISED = {
     # a label that the ensemble does not know is refused, whatever the weight of its row
     check_class_without_weight_disappears,
     check_inputs_are_not_changed,
+    # what is trained is looked at on rows in memory
+    check_pieces,
     # of this subclass; test_reweighter_files.py has files of the class itself
     check_file_is_refused,
 }

@@ -150,7 +150,7 @@ class AdaBoostClassifier(Boosting, CalibratedClassifier):
         from committee.learners.base.early_stopping import AddedVotes, weighted_error
 
         def votes(t: int) -> F64:
-            return run.voters(t - 1, t).tally(held_out.X, np.array([run.steps[t - 1].alpha]))
+            return run.voters(t - 1, t).tally(held_out.cells, np.array([run.steps[t - 1].alpha]))
 
         return AddedVotes(votes, lambda F: weighted_error(F, held_out))
 

@@ -100,6 +100,7 @@ class ForestEstimator(WarmStart, Generic[R]):
         oob = self._out_of_bag(rows) if self._judged(draw) else None
         forest = GrowingForest(oob, self.oob_rule if self.n_estimators == "oob" else None)
         grow = self._trees(rows, binned, draw)
+        grow.has_earlier = bool(earlier)
         form = partial(drawn_tree_form, len(rows), rows.X.shape[1], grow.n_classes)
         jobs = (delayed(grow)(int(seed), tree) for seed, tree in zip_longest(seeds, earlier[: len(seeds)]))
         with tasks.in_parallel(jobs, self.n_jobs, form) as grown:

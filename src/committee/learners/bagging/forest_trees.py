@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.data.binning import Binned
+from committee.data.binning import Binned, Bins
 from committee.data.number_types import F64
 from committee.data.rows import Rows, TargetRows
 from committee.learners.bagging.draws import balanced_draw
@@ -114,7 +114,8 @@ class ForestTrees(ABC, Generic[R]):
     """Makes the tree of a seed; from any number of threads at the same time.
 
     A row that is drawn k times has k times its weight. `judged` trees also walk the rows that they did not see. What is
-    made ready once uses `n_threads`; a tree is grown by one.
+    made ready once uses `n_threads`; a tree is grown by one. `has_earlier` trees of an earlier fit may come with the
+    seeds, whose votes need the values of cells.
     """
 
     def __init__(
@@ -132,7 +133,23 @@ class ForestTrees(ABC, Generic[R]):
         self.rows: R = rows
         self.binned, self.draw, self.limits = binned, draw, limits
         self.criterion, self.n_classes, self.judged = criterion, n_classes, judged
-        self.deep = None if limits.max_leaf_nodes else _deep_grower(binned, criterion, n_classes, limits, n_threads)
+        self.has_earlier = False
+        self.deep = self._deep_grower(n_threads)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what other processes make again, and values of cells that nothing reads where there are codes."""
+        state = self.__dict__ | {"deep": None}
+        if isinstance(self.binned.codes, _core.SparseCodes):
+            state["binned"] = self.binned.bins
+        elif not self.has_earlier:
+            state["rows"] = self.rows.without_cells()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if isinstance(self.binned, Bins):
+            self.binned = Binned(self.binned, self.binned.encode(self.rows.X))
+        self.deep = self._deep_grower(1)
 
     def __call__(self, seed: int, earlier: Forest | None = None) -> DrawnTree:
         """Draw rows, and grow the tree, unless an earlier fit has done so."""
@@ -149,7 +166,7 @@ class ForestTrees(ABC, Generic[R]):
 
     def _judged_again(self, tree: Forest, times: NDArray[np.int64]) -> DrawnTree:
         """An earlier fit's tree with the leaves of the rows that it did not see, once it is known which these are."""
-        leaf = tree.apply(self.rows.X)[:, 0]
+        leaf = tree.apply(self.rows.cells)[:, 0]
         leaves = tree.feature < 0
         if not np.array_equal(np.bincount(leaf[times > 0], minlength=len(leaves))[leaves], tree.count[leaves]):
             raise ValueError(
@@ -166,6 +183,11 @@ class ForestTrees(ABC, Generic[R]):
         if self.deep is not None:
             return self.deep
         return grower(self.binned, self.criterion, self.n_classes, self.limits, 1)
+
+    def _deep_grower(self, n_threads: int) -> _core.DeepGrower | None:
+        if self.limits.max_leaf_nodes:
+            return None
+        return _deep_grower(self.binned, self.criterion, self.n_classes, self.limits, n_threads)
 
     def _weights(self, times: NDArray[np.int64]) -> F64:
         """Weights of the rows in a draw of each of them so many times."""

@@ -80,7 +80,7 @@ class Reserve:
         numbers = np.flatnonzero(counted)[mask].astype(np.int64)
         others = counted.copy()
         others[numbers] = False
-        table, X = _narrowed(table, rows.X, ~mask)
+        table, X = _narrowed(table, rows.cells, ~mask)
         rows = replace(rows, X=X)
         kept, table = rows.take(~mask).with_numbers(table)
         return kept, cls(rows.take(mask).numbered_by(table), numbers, others), table
@@ -90,7 +90,7 @@ class Reserve:
 
         The out-of-bag votes of the other rows, if draws leave any out, are in `oob`, and among all rows in `votes`.
         """
-        shares = committee.voters.tally(self.rows.X) / committee.n_voters
+        shares = committee.voters.tally(self.rows.cells) / committee.n_voters
         votes = np.full((len(self.others), shares.shape[1]), np.nan) if votes is None else votes
         votes[self.numbers] = shares
         wrong = float(self.rows.weights @ (elected(shares) != self.rows.labels))

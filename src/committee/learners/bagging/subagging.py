@@ -193,6 +193,9 @@ class _TreeTrainer:
         self.classes, self.n_classes, self.balances = model.classes_, len(model.classes_), model._balances
         self.binned = rows.binned(model.table_, template.max_bins, n_threads(model.n_jobs))
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"rows": self.rows.without_cells()}
+
     def __call__(self, counts: NDArray[np.int64], seed: int) -> Forest:
         drawn = np.flatnonzero(counts).astype(np.int32)
         grower = self.template.grower(self.binned, self.n_classes, n_threads(self.template.n_jobs))
@@ -224,6 +227,6 @@ def _train(
     if weighted:
         drawn = np.flatnonzero(counts)
         weights = _weights_of_draw(rows, len(classes), balances, counts) * counts
-        return member.fit(rows.X[drawn], classes[rows.labels[drawn]], sample_weight=weights[drawn])
+        return member.fit(rows.cells[drawn], classes[rows.labels[drawn]], sample_weight=weights[drawn])
     drawn = np.repeat(np.arange(len(counts)), counts)
-    return member.fit(rows.X[drawn], classes[rows.labels[drawn]])
+    return member.fit(rows.cells[drawn], classes[rows.labels[drawn]])

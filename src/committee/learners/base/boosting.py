@@ -77,8 +77,8 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
     def fit(
         self,
         X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | str | None = None,
         *,
         X_val: Any = None,
         y_val: ArrayLike | None = None,
@@ -123,7 +123,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             random = self._random(tasks.random())
             held_out = None
             if X_val is not None or y_val is not None:
-                held_out = self._validation_rows(X_val, y_val, y, sample_weight)
+                held_out = self._validation_rows(X_val, y_val, tasks.y, tasks.given_weight)
             elif self._stops_early(rows):
                 rows, held_out = self._hold_out(rows, random)
             elif scoring is not None:
@@ -131,6 +131,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
                     f"scoring={scoring!r} judges held-out rows, and there are none; set early_stopping=True, give "
                     "X_val and y_val to fit, or set scoring=None."
                 )
+            tasks.release_targets()
             run = self._run(rows, random)
             if tasks.record is not None:
                 run.keep(tasks.record)

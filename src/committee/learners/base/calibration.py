@@ -121,7 +121,7 @@ class CalibratedClassifier(BaseClassifier):
 
     def _judged_by_others(self, committee: Committee, rows: Rows, fold: Fold, seed: int) -> F64:
         """Evidence of the rows of a fold by a fit on the others; no line if these cannot be fitted."""
-        X, nothing = rows.X, np.empty((0, len(self.classes_)))
+        X, nothing = rows.cells, np.empty((0, len(self.classes_)))
         model = self._for_fold(seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what there is to say of the voters the whole fit says
@@ -166,7 +166,7 @@ class CalibratedClassifier(BaseClassifier):
         committee: Committee = fitted["committee_"]
         if held_out is None:
             return self._calibrated(fitted, self._cross_fitted(committee, rows, random, tasks))
-        tally = committee.voters.tally(held_out.X, committee.weights, n_threads(self.n_jobs))
+        tally = committee.voters.tally(held_out.cells, committee.weights, n_threads(self.n_jobs))
         return self._calibrated(fitted, Unseen.of(committee, tally, committee.total_weight, held_out))
 
     def _from_file(self) -> None:
@@ -179,7 +179,7 @@ class CalibratedClassifier(BaseClassifier):
 def _with_levels(rows: Rows) -> Matrix:
     """Encoded matrix with the levels of categories where numbers learned from all rows stand for them."""
     if rows.levels is None:
-        return rows.X
+        return rows.cells
     X, codes = rows.dense.copy(), rows.levels.codes
     X[:, rows.levels.columns] = np.where(codes < 0, np.nan, codes)
     return X

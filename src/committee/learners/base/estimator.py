@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import KW_ONLY, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
@@ -26,7 +26,9 @@ from sklearn.utils.validation import (
 
 from committee.data.arrays import is_matrix, numeric_matrix
 from committee.data.columns import MOST_LEVELS
-from committee.data.frames import TableSchema, check_frame, is_frame
+from committee.data.frame_columns import check_frame, is_frame
+from committee.data.frames import TableSchema
+from committee.data.in_pieces import is_in_pieces
 from committee.data.number_types import MAX_CLASSES
 from committee.data.parallel import n_threads
 from committee.data.rows import (
@@ -43,7 +45,7 @@ from committee.data.rows import (
 )
 from committee.data.sparse import Matrix, SparseMatrix, is_sparse, read_sparse, refuse_sparse
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.explained_learner import ExplainedLearner
+from committee.learners.base.answering_learner import AnsweringLearner
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import Parameter, fitted, with_parameters
 from committee.learners.base.scikit_types import CallbackSupportMixin, ClassifierMixin, RegressorMixin
@@ -54,13 +56,14 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from committee.data.class_weights import ClassWeights
+    from committee.data.pieces.pieced_matrix import PiecedMatrix
     from committee.files.checkpoint import Checkpoint
     from committee.vote.regression import RegressionCommittee
 
 R = TypeVar("R", Rows, TargetRows)
 
 
-class CommitteeEstimator(CallbackSupportMixin, ExplainedLearner, StoredLearner):
+class CommitteeEstimator(CallbackSupportMixin, AnsweringLearner, StoredLearner):
     """Base of the library's learners: `fit`, and what fitted classifiers and regressors answer in common.
 
     A learner says in `_train` what its fitted attributes are, ``committee_`` among them. All that a fitted learner
@@ -85,8 +88,8 @@ class CommitteeEstimator(CallbackSupportMixin, ExplainedLearner, StoredLearner):
     def fit(
         self,
         X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | str | None = None,
         *,
         checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
     ) -> Self:
@@ -131,14 +134,22 @@ class CommitteeEstimator(CallbackSupportMixin, ExplainedLearner, StoredLearner):
         if checkpoint is not None and (reason := self._no_checkpoint(X)):
             raise ValueError(f"checkpoint={checkpoint!r} is of no use: {reason}. Leave checkpoint out.")
         context = self._init_callback_context(max_subtasks=self._most_tasks(X))
-        with self._as_before_if_it_fails():
+        with self._as_before_if_it_fails(), ExitStack() as scratch:
             if not getattr(self, "warm_start", False):
                 for name in ("committee_", *self.stored_attributes):  # of an earlier fit, on other rows
                     self.__dict__.pop(name, None)
             tasks = FitTasks(self, context, X, y, sample_weight)
             try:
                 self._check_parameters()
-                yield tasks, self._opened(tasks, X, y, sample_weight, checkpoint)  # kept by no name of this function
+                if is_in_pieces(X):
+                    from committee.learners.base.pieced_rows import looked_at  # few tables come in pieces
+
+                    max_bins = getattr(self, "max_bins", 255)
+                    X = looked_at(X, y, sample_weight, scratch, self.categorical_features, max_bins)
+                    tasks.y, tasks.given_weight = y, sample_weight = X.y, X.weights
+                opened = [self._opened(tasks, X, y, sample_weight, checkpoint)]
+                X = y = sample_weight = None  # labels and weights that pieces bring are the fit's alone
+                yield tasks, opened.pop()  # kept by no name of this function
             except Exception as error:
                 tasks.add_note(error)
                 raise
@@ -222,12 +233,20 @@ class CommitteeEstimator(CallbackSupportMixin, ExplainedLearner, StoredLearner):
 
     def _encoded(
         self, X: Any, target: NDArray[Any], sample_weight: ArrayLike | None
-    ) -> tuple[Matrix, NDArray[Any], NDArray[np.float64], bool]:
+    ) -> tuple[Matrix | PiecedMatrix, NDArray[Any], NDArray[np.float64], bool]:
         """Check and encode training rows: matrix, target, weights, and whether these are all equal.
 
         Sets ``table_``, ``n_features_in_`` and names. Rows without weight are left out here, so that no learner ever
         meets them.
         """
+        if is_in_pieces(X):
+            from committee.learners.base.pieced_rows import encoded_pieces, of_fit
+
+            self._check_example(of_fit(X).example)
+            check_consistent_length(X, target)
+            rows = encoded_pieces(X, target, sample_weight, self._draws_rows)
+            self.table_ = rows[0].table
+            return rows
         encoded: Matrix
         if is_sparse(X):
             X = self._sparse(X, reset=True)
@@ -249,6 +268,18 @@ class CommitteeEstimator(CallbackSupportMixin, ExplainedLearner, StoredLearner):
             encoded, target, weights = encoded[keep], target[keep], weights[keep]
         return encoded, target, weights, uniform
 
+    def _check_example(self, X: Any) -> None:
+        """Learn names and number of columns from some rows."""
+        if is_frame(X):
+            _check_columns(self, X, reset=True)
+        else:
+            validate_data(self, numeric_matrix(X, None), ensure_all_finite=False)
+
+    @property
+    def _draws_rows(self) -> bool:
+        """Whether a fit draws or deals out rows by their contents, which are then digested as they are binned."""
+        return False
+
     def _sparse(self, X: Any, *, reset: bool) -> SparseMatrix:
         """Read a sparse table: the kind, names and number of its columns learned (`reset`), or checked."""
         if not self._takes_sparse:
@@ -265,7 +296,8 @@ class CommitteeEstimator(CallbackSupportMixin, ExplainedLearner, StoredLearner):
             return rows
         from committee.data.many_levels import ManyLevels  # few tables have many
 
-        levels = ManyLevels.of_table(rows.dense, self.table_, max_bins, of)
+        assert not isinstance(rows.X, SparseMatrix)  # which has no categories
+        levels = ManyLevels.of_table(rows.X, self.table_, max_bins, of)
         numbered, self.table_ = replace(rows, levels=levels).with_numbers(self.table_)
         return numbered
 
@@ -389,18 +421,21 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Score F(x): ``(n,)`` for two classes, positive for ``classes_[1]``; else ``(n, n_classes)``."""
-        check_is_fitted(self)
-        return self.committee_.decision_function(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
+        return self._answers(X, "decision_function")
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Elected class of every row, ``(n,)``; a tie goes to the first of the tied classes."""
-        check_is_fitted(self)
-        return self.committee_.predict(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
+        return self._answers(X, "predict")
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Class probabilities ``(n, n_classes)``; the largest is the class that `predict` gives."""
-        check_is_fitted(self)
-        return self.committee_.predict_proba(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
+        return self._answers(X, "predict_proba")
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Mean accuracy; of pieces `y` and `sample_weight` may name columns, or be left to what these bring."""
+        if is_in_pieces(X):
+            return self._score_of_pieces(X, y, sample_weight, "accuracy_score")
+        return super().score(X, y, sample_weight)
 
     def staged_decision_function(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Score after each voter."""
@@ -446,8 +481,13 @@ class BaseRegressor(RegressorMixin, CommitteeEstimator):
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predicted number of every row, ``(n,)``; ``(n, D)`` where the learner predicts D of them."""
-        check_is_fitted(self)
-        return self.committee_.predict(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
+        return self._answers(X, "predict")
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """R^2; of pieces `y` and `sample_weight` may name columns, or be left to what these bring."""
+        if is_in_pieces(X):
+            return self._score_of_pieces(X, y, sample_weight, "r2_score")
+        return super().score(X, y, sample_weight)
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Predictions after each voter."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from committee.data.parallel import in_parallel
+from committee.data.parallel import trained_members
 from committee.learners.base.scikit_types import CallbackSupportMixin
 
 if TYPE_CHECKING:
@@ -33,13 +33,15 @@ class FitTasks:
 
     The estimator's own `context` knows how many parts there are at most; `begun` is when the fit began, by
     `time.perf_counter`. `sample_weight` are the weights of all the user's rows, once these are known to be sound
-    multiplied by those of their classes; None if all rows weigh alike.
+    multiplied by those of their classes; None if all rows weigh alike. `y` and `given_weight` are the labels and the
+    user's weights of all rows, once they have been read.
     """
 
     def __init__(
         self, estimator: CallbackSupportMixin, context: CallbackContext, X: Any, y: Any, sample_weight: Any
     ) -> None:
         self.sample_weight, self.begun = sample_weight, time.perf_counter()
+        self.y, self.given_weight = y, sample_weight
         self._estimator, self._context = estimator, context
         self._open: list[CallbackContext] = []  # the last within the one before
         self._recorded: RecordedFit | None = None
@@ -74,11 +76,11 @@ class FitTasks:
     def in_parallel(
         self, jobs: Iterable[Any], n_jobs: int | None, form: Callable[[], Form[T]]
     ) -> Iterator[Iterator[T]]:
-        """Results of joblib's delayed calls in order, as `committee.data.parallel.in_parallel`; known ones at once."""
+        """Results of joblib's delayed calls in order, as `committee.data.parallel` has them; known ones at once."""
         with ExitStack() as pools:
 
             def computed(n_known: int) -> Iterator[T]:
-                return pools.enter_context(in_parallel(islice(jobs, n_known, None), n_jobs))
+                return pools.enter_context(trained_members(islice(jobs, n_known, None), n_jobs))
 
             yield computed(0) if self.record is None else self.record.each("member", form(), computed)
 
@@ -96,6 +98,10 @@ class FitTasks:
         """Add to the error of a fit that went on from a checkpoint where it came from."""
         if self._recorded is not None:
             self._recorded.add_note(error)
+
+    def release_targets(self) -> None:
+        """Hold on to the labels and weights of all rows no longer."""
+        self.y = self.given_weight = None
 
     def begin(self) -> None:
         """Begin the whole, once parameters and rows are known to be sound."""

@@ -16,6 +16,7 @@ from typing import Any, cast
 import numpy as np
 from sklearn.utils import check_random_state
 
+from committee.data.pieces.pieced_matrix import PiecedMatrix
 from committee.data.sparse import SparseMatrix
 from committee.data.typed_json import field
 from committee.files.checkpoint import Checkpoint, CheckpointError, digest_of
@@ -214,6 +215,8 @@ def _digest_of_rows(estimator: Any, rows: Any) -> str:
     arrays = {each.name: getattr(rows, each.name) for each in fields(rows)}
     if isinstance(matrix := arrays["X"], SparseMatrix):
         arrays |= vars(matrix)
+    elif isinstance(matrix, PiecedMatrix):
+        arrays |= matrix.known_cells
     for name, value in arrays.items():
         if isinstance(value, np.ndarray):
             digest.update(repr((name, value.shape, value.dtype.str)).encode())

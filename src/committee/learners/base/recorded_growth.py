@@ -68,8 +68,13 @@ class RecordedGradientGrower:
             "tree",
             (gradient, hessian, rows, features, seed),
             lambda: self._grower.grow(gradient, hessian, rows, features, seed, score, weights),
-            Form(lambda tree: (*tree.nodes(), tree.value, tree.bounds), self._known),
+            Form(parts_of_tree, self._known),
         )
+
+    @property
+    def n_outputs(self) -> int:
+        """As `committee._core.GradientGrower.n_outputs`."""
+        return self._grower.n_outputs
 
     @property
     def leaf_of_row(self) -> I32:
@@ -77,10 +82,20 @@ class RecordedGradientGrower:
         return self._grower.leaf_of_row if self._leaf is None else self._leaf
 
     def _known(self, *parts: Any) -> _core.GradientTree:
-        *nodes, value, bounds = parts
-        tree = _core.GradientTree(cast("_core.Nodes", tuple(nodes)), value, bounds)
+        tree = tree_of_parts(*parts)
         self._leaf = leaf_of_rows(self._binned, tree, None)
         return tree
+
+
+def parts_of_tree(tree: _core.GradientTree) -> tuple[NDArray[Any], ...]:
+    """Return the arrays of a tree; that of weights is empty where rows have none."""
+    return (*tree.nodes(), tree.value, tree.bounds, np.empty(0) if tree.weight is None else tree.weight)
+
+
+def tree_of_parts(*parts: Any) -> _core.GradientTree:
+    """Rebuild a tree from its arrays."""
+    *nodes, value, bounds, weight = parts
+    return _core.GradientTree(cast("_core.Nodes", tuple(nodes)), value, bounds, weight if len(weight) else None)
 
 
 def leaf_of_rows(binned: Binned, tree: _core.TreeNodes, rows: I32 | None) -> I32:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from typing import Self
 
-    from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
     class BaseEstimator:
@@ -27,12 +26,12 @@ if TYPE_CHECKING:
     class ClassifierMixin:
         """The mean accuracy."""
 
-        def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float: ...
 
     class RegressorMixin:
         """The share of the variance."""
 
-        def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float: ...
 
     class CallbackSupportMixin:
         """Callbacks of a fit."""

@@ -125,9 +125,9 @@ class HeldOutScore:
         self.model: HeldOutModel
         if isinstance(rows, Rows):
             assert classes is not None
-            self.y, self.model = classes[rows.labels], HeldOutClassifier(votes, rows.X, classes)
+            self.y, self.model = classes[rows.labels], HeldOutClassifier(votes, rows.cells, classes)
         else:
-            self.y, self.model = rows.target, HeldOutRegressor(votes, rows.X)
+            self.y, self.model = rows.target, HeldOutRegressor(votes, rows.cells)
         self.scorer = scorer_of(scoring)
         if classes is not None:
             self.scorer = _of_all_classes(self.scorer, classes)
@@ -151,7 +151,7 @@ class HeldOutScore:
             warnings.simplefilter("ignore", UndefinedMetricWarning)
             warnings.filterwarnings("ignore", "y_pred contains classes not in y_true")
             try:
-                score = float(self.scorer(self.model, self.rows.X, self.y, **weights))
+                score = float(self.scorer(self.model, self.rows.cells, self.y, **weights))
             except (AttributeError, TypeError, ValueError) as error:
                 raise ValueError(f"scoring={self.scoring!r} cannot judge the held-out rows: {error}") from error
         if np.isnan(score):

@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from committee.data.array_checks import check_array, check_range
+from committee.data.memory_text import bytes_of
 from committee.data.names import hint_of_names
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads, one_blas_thread
@@ -29,12 +30,13 @@ from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.folds import Fold, Folds
 from committee.learners.base.parameters import fitted, parameter, with_parameters
 from committee.learners.blend.candidate_run import CandidateRun
+from committee.learners.blend.fits_ahead import fits_ahead
+from committee.learners.blend.fold_fits import FoldFits
 from committee.learners.blend.given_folds import given_folds
 from committee.learners.blend.left_out_rows import left_out_unseen
 from committee.learners.blend.member import Judged, LeftOut, Member, Training
 from committee.learners.blend.members_table import members_table
 from committee.learners.blend.memory import FitMemory
-from committee.learners.blend.memory_text import bytes_of
 from committee.learners.blend.portfolio import Candidate, Effort, candidates, n_folds
 from committee.learners.blend.reducible import ReducibleBlend
 from committee.learners.blend.suited import suited_to_sparse_rows
@@ -154,8 +156,8 @@ class Blend(ReducibleBlend, CommitteeEstimator):
     def fit(
         self,
         X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | str | None = None,
         *,
         groups: ArrayLike | None = None,
         checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
@@ -198,7 +200,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
             )
         with self._one_fit(X, y, sample_weight, checkpoint) as (tasks, rows):
             tasks.begin()
-            tasks.end(self._constant(rows) or self._blended(rows, y, groups, tasks))
+            tasks.end(self._constant(rows) or self._blended(rows, tasks.y, groups, tasks))
         return self
 
     # --- one learner's own ---------------------------------------------------------------------------------------
@@ -268,25 +270,24 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         wanted, unsuited = self._suited(self._wanted(len(rows)), rows)
         if self._has_splitter or not left_out_unseen(rows, self.table_, folds):
             wanted = [replace(one, out_of_bag=False) for one in wanted]
-        training = Training(
-            rows,
-            Judged.of(folds),
-            np.flatnonzero(self.table_.n_levels).tolist() or None,
-            int(tasks.random().randint(2**30)),
-            self.n_jobs,
-            TimeLimit(self.time_limit, tasks.begun),
-            tasks,
-            self.number_loss,
-        )
+        categorical = np.flatnonzero(self.table_.n_levels).tolist() or None
+        fits = FoldFits(rows, folds, categorical, int(tasks.random().randint(2**30)), self.n_jobs)
+        limit = TimeLimit(self.time_limit, tasks.begun)
+        training = Training(fits, Judged.of(folds), limit, tasks, self.number_loss)
         if not folds:
             return self._unjudged(training)
         wanted, too_large = self._with_room(wanted, rows, folds)
+        with fits_ahead(fits, wanted, in_time=self.time_limit is not None) as ahead:
+            return self._run(replace(training, ahead=ahead), wanted, [*unsuited, *too_large])
+
+    def _run(self, training: Training, wanted: list[Candidate], unsuited: list[LeftOut]) -> dict[str, Any]:
+        """Train the candidates, and return the fitted attributes."""
         run = CandidateRun(
             training,
             wanted,
-            [*unsuited, *too_large],
-            lambda members: self._weighed(members, rows, training.judged),
-            lambda blended, left_out: self._described(blended, left_out, len(folds)),
+            unsuited,
+            lambda members: self._weighed(members, training.rows, training.judged),
+            lambda blended, left_out: self._described(blended, left_out, len(training.judged.folds)),
         )
         try:
             run.train()
@@ -297,7 +298,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
             warnings.warn(
                 f"the fit was interrupted: its members are of the {len(run.members)} candidates that were ready, out "
                 f"of {len(wanted)}; left_out_ names the others.",
-                stacklevel=4,
+                stacklevel=5,
             )
             return run.fitted()
 

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,8 @@ from committee.data.rows import Rows, TargetRows
 from committee.files.checkpoint import CheckpointError
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.folds import Fold
+from committee.learners.blend.fits_ahead import FitsAhead
+from committee.learners.blend.fold_fits import FAILURES, FoldFits
 from committee.learners.blend.pool import PRIOR
 from committee.learners.blend.portfolio import Candidate
 from committee.learners.blend.time_limit import TimeLimit
@@ -82,17 +83,20 @@ class LeftOut:
 class Training:
     """What the candidates of a fit are trained on, in common."""
 
-    rows: Rows | TargetRows
-    """Encoded rows; many levels of a category are codes, of which each fit learns its own numbers."""
+    fits: FoldFits
     judged: Judged
-    categorical: list[int] | None
-    seed: int
-    n_jobs: int | None
     limit: TimeLimit
     tasks: FitTasks
     """The fit that it is part of, with the fits that a checkpoint knows."""
     loss: Loss | None
     """Loss of numbers, in which candidates for means are moved; None where classes are predicted."""
+    ahead: FitsAhead | None = None
+    """Fits on folds by an executor; None if they are trained here, one after the other."""
+
+    @property
+    def rows(self) -> Rows | TargetRows:
+        """Encoded rows."""
+        return self.fits.rows
 
     def n_folds(self, candidate: Candidate) -> int:
         """Folds that a candidate is trained on, 0 if it judges out of bag."""
@@ -124,25 +128,32 @@ class Training:
             if candidate.moved:
                 committees, unseen = self._moved(committees, unseen)
         except _NotTrainedError as error:
-            return LeftOut(candidate.name, str(error), seconds=time.perf_counter() - begun)
-        return Member(candidate.name, committees, unseen, time.perf_counter() - begun)
+            return LeftOut(candidate.name, str(error), seconds=self._seconds(candidate, begun))
+        return Member(candidate.name, committees, unseen, self._seconds(candidate, begun))
+
+    def _seconds(self, candidate: Candidate, begun: float) -> float:
+        """Seconds that the training of a candidate took, wherever that was."""
+        here = time.perf_counter() - begun
+        return here if self.ahead is None else self.ahead.seconds.get(candidate.name, here)
 
     def unjudged(self, candidate: Candidate) -> Member:
         """Train a candidate on all rows, with nothing to judge it by."""
         begun = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # such as of rows that are too few for a split
-            model = self._fit(candidate, candidate.parameters, np.arange(len(self.rows)), self.rows.weights, 0)
+            every = np.arange(len(self.rows))
+            model = self.fits.model(candidate, candidate.parameters, every, self.rows.weights, 0)
         return Member(candidate.name, [model.committee_], np.empty((0, 1)), time.perf_counter() - begun)
 
     def _cross_fitted(self, candidate: Candidate, fit_ended: Callable[[], None]) -> list[TrainedFit]:
         """A fit on the others of each fold; steps that are tried out are tried out once."""
         settings, fits = dict(candidate.parameters), []
-        for number, fold in enumerate(self.judged.folds):
+        train = self.fits.on_others if self.ahead is None else self.ahead.fit
+        for number in range(len(self.judged.folds)):
             self.limit.check()
             self.tasks.begin_part("fold")
             try:
-                fits.append(self._trained_fit(candidate, settings, number, partial(self._on_others, fold)))
+                fits.append(self._trained_fit(candidate, settings, number, train))
             except _NotTrainedError:
                 fit_ended()
                 raise
@@ -151,28 +162,11 @@ class Training:
                 settings["learning_rate"] = fits[-1].rate
         return fits
 
-    def _on_others(self, fold: Fold, candidate: Candidate, settings: dict[str, Any], number: int) -> TrainedFit:
-        model = self._fit(candidate, settings, fold.others, fold.other_weights, number)
-        committee, X = model.committee_, self.rows.X[fold.judged]
-        if isinstance(self.rows, Rows):
-            answers = committee.link.evidence(model.decision_function(X), committee.total_weight)
-        else:
-            answers = model.predict(X)[:, None]
-        return TrainedFit(committee, answers, getattr(model, "learning_rate_", 0.0))
-
     def _out_of_bag(self, candidate: Candidate) -> TrainedFit:
         """One fit, whose votes on each row are those of the draws without it."""
         self.limit.check()
-        fit = self._trained_fit(candidate, {"oob_score": True, **candidate.parameters}, 0, self._on_all)
+        fit = self._trained_fit(candidate, {"oob_score": True, **candidate.parameters}, 0, self.fits.on_all)
         return replace(fit, answers=fit.answers[self.judged.row])
-
-    def _on_all(self, candidate: Candidate, settings: dict[str, Any], number: int) -> TrainedFit:
-        model = self._fit(candidate, settings, np.arange(len(self.rows)), self.rows.weights, number)
-        committee = model.committee_
-        if isinstance(self.rows, TargetRows):
-            return TrainedFit(committee, model.oob_prediction_[:, None], 0.0)
-        votes = model.oob_decision_function_ * committee.total_weight
-        return TrainedFit(committee, committee.link.evidence(votes, committee.total_weight), 0.0)
 
     def _trained_fit(
         self, candidate: Candidate, settings: dict[str, Any], number: int, train: Callable[..., TrainedFit]
@@ -183,17 +177,6 @@ class Training:
             if record is None:
                 return train(candidate, settings, number)
             return record.result("fit", given, lambda: train(candidate, settings, number), TrainedFit.form())
-
-    def _fit(self, candidate: Candidate, settings: dict[str, Any], index: Index, weights: F64, number: int) -> Any:
-        own: dict[str, Any] = {"random_state": self.seed + number, "n_jobs": self.n_jobs}
-        own["categorical_features"] = self.categorical
-        if "calibrate" in candidate.learner.declared_parameters:
-            own["calibrate"] = None
-        model = candidate.learner(**own, **settings)
-        y = self.rows.labels if isinstance(self.rows, Rows) else self.rows.target
-        uniform = self.rows.uniform and bool((weights == weights[0]).all())
-        model.fit(self.rows.X[index], y[index], None if uniform else weights)
-        return model
 
     def _moved(self, committees: list[Any], unseen: F64) -> tuple[list[Any], F64]:
         """Add the constant of least loss to what committees for means predict, by judged rows and one without error."""
@@ -243,5 +226,5 @@ def _failures() -> Iterator[None]:
             yield
         except CheckpointError:
             raise
-        except (ValueError, ArithmeticError, RuntimeError, MemoryError, np.linalg.LinAlgError) as error:
+        except FAILURES as error:
             raise _NotTrainedError(str(error) or type(error).__name__) from error

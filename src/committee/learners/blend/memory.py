@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from committee.data.memory_text import text_of
 from committee.data.rows import Rows, TargetRows
 from committee.data.sparse import SparseMatrix
 from committee.learners.adaboost.adaboost import AdaBoostClassifier
@@ -19,7 +20,6 @@ from committee.learners.bagging.random_forest import RandomForestClassifier, Ran
 from committee.learners.bagging.sbpmt import SBPMTClassifier
 from committee.learners.base.folds import Fold
 from committee.learners.blend.member import LeftOut
-from committee.learners.blend.memory_text import text_of
 from committee.learners.blend.portfolio import Candidate
 from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.learners.gradient.leaves import leaves_by_rows
@@ -72,7 +72,7 @@ class FitMemory:
     def of(cls, rows: Rows | TargetRows, n_scores: int, folds: Sequence[Fold], n_threads: int) -> FitMemory:
         """Sizes of a fit."""
         n_folds, n_trained = len(folds), max(len(fold.others) for fold in folds)
-        n, cells = len(rows), rows.X
+        n, cells = len(rows), rows.cells
         if isinstance(cells, SparseMatrix):
             stored = sum(array.nbytes for array in vars(cells).values() if hasattr(array, "nbytes"))
             return cls(n, stored / n, max(1, round(stored / n / 8.0)), n_scores, n_folds, n_trained, n_threads)

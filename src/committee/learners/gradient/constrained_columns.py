@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
-from committee.data.frames import TableSchema, is_frame
+from committee.data.frame_columns import is_frame
+from committee.data.frames import TableSchema
 from committee.data.names import hint_of_names, listing
 
 

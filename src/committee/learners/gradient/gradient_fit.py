@@ -37,7 +37,10 @@ from committee.learners.gradient.line_search import LineSearch
 from committee.learners.gradient.monotone import columns_with_directions, directions_of_scores
 from committee.learners.gradient.parted_rows import PartedRows
 from committee.learners.gradient.round_draws import Draws
+from committee.learners.gradient.rows_on_shards import RowsOnShards
+from committee.learners.gradient.scored_rows import RowsInMemory, ScoredRows
 from committee.learners.gradient.scores import Target, scores_after
+from committee.learners.gradient.shards import ShardedCodes
 from committee.objectives.losses import Derivatives, Loss, LossChoice
 from committee.voters.forest import Forest
 from committee.voters.growing import n_features_tried
@@ -206,6 +209,10 @@ class GradientBoosting(WarmStart, Boosting):
     def _takes_sparse(self) -> bool:
         return True
 
+    @property
+    def _draws_rows(self) -> bool:
+        return self.subsample < 1.0 or self.learning_rate == "auto" or self.early_stopping
+
     # --- the rounds of both --------------------------------------------------------------------------------------
 
     def _most_tasks(self, X: Any) -> int:
@@ -237,6 +244,8 @@ class GradientBoosting(WarmStart, Boosting):
         whole = Target.of(loss, rows)
         n_scores = whole.n_scores(self._n_classes)
         binned = rows.binned(self.table_, self.max_bins, threads)
+        if isinstance(binned.codes, ShardedCodes):
+            self._check_on_shards(loss)
         seed = int(random.randint(2**31 - 1))
         trials = self._trials(rows, parted, seed)
         units = parted.units if parted else trials[0].units if trials else None
@@ -260,28 +269,34 @@ class GradientBoosting(WarmStart, Boosting):
                 )
                 assert earlier.intercept is not None
                 intercept = earlier.intercept
-            F = np.repeat(intercept[:, None], len(rows), axis=1)
-            F = F[0] if n_scores == 1 else F
-            if earlier is not None:
-                scores_after(earlier.voters, earlier.weights, F, rows.X, threads)
             if self.line_search and parted is not None:
                 target = parted.weighted_target(loss)
             training = None if parted is None else ~parted.held
             drawn = None if training is None and self.subsample == 1.0 else units
+            draws = Draws(seed, rows.X.shape[1], self.subsample, of_tree, of_node > 0, drawn, training)
+            search = None
+            scored: ScoredRows
+            if isinstance(binned.codes, ShardedCodes):
+                shards = binned.codes.shards(whole, grower.n_outputs)
+                scored = RowsOnShards(shards, binned.codes.new_run(), whole, grower, intercept, draws)
+            else:
+                F = np.repeat(intercept[:, None], len(rows), axis=1)
+                F = F[0] if n_scores == 1 else F
+                if earlier is not None:
+                    scores_after(earlier.voters, earlier.weights, F, rows.cells, threads)
+                scored = RowsInMemory(target, grower, F, binned, line_fit, threads)
+                search = LineSearch(target, self._penalty, F, threads) if self.line_search else None
             return GradientRun(
                 target,
-                grower,
-                F,
-                binned,
+                scored,
+                binned.bins,
                 self._n_classes or n_scores,
                 intercept=intercept,
                 earlier=earlier,
                 shared=self._shared_tree,
-                draws=Draws(seed, rows.X.shape[1], self.subsample, of_tree, of_node > 0, drawn, training),
+                draws=draws,
                 learning_rate=rate,
-                search=LineSearch(target, self._penalty, F, threads) if self.line_search else None,
-                line_fit=line_fit,
-                n_threads=threads,
+                search=search,
             )
 
         if self.learning_rate != "auto":
@@ -289,6 +304,22 @@ class GradientBoosting(WarmStart, Boosting):
         elif earlier is None:
             self.learning_rate_ = rate_by_trials(trials, run, self.n_estimators)
         return run(parted, self.learning_rate_)
+
+    def _check_on_shards(self, loss: Loss) -> None:
+        """Refuse what needs all rows on one machine."""
+        lines = self.leaf == "linear" or (self.leaf == "auto" and self._n_classes is None)
+        kinds = (
+            ("warm_start=True", self.warm_start, "fit all rounds at once"),
+            ("line_search=True", self.line_search, "set line_search=False"),
+            (f"loss={self.loss!r}, whose leaves are medians or quantiles", refits(loss), "take loss='huber'"),
+            (f"leaf={self.leaf!r}, which asks for lines in the leaves", lines, "set leaf='constant'"),
+        )
+        for name, is_there, remedy in kinds:
+            if is_there:
+                raise ValueError(
+                    f"{name} needs all rows on one machine, and these are on the workers of a cluster; {remedy}, or "
+                    "fit on one machine: committee.scan reads a table that does not fit in its memory."
+                )
 
     def _trials(self, rows: Rows | TargetRows, parted: PartedRows | None, seed: int) -> list[PartedRows]:
         """Return the rows with the parts that the trials of the learning rate hold out."""
@@ -353,7 +384,7 @@ class GradientBoosting(WarmStart, Boosting):
         """Return the kernel that grows the rounds' trees."""
         penalty, limits = self._penalty, interactions(self.interaction_constraints, self.table_)
         return _core.GradientGrower(
-            binned.codes,
+            None if isinstance(binned.codes, ShardedCodes) else binned.codes,
             binned.bins.n_bins,
             binned.bins.categorical,
             n_outputs=n_scores if self._shared_tree else 1,
@@ -379,7 +410,7 @@ class GradientBoosting(WarmStart, Boosting):
         patience = self.n_iter_no_change
         if isinstance(held_out, PartedRows) and run.earlier is None:
             rows, watched = held_out.held_target(run.target.loss)
-            return EarlyStopping(lambda t: watched.mean_loss(run.F[..., rows]), patience)
+            return EarlyStopping(lambda t: watched.mean_loss(run.scored.scores(rows)), patience)
         held_out = held_out.held_rows() if isinstance(held_out, PartedRows) else held_out
         return EarlyStopping(self._added_votes(run, held_out), patience)
 
@@ -404,7 +435,7 @@ class GradientBoosting(WarmStart, Boosting):
         target = Target.of(run.target.loss, held_out, run.target.scale)
 
         def votes(t: int) -> F64:
-            return run.voters(t - 1, t).tally(held_out.X, run.weights(t - 1, t)).T
+            return run.voters(t - 1, t).tally(held_out.cells, run.weights(t - 1, t)).T
 
         def loss(F: F64) -> float:
             return target.mean_loss(F[0] if len(F) == 1 else F)
@@ -418,7 +449,7 @@ class GradientBoosting(WarmStart, Boosting):
             run.replay(whole, self._penalty, whole.best_constant(len(run.intercept)), n_rounds)
 
     def _warn(self, run: GradientRun, fitted: dict[str, Any]) -> None:
-        n = run.F.shape[-1]
+        n = run.scored.n_rows
         if n < 2 * self.min_samples_leaf and not fitted["committee_"].feature_importances_.any():
             warnings.warn(
                 f"The model is a constant: {n} training rows cannot be parted into two leaves of "

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from committee import _core
-from committee.data.binning import Binned
+from committee.data.binning import Bins
 from committee.data.number_types import F64
 from committee.learners.base.boosting import BoostingRun
-from committee.learners.base.recorded_growth import leaf_of_rows
 from committee.learners.gradient.leaf import LeafPenalty
-from committee.learners.gradient.leaf_refit import refits, refitted, refitted_tree
-from committee.learners.gradient.line_fit import LineFit, add_lines
+from committee.learners.gradient.leaf_refit import refits
 from committee.learners.gradient.line_search import LineSearch
 from committee.learners.gradient.round_draws import Draws
-from committee.learners.gradient.scores import Target, add_tree
+from committee.learners.gradient.scored_rows import ScoredRows
+from committee.learners.gradient.scores import Target
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
 from committee.voters.forest import Forest
@@ -29,7 +27,6 @@ from committee.voters.rounds import Rounds
 
 if TYPE_CHECKING:
     from committee.learners.base.fit_record import FitRecord
-    from committee.learners.base.recorded_growth import RecordedGradientGrower
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +36,6 @@ class BoostedTree:
     tree: _core.GradientTree
     value: F64
     lines: LeafLines | None
-    weight: F64 | None
-    """Weight of the rows of each node; None where all rows weigh alike."""
 
 
 class GradientRun(BoostingRun):
@@ -53,8 +48,12 @@ class GradientRun(BoostingRun):
 
     Parameters
     ----------
-    F : float64 array (n,) or (D, n)
-        Scores of the rows before the first round of this run; changed in place.
+    target : Target
+        What is boosted.
+    scored : ScoredRows
+        The rows with their scores before the first round of this run.
+    bins : Bins
+        Those of the table, whose edges become thresholds.
     n_classes : int
         Number of classes, or of numbers that are predicted.
     intercept : float64 array (D,)
@@ -63,10 +62,8 @@ class GradientRun(BoostingRun):
         The rounds that this run goes on from.
     shared : bool
         One tree for all scores.
-    line_fit : LineFit or None
-        How leaves get lines; None: they are constants.
-    target, grower, binned, draws, learning_rate, search, n_threads
-        What is boosted, the kernel and its table, what each round may see, and its step.
+    draws, learning_rate, search
+        What each round may see, and its step.
     """
 
     _idle = False
@@ -74,9 +71,8 @@ class GradientRun(BoostingRun):
     def __init__(
         self,
         target: Target,
-        grower: _core.GradientGrower,
-        F: F64,
-        binned: Binned,
+        scored: ScoredRows,
+        bins: Bins,
         n_classes: int,
         *,
         intercept: F64,
@@ -85,17 +81,12 @@ class GradientRun(BoostingRun):
         draws: Draws,
         learning_rate: float,
         search: LineSearch | None,
-        line_fit: LineFit | None,
-        n_threads: int,
     ) -> None:
-        self.target, self.F, self.binned, self.n_classes = target, F, binned, n_classes
-        self.grower: _core.GradientGrower | RecordedGradientGrower = grower
+        self.target, self.scored, self.bins, self.n_classes = target, scored, bins, n_classes
         self.intercept, self.earlier = intercept, earlier
         self.n_rounds = self.n_earlier = earlier.n_voters if earlier else 0
-        self.draws, self.learning_rate, self.search, self.n_threads = draws, learning_rate, search, n_threads
-        self.line_fit = line_fit
-        self.n_trees = 1 if shared or F.ndim == 1 else len(F)
-        self.gradient, self.hessian = np.empty_like(F), np.empty_like(F)
+        self.draws, self.learning_rate, self.search = draws, learning_rate, search
+        self.n_trees = 1 if shared else len(intercept)
         self.refit = refits(target.loss)
         self.grown: list[BoostedTree] = []
         self.steps: list[float] = []
@@ -112,24 +103,20 @@ class GradientRun(BoostingRun):
         ValueError
             If leaf values overflow.
         """
-        target, t = self.target, self.n_rounds
-        rows, w = self.draws.rows_of_round(t)
-        w = target.w if w is None else w
-        target.write_gradients(self.F, w, self.gradient, self.hessian, self.n_threads)
+        t = self.n_rounds
+        self.scored.begin(self.draws, t)
         features = self.draws.features_of_round(t)
         # with a line search F waits until the step is known
-        moved = self.F if self.search is None else np.zeros_like(self.F)
+        moved = None if self.search is None else np.zeros_like(self.search.F)
         step = self.learning_rate if self.search is None else 1.0
         grown = []
         for k in range(self.n_trees):
-            own = slice(None) if self.n_trees == 1 else k
-            seed = self.draws.seed + t * self.n_trees + k
-            tree = self.grower.grow(self.gradient[own], self.hessian[own], rows, features, seed, k, w)
-            grown.append(self._along(moved, tree, self.grower.leaf_of_row, rows, w, step, k))
+            tree = self.scored.grow(k, features, self.draws.seed + t * self.n_trees + k)
+            grown.append(self._along(tree, step, k, moved))
         if self.search is not None:
+            assert moved is not None
             leaves = [one.value[one.tree.feature < 0] / self._unit(k) for k, one in enumerate(grown)]
-            step = self.search.step(self.F, moved, leaves, self.learning_rate)
-            self.F += step * moved
+            step = self.search.step(moved, leaves, self.learning_rate)
         self._idle = not self.draws.any and (step == 0.0 or not any(one.value.any() for one in grown))
         if self._idle and self.steps:
             return
@@ -144,24 +131,19 @@ class GradientRun(BoostingRun):
         as well. `intercept` is the best constant of all rows.
         """
         self.target, self.intercept = target, intercept
-        self.F = np.repeat(intercept[:, None], self.F.shape[-1], axis=1).reshape(self.F.shape)
+        self.scored.restart(target, intercept)
         grown, self.grown = self.grown, []
         for t in range(n_rounds):
-            target.write_gradients(self.F, target.w, self.gradient, self.hessian, self.n_threads)
+            self.scored.begin_on_all()
             for k in range(self.n_trees):
-                own = slice(None) if self.n_trees == 1 else k
-                tree = grown[t * self.n_trees + k].tree
-                leaf = leaf_of_rows(self.binned, tree, None)
-                tree = refitted_tree(tree, leaf, self.gradient[own], self.hessian[own], penalty)
-                self.grown.append(self._along(self.F, tree, leaf, None, target.w, self.steps[t], k))
+                tree = self.scored.regrown(grown[t * self.n_trees + k].tree, k, penalty)
+                self.grown.append(self._along(tree, self.steps[t], k))
         self.steps = self.steps[:n_rounds]
         self.n_rounds = n_rounds
 
     def keep(self, record: FitRecord) -> None:
         """As `BoostingRun.keep`: the trees."""
-        from committee.learners.base.recorded_growth import RecordedGradientGrower
-
-        self.grower = RecordedGradientGrower(self.grower, self.binned, record)
+        self.scored.keep(record)
 
     def voters(self, first: int, end: int) -> Forest | Rounds | LinearLeaves:
         """Return the rounds from `first` to `end`, earlier ones included, as voters."""
@@ -179,9 +161,9 @@ class GradientRun(BoostingRun):
         """Rounds of this run alone as voters."""
         grown = self.grown[first * self.n_trees : end * self.n_trees]
         trees = [one.tree for one in grown]
-        weight = [one.tree.count.astype(np.float64) if one.weight is None else one.weight for one in grown]
+        weight = [tree.count.astype(np.float64) if tree.weight is None else tree.weight for tree in trees]
         per_tree = self.n_classes if self.n_trees == 1 else 1
-        forest = forest_of(trees, self.binned.bins, per_tree, value=[one.value for one in grown], weight=weight)
+        forest = forest_of(trees, self.bins, per_tree, value=[one.value for one in grown], weight=weight)
         lines = [one.lines for one in grown if one.lines is not None]
         if lines:
             return LinearLeaves(forest, LeafLines.concatenate(lines), self.n_trees)
@@ -193,29 +175,12 @@ class GradientRun(BoostingRun):
             return np.ones(1)
         return self.target.scale if self.n_trees == 1 else self.target.scale[k : k + 1]
 
-    def _along(
-        self,
-        F: F64,
-        tree: _core.GradientTree,
-        leaf: NDArray[np.int32],
-        rows: NDArray[np.int32] | None,
-        w: F64 | None,
-        step: float,
-        k: int,
-    ) -> BoostedTree:
+    def _along(self, tree: _core.GradientTree, step: float, k: int, along: F64 | None = None) -> BoostedTree:
         """Give a tree its numbers, and lines if it has any, and move scores along it."""
-        value, lines = self._value(tree, leaf, rows, w, k), None
-        add_tree(F, leaf, value, step, k, self.n_threads)
-        if self.line_fit is not None:
-            own = slice(None) if self.n_trees == 1 else k
-            lines = self.line_fit.lines(tree, leaf, rows, self.gradient[own], self.hessian[own])
-            lines = replace(lines, slope=lines.slope * self._unit(k))
-            add_lines(F, lines, self.line_fit.X, leaf, step, k, self.n_threads)
-        return BoostedTree(tree, value, lines, None if w is None else _weight_of_nodes(tree, leaf, w, rows))
+        value = self._value(tree, k)
+        return BoostedTree(tree, value, self.scored.move(tree, value, self._unit(k), step, k, along))
 
-    def _value(
-        self, tree: _core.GradientTree, leaf: NDArray[np.int32], rows: NDArray[np.int32] | None, w: F64 | None, k: int
-    ) -> F64:
+    def _value(self, tree: _core.GradientTree, k: int) -> F64:
         """Return the numbers that nodes add to the scores."""
         value = tree.value if self.target.scale is None else tree.value * self._unit(k)
         if not np.isfinite(value).all():
@@ -225,13 +190,8 @@ class GradientRun(BoostingRun):
             )
         if not self.refit:
             return value
-        own = slice(None) if self.n_trees == 1 else slice(k, k + 1)
-        seen = slice(None) if rows is None else rows
-        y = np.atleast_2d(self.target.y)
-        y = y[own] if len(y) > 1 else y
-        residual = y[:, seen].astype(np.float64) - np.atleast_2d(self.F)[own][:, seen]
         bounds = tree.bounds if self.n_trees == 1 else tree.bounds * self._unit(k)
-        return refitted(self.target, value, bounds, leaf[seen], residual, None if w is None else w[seen], first=k)
+        return self.scored.best_constants(tree, value, bounds, k)
 
 
 def joined(
@@ -244,13 +204,3 @@ def joined(
         return Rounds(Forest.concatenate([earlier.forest, later.forest]), earlier.n_outputs)
     assert isinstance(earlier, Forest) and isinstance(later, Forest)
     return Forest.concatenate([earlier, later])
-
-
-def _weight_of_nodes(tree: _core.GradientTree, leaf: NDArray[np.int32], w: F64, rows: NDArray[np.int32] | None) -> F64:
-    """Weight of the rows that a tree was grown on, by node; children stand after their parent."""
-    seen = slice(None) if rows is None else rows
-    weight, child = np.bincount(leaf[seen], w[seen], len(tree.left)).tolist(), tree.left.tolist()
-    for i in range(len(child) - 1, -1, -1):
-        if child[i] >= 0:
-            weight[i] = weight[child[i]] + weight[child[i] + 1]
-    return np.array(weight)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -43,23 +44,46 @@ def refitted(
     return new
 
 
+def node_sums(terms: Sequence[F64], leaf: NDArray[np.int32], n_nodes: int) -> F64:
+    """Sums of terms, each ``(n,)``, over the rows of each leaf, ``(n_nodes, k)``; in any order of the rows the same.
+
+    Equation: order-free-sum (docs/kernels.md).
+    """
+    stacked = np.stack(terms)
+    largest = np.abs(stacked).max(axis=1)
+    return _core.sums_of_limbs(_core.node_sums(stacked, leaf, n_nodes, largest), largest)
+
+
 def refitted_tree(
-    tree: _core.GradientTree, leaf: NDArray[np.int32], gradient: F64, hessian: F64, penalty: LeafPenalty
+    tree: _core.GradientTree, sums: F64, count: NDArray[np.integer], penalty: LeafPenalty, *, weighted: bool
 ) -> _core.GradientTree:
     """The tree with the leaf weights and the counts of other rows than it was grown on.
 
-    Of each of them are given its leaf, and gradients and hessians ``(n,)`` or ``(D, n)``. Weights stay within the
-    nodes' bounds, so that monotone constraints hold. A leaf that none of the rows reaches weighs 0.
+    Parameters
+    ----------
+    tree : GradientTree
+        The tree; weights stay within its nodes' bounds, so that monotone constraints hold.
+    sums : float64 array (N, 2 D) or (N, 2 D + 1)
+        Sums of gradients and hessians over the rows of each leaf, and if `weighted` of their weights. A leaf that none
+        reaches weighs 0.
+    count : array (N,)
+        Number of rows of each leaf.
+    penalty : LeafPenalty
+        Penalty of the leaf weights.
+    weighted : bool
+        Whether rows have weights.
     """
-    G, H = (
-        np.column_stack([np.bincount(leaf, part, len(tree.feature)) for part in np.atleast_2d(terms)])
-        for terms in (gradient, hessian)
-    )
+    D = tree.value.shape[1]
     lower, upper = tree.bounds[:, :1], tree.bounds[:, 1:]
-    value = np.where(tree.feature[:, None] < 0, penalty.weight(G, H, lower, upper), tree.value)
-    count = np.bincount(leaf, minlength=len(tree.feature))
+    value = np.where(
+        tree.feature[:, None] < 0, penalty.weight(sums[:, :D], sums[:, D : 2 * D], lower, upper), tree.value
+    )
+    count, weight = count.copy(), sums[:, 2 * D].copy() if weighted else None
     for i in np.flatnonzero(tree.left >= 0)[::-1].tolist():  # children stand after their parent
-        count[i] = count[tree.left[i]] + count[tree.left[i] + 1]
-    feature, bin, left, missing_left, category_offset, category_bits, gain, _, sums = tree.nodes()
-    nodes = feature, bin, left, missing_left, category_offset, category_bits, gain, count.astype(np.int64), sums
-    return _core.GradientTree(nodes, value, tree.bounds)
+        children = slice(tree.left[i], tree.left[i] + 2)
+        count[i] = count[children].sum()
+        if weight is not None:
+            weight[i] = weight[children].sum()
+    feature, bin, left, missing_left, category_offset, category_bits, gain, _, of_growth = tree.nodes()
+    nodes = feature, bin, left, missing_left, category_offset, category_bits, gain, count.astype(np.int64), of_growth
+    return _core.GradientTree(nodes, value, tree.bounds, weight)

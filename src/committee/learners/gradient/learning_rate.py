@@ -61,7 +61,8 @@ def rate_by_trials(
 
     def loss_after(_: int) -> float:
         return sum(
-            target.total * target.mean_loss(run.F[..., rows]) for run, (rows, target) in zip(runs, watched, strict=True)
+            target.total * target.mean_loss(run.scored.scores(rows))
+            for run, (rows, target) in zip(runs, watched, strict=True)
         )
 
     stopping = EarlyStopping(loss_after, PATIENCE)

@@ -66,24 +66,27 @@ def best_step(slope: Callable[[float], tuple[float, float]], tolerance: float = 
 
 
 class LineSearch:
-    """The step along a round's trees that lowers the objective most; F are the scores before the first round.
+    """The step along a round's trees that lowers the objective most.
+
+    F are the scores before the first round; they move in place.
 
     The objective is the summed loss of the training rows, and what the leaf weights of all trees cost.
     """
 
     def __init__(self, target: Target, penalty: LeafPenalty, F: F64, n_threads: int) -> None:
-        self.target, self.penalty, self.n_threads = target, penalty, n_threads
+        self.target, self.penalty, self.F, self.n_threads = target, penalty, F, n_threads
         self.total = target.total
         self.spent = 0.0
         self.objectives = [target.mean_loss(F)]
         """The objective over the total weight, before the first and after each round."""
 
-    def step(self, F: F64, direction: F64, leaves: Sequence[F64], learning_rate: float) -> float:
-        """`learning_rate` times the best step; the best step itself, or 0, where that would not lower the objective.
+    def step(self, direction: F64, leaves: Sequence[F64], learning_rate: float) -> float:
+        """Move by `learning_rate` times the best step; by that itself, or not, where it would not lower the objective.
 
-        A step of 1 adds `direction` to the scores F, ``(n,)`` or ``(D, n)``; `leaves` are the values ``(L, k)`` of each
-        tree's, in the scores' units.
+        Returns the step. A step of 1 adds `direction` to the scores F, ``(n,)`` or ``(D, n)``; `leaves` are the values
+        ``(L, k)`` of each tree's, in the scores' units.
         """
+        F = self.F
         best = best_step(self._slope(F, direction, np.concatenate([v.ravel() for v in leaves])))
         for step in (learning_rate * best, best):
             spent = self.spent + sum(self.penalty.cost(step * v) for v in leaves)
@@ -91,6 +94,7 @@ class LineSearch:
             if step and objective < self.objectives[-1]:
                 self.spent = spent
                 self.objectives.append(objective)
+                F += step * direction
                 return step
         self.objectives.append(self.objectives[-1])
         return 0.0

@@ -66,7 +66,7 @@ class Target:
         """Number of scores of a row, of so many classes or None."""
         return len(self.y) if self.y.ndim == 2 else self.loss.n_scores(n_classes)
 
-    def of_rows(self, rows: NDArray[np.integer], w: F64 | None) -> Self:
+    def of_rows(self, rows: NDArray[np.integer] | slice, w: F64 | None) -> Self:
         """The same loss of some rows, with weights of their own."""
         return replace(self, y=self.y[..., rows], w=w)
 

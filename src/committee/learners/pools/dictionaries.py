@@ -120,7 +120,7 @@ def listed_stumps(
 ) -> tuple[Binned, StumpDictionary]:
     """Return the training rows in bins, and the stumps of `ListedStumps` between these."""
     if thresholds == "even":
-        bins = Bins.even(rows.X, table.n_categories, n_thresholds)
+        bins = Bins.even(rows.cells, table.n_categories, n_thresholds)
     else:
         weights = None if rows.uniform else rows.weights
         bins = Bins.learn(rows.X, weights, table.n_categories, n_thresholds + 1, n_threads)

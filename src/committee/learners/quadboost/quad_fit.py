@@ -149,7 +149,7 @@ class QuadBoost(Boosting):
 
     def _held_out_risk(self, run: QuadRun, held_out: Any) -> HeldOutRisk:
         run.one_by_one = True
-        return HeldOutRisk(run.voters, held_out.X, self.target_of(held_out))
+        return HeldOutRisk(run.voters, held_out.cells, self.target_of(held_out))
 
     def _fitted(self, run: QuadRun, n_rounds: int, losses: F64 | None) -> dict[str, Any]:
         members, weights, intercept = run.voters.committee(n_rounds)
@@ -202,7 +202,7 @@ class QuadBoost(Boosting):
             def scaled(weights: F64) -> F64:
                 return np.asarray(count * weights / weights.sum())
 
-            pools = [ClassifierPool(voter, rows.X, seed + k, scaled, centre) for k in range(K)]
+            pools = [ClassifierPool(voter, rows.cells, seed + k, scaled, centre) for k in range(K)]
         penalty = self._penalty(lambda: self._complexity(pools[0], rows.weights, seed))
         if isinstance(pools[0], StumpPool) and products_pay(len(rows), pools[0].dictionary, self.n_estimators * K):
             return QuadVoters.on_products(pools[0], target, penalty, schedule, threads)

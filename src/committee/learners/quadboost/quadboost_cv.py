@@ -190,7 +190,7 @@ class QuadBoostClassifierCV(BaseClassifier):
         """Held-out rows of each fold; every row is held out once."""
         cv = check_cv(self.cv, rows.labels, classifier=True)
         if self.cv is None or hasattr(self.cv, "split") or isinstance(self.cv, Integral):
-            held = [test for _, test in cv.split(rows.X, rows.labels)]
+            held = [test for _, test in cv.split(rows.labels, rows.labels)]
         else:  # the user's own folds number all rows, and those without weight are gone
             counted = have_weight(sample_weight, len(rows))
             number = np.where(counted, np.cumsum(counted) - 1, -1)

@@ -117,8 +117,8 @@ class LineRun(NewtonRun):
 
     def __init__(self, boost: NewtonBoost, rows: Rows, table: TableSchema) -> None:
         super().__init__(boost, rows)
-        self.design = Design.of_table(rows.dense, rows.weights, table)
-        self.D = np.ascontiguousarray(self.design.matrix(rows.dense))
+        self.design = Design.of_table(rows.dense, rows.weights, table, rows.room)
+        self.D = rows.designed(self.design)
 
     def advance(self) -> None:
         """Take all steps the first time; then count one more, or all of them."""

@@ -48,8 +48,8 @@ class ModelTreeTable:
     def __init__(self, rows: Rows, table: TableSchema, n_classes: int, max_bins: int, threads: int) -> None:
         self.labels, self.n_classes, self.threads = rows.labels, n_classes, threads
         self.binned: Binned = rows.binned(table, max_bins, threads)
-        self.design = Design.of_table(rows.dense, rows.weights, table)
-        self.D = np.ascontiguousarray(self.design.matrix(rows.dense))
+        self.design = Design.of_table(rows.dense, rows.weights, table, rows.room)
+        self.D = rows.designed(self.design)
         self.weights = rows.weights
 
     def fit(self, limits: ModelTreeLimits, weights: F64, drawn: NDArray[np.int32], seed: int) -> ModelTree:

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from committee.data.parallel import n_processes
+from committee.data.parallel import cells_of_grid
 from committee.files.journal import Cell, Journal
 from committee.papers.shared.options import Progress
 
@@ -65,7 +65,7 @@ def finished_cells(
     >>> finished_cells(path, {"seed": 0}, tasks)["t", 3]
     {'table': 't', 'number': 3, 'square': 9}
     """
-    from joblib import Parallel, delayed
+    from joblib import delayed
 
     run = {**run, "committee": version("committee")}
     with Journal(path, run, elsewhere="give another folder with --out") as journal:
@@ -76,14 +76,13 @@ def finished_cells(
         labels = {task.key: task.label or str(task.place.get("table", task.key[0])).partition(":")[0] for task in tasks}
         calls = [delayed(task)() for task in tasks if task.key not in cells]
         count = len(tasks) - len(calls)
-        for cell in Parallel(
-            n_jobs=n_processes(jobs, len(calls)), return_as="generator_unordered", pre_dispatch="2*n_jobs"
-        )(calls):
-            journal.append(cell)
-            cells[key := key_of(cell, place)] = cell
-            count += 1
-            if progress is not None:
-                progress(count, len(tasks), labels[key])
+        with cells_of_grid(calls, jobs) as finished:
+            for cell in finished:
+                journal.append(cell)
+                cells[key := key_of(cell, place)] = cell
+                count += 1
+                if progress is not None:
+                    progress(count, len(tasks), labels[key])
     return {task.key: cells[task.key] for task in tasks}
 
 

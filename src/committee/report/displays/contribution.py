@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from committee.data.frames import is_frame
+from committee.data.frame_columns import is_frame
 from committee.data.number_types import F64
 from committee.data.sparse import is_sparse
 from committee.report.displays.arguments import check_most, place

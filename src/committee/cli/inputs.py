@@ -1,0 +1,110 @@
+"""Tables that commands are given: one file that is read whole, or files, folders and patterns read in pieces."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from glob import has_magic
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from committee.data.pieces.piece import Piece
+    from committee.data.pieces.scan import Pieces
+
+ONLY_WHOLE = (".feather", ".arrow", ".ipc")
+"""Endings of files that are read whole alone."""
+
+Scratch = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder for files that a fit in pieces needs for a while; by default the system's.", show_default=False
+    ),
+]
+
+
+def are_in_pieces(data: Sequence[Path], memory_limit: str | None = None, scratch: Path | None = None) -> bool:
+    """Say whether tables are read in pieces: several files, a folder, a pattern, or with an option that asks for it.
+
+    Examples
+    --------
+    >>> are_in_pieces([Path("a.csv")]), are_in_pieces([Path("a.csv"), Path("b.csv")]), are_in_pieces([Path("*.csv")])
+    (False, True, True)
+    """
+    if len(data) > 1 or scratch is not None:
+        return True
+    if memory_limit is not None and not data[0].name.lower().endswith(ONLY_WHOLE):
+        return True
+    return data[0].is_dir() or (has_magic(str(data[0])) and not data[0].exists())
+
+
+def paths_of(pieces: Pieces) -> list[Path]:
+    """The files that are read."""
+    return [path for path, *_ in pieces.files.states]
+
+
+def words_of(pieces: Pieces) -> str:
+    """Say how many files are read in pieces."""
+    n = len(paths_of(pieces))
+    return f"{n:,} file{'s' if n > 1 else ''}, read in pieces"
+
+
+def scanned(
+    data: Sequence[Path],
+    *,
+    drop: Sequence[str] = (),
+    text: Sequence[str] = (),
+    memory_limit: str | None = None,
+    scratch: Path | None = None,
+) -> Pieces:
+    """Open files to be read in pieces, without the columns of `drop`, and with those of `text` as text.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is none.
+    ValueError
+        If they are of several kinds, of none that is read in pieces, or an option names a column that is not there.
+    """
+    from committee.data.names import known_names
+    from committee.data.pieces.scan import scan
+    from committee.data.pieces.text_columns import with_text
+
+    try:
+        pieces = scan([str(path) for path in data], memory_limit=memory_limit, scratch=scratch)
+    except ImportError as error:
+        raise ValueError(str(error)) from error
+    names = list(pieces.source.names or ())
+    left_out = set(known_names(drop, names, "--drop"))
+    source = with_text(pieces.source, known_names(text, names, "--categorical"))
+    return replace(pieces, source=source, columns=tuple(name for name in names if name not in left_out))
+
+
+def frame_of(piece: Piece) -> pl.DataFrame:
+    """Rows of a piece of files."""
+    import polars as pl
+
+    return pl.DataFrame(piece.X)
+
+
+def table_name(files: Sequence[Path]) -> str:
+    """Name a table by its file; if there are several by their folder, or what they are called in this one.
+
+    Examples
+    --------
+    >>> table_name([Path("big.csv")]), table_name([Path("big/a.csv"), Path("big/b.csv")])
+    ('big', 'big')
+    >>> table_name([Path("part-0.csv"), Path("part-1.csv")])
+    'part'
+    """
+    if len(files) == 1:
+        return files[0].name.partition(".")[0]
+    folder = files[0].resolve().parent
+    in_common = os.path.commonprefix([file.name for file in files])  # noqa: RUF071  of characters, as it says
+    in_common = in_common.partition(".")[0].rstrip("-_0123456789")
+    return in_common if in_common and folder == Path.cwd() else folder.name

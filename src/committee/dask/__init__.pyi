@@ -1,0 +1,17 @@
+"""Fits and predictions on a Dask cluster; the names are also what `__init__` finds."""
+
+from committee.dask.cluster import ClusterError as ClusterError
+from committee.dask.fits import fit as fit
+from committee.dask.fits import members_on as members_on
+from committee.dask.learners import DaskCommitteeClassifier as DaskCommitteeClassifier
+from committee.dask.learners import DaskCommitteeRegressor as DaskCommitteeRegressor
+from committee.dask.learners import DaskGradientBoostingClassifier as DaskGradientBoostingClassifier
+from committee.dask.learners import DaskGradientBoostingRegressor as DaskGradientBoostingRegressor
+from committee.dask.learners import DaskRandomForestClassifier as DaskRandomForestClassifier
+from committee.dask.learners import DaskRandomForestRegressor as DaskRandomForestRegressor
+from committee.dask.learners import DaskSBPMTClassifier as DaskSBPMTClassifier
+from committee.dask.learners import DaskSubaggingClassifier as DaskSubaggingClassifier
+from committee.dask.predictions import decision_function as decision_function
+from committee.dask.predictions import predict as predict
+from committee.dask.predictions import predict_proba as predict_proba
+from committee.dask.predictions import score as score

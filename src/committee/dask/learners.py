@@ -1,0 +1,142 @@
+"""Learners by names of their own, whose fits and predictions run on a Dask cluster: thin, over `fit` and `predict`."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import KW_ONLY
+from typing import TYPE_CHECKING, Any, Self
+
+from committee.dask import predictions
+from committee.dask.fits import fit
+from committee.dask.needed import needed
+from committee.learners.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
+from committee.learners.bagging.sbpmt import SBPMTClassifier
+from committee.learners.bagging.subagging import SubaggingClassifier
+from committee.learners.base.parameters import parameter, with_parameters
+from committee.learners.blend.committee_classifier import CommitteeClassifier
+from committee.learners.blend.committee_regressor import CommitteeRegressor
+from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
+
+if TYPE_CHECKING:
+
+    class _Learner:
+        """What the learner itself has, which is a later base."""
+
+        def fit(self, *given: Any, **named: Any) -> Any: ...
+        def predict(self, X: Any) -> Any: ...
+        def predict_proba(self, X: Any) -> Any: ...
+        def decision_function(self, X: Any) -> Any: ...
+        def score(self, *given: Any, **named: Any) -> Any: ...
+        def __sklearn_clone__(self) -> Any: ...
+        def __getstate__(self) -> dict[str, Any]: ...
+
+else:
+    _Learner = object
+
+
+@with_parameters
+class DaskLearner(_Learner):
+    """What learners on a cluster have in common; the first base of each, before the learner itself."""
+
+    _: KW_ONLY
+    client: Any = parameter(
+        None,
+        "Client of the cluster; None: the current one. Neither pickled nor saved.",
+        "no_validation",
+        type_words="distributed.Client or None",
+    )
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **options: Any) -> Self:
+        """Train on Dask collections, or tables of this process; see `committee.dask.fit`."""
+        return fit(self, X, y, sample_weight, self.client, **options)
+
+    def fit_here(self, *given: Any, **named: Any) -> Self:
+        """Train as the learner does that this one is a name of."""
+        trained: Self = super().fit(*given, **named)
+        return trained
+
+    def predict(self, X: Any) -> Any:
+        """Predicted class or number of every row, lazy where `X` is; see `committee.dask.predict`."""
+        return predictions.predict(self, X) if _is_lazy(X) else super().predict(X)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy, or R2; see `committee.dask.score`."""
+        if _is_lazy(X):
+            return predictions.score(self, X, y, sample_weight)
+        found: float = super().score(X, y, sample_weight)
+        return found
+
+    def to_local(self) -> Any:
+        """Return the learner that this one is a name of, fitted if this one is."""
+        kind: Any = next(base for base in type(self).__mro__ if not issubclass(base, DaskLearner))
+        learner = kind.__new__(kind)
+        learner.__dict__.update({name: value for name, value in vars(self).items() if name != "client"})
+        return learner
+
+    def save(self, path: Any) -> None:
+        """Write the model to a file, as the learner that this one is a name of."""
+        self.to_local().save(path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"client": None}
+
+    def __sklearn_clone__(self) -> Self:
+        """Copy parameters but for the client, which is shared."""
+        without = copy(self)  # by __getstate__
+        made: Self = super(DaskLearner, without).__sklearn_clone__()
+        made.client = self.client
+        return made
+
+
+class _DaskClassifier(DaskLearner):
+    def predict_proba(self, X: Any) -> Any:
+        """Class probabilities, lazy where `X` is; see `committee.dask.predict_proba`."""
+        return predictions.predict_proba(self, X) if _is_lazy(X) else super().predict_proba(X)
+
+    def decision_function(self, X: Any) -> Any:
+        """Scores, lazy where `X` is; see `committee.dask.decision_function`."""
+        return predictions.decision_function(self, X) if _is_lazy(X) else super().decision_function(X)
+
+
+def _is_lazy(X: Any) -> bool:
+    return bool(needed("dask").is_dask_collection(X))
+
+
+@with_parameters
+class DaskGradientBoostingClassifier(_DaskClassifier, GradientBoostingClassifier):
+    """`committee.GradientBoostingClassifier` on a Dask cluster."""
+
+
+@with_parameters
+class DaskGradientBoostingRegressor(DaskLearner, GradientBoostingRegressor):
+    """`committee.GradientBoostingRegressor` on a Dask cluster."""
+
+
+@with_parameters
+class DaskRandomForestClassifier(_DaskClassifier, RandomForestClassifier):
+    """`committee.RandomForestClassifier` on a Dask cluster."""
+
+
+@with_parameters
+class DaskRandomForestRegressor(DaskLearner, RandomForestRegressor):
+    """`committee.RandomForestRegressor` on a Dask cluster."""
+
+
+@with_parameters
+class DaskSBPMTClassifier(_DaskClassifier, SBPMTClassifier):
+    """`committee.SBPMTClassifier` on a Dask cluster."""
+
+
+@with_parameters
+class DaskSubaggingClassifier(_DaskClassifier, SubaggingClassifier):
+    """`committee.SubaggingClassifier` on a Dask cluster."""
+
+
+@with_parameters
+class DaskCommitteeClassifier(_DaskClassifier, CommitteeClassifier):
+    """`committee.CommitteeClassifier` on a Dask cluster."""
+
+
+@with_parameters
+class DaskCommitteeRegressor(DaskLearner, CommitteeRegressor):
+    """`committee.CommitteeRegressor` on a Dask cluster."""

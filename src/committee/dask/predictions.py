@@ -1,0 +1,113 @@
+"""Predictions for the rows of Dask collections, computed when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.validation import check_is_fitted
+
+from committee.dask.needed import needed
+
+
+def predict(estimator: Any, X: Any) -> Any:
+    """Predicted class or number of every row, ``(n,)``; ``(n, q)`` of several targets.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        A learner, or a scikit-learn estimator with one inside.
+    X : Dask dataframe or array, or table or array-like (n, p)
+        Rows.
+
+    Returns
+    -------
+    Dask array, or array
+        Lazy where `X` is: one block for each partition, or block of rows. Of a dataframe the numbers of rows are not
+        known before it is computed; ``compute_chunk_sizes`` finds them.
+
+    Examples
+    --------
+    ``predict(forest, dd.read_parquet("new/")).to_zarr("classes")``
+    """
+    _check_answers(estimator, "predict")
+    if is_classifier(estimator):
+        return _answers(estimator, "predict", X, estimator.classes_.dtype, ())
+    n_targets = getattr(getattr(estimator, "committee_", None), "n_outputs", 1)
+    return _answers(estimator, "predict", X, np.dtype(np.float64), () if n_targets == 1 else (n_targets,))
+
+
+def predict_proba(estimator: Any, X: Any) -> Any:
+    """Class probabilities ``(n, n_classes)``, lazy where `X` is, as in `predict`."""
+    _check_answers(estimator, "predict_proba")
+    return _answers(estimator, "predict_proba", X, np.dtype(np.float64), (len(estimator.classes_),))
+
+
+def decision_function(estimator: Any, X: Any) -> Any:
+    """Scores ``(n,)`` for two classes, else ``(n, n_classes)``, lazy where `X` is, as in `predict`."""
+    _check_answers(estimator, "decision_function")
+    n_classes = len(estimator.classes_)
+    return _answers(estimator, "decision_function", X, np.dtype(np.float64), () if n_classes == 2 else (n_classes,))
+
+
+def score(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    """Accuracy of a classifier, R2 of a regressor: the number of the estimator's own `score`.
+
+    Rows are predicted on the workers, and judged here.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        As in `predict`.
+    X : Dask dataframe or array, or table or array-like (n, p)
+        Rows.
+    y : Dask series or array, or array-like (n,)
+        Their targets.
+    sample_weight : Dask series or array, or array-like (n,), default=None
+        Their weights.
+    """
+    dask = needed("dask")
+    # one after the other: Dask warns of dataframes and arrays together
+    given, predicted, weights = (dask.compute(one)[0] for one in (y, predict(estimator, X), sample_weight))
+    measure = accuracy_score if is_classifier(estimator) else r2_score
+    return float(measure(given, predicted, sample_weight=weights))
+
+
+def _check_answers(estimator: Any, method: str) -> None:
+    check_is_fitted(estimator)
+    if not hasattr(estimator, method):
+        raise AttributeError(f"{type(estimator).__name__} has no {method}")
+
+
+def _answers(estimator: Any, method: str, X: Any, dtype: np.dtype[Any], width: tuple[int, ...]) -> Any:
+    """Answers of a method, each of this type and shape."""
+    dask = needed("dask")
+    if not dask.is_dask_collection(X):
+        return getattr(estimator, method)(X)
+    array = needed("dask.array")
+    model = dask.delayed(estimator, pure=False, traverse=False)
+    if isinstance(X, array.Array):
+        parts, sizes = X.rechunk({1: -1}).to_delayed()[:, 0].tolist(), X.chunks[0]
+    else:
+        parts = X.to_delayed()
+        sizes = (np.nan,) * len(parts)
+    answer = dask.delayed(_answers_of_part, pure=False)
+    blocks = [
+        array.from_delayed(answer(model, method, part, dtype, width), (size, *width), dtype)
+        for part, size in zip(parts, sizes, strict=True)
+    ]
+    return array.concatenate(blocks, allow_unknown_chunksizes=True)
+
+
+def _answers_of_part(
+    estimator: Any, method: str, part: Any, dtype: np.dtype[Any], width: tuple[int, ...]
+) -> NDArray[Any]:
+    """Answers to the rows of a partition, which may have none."""
+    if not len(part):
+        return np.empty((0, *width), dtype)
+    call: Callable[[Any], Any] = getattr(estimator, method)
+    return np.asarray(call(part))

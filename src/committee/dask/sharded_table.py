@@ -1,0 +1,238 @@
+"""A Dask collection as training rows in shards: looked at, binned and held by the workers, partition by partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee import _core
+from committee.dask.cluster import Cluster
+from committee.dask.needed import needed
+from committee.dask.shard_calls import ShardsOnWorkers
+from committee.dask.shard_homes import ShardHomes
+from committee.dask.shard_host import hold
+from committee.data.frame_columns import is_frame, open_frame
+from committee.data.frames import TableSchema
+from committee.data.number_types import F64, Mask
+from committee.data.pieces.first_look import FirstLook
+from committee.data.pieces.looked_elsewhere import LookedElsewhere
+from committee.data.pieces.piece import Piece
+from committee.data.pieces.pieced_matrix import PiecedMatrix
+from committee.learners.gradient.scores import Target
+from committee.learners.gradient.shards import ShardedCodes, Shards
+
+if TYPE_CHECKING:
+    from dask.delayed import Delayed
+
+
+@dataclass(frozen=True, eq=False)
+class ShardedTable(LookedElsewhere):
+    """Partitions of a Dask collection that have been looked at once, each by a worker.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The cluster.
+    parts : sequence of Delayed
+        The partitions.
+    sizes : sequence of int
+        Rows of each.
+    """
+
+    cluster: Cluster
+    parts: Sequence[Delayed]
+    sizes: Sequence[int]
+    homes: list[ShardHomes] = field(default_factory=list)
+    """Those that have been opened, to be closed when the fit ends."""
+
+    def looked_again(self, counted: Mask | None, max_bins: int) -> ShardedTable:
+        """As `LookedPieces.looked_again`."""
+        same = counted is self.counted or (
+            counted is not None and self.counted is not None and np.array_equal(counted, self.counted)
+        )
+        if same and max_bins <= self.look.max_bins:
+            return self
+        look = first_look(self.cluster, self.parts, self.sizes, counted, self.look.categorical_features, max_bins)
+        return replace(self, look=look, counted=counted)
+
+    def matrix(self, table: TableSchema, digests: bool) -> PiecedMatrix:
+        """As `LookedElsewhere.matrix`."""
+        return ShardedMatrix(self, table, digests)
+
+    @property
+    def rows_of_parts(self) -> list[slice]:
+        """Rows of each partition among all."""
+        return [slice(*ends) for ends in pairwise(accumulate(self.sizes, initial=0))]
+
+    def counted_of(self, part: int) -> Mask | None:
+        """Which rows of a partition count; None: all."""
+        return None if self.counted is None else self.counted[self.rows_of_parts[part]]
+
+    @property
+    def counts(self) -> list[int]:
+        """Rows of each partition that count."""
+        masks = [self.counted_of(part) for part in range(len(self.parts))]
+        return [n if mask is None else int(mask.sum()) for n, mask in zip(self.sizes, masks, strict=True)]
+
+    def close(self) -> None:
+        """Let workers forget what they hold of the table."""
+        for homes in self.homes:
+            homes.close()
+
+
+def first_look(
+    cluster: Cluster,
+    parts: Sequence[Delayed],
+    sizes: Sequence[int],
+    counted: Mask | None,
+    categorical_features: Any,
+    max_bins: int,
+) -> FirstLook:
+    """Let workers look at partitions, and merge what they have seen."""
+    delayed, first, row = needed("dask").delayed, 0, 0
+    looks = []
+    for number, (part, n) in enumerate(zip(parts, sizes, strict=True)):
+        keep = None if counted is None else counted[row : row + n]
+        looks.append(delayed(_look)(part, number, n, first, keep, categorical_features, max_bins))
+        row, first = row + n, first + (n if keep is None else int(keep.sum()))
+    found = cluster.fetched(cluster.client.compute(delayed(list)(looks)))
+    return reduce(FirstLook.merged, found, FirstLook(categorical_features, max_bins))
+
+
+def _look(
+    X: Any, number: int, n: int, first: int, keep: Mask | None, categorical_features: Any, max_bins: int
+) -> FirstLook:
+    piece, look = Piece(X, f"partition {number}"), FirstLook(categorical_features, max_bins)
+    with piece.named_in_errors():
+        if len(piece) != n:
+            raise ValueError(f"it has {len(piece)} rows, and y has {n} there; partition both alike")
+        if n:
+            look.look(piece.X, first, keep)
+    return look
+
+
+def rows_of(X: Any) -> tuple[int, Any]:
+    """Return the number of rows of a partition, and one of them, if there is any."""
+    piece = Piece(X, "")
+    if not len(piece):
+        return 0, None
+    return len(piece), open_frame(X).head(1).to_native() if is_frame(X) else np.asarray(X)[:1]
+
+
+@dataclass(eq=False)
+class ShardedMatrix(PiecedMatrix):
+    """The encoded matrix of a Dask collection: its codes are held by workers, who have found them."""
+
+    looked: ShardedTable
+
+    def blocks(self, n_threads: int = 1) -> Iterator[tuple[int, F64]]:
+        """Bring rows of one partition after the other to the client."""
+        first, cluster = 0, self.looked.cluster
+        for number, count in enumerate(self.looked.counts):
+            if count:
+                yield first, cluster.fetched(cluster.client.compute(self._encoded(number, first)))
+            first += count
+
+    def codes(
+        self, edges: F64, offset: NDArray[np.int64], n_categories: NDArray[np.int32], wide: bool, n_threads: int
+    ) -> Any:
+        """Let workers find and hold the bin numbers of all cells, and tell the `digests` in the same pass."""
+        looked, counts = self.looked, self.looked.counts
+        looked.cluster.look()
+        groups = _groups(counts, max(1, len(looked.cluster.addresses)))
+        firsts = [0, *accumulate(counts)]
+        digests = self.digests and self._digests is None
+        n_bins = np.where(n_categories > 0, n_categories, np.diff(offset) + 1).astype(np.int32)
+        delayed = needed("dask").delayed
+
+        def held(fit: str, shard: int) -> Any:
+            coded = [
+                delayed(_coded)(self._encoded(part, firsts[part]), edges, offset, n_categories, wide, digests)
+                for part in groups[shard]
+            ]
+            return delayed(_held)(fit, shard, coded, n_bins)
+
+        homes = ShardHomes(looked.cluster, held, [sum(counts[part] for part in group) for group in groups])
+        looked.homes.append(homes)
+        found = homes.open(range(len(groups)))
+        if digests:
+            self._digests = np.concatenate([found[shard] for shard in range(len(groups))])
+        return CodesOnWorkers(self.shape, homes)
+
+    def row_digests(self, columns: NDArray[np.uint64], n_threads: int) -> NDArray[np.uint64]:
+        """Digests of the rows, with a number for each column."""
+        by_place = np.array_equal(columns, self._places)
+        if by_place and self._digests is not None:
+            return self._digests
+        looked, delayed, first, parts = self.looked, needed("dask").delayed, 0, []
+        for number, count in enumerate(looked.counts):
+            if count:
+                parts.append(delayed(_digests)(self._encoded(number, first), columns))
+            first += count
+        found: NDArray[np.uint64] = np.concatenate(
+            looked.cluster.fetched(looked.cluster.client.compute(delayed(list)(parts)))
+        )
+        if by_place:
+            self._digests = found
+        return found
+
+    def _encoded(self, number: int, first: int) -> Any:
+        """Graph of the rows of a partition that count, as numbers and codes; `first` is the first of them."""
+        looked, count = self.looked, self.looked.counts[number]
+        numbers = {j: values[first : first + count] for j, values in self.numbers.items()}
+        encode = partial(_rows, self.table, looked.counted_of(number), numbers, number)
+        return needed("dask").delayed(encode)(looked.parts[number])
+
+
+def _rows(table: TableSchema, keep: Mask | None, numbers: dict[int, F64], number: int, X: Any) -> F64:
+    piece = Piece(X, f"partition {number}")
+    with piece.named_in_errors():
+        rows: F64 = table.encode(piece.X)
+    rows = rows if keep is None else rows[keep]
+    if numbers:
+        rows = rows.copy()
+        for j, values in numbers.items():
+            rows[:, j] = values
+    return rows
+
+
+def _digests(rows: F64, columns: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    return _core.row_digests(np.ascontiguousarray(rows), columns, 1)
+
+
+def _coded(
+    rows: F64, edges: F64, offset: NDArray[np.int64], n_categories: NDArray[np.int32], wide: bool, digests: bool
+) -> tuple[NDArray[Any], NDArray[np.uint64] | None]:
+    codes = _core.bin_codes(np.ascontiguousarray(rows), edges, offset, n_categories, wide, 1)
+    return codes, _digests(rows, np.arange(1, rows.shape[1] + 1, dtype=np.uint64)) if digests else None
+
+
+def _held(fit: str, shard: int, coded: list[tuple[NDArray[Any], Any]], n_bins: NDArray[np.int32]) -> Any:
+    hold(fit, shard, [codes for codes, _ in coded], n_bins)
+    digests = [each for _, each in coded if each is not None]
+    return np.concatenate(digests) if digests else None
+
+
+def _groups(counts: Sequence[int], n_workers: int) -> list[list[int]]:
+    """Share out partitions, those without rows left out, in order: about as many rows to each worker."""
+    there = [part for part, count in enumerate(counts) if count]
+    ends = np.cumsum([counts[part] for part in there])
+    group = np.minimum((ends - 1) * n_workers // ends[-1], n_workers - 1)
+    return [[there[i] for i in np.flatnonzero(group == g)] for g in np.unique(group)]
+
+
+class CodesOnWorkers(ShardedCodes):
+    """Bin numbers of a table that workers hold."""
+
+    def __init__(self, shape: tuple[int, int], homes: ShardHomes) -> None:
+        super().__init__(shape)
+        self.homes = homes
+
+    def _shards(self, target: Target, n_outputs: int) -> Shards:
+        return ShardsOnWorkers(self.homes, target, n_outputs)

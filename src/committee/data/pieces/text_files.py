@@ -1,0 +1,125 @@
+"""Files of separated text, read in pieces by polars' streaming scan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from committee.data.pieces.lazy_frames import LazyFramePieces
+from committee.data.pieces.piece import Piece
+from committee.data.read import MISSING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, eq=False)
+class TextFiles:
+    """CSV or TSV files with the same columns, one after the other.
+
+    A column has one type in all files: text where a cell of any file is text. So all of them are read for the types
+    alone before the first piece.
+    """
+
+    files: tuple[Path, ...]
+    text: tuple[str, ...] = ()
+    """Columns to read as text though they look numeric."""
+
+    @cached_property
+    def types(self) -> tuple[dict[str, pl.DataType], ...]:
+        """Types of each file's columns, in their order there: those of all files, or such as hold those of all."""
+        import polars as pl
+
+        own = [_types_of(path) for path in self.files]
+        common: dict[str, pl.DataType] = {}
+        for path, types in zip(self.files, own, strict=True):
+            if set(types) != set(own[0]):
+                odd = sorted(set(types) ^ set(own[0]))[0]
+                raise ValueError(f"{str(path)!r}: column {odd!r} is not in all files; scan files with the same columns")
+            for name, dtype in _types_of_cells(path, types, own).items():
+                common[name] = dtype if name not in common else _common(common[name], dtype)
+        common |= {name: own[0][name] for name in own[0] if name not in common}
+        common |= {name: pl.String() for name in self.text}
+        return tuple({name: common[name] for name in types} for types in own)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Columns of the first file."""
+        return tuple(self.types[0])
+
+    @cached_property
+    def n_rows(self) -> int:
+        """Rows of all files, which are read for it."""
+        import polars as pl
+
+        count = 0
+        for path in self.files:
+            with _errors_of(path):
+                count += _scanned(path).select(pl.len()).collect().item()
+        return count
+
+    def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
+        """Rows of one file after the other."""
+        for path, types in zip(self.files, self.types, strict=True):
+            with _errors_of(path):
+                rows = LazyFramePieces(_scanned(path, schema=types), f"{str(path)!r}, ")
+                for piece in rows.pieces(None):  # of fewer columns the scan would not see lines of too many cells
+                    yield piece.with_columns(columns or self.names, ())
+
+
+def _types_of(path: Path) -> dict[str, pl.DataType]:
+    with _errors_of(path):
+        return dict(_scanned(path, infer_schema_length=None).collect_schema())
+
+
+def _types_of_cells(
+    path: Path, types: dict[str, pl.DataType], of_files: Sequence[dict[str, pl.DataType]]
+) -> dict[str, pl.DataType]:
+    """Types of the columns but of those that have no cell here and other types elsewhere: no cell is read as text."""
+    import polars as pl
+
+    asked = [
+        name
+        for name, dtype in types.items()
+        if dtype == pl.String and any(other.get(name, dtype) != dtype for other in of_files)
+    ]
+    if not asked:
+        return types
+    with _errors_of(path):
+        cells = _scanned(path, schema=types).select(pl.col(asked).count()).collect().row(0, named=True)
+    return {name: dtype for name, dtype in types.items() if cells.get(name) != 0}
+
+
+def _scanned(path: Path, **types: Any) -> pl.LazyFrame:
+    import polars as pl
+
+    separator = "\t" if ".tsv" in path.name.lower() else ","
+    return pl.scan_csv(path, separator=separator, null_values=list(MISSING), glob=False, **types)
+
+
+@contextmanager
+def _errors_of(path: Path) -> Iterator[None]:
+    import polars as pl
+
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise ValueError(f"{str(path)!r} cannot be read: {reason}") from error
+
+
+def _common(one: pl.DataType, other: pl.DataType) -> pl.DataType:
+    """The type that holds the cells of both."""
+    import polars as pl
+
+    if one == other:
+        return one
+    if one.is_numeric() and other.is_numeric():
+        return pl.Float64()
+    return pl.String()

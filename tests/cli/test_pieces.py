@@ -1,0 +1,354 @@
+"""Commands on several files, folders and patterns: the bits of the same table in one file, and clear errors."""
+
+import gzip
+import json
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from committee import AdaBoostClassifier, GradientBoostingRegressor, load
+from committee.cli import reading
+from committee.cli.main import app
+from committee.cli.training_table import SHOWN_ROWS
+
+N = 240
+
+
+@pytest.fixture(autouse=True)
+def wide_screen(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("TERM", "dumb")
+
+
+@pytest.fixture
+def frame():
+    """Numbers, text, a category of digits, an identifier, a label and a number to predict."""
+    rng = np.random.default_rng(0)
+    size, color = rng.normal(size=N), rng.choice(["red", "green", "blue"], size=N)
+    return pl.DataFrame(
+        {
+            "id": np.arange(1, N + 1),
+            "size": size.round(4),
+            "color": [None if i % 17 == 0 else c for i, c in enumerate(color)],
+            "code": rng.choice([1, 2, 3], size=N),
+            "label": np.where((size > 0) ^ (color == "red"), "yes", "no"),
+            "price": (3 * size + rng.normal(size=N)).round(4),
+        }
+    )
+
+
+@pytest.fixture
+def folder(frame, tmp_path):
+    """The table as whole.csv and whole.parquet, and cut into five files in the folders csv/ and parquet/."""
+    for name in ("csv", "parquet"):
+        (tmp_path / name).mkdir()
+    ends = [0, 13, 80, 81, 200, N]
+    for k, (first, last) in enumerate(pairwise(ends)):
+        frame[first:last].write_csv(tmp_path / "csv" / f"part-{k}.csv")
+        frame[first:last].write_parquet(tmp_path / "parquet" / f"part-{k}.parquet")
+    frame.write_csv(tmp_path / "whole.csv")
+    frame.write_parquet(tmp_path / "whole.parquet")
+    return tmp_path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def succeed(*arguments):
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def refused(*arguments):
+    """The one line that an error is."""
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    return line
+
+
+def ways(folder):
+    """Ways to give the same rows in pieces."""
+    return {
+        "files": sorted((folder / "parquet").iterdir()),
+        "text files": sorted((folder / "csv").iterdir()),
+        "folder": [folder / "csv"],
+        "pattern": [folder / "parquet" / "part-*.parquet"],
+        "limit": [folder / "whole.csv", "--memory-limit", "100 B"],
+        "scratch": [folder / "whole.parquet", "--scratch", folder],
+    }
+
+
+WAYS = ["files", "text files", "folder", "pattern", "limit", "scratch"]
+
+
+# --- fit -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_fit_in_pieces_is_the_fit_of_one_file(folder, way):
+    options = ("-t", "label", "-m", "random_forest", "-p", "n_estimators=5", "--drop", "id,price")
+    options += ("--categorical", "code")
+    one, other = folder / "one.safetensors", folder / "other.safetensors"
+    succeed("fit", folder / "whole.csv", *options, "-o", one)
+    before = sorted(folder.iterdir())
+    result = succeed("fit", *ways(folder)[way], *options, "-o", other)
+    assert other.read_bytes() == one.read_bytes()
+    n = 1 if way in ("limit", "scratch") else 5
+    assert f"{n} file{'s' if n > 1 else ''}, read in pieces" in result.stderr
+    assert f"learned from {N} rows x 3 columns" in result.stderr
+    assert sorted(folder.iterdir()) == sorted([*before, other])  # no scratch folder is left
+
+
+def test_numbers_and_committees_in_pieces(folder):
+    one, other = folder / "one.safetensors", folder / "other.safetensors"
+    for options in (
+        ("-t", "price", "-m", "gradient_boosting", "-p", "n_estimators=5", "--drop", "label"),
+        ("-t", "label", "--effort", "fast", "-p", "cv=2", "--drop", "price"),
+    ):
+        succeed("fit", folder / "whole.csv", *options, "-o", one)
+        said = succeed("fit", folder / "parquet", *options, "-o", other)
+        assert "target '" in said.stderr
+        whole, pieced = load(one), load(other)
+        X = pl.read_csv(folder / "whole.csv").select(whole.feature_names_in_.tolist())
+        np.testing.assert_array_equal(whole.predict(X), pieced.predict(X))
+        assert "column 'id' looks like an identifier (numbers all 13 rows" not in said.stderr
+
+
+def test_what_is_said_of_the_first_rows_names_them(folder, monkeypatch):
+    assert SHOWN_ROWS > N
+    monkeypatch.setattr("committee.cli.training_table.SHOWN_ROWS", 50)
+    parts = sorted((folder / "csv").iterdir())[1:]
+    result = succeed("fit", *parts, "-t", "label", "-m", "tree")
+    assert "column 'id' looks like an identifier (numbers all 50 rows in order of the first 50 rows)" in result.stderr
+    assert "training accuracy of the first 50 rows" in result.stderr
+
+
+def test_a_fit_in_pieces_goes_on_from_a_checkpoint(folder):
+    path, checkpoint = folder / "model.safetensors", folder / "fit.checkpoint"
+    options = ("-t", "label", "-m", "random_forest", "-p", "n_estimators=5", "-o", path, "--checkpoint", checkpoint)
+    succeed("fit", folder / "parquet", *options)
+    assert path.exists() and not checkpoint.exists()
+
+
+def test_errors_of_fits_in_pieces(folder, frame):
+    out = ("-m", "tree", "-o", folder / "m.safetensors")
+    assert "there is no file" in refused("fit", folder / "*.tsv", "-t", "label", *out)
+    assert "'lable' is no column; did you mean 'label'?" in refused("fit", folder / "csv", "-t", "lable", *out)
+    assert "'label' is no column" in refused("fit", folder / "csv", "-t", "label", "--drop", "label", *out)
+    assert "is the only column" in refused(
+        "fit", folder / "csv", "-t", "label", "--drop", "id,size,color,code,price", *out
+    )
+    assert "--drop names 'idd'" in refused("fit", folder / "csv", "-t", "label", "--drop", "idd", *out)
+    assert "--categorical names 'cod'" in refused("fit", folder / "csv", "-t", "label", "--categorical", "cod", *out)
+    assert "no amount of memory" in refused("fit", folder / "csv", "-t", "label", "--memory-limit", "much", *out)
+    assert "is no folder; make it first" in refused(
+        "fit", folder / "csv", "-t", "label", "--scratch", folder / "none", *out
+    )
+    several = [folder / "whole.csv", folder / "whole.parquet"]
+    assert "files are of several kinds" in refused("fit", *several, "-t", "label", *out)
+    assert "is named twice" in refused("fit", *several[:1], folder / "*.csv", "-t", "label", *out)
+    assert "is named for two files" in refused(
+        "fit", folder / "csv", "-t", "label", "-m", "tree", "-o", folder / "csv" / "part-0.csv"
+    )
+    frame.write_ipc(folder / "whole.feather")
+    assert "unknown ending; read in pieces are .parquet" in refused(
+        "fit", folder / "whole.feather", "-t", "label", "--scratch", folder, *out
+    )
+    assert "--memory-limit is for the committee" in refused(
+        "fit", folder / "whole.feather", "-t", "label", "--memory-limit", "1 GB", *out
+    )
+    assert not (folder / "m.safetensors").exists()
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_file_that_differs_from_the_others_is_named(folder, frame, kind):
+    odd = folder / kind / f"part-9.{kind}"
+    write = getattr(pl.DataFrame, f"write_{kind}")
+    command = ("fit", folder / kind, "-t", "label", "-m", "tree", "-o", folder / "m.safetensors")
+    write(frame.drop("size"), odd)
+    line = refused(*command)
+    assert odd.name in line and "'size'" in line
+    write(frame.with_columns(label=pl.when(pl.col("id") > 3).then("label")), odd)
+    line = refused(*command)
+    assert odd.name in line and "column 'label' is missing in 3 rows" in line
+    odd.write_bytes(b"\xff\xfe nothing that is a table")
+    assert odd.name in refused(*command)
+    assert not (folder / "m.safetensors").exists()
+
+
+def test_missing_numbers_of_a_target_are_refused(folder):
+    pl.DataFrame({"x": [1.0, 2.0], "y": [0.5, None]}).write_csv(folder / "csv" / "part-0.csv")
+    pl.DataFrame({"x": [1.0, 2.0], "y": [0.5, np.nan]}).write_parquet(folder / "a.parquet")
+    line = refused("fit", folder / "a.parquet", "--scratch", folder, "-t", "y", "-m", "tree")
+    assert "target 'y' is missing in 1 rows" in line and "a.parquet" in line
+
+
+# --- predict ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def model(folder):
+    path = folder / "model.safetensors"
+    options = ("-t", "label", "-m", "adaboost", "-p", "n_estimators=30", "--drop", "id,price", "--categorical", "code")
+    succeed("fit", folder / "whole.csv", *options, "-o", path)
+    return path
+
+
+@pytest.mark.parametrize("way", WAYS[:4])
+def test_predictions_of_pieces_are_those_of_one_file(folder, model, way):
+    options = ("--drop", "id,price", "--proba")
+    one = folder / "one.parquet"
+    succeed("predict", model, folder / "whole.csv", *options, "-o", one)
+    expected = pl.read_parquet(one)
+    assert expected.height == N
+    for ending, read in (
+        ("csv", pl.read_csv),
+        ("csv.gz", lambda p: pl.read_csv(gzip.decompress(p.read_bytes()))),
+        ("parquet", pl.read_parquet),
+        ("feather", pl.read_ipc),
+    ):
+        out = folder / f"out.{ending}"
+        result = succeed("predict", model, *ways(folder)[way], *options, "-o", out)
+        assert read(out).equals(expected)
+        assert "'label' holds classes of the model" in result.stderr
+        assert f"{N} predictions written to" in result.stderr
+    shown = succeed("predict", model, *ways(folder)[way], *options).stdout
+    assert shown == (folder / "out.csv").read_text()
+
+
+def test_inputs_are_answered_in_their_order(folder, model):
+    parts = [folder / "csv" / "part-4.csv", folder / "csv" / "part-1.csv"]
+    drop = ("--drop", "id,price,label")
+    each = [succeed("predict", model, part, *drop).stdout.splitlines()[1:] for part in parts]
+    assert succeed("predict", model, *parts, *drop).stdout.splitlines()[1:] == [*each[0], *each[1]]
+
+
+def test_models_of_arrays_and_of_numbers_answer_pieces(folder, frame):
+    path, numbers = folder / "m.safetensors", frame.select("size", "code")
+    AdaBoostClassifier(5).fit(numbers.to_numpy(), frame["label"].to_numpy()).save(path)
+    drop = ("--drop", "id,color,label,price")
+    whole = succeed("predict", path, folder / "whole.csv", *drop).stdout
+    assert succeed("predict", path, folder / "csv", *drop).stdout == whole
+    GradientBoostingRegressor("quantile", 5, quantile=[0.25, 0.75]).fit(numbers, frame["price"]).save(path)
+    whole = succeed("predict", path, folder / "whole.csv", *drop).stdout
+    assert whole.startswith("prediction:0.25,prediction:0.75\n")
+    assert succeed("predict", path, folder / "parquet", *drop).stdout == whole
+    assert "leave out --proba" in refused("predict", path, folder / "parquet", *drop, "--proba")
+
+
+def test_errors_of_predictions_in_pieces_leave_nothing(folder, frame, model):
+    out = folder / "out.csv"
+    out.write_text("old")
+    drop = ("--drop", "id,price", "-o", out)
+    line = refused("predict", model, folder / "csv", "-o", out)
+    assert "'id', 'label', 'price' that the model does not know; leave them out with --drop id,label,price" in line
+    assert "lacks the column(s) 'size'" in refused("predict", model, folder / "csv", "--drop", "id,price,size")
+    assert "there is no file" in refused("predict", model, folder / "none-*", *drop)
+    assert "unknown ending" in refused("predict", model, folder / "csv", "-o", folder / "out.xlsx")
+    assert "is named for two files" in refused(
+        "predict", model, folder / "csv", "--drop", "id,price", "-o", folder / "csv" / "part-0.csv"
+    )
+    frame.with_columns(size=pl.lit("big")).write_parquet(folder / "parquet" / "part-9.parquet")
+    line = refused("predict", model, folder / "parquet", *drop)
+    assert "part-9.parquet" in line and "'size' must hold numbers" in line
+    assert out.read_text() == "old"
+    assert not [path for path in folder.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limits of file sizes of this kind")
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "feather"])
+def test_a_full_disk_leaves_the_old_file(folder, model, ending):
+    out = folder / "results" / f"out.{ending}"
+    out.parent.mkdir()
+    out.write_text("old")
+
+    import resource
+
+    def small_files():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
+
+    command = "from committee.cli.main import main; main()"
+    words = ["predict", model, folder / "csv", "--drop", "id,price", "--proba", "-o", out]
+    done = subprocess.run(
+        [sys.executable, "-c", command, *map(str, words)], capture_output=True, text=True, preexec_fn=small_files
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.splitlines()[-1] == f"error: {out}: File too large; nothing is written"
+    assert [path.name for path in out.parent.iterdir()] == [out.name] and out.read_text() == "old"
+
+
+# --- compare ---------------------------------------------------------------------------------------------
+
+
+def figures(path):
+    """Figures of a comparison, without times."""
+    return [
+        [{name: value for name, value in fold.items() if "second" not in name} for fold in model["folds"]]
+        for model in json.loads(path.read_text())["models"]
+    ]
+
+
+def test_a_comparison_on_a_sample_is_the_same_whatever_the_pieces(folder):
+    out = folder / "figures.json"
+    options = ("-t", "label", "--drop", "id,price", "--models", "tree,adaboost", "--folds", 3, "--json", out)
+    result = succeed("compare", folder / "whole.csv", *options, "--sample", 100, "--categorical", "code")
+    assert "1 file, read in pieces; a sample of 100 of 240 rows" in result.stderr
+    assert result.stdout.startswith("whole: 100 rows, 3 columns (1 numeric, 2 categorical), 2 classes of 'label'")
+    expected = figures(out)
+    for way in WAYS[:4]:
+        result = succeed("compare", *ways(folder)[way], *options, "--sample", 100, "--categorical", "code")
+        assert "5 files, read in pieces; a sample of 100 of 240 rows" in result.stderr
+        assert figures(out) == expected
+    succeed("compare", folder / "whole.csv", *options)
+    whole = figures(out)
+    result = succeed("compare", folder / "csv", *options, "--sample", 1000)
+    assert "a sample of 240 of 240 rows" in result.stderr
+    assert result.stdout.startswith("csv: 240 rows")
+    assert figures(out) == whole
+
+
+def test_errors_of_samples(folder, frame):
+    csv = ("compare", folder / "csv", "-t", "label", "--models", "tree")
+    assert "say how many, such as --sample 100000" in refused(*csv)
+    assert "--sample 0 must be at least 1" in refused(*csv, "--sample", 0)
+    assert "a sample of 1 rows has no room for the 2 classes" in refused(*csv, "--sample", 1)
+    assert "leave it or --example out" in refused("compare", "--example", "iris", "--sample", 10)
+    assert "--target is missing" in refused("compare", folder / "csv", "--sample", 10)
+    frame.with_columns(pl.col("size").cast(pl.String)).write_parquet(folder / "parquet" / "part-9.parquet")
+    line = refused("compare", folder / "parquet", "-t", "label", "--models", "tree", "--sample", 50)
+    assert "part-9.parquet" in line and "column 'size' holds String here and Float64 in pieces before" in line
+
+
+# --- progress --------------------------------------------------------------------------------------------
+
+
+def test_lines_of_progress(folder, model):
+    files = sorted((folder / "csv").iterdir())
+    command = ("predict", model, *files, "--drop", "id,price", "-o", folder / "out.csv")
+    assert "rows" not in succeed(*command).stderr
+    lines = [line for line in succeed(*command, "--progress").stderr.splitlines() if "pass" in line]
+    assert lines == [f"predicting, pass 1: {n} of {N} rows" for n in (80, 200, N)]
+    said = succeed("fit", *files, "-t", "label", "-m", "tree", "--progress").stderr
+    assert f"reading, pass 1: {N} of {N} rows" in said and f"reading, pass 3: {N} of {N} rows" in said
+
+
+def test_a_bar_on_a_terminal(folder, model, monkeypatch, tmp_path):
+    monkeypatch.setenv("TERM", "xterm")
+    with Path(tmp_path / "shown").open("w+") as shown:
+        terminal = Console(file=shown, force_terminal=True, width=100)
+        monkeypatch.setattr(reading, "console", lambda *, stderr: terminal)
+        out = succeed("predict", model, folder / "csv", "--drop", "id,price").stdout
+        shown.seek(0)
+        text = shown.read()
+    assert len(out.splitlines()) == N + 1
+    assert "predicting, pass 1" in text and f"{N}/{N}" in text

@@ -1,0 +1,305 @@
+"""Gradient boosting whose rows stay with the workers: the bits of one machine, whatever happens to workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from itertools import pairwise
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client
+from numpy.testing import assert_array_equal
+
+import committee.dask as cd
+from committee import GradientBoostingClassifier, GradientBoostingRegressor
+from committee.dask import ClusterError, shard_host
+from committee.dask.shard_host import groups_of
+from tests.dask.conftest import client_of
+
+
+def frame(n: int, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame({f"x{j}": rng.normal(size=n) for j in range(4)})
+    table["few"] = rng.integers(0, 4, n).astype(float)
+    table["letter"] = rng.choice(list("abcde"), n)
+    table["code"] = [f"c{i}" for i in rng.integers(0, 40, n)]
+    table.loc[rng.random(n) < 0.1, "x0"] = np.nan
+    signal_ = np.nan_to_num(table["x0"]) + (table["letter"] < "c") + 0.1 * rng.normal(size=n)
+    table["label"] = np.digitize(signal_, [0.0, 1.0])
+    table["number"] = signal_
+    table["weight"] = rng.integers(0, 3, n)
+    return table
+
+
+FEATURES = ["x0", "x1", "x2", "x3", "few", "letter", "code"]
+SMALL = {"n_estimators": 6, "random_state": 0, "max_leaf_nodes": 8}
+
+
+def assert_same(ours, theirs, X) -> None:
+    for name in ("predict", "decision_function", "predict_proba"):
+        if hasattr(theirs, name):
+            assert_array_equal(getattr(ours, name)(X), getattr(theirs, name)(X))
+    ours, theirs = ours.committee_, theirs.committee_
+    forest, other = (getattr(one.voters, "forest", one.voters) for one in (ours, theirs))
+    for name in ("threshold", "value", "gain", "count", "weight"):
+        assert_array_equal(getattr(forest, name), getattr(other, name))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"learning_rate": 0.1, "subsample": 1.0, "max_features": None},
+        {"early_stopping": True, "n_iter_no_change": 2},
+        {"growth": "depth", "max_features_tree": 0.5},
+        {"tree": "shared"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_classes(client: Client, settings, weighted):
+    table = frame(900)
+    collection = dd.from_pandas(table, npartitions=7, sort=False)
+    model, other = (GradientBoostingClassifier(**SMALL | settings) for _ in range(2))
+    weight = "weight" if weighted else None
+    columns = [*FEATURES, "label", *(["weight"] if weighted else [])]
+    assert cd.fit(model, collection[columns], "label", weight, client=client) is model
+    other.fit(table[FEATURES], table["label"], table["weight"] if weighted else None)
+    assert_same(model, other, table[FEATURES])
+
+
+def test_numbers_of_an_array(four_workers: Client):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(1000, 5))
+    y = np.column_stack([X[:, 0] ** 2, X[:, 1] + rng.normal(size=1000)])
+    settings = SMALL | {"leaf": "constant", "early_stopping": True, "class_weight": None}
+    settings.pop("class_weight")
+    model, other = (GradientBoostingRegressor(**settings) for _ in range(2))
+    cd.fit(model, da.from_array(X, chunks=(130, 2)), da.from_array(y, chunks=(400, 2)), client=four_workers)
+    assert_same(model, other.fit(X, y), X)
+
+
+def test_shards_of_very_different_size_some_empty_some_without_a_class(four_workers: Client):
+    table = frame(700).sort_values("label", ignore_index=True)
+    ends = [0, 1, 1, 3, 650, 650, 700]
+    parts = [table.iloc[a:b] for a, b in pairwise(ends)]
+    collection = dd.from_map(lambda part: part, parts, meta=table.iloc[:0])
+    model, other = (GradientBoostingClassifier(**SMALL) for _ in range(2))
+    cd.fit(model, collection[FEATURES], collection["label"], client=four_workers)
+    assert_same(model, other.fit(table[FEATURES], table["label"]), table[FEATURES])
+
+
+def test_workers_below_others_add_up(four_workers: Client, monkeypatch):
+    monkeypatch.setattr("committee.dask.shard_calls.FAN", 1)
+    monkeypatch.setattr(shard_host, "FAN", 1)
+    four_workers.run(setattr, shard_host, "FAN", 1)
+    try:
+        table = frame(600)
+        model, other = (GradientBoostingClassifier(**SMALL) for _ in range(2))
+        collection = dd.from_pandas(table, npartitions=8, sort=False)
+        cd.fit(model, collection[FEATURES], collection["label"], client=four_workers)
+        assert_same(model, other.fit(table[FEATURES], table["label"]), table[FEATURES])
+    finally:
+        four_workers.run(setattr, shard_host, "FAN", 8)
+
+
+def test_groups_hold_every_worker_once():
+    workers = [(f"w{i}", [i]) for i in range(21)]
+    groups = groups_of(workers)
+    assert len(groups) == shard_host.FAN
+    assert sorted(one for group in groups for one in group) == sorted(workers)
+
+
+def test_two_fits_at_once(client: Client):
+    table = frame(500)
+    collection = dd.from_pandas(table, npartitions=4, sort=False)
+    models = [GradientBoostingClassifier(**SMALL | {"random_state": seed}) for seed in (0, 1)]
+
+    def run(model):
+        cd.fit(model, collection[FEATURES], collection["label"], client=client)
+
+    threads = [threading.Thread(target=run, args=(model,)) for model in models]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for seed, model in enumerate(models):
+        other = GradientBoostingClassifier(**SMALL | {"random_state": seed}).fit(table[FEATURES], table["label"])
+        assert_same(model, other, table[FEATURES])
+
+
+class KilledInRound:
+    """A callback that kills a worker, or adds one, after a round."""
+
+    def __init__(self, client: Client, round_: int, what) -> None:
+        self.client, self.round, self.what, self.seen = client, round_, what, 0
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context, **_):
+        pass
+
+    def on_fit_task_end(self, estimator, context, **_):
+        self.seen += 1
+        if self.seen == self.round:
+            self.what(self.client)
+
+
+def kill_one(client: Client) -> None:
+    pid = next(iter(client.run(os.getpid).values()))
+    os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("round_", [1, 4])
+def test_a_worker_killed_in_a_round_changes_no_bit(round_):
+    with client_of(2) as client:
+        table = frame(800)
+        collection = dd.from_pandas(table, npartitions=5, sort=False)
+        model = GradientBoostingClassifier(**SMALL)
+        model.set_callbacks(killed := KilledInRound(client, round_, kill_one))
+        cd.fit(model, collection[FEATURES], collection["label"], client=client)
+        assert killed.seen >= round_
+        other = GradientBoostingClassifier(**SMALL).fit(table[FEATURES], table["label"])
+        assert_same(model, other, table[FEATURES])
+
+
+def test_a_worker_that_comes_takes_a_shard_of_one_that_has_two(monkeypatch):
+    monkeypatch.setattr("committee.dask.shard_calls.LOOK_SECONDS", 0.0)
+    with client_of(2) as client:
+        table = frame(800)
+        collection = dd.from_pandas(table, npartitions=5, sort=False)
+        model = GradientBoostingClassifier(**SMALL | {"n_estimators": 12})
+        held = []
+        model.set_callbacks(
+            KilledInRound(client, 2, kill_one),
+            KilledInRound(client, 5, lambda client: client.wait_for_workers(2, timeout=30)),
+            KilledInRound(client, 10, lambda client: held.extend(client.run(holds).values())),
+        )
+        cd.fit(model, collection[FEATURES], collection["label"], client=client)
+        assert held == [1, 1]
+        other = GradientBoostingClassifier(**SMALL | {"n_estimators": 12}).fit(table[FEATURES], table["label"])
+        assert_same(model, other, table[FEATURES])
+
+
+def holds() -> int:
+    return sum(len(shards) for shards in shard_host.HELD.values())
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_paused_is_waited_for_and_then_replaced():
+    with client_of(2) as client:
+        table = frame(800)
+        collection = dd.from_pandas(table, npartitions=5, sort=False)
+        paused = []
+
+        def pause(client: Client) -> None:
+            paused.append(next(iter(client.run(os.getpid).values())))
+            os.kill(paused[0], signal.SIGSTOP)
+
+        model = GradientBoostingClassifier(**SMALL)
+        model.set_callbacks(KilledInRound(client, 2, pause))
+        try:
+            begun = time.monotonic()
+            cd.fit(model, collection[FEATURES], collection["label"], client=client, timeout=10.0)
+            assert time.monotonic() - begun < 60.0
+        finally:
+            os.kill(paused[0], signal.SIGCONT)
+        other = GradientBoostingClassifier(**SMALL).fit(table[FEATURES], table["label"])
+        assert_same(model, other, table[FEATURES])
+
+
+def test_no_worker_is_an_error_in_the_stated_time():
+    with client_of(1) as client:
+        table = frame(300)
+        collection = dd.from_pandas(table, npartitions=2, sort=False)
+        model = GradientBoostingClassifier(**SMALL)
+
+        def retire(client: Client) -> None:
+            client.cluster.scale(0)
+
+        model.set_callbacks(KilledInRound(client, 2, retire))
+        begun = time.monotonic()
+        with pytest.raises(ClusterError, match="Add workers"):
+            cd.fit(model, collection[FEATURES], collection["label"], client=client, timeout=3.0)
+        assert time.monotonic() - begun < 40.0
+        assert not hasattr(model, "committee_")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"line_search": True}, "line_search=True needs all rows on one machine"),
+        ({"warm_start": True}, "warm_start=True needs all rows"),
+        ({"loss": "absolute_error"}, "medians or quantiles"),
+        ({}, "leaf='auto', which asks for lines in the leaves"),
+    ],
+)
+def test_what_needs_all_rows_is_refused(client: Client, settings, message):
+    X = da.from_array(np.random.default_rng(0).normal(size=(60, 2)), chunks=(30, 2))
+    model = GradientBoostingRegressor(**settings)
+    with pytest.raises(ValueError, match=message):
+        cd.fit(model, X, X[:, 0], client=client)
+
+
+def test_a_checkpoint_keeps_finished_rounds(client: Client, tmp_path):
+    table = frame(500)
+    collection = dd.from_pandas(table, npartitions=3, sort=False)
+
+    def stop(_: Client) -> None:
+        raise RuntimeError("stopped")
+
+    first, path = GradientBoostingClassifier(**SMALL), tmp_path / "fit.checkpoint"
+    first.set_callbacks(KilledInRound(client, 4, stop))
+    with pytest.raises(RuntimeError, match="stopped"):
+        cd.fit(first, collection[FEATURES], collection["label"], client=client, checkpoint=path)
+    size = path.stat().st_size
+    model = GradientBoostingClassifier(**SMALL)
+    cd.fit(model, collection[FEATURES], collection["label"], client=client, checkpoint=path)
+    assert path.stat().st_size > size
+    assert_same(model, GradientBoostingClassifier(**SMALL).fit(table[FEATURES], table["label"]), table[FEATURES])
+    with pytest.raises(ValueError, match="other rows"):
+        other = dd.from_pandas(table.iloc[::-1], npartitions=3, sort=False)
+        cd.fit(model, other[FEATURES], other["label"], client=client, checkpoint=path)
+
+
+@pytest.mark.slow
+def test_a_lost_scheduler_is_an_error_in_the_stated_time():
+    with client_of(2) as client:
+        table = frame(500)
+        collection = dd.from_pandas(table, npartitions=3, sort=False)
+        model = GradientBoostingClassifier(**SMALL)
+        model.set_callbacks(KilledInRound(client, 2, lambda client: client.cluster.close()))
+        begun = time.monotonic()
+        with pytest.raises(ClusterError):
+            cd.fit(model, collection[FEATURES], collection["label"], client=client, timeout=5.0)
+        assert time.monotonic() - begun < 60.0
+
+
+def test_nothing_stays_on_the_workers(client: Client):
+    X = da.from_array(np.random.default_rng(0).normal(size=(60, 2)), chunks=(30, 2))
+    cd.fit(GradientBoostingClassifier(**SMALL), X, X[:, 0] > 0, client=client)
+    deadline = time.monotonic() + 10.0
+    while any(client.run(lambda: len(shard_host.HELD)).values()):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_the_users_function_as_a_loss(client: Client):
+    def halves(y, F):
+        return (F - y) / 2, np.full_like(F, 0.5)
+
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    settings = SMALL | {"loss": halves, "leaf": "constant"}
+    model, other = (GradientBoostingRegressor(**settings) for _ in range(2))
+    cd.fit(model, da.from_array(X, chunks=(60, 2)), da.from_array(X[:, 0], chunks=60), client=client)
+    assert_same(model, other.fit(X, X[:, 0]), X)

@@ -1,0 +1,177 @@
+"""Fits on a cluster: the bits of one process, with any number of workers and for any source of rows."""
+
+import asyncio
+from functools import partial
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import make_classification, make_regression
+from sklearn.ensemble import RandomForestClassifier as ScikitForest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from committee import (
+    AdaBoostClassifier,
+    Checkpoint,
+    CommitteeClassifier,
+    CommitteeRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    SBPMTClassifier,
+    SubaggingClassifier,
+    TreeVoter,
+)
+from committee.dask import fit, members, members_on
+from committee.papers.shared.cells import Task, finished_cells
+from committee.report.comparison import compare
+from tests.small_portfolio import use_small_members
+from tests.subjects import assert_same_bits
+
+X, LABELS = make_classification(300, 6, n_informative=4, n_redundant=0, n_classes=3, random_state=0)
+_, NUMBERS = make_regression(300, 6, noise=5.0, random_state=0)
+WEIGHTS = np.random.default_rng(0).integers(0, 3, len(X)).astype(float)
+
+OF_CLASSES = [
+    RandomForestClassifier(30, random_state=0, oob_score=True),
+    RandomForestClassifier(10, random_state=0, max_leaf_nodes=8, class_weight="balanced_subsample"),
+    RandomForestClassifier("oob", max_estimators=60, random_state=0),
+    RandomForestClassifier(40, random_state=0, reserve=0.2),
+    SubaggingClassifier(n_estimators=9, random_state=0),
+    SubaggingClassifier(TreeVoter(max_depth=3), n_estimators=9, voting="soft", random_state=0),
+    SubaggingClassifier(DecisionTreeClassifier(), n_estimators=9, random_state=0),
+    SubaggingClassifier(AdaBoostClassifier(n_estimators=3), n_estimators=9, random_state=0),
+    SBPMTClassifier(9, n_boosting_rounds=2, n_leaf_steps=8, random_state=0),
+    SBPMTClassifier(9, n_boosting_rounds=2, n_leaf_steps=8, class_weight="balanced_subsample", random_state=0),
+    CommitteeClassifier(cv=3, random_state=0),
+]
+OF_NUMBERS = [
+    RandomForestRegressor(20, random_state=0, oob_score=True),
+    CommitteeRegressor(cv=3, random_state=0),
+]
+
+
+@pytest.fixture(autouse=True)
+def small_members(monkeypatch):
+    use_small_members(monkeypatch)
+
+
+def check_bits(learner, y, client, rows=X, there=None):
+    here = clone(learner).fit(rows, y, WEIGHTS)
+    model = clone(learner)
+    assert fit(model, rows if there is None else there, y, WEIGHTS, client=client) is model
+    assert_same_bits(here, model, rows)
+
+
+@pytest.mark.filterwarnings("ignore:.* rows were left out of no draw")
+@pytest.mark.parametrize("learner", OF_CLASSES + OF_NUMBERS, ids=lambda learner: type(learner).__name__)
+def test_bits_of_one_process(client, learner):
+    check_bits(learner, LABELS if hasattr(learner, "predict_proba") else NUMBERS, client)
+
+
+@pytest.mark.filterwarnings("ignore:.* rows were left out of no draw")
+@pytest.mark.slow
+@pytest.mark.parametrize("learner", OF_CLASSES + OF_NUMBERS, ids=lambda learner: type(learner).__name__)
+def test_bits_of_four_workers(four_workers, learner):
+    check_bits(learner, LABELS if hasattr(learner, "predict_proba") else NUMBERS, four_workers)
+
+
+def test_large_tasks_are_sent_as_objects(client, monkeypatch):
+    monkeypatch.setattr(members, "LARGE_CONTENT", 100)
+    check_bits(SubaggingClassifier(n_estimators=5, random_state=0), LABELS, client)
+
+
+def test_asynchronous_clients_are_refused():
+    async def fitted() -> None:
+        async with Client(processes=False, n_workers=0, dashboard_address=":0", asynchronous=True) as client:
+            fit(RandomForestClassifier(), X, LABELS, client=client)
+
+    with pytest.raises(ValueError, match="is asynchronous"):
+        asyncio.run(fitted())
+
+
+def test_sparse_rows(client):
+    rows = sparse.csr_array(np.where(X > 0.5, X, 0.0))
+    check_bits(RandomForestClassifier(10, random_state=0), LABELS, client, rows)
+
+
+def test_several_targets(client):
+    check_bits(RandomForestRegressor(10, random_state=0), np.column_stack([NUMBERS, NUMBERS**2]), client)
+
+
+@pytest.mark.parametrize("learner", [RandomForestClassifier(10, random_state=0), OF_CLASSES[6], OF_CLASSES[-1]])
+def test_partitions_of_a_dataframe(client, learner):
+    frame = pd.DataFrame(X, columns=list("abcdef")).assign(colour=pd.Categorical(np.where(X[:, 0] > 0, "red", "green")))
+    names = pd.Series(np.array(["one", "two", "three"])[LABELS])
+    here = clone(learner).fit(frame, names)
+    there = fit(
+        clone(learner), dd.from_pandas(frame, npartitions=3), dd.from_pandas(names, npartitions=3), client=client
+    )
+    assert_same_bits(here, there, frame)
+    assert list(there.feature_names_in_) == list(frame.columns)
+
+
+def test_blocks_of_an_array(client):
+    rows = da.from_array(X, chunks=(120, 4))
+    check_bits(RandomForestRegressor(10, random_state=0), NUMBERS, client, there=rows)
+
+
+def test_other_estimators(client):
+    rows, labels = da.from_array(X, chunks=120), da.from_array(LABELS, chunks=120)
+    here = make_pipeline(StandardScaler(), RandomForestClassifier(10, random_state=0)).fit(X, LABELS)
+    there = fit(clone(here), rows, labels, client=client)
+    assert np.array_equal(here.predict_proba(X), there.predict_proba(X))
+    forest = fit(ScikitForest(5, random_state=0), rows, labels, client=client)
+    assert np.array_equal(forest.predict(X), ScikitForest(5, random_state=0).fit(X, LABELS).predict(X))
+
+
+def test_warm_start(client):
+    settings = {"random_state": 0, "oob_score": True, "warm_start": True}
+    forest = fit(RandomForestClassifier(10, **settings), X, LABELS, client=client)
+    fit(forest.set_params(n_estimators=25), X, LABELS, client=client)
+    assert_same_bits(RandomForestClassifier(25, **settings).fit(X, LABELS), forest, X)
+
+
+def test_goes_on_from_a_checkpoint(client, tmp_path):
+    path = tmp_path / "fit.checkpoint"
+    here = RandomForestClassifier(10, random_state=0).fit(X, LABELS, checkpoint=Checkpoint(path, 0.0))
+    with members_on(client):
+        there = RandomForestClassifier(10, random_state=0).fit(X, LABELS, checkpoint=Checkpoint(path, 0.0))
+        blend = CommitteeClassifier(cv=3, random_state=0).fit(X, LABELS, checkpoint=tmp_path / "blend.checkpoint")
+        again = CommitteeClassifier(cv=3, random_state=0).fit(X, LABELS, checkpoint=tmp_path / "blend.checkpoint")
+    assert_same_bits(here, there, X)
+    assert_same_bits(blend, again, X)
+
+
+def test_time_limit_of_a_committee_of_ensembles(client):
+    model = CommitteeClassifier(cv=3, time_limit=1e-3, random_state=0)
+    assert "no time" in fit(model, X, LABELS, client=client).left_out_.values()
+    assert len(model.member_seconds_) and (model.member_seconds_ > 0.0).all()
+
+
+def test_cells_of_a_comparison(client):
+    models = ["adaboost", "random_forest"]
+    here = compare(X, LABELS, models=models, folds=3)
+    with members_on(client):
+        there = compare(X, LABELS, models=models, folds=3)
+    assert len(here.models) == 2
+    for one, other in zip(here.models, there.models, strict=True):
+        assert one.values("log_loss").tolist() == other.values("log_loss").tolist()
+
+
+def test_cells_of_a_paper(client, tmp_path):
+    tasks = [Task({"table": "t", "number": n}, partial(dict, square=n**2)) for n in range(5)]
+    with members_on(client):
+        found = finished_cells(tmp_path / "cells.jsonl", {"seed": 0}, tasks)
+    assert list(found.values()) == [{"table": "t", "number": n, "square": n**2} for n in range(5)]
+
+
+def test_needs_a_client():
+    with pytest.raises(ValueError, match=r"no Dask client is connected.*client=distributed\.Client"):
+        fit(RandomForestClassifier(), X, LABELS)

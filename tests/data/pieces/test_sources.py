@@ -1,0 +1,231 @@
+"""Sources in pieces: files, lazy frames, Dask collections, arrays and iterables give the same rows as the table."""
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from numpy.testing import assert_array_equal
+
+import committee
+from committee import scan
+from committee.data.pieces import source
+
+N = 300
+RNG = np.random.default_rng(0)
+FRAME = pl.DataFrame(
+    {
+        "size": RNG.normal(size=N).round(2),
+        "label": RNG.choice(["no", "yes"], N).tolist(),
+        "colour": RNG.choice(["red", "green", None], N).tolist(),
+        "count": RNG.integers(0, 9, N),
+        "old": (RNG.random(N) < 0.4).tolist(),
+        "weight": RNG.integers(0, 3, N).astype(float),
+    }
+)
+FEATURES = FRAME.drop("label", "weight")
+MODEL: dict[str, Any] = {"n_estimators": 4, "learning_rate": 0.3, "min_samples_leaf": 3, "random_state": 0}
+
+
+def model() -> Any:
+    return committee.GradientBoostingClassifier(**MODEL)
+
+
+@pytest.fixture(scope="module")
+def whole() -> Any:
+    return model().fit(FEATURES, FRAME["label"].to_numpy(), FRAME["weight"].to_numpy())
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "LEAST_ROWS", 64)
+    monkeypatch.setattr(source, "CELLS", 100)
+
+
+def write_parquet(folder: Path) -> str:
+    FRAME[:100].write_parquet(folder / "a.parquet", row_group_size=30)
+    FRAME[100:].select(FRAME.columns[::-1]).write_parquet(folder / "b.parquet")
+    return str(folder)
+
+
+def write_one(folder: Path) -> Path:
+    FRAME.write_parquet(folder / "all.parquet")
+    return folder / "all.parquet"
+
+
+def write_dictionaries(folder: Path) -> str:
+    table = FRAME.to_arrow()
+    table = table.set_column(2, "colour", table["colour"].cast(pa.string()).dictionary_encode())
+    for number, first in enumerate(range(0, N, 90)):
+        pq.write_table(table.slice(first, 90), folder / f"part-{number}.parquet")
+    return str(folder / "*.parquet")
+
+
+def write_csv(folder: Path) -> str:
+    FRAME[:160].write_csv(folder / "a.csv")
+    FRAME[160:].select(FRAME.columns[::-1]).write_csv(folder / "b.csv")
+    return str(folder / "*.csv")
+
+
+def write_tsv(folder: Path) -> Path:
+    with gzip.open(folder / "all.tsv.gz", "wt") as file:
+        file.write(FRAME.write_csv(separator="\t"))
+    return folder / "all.tsv.gz"
+
+
+SOURCES: dict[str, Any] = {
+    "folder of Parquet": write_parquet,
+    "one Parquet file": write_one,
+    "dictionaries of Arrow": write_dictionaries,
+    "CSV files": write_csv,
+    "packed TSV": write_tsv,
+    "LazyFrame": lambda _: FRAME.lazy(),
+    "LazyFrame of a file": lambda folder: pl.scan_parquet(write_one(folder)),
+    "frames": lambda _: [FRAME[:70], FRAME[70:70], FRAME[70:]],
+    "frames of pandas": lambda _: [FRAME[:70].to_pandas(), FRAME[70:].to_pandas()],
+}
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_columns_of_labels_and_weights(kind, tmp_path, whole):
+    pieces = scan(SOURCES[kind](tmp_path))
+    found = model().fit(pieces, "label", "weight")
+    assert found.table_ == whole.table_
+    assert found.feature_names_in_.tolist() == FEATURES.columns
+    assert_array_equal(found.predict_proba(FEATURES), whole.predict_proba(FEATURES))
+    chosen = pieces if pieces.source.names is not None else scan(SOURCES[kind](tmp_path), columns=FEATURES.columns)
+    for answer in ("predict", "predict_proba", "decision_function"):
+        assert_array_equal(getattr(found, answer)(chosen), getattr(whole, answer)(FEATURES))
+    score = whole.score(FEATURES, FRAME["label"].to_numpy(), FRAME["weight"].to_numpy())
+    assert found.score(pieces, "label", sample_weight="weight") == score
+
+
+@pytest.mark.parametrize("kind", ["folder of Parquet", "CSV files", "LazyFrame", "frames"])
+def test_chosen_columns(kind, tmp_path):
+    pieces = scan(SOURCES[kind](tmp_path), columns=["count", "size"])
+    found = model().fit(pieces, "label", sample_weight="weight")
+    chosen = FRAME.select("count", "size")
+    whole = model().fit(chosen, FRAME["label"].to_numpy(), FRAME["weight"].to_numpy())
+    assert_array_equal(found.predict_proba(pieces), whole.predict_proba(chosen))
+    assert found.score(pieces, "label") == whole.score(chosen, FRAME["label"].to_numpy())
+
+
+def test_labels_and_weights_in_memory(whole):
+    labels, weights = FRAME["label"].to_numpy(), FRAME["weight"].to_numpy()
+    found = model().fit(FEATURES.lazy(), labels, weights)
+    assert_array_equal(found.predict_proba(FEATURES), whole.predict_proba(FEATURES))
+    assert found.score(FEATURES.lazy(), labels) == whole.score(FEATURES, labels)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16])
+def test_memory_maps(dtype, tmp_path):
+    X = (10 * RNG.normal(size=(N, 3))).astype(dtype)
+    y = X[:, 0] + RNG.normal(size=N)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    settings = MODEL | {"leaf": "constant"}
+    found = committee.GradientBoostingRegressor(**settings).fit(scan(mapped), y)
+    whole = committee.GradientBoostingRegressor(**settings).fit(X, y)
+    assert_array_equal(found.predict(scan(mapped)), whole.predict(X))
+
+
+def test_dask_collections(whole):
+    da, dd = pytest.importorskip("dask.array"), pytest.importorskip("dask.dataframe")
+    table = dd.from_pandas(FRAME.to_pandas(), npartitions=4)
+    labels, weights = table["label"], table["weight"]
+    features = table[FEATURES.columns]
+    for found in (
+        model().fit(table, "label", "weight"),
+        model().fit(features, labels, weights),
+        model().fit(scan(table), "label", sample_weight="weight"),
+    ):
+        assert_array_equal(found.predict_proba(features), whole.predict_proba(FEATURES))
+    X, y = RNG.normal(size=(N, 4)), RNG.integers(0, 2, N)
+    array = da.from_array(X, chunks=(110, 2))
+    found, same = model().fit(array, da.from_array(y, chunks=50)), model().fit(X, y)
+    assert_array_equal(found.predict_proba(array), same.predict_proba(X))
+
+
+def test_pandas_without_names():
+    X = pd.DataFrame(RNG.normal(size=(N, 3)))
+    y = RNG.integers(0, 2, N)
+    found, same = model().fit(scan([(X[:99], y[:99]), (X[99:], y[99:])])), model().fit(X, y)
+    assert_array_equal(found.predict_proba(X), same.predict_proba(X))
+    assert not hasattr(found, "feature_names_in_")
+
+
+def test_files_without_rows_and_with_other_types(tmp_path, whole):
+    FRAME[:0].write_parquet(tmp_path / "a.parquet")
+    FRAME[:90].cast({"count": pl.Int8, "weight": pl.Float32}).write_parquet(tmp_path / "b.parquet")
+    FRAME[90:].cast({"colour": pl.Categorical, "weight": pl.Int8}).write_parquet(tmp_path / "c.parquet")
+    found = model().fit(scan(tmp_path), "label", "weight")
+    assert_array_equal(found.predict_proba(FEATURES), whole.predict_proba(FEATURES))
+    assert len(found.predict(scan(tmp_path))) == N
+
+
+def test_types_that_differ_between_files_of_text(tmp_path):
+    (tmp_path / "a.csv").write_text("x,kind,y\n" + "1,7,0\n2,8,1\n" * 30)
+    (tmp_path / "b.csv").write_text("x,kind,y\n" + "1.5,seven,0\n2.5,8,1\n" * 30)
+    found = model().fit(scan(tmp_path), "y")
+    assert found.table_.categories == (None, ("7", "8", "seven"))
+
+
+def test_numbers_that_are_whole_in_some_pieces():
+    y = [0, 1] * 20
+    parts = [pl.DataFrame({"x": [1, 2] * 20}), pl.DataFrame({"x": [1.0, 2.5] * 20})]
+    settings = MODEL | {"categorical_features": ["x"]}
+    found = committee.GradientBoostingClassifier(**settings).fit(scan([(part, y) for part in parts]))
+    assert found.table_.categories == ((1.0, 2.0, 2.5),)
+    found = committee.GradientBoostingClassifier(**settings).fit(scan([(parts[0], y)]))
+    assert found.table_.categories == ((1, 2),) and isinstance(found.table_.categories[0][0], int)
+
+
+def test_columns_without_a_cell_in_some_pieces():
+    y = [0, 1] * 20
+    text, none = {"x": ["a", "b"] * 20}, {"x": [None] * 40}
+    kinds = [pl.DataFrame(none), pl.DataFrame(text), pl.DataFrame(none, schema={"x": pl.Float64})]
+    found = model().fit(scan([(part, y) for part in kinds]))
+    assert found.table_.categories == (("a", "b"),)
+    found = model().fit(scan([(pl.DataFrame(none, schema={"x": pl.String}).with_columns(z=1.0), y)]))
+    assert found.table_.categories == ((), None)
+
+
+def test_declared_order():
+    sizes = pl.Enum(["S", "M", "L", "XL"])
+    parts = [pl.DataFrame({"x": pl.Series(each * 10, dtype=sizes)}) for each in (["L", "S"], ["M", "L"])]
+    y = [0, 1] * 10
+    found = model().fit(scan([(part, y) for part in parts]))
+    assert found.table_.categories == (("S", "M", "L"),)
+
+
+def test_text_files_without_cells_of_a_column_have_its_type(tmp_path):
+    (tmp_path / "a.csv").write_text("x,word,never\n,,\n,,\n")
+    (tmp_path / "b.csv").write_text("x,word,never\n1,one,\n2.5,two,\n")
+    (tmp_path / "c.csv").write_text("x,word,never\n")
+    pieces = list(scan(tmp_path))
+    assert [piece.X.schema for piece in pieces] == [pieces[0].X.schema] * len(pieces)
+    whole = pl.concat([piece.X for piece in pieces])
+    assert whole["x"].to_list() == [None, None, 1.0, 2.5]
+    assert whole["word"].to_list() == [None, None, "one", "two"]
+
+
+def test_a_line_of_too_many_cells_is_refused_whatever_columns_are_read(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n1,2\n3,4,5\n")
+    for columns in (None, ["x"], ["y"]):
+        with pytest.raises(ValueError, match=r"a.csv' cannot be read"):
+            list(scan(path, columns=columns))
+
+
+def test_lists_of_paths_are_read_in_their_order(tmp_path):
+    for name, x in (("a", 1), ("b", 2), ("c", 3)):
+        pl.DataFrame({"x": [x]}).write_csv(tmp_path / f"{name}.csv")
+    pieces = scan([tmp_path / "c.csv", str(tmp_path / "[ab].csv")])
+    assert [piece.X["x"].item() for piece in pieces] == [3, 1, 2]
+    with pytest.raises(ValueError, match=r"a.csv' is named twice"):
+        scan([tmp_path / "a.csv", tmp_path])

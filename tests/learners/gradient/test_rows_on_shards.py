@@ -1,0 +1,293 @@
+"""Boosting on shards of the rows: the same trees and scores as on one table, to the bit."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from committee import _core
+from committee.data.binning import Binned, Bins
+from committee.learners.base.row_units import RowUnits
+from committee.learners.gradient.gradient_run import GradientRun
+from committee.learners.gradient.leaf import LeafPenalty
+from committee.learners.gradient.round_draws import Draws
+from committee.learners.gradient.rows_on_shards import RowsOnShards
+from committee.learners.gradient.scored_rows import RowsInMemory
+from committee.learners.gradient.scores import Target
+from committee.learners.gradient.shard import Shard
+from committee.learners.gradient.shards import Call, ShardsHere
+from committee.objectives.losses import Logistic, Squared
+
+LIMITS = {
+    "max_depth": 0,
+    "max_leaf_nodes": 8,
+    "min_samples_leaf": 2,
+    "min_hessian_leaf": 1e-3,
+    "leaf_l0": 0.0,
+    "leaf_l1": 0.0,
+    "leaf_l2": 1.0,
+    "l0_per_leaf": False,
+    "min_gain": 0.0,
+    "max_features": 0,
+    "growth": "leaf",
+    "monotone": None,
+    "max_interaction": 0,
+    "interaction_groups": [],
+    "draw_thresholds": False,
+    "n_threads": 1,
+}
+
+
+class Problem:
+    """A table, a loss, and how trees grow."""
+
+    def __init__(self, seed: int, n: int, loss: str, weights: str, limits: dict, *, shared: bool = False) -> None:
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n, 4))
+        X[:, 1] = rng.integers(0, 3, n)
+        X[:, 2] = rng.integers(0, 5, n)
+        X[rng.random((n, 4)) < 0.05] = np.nan
+        n_categories = np.array([0, 0, 5, 0], dtype=np.int32)
+        bins = Bins.learn(X, None, n_categories, 255)
+        self.binned = Binned(bins, bins.encode(X))
+        clean = np.nan_to_num(X)
+        self.n_scores = 3 if loss == "softmax" else 1
+        if loss in ("squared", "heavy"):
+            y = clean[:, 0] ** 2 + clean[:, 2] + rng.normal(size=n)
+            if loss == "heavy":  # too heavy for one word
+                y = y + np.exp(6.0 * rng.normal(size=n))
+        else:
+            y = np.digitize(clean[:, 0] + clean[:, 1], [1.0] if loss == "logistic" else [0.3, 1.5]).astype(np.uint16)
+        kinds = {
+            "whole": lambda: rng.integers(1, 40, n).astype(float),
+            "any": lambda: rng.uniform(0.1, 2.0, n),
+        }
+        w = kinds.get(weights, lambda: None)()
+        self.n, self.seed, self.w = n, seed, w
+        self.target = Target(Squared() if loss in ("squared", "heavy") else Logistic(), y, w)
+        self.outputs = self.n_scores if shared else 1
+        self.limits = LIMITS | limits
+        place = rng.random(n)
+        self.units = RowUnits(np.arange(n), None, place, n)
+        if weights == "whole":
+            assert w is not None
+            row = np.repeat(np.arange(n), np.minimum(w, 3).astype(int))
+            self.units = RowUnits(row, w[row] / np.minimum(w, 3)[row], rng.random(len(row)), n)
+
+    def draws(self, share: float, *, held: bool, of_tree: int, by_node: bool) -> Draws:
+        training = np.random.default_rng(self.seed + 1).random(len(self.units.row)) < 0.8 if held else None
+        units = self.units if share < 1.0 or held else None
+        return Draws(self.seed, 4, share, of_tree, by_node, units, training)
+
+    def run(self, scored: object, draws: Draws, intercept: np.ndarray) -> GradientRun:
+        return GradientRun(
+            self.target,
+            scored,
+            self.binned.bins,
+            max(2, self.n_scores),
+            intercept=intercept,
+            earlier=None,
+            shared=self.outputs > 1 or self.n_scores == 1,
+            draws=draws,
+            learning_rate=0.3,
+            search=None,
+        )
+
+    def grower(self, codes: object) -> _core.GradientGrower:
+        bins = self.binned.bins
+        return _core.GradientGrower(codes, bins.n_bins, bins.categorical, n_outputs=self.outputs, **self.limits)
+
+    def in_memory(self, draws: Draws, intercept: np.ndarray) -> GradientRun:
+        F = np.repeat(intercept[:, None], self.n, axis=1)
+        F = F[0] if len(F) == 1 else F
+        scored = RowsInMemory(self.target, self.grower(self.binned.codes), F, self.binned, None, 1)
+        return self.run(scored, draws, intercept)
+
+    def shards(self, cuts: list[int]) -> list[Shard]:
+        found = []
+        for rows in [slice(*ends) for ends in pairwise([0, *cuts, self.n])]:
+            if rows.start == rows.stop:
+                continue
+            target = self.target.of_rows(np.arange(self.n)[rows], None if self.w is None else self.w[rows])
+            codes = np.ascontiguousarray(self.binned.codes[rows])
+            found.append(Shard(codes, self.binned.bins.n_bins, target, self.outputs, 1))
+        return found
+
+
+def of_run(run: GradientRun) -> list[np.ndarray]:
+    trees = [one.tree for one in run.grown]
+    found = [part for tree in trees for part in (*tree.nodes(), tree.value, tree.bounds)]
+    found += [np.empty(0) if tree.weight is None else tree.weight for tree in trees]
+    return [*found, *(one.value for one in run.grown), run.scored.scores(np.arange(run.scored.n_rows))]
+
+
+def assert_same(run: GradientRun, other: GradientRun) -> None:
+    ours, theirs = of_run(run), of_run(other)
+    assert len(ours) == len(theirs)
+    for a, b in zip(ours, theirs, strict=True):
+        assert_array_equal(a, b)
+
+
+problems = st.fixed_dictionaries(
+    {
+        "seed": st.integers(0, 10_000),
+        "n": st.sampled_from([5, 40, 700, 9_500]),
+        "loss": st.sampled_from(["squared", "heavy", "logistic", "softmax"]),
+        "weights": st.sampled_from(["none", "whole", "any"]),
+        "limits": st.fixed_dictionaries(
+            {
+                "growth": st.sampled_from(["leaf", "depth"]),
+                "max_leaf_nodes": st.sampled_from([0, 2, 3, 8, 31]),
+                "max_depth": st.sampled_from([0, 3]),
+                "max_features": st.sampled_from([0, 2]),
+                "draw_thresholds": st.booleans(),
+            }
+        ),
+        "shared": st.booleans(),
+    }
+)
+drawn = st.fixed_dictionaries(
+    {
+        "share": st.sampled_from([1.0, 0.7, 0.001]),
+        "held": st.booleans(),
+        "of_tree": st.sampled_from([4, 2]),
+        "by_node": st.booleans(),
+    }
+)
+
+
+@given(problem=problems, drawn=drawn, data=st.data())
+@examples(max_examples=120, deadline=None)
+def test_shards_grow_the_trees_of_one_table(problem, drawn, data):
+    one = Problem(**problem)
+    cuts = sorted(data.draw(st.lists(st.integers(0, one.n), max_size=6)))
+    intercept = np.linspace(-0.2, 0.3, one.n_scores)
+    draws = one.draws(**drawn)
+    whole = one.in_memory(draws, intercept)
+    shards = ShardsHere(one.shards(cuts))
+    parted = one.run(RowsOnShards(shards, 0, one.target, one.grower(None), intercept, draws), draws, intercept)
+    for _ in range(3):
+        whole.advance()
+        parted.advance()
+    assert_same(whole, parted)
+    target = Target(one.target.loss, one.target.y, one.w)
+    for run in (whole, parted):
+        run.replay(target, LeafPenalty(0.0, 0.0, 1.0), intercept / 2, 2)
+    assert_same(whole, parted)
+
+
+class LosesShards(ShardsHere):
+    """Forgets a shard before some calls, and makes it anew from its rows and the journal."""
+
+    def __init__(self, make, seed: int) -> None:
+        super().__init__(make())
+        self.make, self.random = make, np.random.default_rng(seed)
+        self.n_lost = 0
+
+    def _replies(self, calls):
+        if self.random.random() < 0.3:
+            lost = int(self.random.integers(len(self.shards)))
+            self.shards[lost] = self.make()[lost]
+            self.n_lost += 1
+            for call in self.journal:
+                answer = call.made(self.shards[lost], lost)
+            others = [i for i in range(len(self.shards)) if i != lost]
+            replies = {i: [call.made(self.shards[i], i) for call in calls][-1] for i in others}
+            if calls[-1] is not self.journal[-1]:
+                answer = calls[-1].made(self.shards[lost], lost)
+            return [replies.get(i, answer) for i in range(len(self.shards))]
+        return super()._replies(calls)
+
+
+@given(problem=problems, drawn=drawn, seed=st.integers(0, 100))
+@examples(max_examples=60, deadline=None)
+def test_a_shard_that_is_lost_is_made_again(problem, drawn, seed):
+    one = Problem(**problem)
+    intercept = np.linspace(-0.2, 0.3, one.n_scores)
+    draws = one.draws(**drawn)
+    whole = one.in_memory(draws, intercept)
+    shards = LosesShards(lambda: one.shards([one.n // 3, one.n // 2]), seed)
+    parted = one.run(RowsOnShards(shards, 0, one.target, one.grower(None), intercept, draws), draws, intercept)
+    for _ in range(3):
+        whole.advance()
+        parted.advance()
+    assert_same(whole, parted)
+    for run in (whole, parted):
+        run.replay(one.target, LeafPenalty(0.0, 0.0, 1.0), intercept / 2, 2)
+    assert_same(whole, parted)
+
+
+def test_two_runs_take_turns_on_the_same_shards():
+    one = Problem(3, 500, "softmax", "none", {})
+    intercept, draws = np.zeros(3), one.draws(0.7, held=False, of_tree=4, by_node=False)
+    shards = ShardsHere(one.shards([100, 130]))
+    alone = one.in_memory(draws, intercept)
+    runs = [
+        one.run(RowsOnShards(shards, run, one.target, one.grower(None), intercept, draws), draws, intercept)
+        for run in range(2)
+    ]
+    for _ in range(3):
+        alone.advance()
+        for run in runs:
+            run.advance()
+    for run in runs:
+        assert_same(alone, run)
+
+
+def test_the_journal_keeps_what_a_shard_needs_and_no_more():
+    one = Problem(0, 300, "logistic", "none", {})
+    draws = one.draws(1.0, held=False, of_tree=4, by_node=False)
+    shards = ShardsHere(one.shards([100]))
+    run = one.run(RowsOnShards(shards, 0, one.target, one.grower(None), np.zeros(1), draws), draws, np.zeros(1))
+    for _ in range(4):
+        run.advance()
+    assert [call.method for call in shards.journal] == ["open", *["catch_up"] * 3, "begin", "catch_up"]
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "message"),
+    [
+        ("pack", ((True, True, 5, 0, 8, 8, 1.0, 1.0), False), "fields that do not fit"),
+        ("pack", ((True, True, 5, 8, 8, 8, 1.0, 1.0), True), "no units without weights"),
+        ("part", tuple(np.zeros(1, t) for t in (np.int32, np.int32, np.int32, np.uint8, np.uint8)), "each bin"),
+        ("part", (*(np.full(1, 9, np.int32),) * 3, np.zeros(1, np.uint8), np.zeros(1, np.uint8)), "not have"),
+        ("leaf_sums", (np.full(1, 5, np.int32), np.zeros(1, np.int32), 1, 1.0, 1.0, None), "a place"),
+        ("leaf_sums", (np.zeros(1, np.int32), np.full(1, 5, np.int32), 1, 1.0, 1.0, None), "none of the tree's"),
+    ],
+)
+def test_bad_orders_are_refused(method, arguments, message):
+    one = Problem(0, 30, "logistic", "none", {})
+    (shard,) = one.shards([])
+    shard.open(0, np.zeros(1), None, None)
+    shard.begin(0, 1.0, 0)
+    shard.tree(0, 0, None)
+    scale = _core.RoundScale(1.0, 1.0, True, 0, 0, 30, 1)
+    if method != "pack":
+        shard.packed(scale.layout(), False, True)
+    with pytest.raises(ValueError, match=message):
+        getattr(shard.kernel, method)(*arguments)
+
+
+def test_nothing_is_asked_of_a_shard_before_its_tree_has_begun():
+    one = Problem(0, 30, "logistic", "none", {})
+    kernel = one.shards([])[0].kernel
+    with pytest.raises(ValueError, match="no tree has begun"):
+        kernel.pack(_core.RoundScale(1.0, 1.0, True, 0, 0, 30, 1).layout(), False)
+    with pytest.raises(ValueError, match="packed first"):
+        kernel.root(True)
+
+
+def test_unsound_gradients_are_refused():
+    with pytest.raises(ValueError, match="must be finite"):
+        _core.RoundScale(1.0, 1.0, False, 0, 0, 30, 1)
+
+
+def test_calls_know_their_shard():
+    assert Call("a", (1,)).of(5) == ("a", (1,))
+    assert Call("a", each=[(1,), (2,)]).of(1) == ("a", (2,))
