@@ -30,6 +30,7 @@ from committee.data.frame_columns import (
     open_frame,
     refuse_duplicates,
 )
+from committee.data.names import is_unicode
 from committee.data.number_types import F64
 from committee.data.sparse import SparseMatrix
 
@@ -388,7 +389,7 @@ def _check_names(names: tuple[Any, ...], n_columns: int) -> None:
     if len(names) != n_columns:
         raise ValueError(f"a table schema has {len(names)} names for {n_columns} columns")
     for name in names:
-        if not isinstance(name, str) or not _is_unicode(name):
+        if not isinstance(name, str) or not is_unicode(name):
             raise ValueError(f"a column name must be text, got {name!r}")
     refuse_duplicates(names)
 
@@ -415,7 +416,7 @@ def _read_values(stored: Any) -> tuple[LevelValues | None, ...]:
 
 def _kind_of_category(category: Any) -> str | None:
     if isinstance(category, str):
-        return "text" if _is_unicode(category) else None
+        return "text" if is_unicode(category) else None
     if isinstance(category, bool):
         return "boolean"
     if isinstance(category, int):
@@ -424,12 +425,3 @@ def _kind_of_category(category: Any) -> str | None:
     if isinstance(category, float):
         return "number" if math.isfinite(category) else None
     return None
-
-
-def _is_unicode(text: str) -> bool:
-    """Say whether text can be written to a file: JSON can spell half a surrogate pair, UTF-8 cannot."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -74,6 +74,22 @@ def listing(values: Iterable[object], limit: int = 20) -> str:
     return text if len(shown) <= limit else f"{text} and {len(shown) - limit} more"
 
 
+def is_unicode(text: str) -> bool:
+    r"""Say whether a text can be written as UTF-8: JSON can spell half a surrogate pair, UTF-8 cannot.
+
+    Examples
+    --------
+    >>> from committee.data.names import is_unicode
+    >>> is_unicode("\U0001f333"), is_unicode("\ud83c")
+    (True, False)
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def printable(text: str) -> str:
     r"""Return a text with its control characters, but for line breaks, as the escapes of a Python string.
 

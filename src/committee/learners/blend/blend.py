@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.data.array_checks import check_array, check_range
 from committee.data.memory_text import bytes_of
-from committee.data.names import hint_of_names
+from committee.data.names import hint_of_names, is_unicode
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads, one_blas_thread
 from committee.data.rows import Rows, TargetRows
@@ -452,7 +452,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         for name in ("left_out_losses_", "left_out_seconds_"):
             if name in held:  # earlier files have none
                 check_array(name, field(held, name, np.ndarray), np.float64, (len(left_out),))
-        if not all(isinstance(word, str) for word in (*names, *left_out, *left_out.values())):
+        if not all(isinstance(word, str) and is_unicode(word) for word in (*names, *left_out, *left_out.values())):
             raise ValueError("member_names_ or left_out_ hold what is no text")
         field(held, "oof_loss_", float)
         field(held, "oof_score_", float)
