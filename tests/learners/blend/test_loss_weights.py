@@ -100,7 +100,7 @@ def test_squared_weights_are_those_of_least_squares(seed, m):
         assert_allclose(loss_weights(loss, f, y, v), squared_error_weights(f - y, v), atol=2e-3)
 
 
-@pytest.mark.parametrize("loss", [Absolute(), Quantile(0.9), Gamma()], ids=repr)
+@pytest.mark.parametrize("loss", [Absolute(), Quantile(0.9), Poisson(), Gamma(), Tweedie(1.5)], ids=repr)
 @given(seeds, members, st.floats(1e-3, 1e3))
 def test_the_unit_of_targets_does_not_matter(loss, seed, m, unit):
     y, f, v = drawn(seed, m)
@@ -128,6 +128,22 @@ def test_members_that_are_alike_share_their_weight(loss):
 def test_members_without_loss_share_all_weight(loss):
     y, _, v = drawn(0, 1)
     assert_allclose(loss_weights(loss, np.tile(y, (4, 1)), y, v), 0.25, rtol=1e-9)
+
+
+@pytest.mark.parametrize("loss", [Absolute(), Quantile(0.9)], ids=repr)
+def test_members_whose_loss_is_no_normal_number_share_all_weight(loss):
+    y, _, v = drawn(0, 1)
+    assert_allclose(loss_weights(loss, np.array([[0.0], [5e-324]]) * np.ones(60), np.zeros(60), v), 0.5, rtol=1e-9)
+
+
+@pytest.mark.parametrize("loss", [Poisson(), Gamma(), Tweedie(1.5)], ids=repr)
+@pytest.mark.parametrize("far", [5e-324, 1e300])
+def test_predictions_very_far_from_their_targets_are_weighed(loss, far):
+    y, f, v = drawn(0, 2)
+    f[1, :3] = far
+    w = loss_weights(loss, f, y, v)
+    assert (w >= 0).all()
+    assert_allclose(w.sum(), 1.0, rtol=1e-12)
 
 
 def test_few_rows_are_no_reason_to_trust_one_member_alone():

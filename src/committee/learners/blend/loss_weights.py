@@ -22,6 +22,10 @@ _GAP = 1e-7
 _NARROWEST = 1e-6
 """Width of the bend that stands for a corner, as a share of the mean residual."""
 _NARROWER = 0.1
+_FARTHEST = 1e50
+"""Predictions of a loss with a log link are at most so many times away from the mean target."""
+_LEAST_LOSS = 1e-300
+"""Mean loss that is taken for none: a bend would have no width that a number holds."""
 
 
 class _Curve(Protocol):
@@ -65,9 +69,10 @@ class _OfScores:
 
     def derivatives(self, f: F64) -> tuple[F64, F64]:
         """By the chain rule, f = exp(F) or F; a curvature below zero, which gamma and Tweedie have, counts as 0."""
-        gradient, hessian = self.loss.gradient_hessian(self.y, score_of(self.loss, f))
         if not isinstance(self.loss.link, Log):
-            return gradient, hessian
+            return self.loss.gradient_hessian(self.y, score_of(self.loss, f))
+        f = np.maximum(f, 1.0 / _FARTHEST)  # a mean of predictions that are far apart may round to 0
+        gradient, hessian = self.loss.gradient_hessian(self.y, score_of(self.loss, f))
         return gradient / f, np.maximum(hessian - gradient, 0.0) / f**2
 
 
@@ -107,13 +112,21 @@ def loss_weights(loss: Loss, predictions: F64, y: F64, weights: F64) -> F64:
     """
     m = len(predictions)
     share = weights / weights.sum()
+    if isinstance(loss.link, Log):
+        y, predictions = _of_unit_mean(y, predictions, share)
     size = float(np.mean(_excess(loss, y, predictions) @ share))
-    if not size > 0.0:
+    if not size > _LEAST_LOSS:
         return np.full(m, 1.0 / m)
     w = np.full(m, 1.0 / m)
     for curve in _curves(loss, predictions, y, share):
         w = _descended(curve, predictions, share, w, PRIOR / weights.sum() * size, _GAP * size)
     return w
+
+
+def _of_unit_mean(y: F64, predictions: F64, share: F64) -> tuple[F64, F64]:
+    """Targets and predictions in a unit that changes no weights and in which squares of predictions are numbers."""
+    unit = float(share @ y) or float(share @ predictions.mean(axis=0)) or 1.0
+    return y / unit, np.clip(predictions, unit / _FARTHEST, unit * _FARTHEST) / unit
 
 
 def _excess(loss: Loss, y: F64, predictions: F64) -> F64:
