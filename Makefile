@@ -4,7 +4,7 @@ BIN := .venv/bin
 CORE := $(wildcard core/*.hpp core/*.cpp core/bindings/*.hpp core/bindings/*.cpp)
 JOBS ?= 2
 
-.PHONY: demo test lint format sanitize fuzz coverage mutants bench clean
+.PHONY: demo test browser lint format sanitize fuzz coverage mutants bench clean
 .DEFAULT_GOAL := test
 
 .venv/built: pyproject.toml CMakeLists.txt $(CORE)
@@ -16,7 +16,16 @@ demo: .venv/built
 	$(BIN)/committee compare --example breast_cancer --models adaboost,gradient_boosting,random_forest,sbpmt,scikit-learn:random_forest,scikit-learn:hist_gradient_boosting --jobs $(JOBS) --report report.html
 
 test: .venv/built
-	$(BIN)/pytest -n $(JOBS) -m 'not slow'
+	$(BIN)/pytest -n $(JOBS) -m 'not slow and not browser'
+
+# The pages of reports in a real browser: Playwright drives the system's Chromium, axe-core checks that all can use them.
+# What the extra asks for is installed without the package, which pip would build once more.
+.venv/browser: .venv/built
+	$(BIN)/pip install --quiet $$($(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['browser'])")
+	touch $@
+
+browser: .venv/browser
+	$(BIN)/pytest -n $(JOBS) -m browser tests/browser
 
 lint: .venv/built
 	$(BIN)/ruff check .
@@ -42,7 +51,7 @@ fuzz: .venv/built
 # `coverage run -m pytest PART` for each, and one `coverage combine`.
 coverage: .venv/built
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -q -n $(JOBS) -m 'not slow'
+	$(BIN)/coverage run -m pytest -q -n $(JOBS) -m 'not slow and not browser'
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 	$(BIN)/python tests/gcov.py

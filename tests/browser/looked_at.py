@@ -1,0 +1,61 @@
+"""A page as a browser shows it, and what is wrong with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+WIDTHS = (390, 820, 1280)
+SCHEMES = ("light", "dark")
+BOXES = (Path(__file__).parent / "boxes.js").read_text("utf-8")
+
+
+@dataclass
+class Looked:
+    """A page that is open in a window, with what it said and asked for while it was loaded."""
+
+    page: Page
+    said: list[str] = field(default_factory=list)
+    """Messages of the console that are errors or warnings, and errors of scripts."""
+    asked: list[str] = field(default_factory=list)
+    """Addresses beyond the page's own file."""
+
+    @classmethod
+    def open(cls, browser: Browser, file: Path, width: int, scheme: str) -> Self:
+        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+        looked, address = cls(page), file.as_uri()
+        page.on("console", lambda m: looked.said.append(m.text) if m.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: looked.said.append(str(error)))
+        page.on(
+            "request",
+            lambda r: looked.asked.append(r.url) if not r.url.startswith(("data:", address)) else None,
+        )
+        page.goto(address)
+        return looked
+
+    def close(self) -> None:
+        self.page.close()
+
+    def wrong_boxes(self) -> list[str]:
+        """Texts that cover each other, that are cut off or too small, and a page wider than its window."""
+        found: list[str] = self.page.evaluate(BOXES)
+        return found
+
+    def hard_to_use(self) -> list[str]:
+        """What axe-core finds serious or critical, each with the first element concerned."""
+        from axe_playwright_python.sync_playwright import Axe
+
+        found: list[dict[str, Any]] = Axe().run(self.page).response["violations"]
+        return [
+            f"{each['id']}: {each['help']} ({each['nodes'][0]['html'][:160]} {each['nodes'][0].get('failureSummary')})"
+            for each in found
+            if each["impact"] in ("serious", "critical")
+        ]
+
+    def all_that_is_wrong(self) -> list[str]:
+        """Everything that can be seen without knowing what page it is."""
+        return [*self.said, *(f"asks for {url}" for url in self.asked), *self.wrong_boxes(), *self.hard_to_use()]
