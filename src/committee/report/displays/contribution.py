@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from committee.data.frame_columns import is_frame
 from committee.data.number_types import F64
-from committee.data.sparse import is_sparse
-from committee.report.displays.arguments import check_most, place
+from committee.report.displays.arguments import check_most
 from committee.report.displays.base import AGAINST, FOR, INK, PALE, Display, shortened
-from committee.vote.explain.rules import missing_words
+from committee.report.row_explanation import RowExplanation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -116,56 +114,14 @@ class ContributionDisplay(Display):
         ValueError
             If the label is no class or target of the estimator, there is no such row, or quantiles are predicted.
         """
-        from sklearn.utils.validation import check_is_fitted
-
-        from committee.vote.links.mean import Average, Identity, Ordered
-        from committee.vote.members import MemberCommittees
-        from committee.voters.committees import BoostedCommittees
-
-        if not (hasattr(estimator, "contributions") and hasattr(estimator, "validate_rows")):
-            raise TypeError(
-                f"estimator is a {type(estimator).__name__}, which has no contributions(X); give a fitted learner of "
-                "this library"
-            )
-        check_is_fitted(estimator)
-        if is_sparse(X):
-            raise TypeError("X is sparse, and a picture is of the values of one row; pass X[[row]].toarray()")
-        encoded = estimator.table_.encode(estimator.validate_rows(X))
-        row = place("row", row, len(encoded))
-        one = _row(X, row) if is_frame(X) else np.asarray(X)[[row]]
-        predicted = estimator.predict(one).tolist()[0]
-        link, of_classes = estimator.committee_.link, hasattr(estimator, "classes_")
-        adds_up = not of_classes and isinstance(link, (Identity, Average))
-        of_probabilities = of_classes and isinstance(estimator.committee_.voters, MemberCommittees)
-        total = "prediction" if adds_up else "probability" if of_probabilities else "score"
-        shares = estimator.contributions(one, output=total)[0]
-        if not of_classes:
-            subject = total
-            if shares.ndim > 1:
-                if isinstance(link, Ordered):
-                    raise ValueError("the estimator predicts several quantiles, whose order is settled after the sum")
-                k = place("label", 0 if label is None else label, shares.shape[1])
-                shares, predicted, subject = shares[:, k], predicted[k], f"{total} for target {k}"
-            remark = f"predicted {predicted:.4g}"
-        else:
-            score = "mean score" if isinstance(estimator.committee_.voters, BoostedCommittees) else total
-            classes = estimator.classes_.tolist()
-            probability = estimator.predict_proba(one)[0, classes.index(predicted)]
-            remark = f"predicted {predicted} ({probability:.0%})"
-            subject = f"{score}: above 0 for {classes[-1]}, below for {classes[0]}"
-            if shares.ndim > 1:
-                label = predicted if label is None else label
-                if label not in classes:
-                    raise ValueError(f"label={label!r} is no class; the classes are {', '.join(map(repr, classes))}")
-                shares, subject = shares[:, classes.index(label)], f"{score} for {label}"
-        words = _values_in_words(encoded[row], estimator.table_)
+        found = RowExplanation.of(estimator, X, row, label=label)
         display = cls(
-            shares,
-            words,
-            subject=subject,
-            total=total,
-            from_zero=of_classes,
-            remark=remark,
+            found.contributions,
+            found.labels,
+            subject=found.subject,
+            total=found.total,
+            from_zero=found.of_classes,
+            remark=found.remark,
             max_features=max_features,
         )
         return display.plot(ax)
@@ -215,23 +171,3 @@ class ContributionDisplay(Display):
             )
         for line, value in ((0, edges[0]), (len(steps) + 1, edges[-1])):
             self.ax_.text(value + 1.5 * room, line, f"{value:.4g}", ha="left", va="center", fontsize=8)
-
-
-def _row(X: Any, row: int) -> Any:
-    """One row of a frame, as a frame."""
-    import narwhals.stable.v2 as nw
-
-    frame = nw.from_native(X, eager_only=True)
-    return frame[row : row + 1].to_native()
-
-
-def _values_in_words(encoded: F64, table: Any) -> list[str]:
-    """``age = 41`` for every column of an encoded row."""
-    words = []
-    for j, value in enumerate(encoded.tolist()):
-        if np.isnan(value):
-            words.append(missing_words(table.column(j)))
-            continue
-        known = table.coded(j)
-        words.append(f"{table.quantity(j)} = " + (f"{value:.6g}" if known is None else str(known[int(value)])))
-    return words

@@ -1,0 +1,151 @@
+"""What each column adds to the answer for one row: the data of its picture, of its table and of its sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from committee.data.frame_columns import is_frame
+from committee.data.number_types import F64
+from committee.data.sparse import is_sparse
+from committee.report.displays.arguments import place
+from committee.vote.explain.rules import missing_words
+
+
+@dataclass(frozen=True, eq=False)
+class RowExplanation:
+    """One row's score, number or probability as a sum over the columns.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from committee import RandomForestClassifier
+    >>> from committee.report.row_explanation import RowExplanation
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> row = RowExplanation.of(RandomForestClassifier(10, random_state=0).fit(X, y), X, 7)
+    >>> row.labels[2], row.subject, row.remark
+    ('petal length (cm) = 1.5', 'score for 0', 'predicted 0 (99%)')
+    """
+
+    labels: tuple[str, ...]
+    """Columns with the row's values, as ``"age = 41"``."""
+    contributions: F64
+    """What each adds, and last where the sum starts, ``(p + 1,)``."""
+    subject: str
+    """What they add up to."""
+    total: str
+    """The same in a word: "score", "prediction" or "probability"."""
+    of_classes: bool
+    """Whether classes are predicted, so that 0 may be a place that matters."""
+    predicted: Any
+    """Class or number that the row is given."""
+    remark: str
+    """That in words."""
+
+    @classmethod
+    def of(cls, estimator: Any, X: Any, row: int = 0, *, label: Any = None) -> Self:
+        """Explain one row.
+
+        Parameters
+        ----------
+        estimator : fitted learner
+            Any that has ``contributions(X)``.
+        X : frame or array (n, p)
+            Rows.
+        row : int, default=0
+            Which of them.
+        label : class label or int, default=None
+            Whose score, with more than two classes, or probability; the predicted class's by default. Of several
+            targets its number, the first's by default.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        TypeError
+            If the estimator has no contributions, or `X` is sparse.
+        ValueError
+            If the label is no class or target of the estimator, there is no such row, or quantiles are predicted.
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        from committee.vote.links.mean import Average, Identity, Ordered
+        from committee.vote.members import MemberCommittees
+        from committee.voters.committees import BoostedCommittees
+
+        if not (hasattr(estimator, "contributions") and hasattr(estimator, "validate_rows")):
+            raise TypeError(
+                f"estimator is a {type(estimator).__name__}, which has no contributions(X); give a fitted learner of "
+                "this library"
+            )
+        check_is_fitted(estimator)
+        if is_sparse(X):
+            raise TypeError("X is sparse, and a picture is of the values of one row; pass X[[row]].toarray()")
+        encoded = estimator.table_.encode(estimator.validate_rows(X))
+        row = place("row", row, len(encoded))
+        one = _row(X, row) if is_frame(X) else np.asarray(X)[[row]]
+        predicted = estimator.predict(one).tolist()[0]
+        link, of_classes = estimator.committee_.link, hasattr(estimator, "classes_")
+        adds_up = not of_classes and isinstance(link, (Identity, Average))
+        of_probabilities = of_classes and isinstance(estimator.committee_.voters, MemberCommittees)
+        total = "prediction" if adds_up else "probability" if of_probabilities else "score"
+        shares = estimator.contributions(one, output=total)[0]
+        if not of_classes:
+            subject = total
+            if shares.ndim > 1:
+                if isinstance(link, Ordered):
+                    raise ValueError("the estimator predicts several quantiles, whose order is settled after the sum")
+                k = place("label", 0 if label is None else label, shares.shape[1])
+                shares, predicted, subject = shares[:, k], predicted[k], f"{total} for target {k}"
+            remark = f"predicted {predicted:.4g}"
+        else:
+            score = "mean score" if isinstance(estimator.committee_.voters, BoostedCommittees) else total
+            classes = estimator.classes_.tolist()
+            probability = estimator.predict_proba(one)[0, classes.index(predicted)]
+            remark = f"predicted {predicted} ({probability:.0%})"
+            subject = f"{score}: above 0 for {classes[-1]}, below for {classes[0]}"
+            if shares.ndim > 1:
+                label = predicted if label is None else label
+                if label not in classes:
+                    raise ValueError(f"label={label!r} is no class; the classes are {', '.join(map(repr, classes))}")
+                shares, subject = shares[:, classes.index(label)], f"{score} for {label}"
+        labels = tuple(_values_in_words(encoded[row], estimator.table_))
+        return cls(labels, shares, subject, total, of_classes, predicted, remark)
+
+    def largest(self, most: int) -> tuple[list[tuple[str, float]], tuple[int, float]]:
+        """The columns that add most, by size, and how many others there are and what they add together."""
+        shares = self.contributions[:-1]
+        order = np.argsort(-np.abs(shares), kind="stable")
+        n_shown = min(most, max(1, np.count_nonzero(shares)))
+        shown = [(self.labels[j], float(shares[j])) for j in order[:n_shown].tolist()]
+        others = order[n_shown:]
+        return shown, (len(others), float(shares[others].sum()))
+
+    @property
+    def start(self) -> str:
+        """Where the sum starts, in words."""
+        # what is expected goes through a link, too, and is then no mean of the training rows' probabilities
+        return "of any row" if self.total == "probability" else "mean of training rows"
+
+
+def _row(X: Any, row: int) -> Any:
+    """One row of a frame, as a frame."""
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(X, eager_only=True)
+    return frame[row : row + 1].to_native()
+
+
+def _values_in_words(encoded: F64, table: Any) -> Sequence[str]:
+    """``age = 41`` for every column of an encoded row."""
+    words = []
+    for j, value in enumerate(encoded.tolist()):
+        if np.isnan(value):
+            words.append(missing_words(table.column(j)))
+            continue
+        known = table.coded(j)
+        words.append(f"{table.quantity(j)} = " + (f"{value:.6g}" if known is None else str(known[int(value)])))
+    return words
