@@ -16,6 +16,7 @@ COMMANDS = {
     "compare": "committee.cli.compare:compare",
     "fit": "committee.cli.fit:fit",
     "predict": "committee.cli.predict:predict",
+    "evaluate": "committee.cli.evaluate:evaluate",
     "inspect": "committee.cli.inspect:inspect",
     "papers": "committee.cli.papers:app",
 }
@@ -56,7 +57,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Voting ensembles for tabular data: compare, fit, predict, inspect; papers rebuilt.",
+    help="Voting ensembles for tabular data: models compared, fitted, judged, explained, made smaller; papers rebuilt.",
 )
 
 

@@ -1,0 +1,70 @@
+"""``committee evaluate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from committee.cli.columns import Drop, split_names
+from committee.cli.files import check_writable, load_learner
+from committee.cli.labelled_rows import labelled_rows
+from committee.cli.terminal import Debug, errors_in_one_line, print_grids, say
+from committee.files.replacement import write_file
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def evaluate(
+    model: Annotated[Path, typer.Argument(help="File that fit wrote.")],
+    data: Annotated[Path, typer.Argument(help="Table that the model was not trained on, with the answers.")],
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target", "-t", help="Column of the answers; by default the only one that the model does not know."
+        ),
+    ] = None,
+    drop: Drop = None,
+    json: Annotated[Path | None, typer.Option(help="Write every figure as JSON here.")] = None,
+    debug: Debug = False,
+) -> None:
+    """Judge a saved model by rows whose answers are known.
+
+    Classes: accuracy and eight further figures, the confusion matrix, calibration. Numbers: RMSE, MAE and R2; of models
+    of quantiles pinball loss and coverage.
+
+    Example: committee evaluate model.safetensors new.csv --target price
+    """
+    with errors_in_one_line(debug):
+        from committee.report.evaluation import evaluate as judge
+
+        check_writable(json, read=[model, data])
+        learner = load_learner(model)
+        rows = labelled_rows(learner, data, target, split_names(drop) or [])
+        say(words_of_target(rows.target, learner, rows.y))
+        found = judge(learner, rows.X, rows.y)
+        print_grids(found.grids())
+        if json is not None:
+            from json import dumps
+
+            write_file(json, dumps(_without_nan(found.to_json()), indent=1, allow_nan=False) + "\n")
+            say(f"figures written to {json}")
+
+
+def words_of_target(target: str, learner: Any, y: NDArray[Any]) -> str:
+    """What the model predicts: classes or numbers."""
+    if hasattr(learner, "classes_"):
+        n = len(learner.classes_)
+        return f"target {target!r}: {n:,} class{'' if n == 1 else 'es'}"
+    return f"target {target!r}: numbers from {y.min():.6g} to {y.max():.6g}"
+
+
+def _without_nan(value: Any) -> Any:
+    """NaN, which JSON does not have, as null."""
+    if isinstance(value, dict):
+        return {key: _without_nan(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(each) for each in value]
+    return None if isinstance(value, float) and value != value else value

@@ -1,0 +1,109 @@
+"""Rows of a table with their answers, for commands that judge or explain a model that is trained already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.cli.columns import columns_of, learned_columns
+from committee.cli.task import are_whole
+from committee.cli.terminal import note
+from committee.data.names import listing
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Columns that a model learned from, and the answers."""
+
+    X: Any
+    y: NDArray[Any]
+    target: str
+
+
+def labelled_rows(learner: Any, data: Path, target: str | None, drop: list[str]) -> LabelledRows:
+    """Read a table for a model: its columns, and the labels or numbers of the target.
+
+    Parameters
+    ----------
+    learner : fitted learner
+    data : path
+    target : str or None
+        Column of the answers. None: the only one that the model does not know.
+    drop : list of str
+        Columns to leave out.
+
+    Raises
+    ------
+    ValueError
+        If the target is not given and cannot be told, labels are none of the model's classes, or numbers none.
+    """
+    from committee.data.read import read_table, split_target
+
+    frame = read_table(data, drop=drop)
+    if target is None:
+        target = _only_unknown(learner, frame.columns)
+    elif target in (_learned(learner)):
+        raise ValueError(f"target {target!r} is a column that the model learned from; name the one that it predicts")
+    _, y = split_target(frame, target)
+    X = columns_of(learner, data, [*drop, target])
+    classes = getattr(learner, "classes_", None)
+    if classes is not None:
+        return LabelledRows(X, like_classes(y, classes, target), target)
+    if y.dtype.kind not in "iuf":
+        raise ValueError(f"target {target!r} is text, and the model predicts numbers; give the column of these")
+    return LabelledRows(X, y, target)
+
+
+def _only_unknown(learner: Any, columns: list[str]) -> str:
+    learned = _learned(learner)
+    unknown = [name for name in columns if name not in learned] if learned else []
+    if len(unknown) != 1:
+        among = f": one of {listing(unknown)}" if unknown else ""
+        raise ValueError(f"--target is missing: name the column that holds the answers{among}")
+    note(f"target {unknown[0]!r}: the only column that the model does not know")
+    return unknown[0]
+
+
+def _learned(learner: Any) -> set[str]:
+    """Names of the columns that the model learned from; none if it was an array."""
+    names = learned_columns(learner)[0]
+    return set() if names is None else {str(name) for name in names}
+
+
+def like_classes(y: NDArray[Any], classes: NDArray[Any], target: str) -> NDArray[Any]:
+    """Labels as the model spells them: a file may hold as numbers what was learned as text.
+
+    Raises
+    ------
+    ValueError
+        If none is a class of the model, or one that is none is of another kind than the classes.
+    """
+    spelled = {_text(label): label for label in classes.tolist()}
+    values, place = np.unique(y, return_inverse=True)
+    texts = [_text(value) for value in values.tolist()]
+    unknown = np.array([text not in spelled for text in texts])
+    if unknown.all():
+        raise ValueError(
+            f"target {target!r} holds {listing(texts, 5)}, none of which is a class of the model: {listing(spelled, 5)}"
+        )
+    if not unknown.any():
+        return np.asarray(np.array([spelled[text] for text in texts])[place])
+    others = [text for text in texts if text not in spelled]
+    if classes.dtype.kind != "U" and values.dtype.kind != classes.dtype.kind:
+        raise ValueError(
+            f"target {target!r} holds {listing(others, 5)}, and the classes of the model are numbers;"
+            " leave these rows out"
+        )
+    n = int(unknown[place].sum())
+    note(f"target {target!r}: {n:,} row(s) of {listing(others, 5)}, which the model does not know, count as wrong")
+    known = [spelled.get(text, value) for text, value in zip(texts, values.tolist(), strict=True)]
+    return np.asarray(np.array([str(label) for label in known] if classes.dtype.kind == "U" else known)[place])
+
+
+def _text(label: Any) -> str:
+    """A label in words; 1.0 is 1, as files hold it now as the one and now as the other."""
+    return str(int(label)) if isinstance(label, float) and are_whole(np.array([label])) else str(label)

@@ -1,0 +1,183 @@
+"""How good a fitted model is on rows whose answers are known: every figure, who is taken for whom, calibration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from committee.report.confusion import Confusion
+from committee.report.measured import Measured
+from committee.report.metrics import METRICS, FittedFold
+from committee.report.number_figures import number_figures, quantile_figures, quantile_levels
+from committee.report.reliability import N_BINS, Reliability
+from committee.report.tables import BLANK, Grid, metric_words
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Figures of a model on rows that it should not have been trained on.
+
+    Attributes
+    ----------
+    n_rows : int
+    figures : tuple of Measured
+    confusion : Confusion or None
+        Of classes.
+    reliability : Reliability or None
+        Of classes with probabilities.
+    """
+
+    n_rows: int
+    figures: tuple[Measured, ...]
+    confusion: Confusion | None = None
+    reliability: Reliability | None = field(default=None)
+
+    def __getitem__(self, name: str) -> float:
+        """A figure by its name."""
+        return {figure.name: figure.value for figure in self.figures}[name]
+
+    def grids(self) -> list[Grid]:
+        """All of it as tables."""
+        rows = tuple((each.heading, _value(each.value), each.remark) for each in self.figures)
+        plural = "" if self.n_rows == 1 else "s"
+        grids = [Grid(f"Figures on {self.n_rows:,} row{plural}", ("", "", ""), rows, "lrl")]
+        if self.confusion is not None:
+            grids += self.confusion.grids()
+        if self.reliability is not None:
+            grids.append(reliability_grid(self.reliability))
+        return [grid for grid in grids if grid.rows]
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        document: dict[str, Any] = {"rows": self.n_rows, "figures": {f.name: f.value for f in self.figures}}
+        if self.confusion is not None:
+            document["confusion"] = self.confusion.to_json()
+        if self.reliability is not None:
+            document["reliability"] = {name: each.tolist() for name, each in vars(self.reliability).items()}
+        return document
+
+
+def evaluate(model: Any, X: Any, y: ArrayLike) -> Evaluation:
+    """Judge a fitted model by rows whose answers are known.
+
+    Parameters
+    ----------
+    model : classifier or regressor
+        Fitted; what predicts several targets is refused, what predicts several quantiles of one is not.
+    X : table or array-like (n, p)
+        Rows that it was not trained on.
+    y : array-like (n,)
+        Their labels, spelled as the model's classes; ones that it does not know count as wrong. Or their numbers.
+
+    Returns
+    -------
+    Evaluation
+
+    Raises
+    ------
+    ValueError
+        If there is no row, there is not one answer for each, numbers are not finite, or several targets are predicted.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from committee import AdaBoostClassifier
+    >>> from committee.report.evaluation import evaluate
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> found = evaluate(AdaBoostClassifier().fit(X[::2], y[::2]), X[1::2], y[1::2])
+    >>> found.n_rows, found["accuracy"] > 0.93, found.confusion.counts.sum()
+    (284, True, np.int64(284))
+    """
+    truth = np.asarray(y)
+    if truth.ndim != 1 or not len(truth):
+        raise ValueError(f"y has shape {truth.shape}; give the answers of one row at least, one each.")
+    predicted = np.asarray(model.predict(X))
+    if len(predicted) != len(truth):
+        raise ValueError(f"y has {len(truth)} answers; X has {len(predicted)} rows.")
+    if hasattr(model, "classes_"):
+        return _of_classes(model, X, truth, predicted)
+    return _of_numbers(model, truth, predicted)
+
+
+def _of_classes(model: Any, X: Any, y: NDArray[Any], predicted: NDArray[Any]) -> Evaluation:
+    classes = np.union1d(model.classes_, y)
+    fold = FittedFold(model, X, y, classes, predicted, 0.0, 0.0, None, None)
+    figures = []
+    for name, metric in METRICS.items():
+        if metric.table == "quality" and (value := metric.measure(fold)) is not None:
+            remark = _interval(y, predicted) if name == "accuracy" else ""
+            figures.append(Measured(name, metric_words(name), float(value), remark))
+            if name == "accuracy":
+                figures.append(_most_frequent(y))
+    reliability = None
+    if fold.probabilities is not None:
+        p = fold.probabilities
+        reliability = Reliability.of(p, classes[p.argmax(axis=1)] == y)
+        figures.append(
+            Measured(
+                "calibration_error",
+                "calibration error",
+                reliability.calibration_error,
+                "how far probabilities are from the share right",
+            )
+        )
+    return Evaluation(len(y), tuple(figures), Confusion.of(y, predicted, classes), reliability)
+
+
+def _of_numbers(model: Any, y: NDArray[Any], predicted: NDArray[Any]) -> Evaluation:
+    if y.dtype.kind not in "biuf" or not np.isfinite(y).all():
+        raise ValueError(
+            f"y holds {y.dtype}, or numbers that are not finite; the {type(model).__name__} is of numbers."
+        )
+    truth, columns = y.astype(np.float64), predicted.reshape(len(y), -1).astype(np.float64)
+    levels = quantile_levels(model, columns.shape[1])
+    if not levels:
+        if columns.shape[1] > 1:
+            raise ValueError(f"model predicts {columns.shape[1]} numbers of each row; one is evaluated at a time.")
+        return Evaluation(len(y), tuple(number_figures(truth, columns[:, 0])))
+    figures = quantile_figures(truth, columns, levels)
+    if 0.5 in levels:  # a median is a prediction of the number itself
+        figures += number_figures(truth, columns[:, levels.index(0.5)])
+    return Evaluation(len(y), tuple(figures))
+
+
+def reliability_grid(reliability: Reliability) -> Grid:
+    """Rows by the probability of the class that they are given: how sure, and how often right."""
+    rows = []
+    for k in range(N_BINS):
+        n = reliability.weight[k]
+        if n > 0.0:
+            sure, right = reliability.expected[k] / n, reliability.right[k] / n
+            rows.append((f"{k / N_BINS:.1f} to {(k + 1) / N_BINS:.1f}", f"{n:,.0f}", f"{sure:.3f}", f"{right:.3f}"))
+    title = "Calibration: rows by the probability of the class that they are given"
+    return Grid(title, ("probability", "rows", "mean", "share right"), tuple(rows), "lrrr")
+
+
+def _most_frequent(y: NDArray[Any]) -> Measured:
+    labels, counts = np.unique(y, return_counts=True)
+    label = str(labels[counts.argmax()])
+    return Measured(
+        "accuracy_of_most_frequent",
+        "by the most frequent class alone",
+        float(counts.max() / len(y)),
+        f"if every row is taken for {label!r}",
+    )
+
+
+def _interval(y: NDArray[Any], predicted: NDArray[Any]) -> str:
+    """What the accuracy on all such rows may be, by Wilson's interval."""
+    from scipy.stats import binomtest
+
+    interval = binomtest(int((predicted == y).sum()), len(y)).proportion_ci(CONFIDENCE, method="wilson")
+    return f"{interval.low:.4f} to {interval.high:.4f} with {CONFIDENCE:.0%} confidence"
+
+
+def _value(value: float) -> str:
+    if np.isnan(value):
+        return BLANK
+    return f"{value:.4f}" if abs(value) < 10.0 and (abs(value) >= 0.001 or value == 0.0) else f"{value:,.5g}"

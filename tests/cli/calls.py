@@ -1,0 +1,24 @@
+"""Calls of the command line in this process."""
+
+from typer.testing import CliRunner
+
+from committee.cli.main import app
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments], env={"COLUMNS": "140", "TERM": "dumb"})
+
+
+def succeed(*arguments):
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def fail(*arguments):
+    """One line on stderr but for notes, exit code 2, no traceback; returns the line."""
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    lines = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert len(lines) == 1 and "Traceback" not in result.output, result.output
+    return lines[0]

@@ -1,0 +1,91 @@
+"""``committee evaluate``: classes and numbers, labels in other spellings, and what is refused."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from committee import AdaBoostClassifier, GradientBoostingRegressor, load
+from tests.cli.calls import fail, succeed
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A table of new rows, a model of classes, one of numbers and one of quantiles."""
+    folder = tmp_path_factory.mktemp("evaluate")
+    rng = np.random.default_rng(0)
+    n = 300
+    frame = pl.DataFrame({"size": rng.normal(size=n).round(3), "colour": rng.choice(["red", "green"], size=n)})
+    price = (frame["size"] * 3 + (frame["colour"] == "red")).round(2)
+    frame = frame.with_columns(price=price, code=(frame["size"] > 0).cast(pl.Int64))
+    frame[200:].write_csv(folder / "new.csv")
+    X = frame[:200].select("size", "colour")
+    AdaBoostClassifier(10).fit(X, frame["code"][:200].to_numpy()).save(folder / "classes.st")
+    AdaBoostClassifier(10).fit(X, np.array(["a", "b"])[frame["code"][:200]]).save(folder / "words.st")
+    y = frame["price"][:200].to_numpy()
+    GradientBoostingRegressor(n_estimators=10).fit(X, y).save(folder / "numbers.st")
+    GradientBoostingRegressor("quantiles", 10).fit(X, y).save(folder / "quantiles.st")
+    return folder
+
+
+def test_classes(files, tmp_path):
+    figures = tmp_path / "figures.json"
+    result = succeed(
+        "evaluate", files / "classes.st", files / "new.csv", "-t", "code", "--drop", "price", "--json", figures
+    )
+    assert "Figures on 100 rows" in result.stdout and "with 95% confidence" in result.stdout
+    for words in ("log loss", "ROC AUC", "Confusion matrix", "recall", "Calibration"):
+        assert words in result.stdout
+    assert "target 'code': 2 classes" in result.stderr
+    document = json.loads(figures.read_text())
+    frame = pl.read_csv(files / "new.csv")
+    predicted = load(files / "classes.st").predict(frame.select("size", "colour"))
+    assert document["rows"] == 100
+    assert document["figures"]["accuracy"] == (predicted == frame["code"].to_numpy()).mean()
+    assert np.sum(document["confusion"]["counts"]) == 100
+
+
+def test_numbers_and_quantiles(files):
+    out = succeed("evaluate", files / "numbers.st", files / "new.csv", "-t", "price", "--drop", "code").stdout
+    assert "RMSE" in out and "R2" in out and "Confusion" not in out
+    out = succeed("evaluate", files / "quantiles.st", files / "new.csv", "-t", "price", "--drop", "code").stdout
+    assert "pinball loss of 0.9" in out and "coverage of 0.1 to 0.9" in out
+
+
+def test_the_target_is_told_where_one_column_is_not_known(files, tmp_path):
+    frame = pl.read_csv(files / "new.csv").drop("price").with_columns(pl.col("code").cast(pl.Float64))
+    frame.write_csv(tmp_path / "floats.csv")
+    result = succeed("evaluate", files / "classes.st", tmp_path / "floats.csv")  # 1.0 is the class 1
+    assert "note: target 'code': the only column that the model does not know" in result.stderr
+    assert "--target is missing: name the column that holds the answers: one of 'price', 'code'" in fail(
+        "evaluate", files / "classes.st", files / "new.csv"
+    )
+
+
+def test_labels_that_are_no_classes(files, tmp_path):
+    frame = pl.read_csv(files / "new.csv").drop("price")
+    labels = pl.Series("code", ["c", *np.array(["a", "b"])[frame["code"][1:]]])
+    frame.with_columns(labels).write_csv(tmp_path / "odd.csv")
+    result = succeed("evaluate", files / "words.st", tmp_path / "odd.csv")
+    assert "target 'code': 1 row(s) of 'c', which the model does not know, count as wrong" in result.stderr
+    assert "holds '0', '1', none of which is a class of the model: 'a', 'b'" in fail(
+        "evaluate", files / "words.st", files / "new.csv", "-t", "code", "--drop", "price"
+    )
+    assert "none of which is a class of the model: '0', '1'" in fail(
+        "evaluate", files / "classes.st", tmp_path / "odd.csv"
+    )
+
+
+def test_refused(files, tmp_path):
+    assert "target 'colour' is a column that the model learned from; name the one that it predicts" in fail(
+        "evaluate", files / "numbers.st", files / "new.csv", "-t", "colour"
+    )
+    pl.read_csv(files / "new.csv").with_columns(price=pl.lit("low")).write_csv(tmp_path / "text.csv")
+    assert "target 'price' is text, and the model predicts numbers" in fail(
+        "evaluate", files / "numbers.st", tmp_path / "text.csv", "-t", "price", "--drop", "code"
+    )
+    assert "is named for two files" in fail(
+        "evaluate", files / "numbers.st", files / "new.csv", "-t", "price", "--json", files / "new.csv"
+    )
+    assert "there is no file" in fail("evaluate", files / "numbers.st", tmp_path / "none.csv", "-t", "price")
