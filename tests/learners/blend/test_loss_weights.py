@@ -132,7 +132,7 @@ def test_members_without_loss_share_all_weight(loss):
 
 @pytest.mark.parametrize("loss", [Absolute(), Quantile(0.9)], ids=repr)
 def test_members_whose_loss_is_no_normal_number_share_all_weight(loss):
-    y, _, v = drawn(0, 1)
+    _, _, v = drawn(0, 1)
     assert_allclose(loss_weights(loss, np.array([[0.0], [5e-324]]) * np.ones(60), np.zeros(60), v), 0.5, rtol=1e-9)
 
 
