@@ -11,7 +11,7 @@ import numpy as np
 from committee.data.frame_columns import is_frame
 from committee.data.number_types import F64
 from committee.data.sparse import is_sparse
-from committee.report.displays.arguments import place
+from committee.report.arguments import place
 from committee.vote.explain.rules import missing_words
 
 

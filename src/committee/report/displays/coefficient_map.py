@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from committee.report.displays.arguments import check_most, place
+from committee.report.arguments import check_most, place
 from committee.report.displays.base import GREY, INK, Display, shortened
 
 if TYPE_CHECKING:

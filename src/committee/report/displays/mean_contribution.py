@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from committee.data.number_types import F64
-from committee.report.displays.arguments import check_most
+from committee.report.arguments import check_most
 from committee.report.displays.base import FOR, PALE, Display, shortened
 
 if TYPE_CHECKING:

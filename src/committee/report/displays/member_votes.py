@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from committee.report.displays.arguments import check_most
+from committee.report.arguments import check_most
 from committee.report.displays.base import GRID, INK, Display, color, legend_above, marker, shortened
 from committee.report.member_answers import MemberAnswers
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from committee.data.number_types import F64
-from committee.report.displays.arguments import check_most
+from committee.report.arguments import check_most
 from committee.report.displays.base import AGAINST, FOR, GREY, INK, PALE, Display, percent, room, text_width
 from committee.report.displays.nested_score import nested_score
 from committee.report.displays.voter_words import voter_words

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.data.number_types import F64
-from committee.report.displays.arguments import check_most
+from committee.report.arguments import check_most
 from committee.report.displays.base import new_figure, open_axes
 from committee.report.displays.quadboost_panels import MOST_NAMED, ErrorPanel, StrengthAxis, WeightPanel
 

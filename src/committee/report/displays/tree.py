@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from committee.report.displays.arguments import check_most
+from committee.report.arguments import check_most
 from committee.report.displays.base import FOR, GREY, INK, PALE, Display, percent, room, text_width
 
 if TYPE_CHECKING:

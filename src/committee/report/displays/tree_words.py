@@ -9,7 +9,7 @@ import numpy as np
 
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64
-from committee.report.displays.arguments import place
+from committee.report.arguments import place
 from committee.report.displays.base import AGAINST, FOR, GREY, color, shortened
 from committee.report.displays.voter_words import split_words
 from committee.vote.committee import Committee

@@ -15,7 +15,7 @@ def check_most(name: str, given: object, *, none: str = "") -> None:
 
     Examples
     --------
-    >>> from committee.report.displays.arguments import check_most
+    >>> from committee.report.arguments import check_most
     >>> check_most("max_leaves", "all", none="all")
     Traceback (most recent call last):
         ...
@@ -38,7 +38,7 @@ def place(name: str, given: object, n: int) -> int:
 
     Examples
     --------
-    >>> from committee.report.displays.arguments import place
+    >>> from committee.report.arguments import place
     >>> place("tree", -1, 100)
     99
     """
