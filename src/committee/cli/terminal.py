@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from committee.data.extras import MissingExtraError
 from committee.data.names import printable
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def errors_in_one_line(debug: bool) -> Iterator[None]:
         yield
     except BrokenPipeError:
         raise  # the reader of a pipe went away, as `head` does; typer ends quietly
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, MissingExtraError) as error:
         if debug:
             raise
         if isinstance(error, OSError) and error.strerror:

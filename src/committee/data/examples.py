@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from committee.data.extras import needed
 from committee.data.names import hint_of_names
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def load_example(name: str) -> pl.DataFrame:
     """
     if name not in EXAMPLES:
         raise ValueError(f"name {name!r} is no example table; {hint_of_names(name, EXAMPLES)}")
+    needed("polars", "an example table")
     import polars as pl
     from sklearn import datasets
 

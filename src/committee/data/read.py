@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.extras import needed
 from committee.data.names import hint_of_names, known_names
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ def read_table(path: FilePath, *, categorical: Iterable[str] = (), drop: Iterabl
     >>> read_table(path, categorical=["zip"]).rows()
     [(31, '0150', 'Oslo'), (None, '3011', 'Bern')]
     """
+    needed("polars", "reading a table")
     import polars as pl
 
     file = Path(path)

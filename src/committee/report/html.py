@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from committee.data.extras import needed
 from committee.report.displays.comparison import ComparisonDisplay, SizeDisplay
 from committee.report.displays.margin import MarginDisplay
 from committee.report.displays.reliability import ReliabilityDisplay
@@ -76,6 +77,7 @@ def render_report(comparison: Comparison, *, notes: Iterable[str] = ()) -> str:
 
 def page(template: str, **parts: Any) -> str:
     """A whole HTML page from one of this folder's templates."""
+    needed("jinja2", "a page")
     import jinja2
 
     environment = jinja2.Environment(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import isclose
 from typing import TYPE_CHECKING, Literal
 
+from committee.data.extras import needed
 from committee.data.names import printable
 from committee.report.comparison import LEVEL, Comparison, ModelResult
 from committee.report.metrics import METRICS
@@ -191,6 +192,7 @@ def _side_by_side(jobs: int) -> str:
 
 def rich_table(grid: Grid, width: int) -> RichTable:
     """Make a grid a rich table, without its title; a narrow one breaks models' names at their colon."""
+    needed("rich", "a table of the terminal")
     from rich import box
     from rich.table import Table
     from rich.text import Text

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from committee.data.extras import needed
 from committee.data.pieces.lazy_frames import LazyFramePieces
 from committee.data.pieces.piece import Piece
 from committee.data.read import MISSING
@@ -28,6 +29,9 @@ class TextFiles:
     files: tuple[Path, ...]
     text: tuple[str, ...] = ()
     """Columns to read as text though they look numeric."""
+
+    def __post_init__(self) -> None:
+        needed("polars", "reading text files in pieces")
 
     @cached_property
     def types(self) -> tuple[dict[str, pl.DataType], ...]:

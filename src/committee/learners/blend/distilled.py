@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
+from committee.data.extras import needed
 from committee.data.number_types import F64, Index
 from committee.data.parallel import n_threads
 from committee.data.rows import row_weights, target_vector
@@ -74,6 +75,7 @@ class Distilled:
     @property
     def table(self) -> pl.DataFrame:
         """The committee and the small learner side by side."""
+        needed("polars", "the table of a distilled model")
         import polars as pl
 
         return pl.DataFrame(

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from committee.data.extras import needed
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -27,6 +29,7 @@ def members_table(model: Any) -> pl.DataFrame:
         candidate that failed or was not trained, the gain of the only member, and the reason of a member. Without a row
         if the model was trained on one class.
     """
+    needed("polars", "the table of members")
     import polars as pl
 
     schema = {

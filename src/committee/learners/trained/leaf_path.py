@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from committee.data.extras import needed
 from committee.data.number_types import F64, Index, Mask
 from committee.learners.trained.leaf_cut import LeafCut, LeafCutter, LeafRows
 from committee.vote.links.probability import Logistic
@@ -76,6 +77,7 @@ class LeafPath:
 
     def table(self) -> pl.DataFrame:
         """The path as a table, a row for each limit of nodes."""
+        needed("polars", "the table of a path")
         import polars as pl
 
         columns: dict[str, Any] = {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from committee.data.extras import needed
 from committee.learners.trained.trained_ensemble import trained_committee
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def vote_costs(ensembles: Mapping[str, Any], X: Any) -> pl.DataFrame:
     >>> bool(table["nodes"][1] <= 0.1 * table["nodes"][0])
     True
     """
+    needed("polars", "the table of costs")
     import polars as pl
 
     rows = []

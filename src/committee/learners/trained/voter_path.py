@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from committee.data.extras import needed
 from committee.data.number_types import F64
 from committee.objectives.margins.objective import Objective
 from committee.objectives.programs.margin_matrix import MarginMatrix
@@ -99,6 +100,7 @@ class PruningPath:
 
     def table(self) -> pl.DataFrame:
         """The path as a table: one row for each committee, the ensemble itself first."""
+        needed("polars", "the table of a path")
         import polars as pl
 
         names = ("accuracy", "mean_margin", "least_margin", "n_nodes", "nbytes")

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
+from committee.data.extras import needed
 from committee.data.number_types import F64
 from committee.objectives.margins.objective import Objective, Reweighting
 from committee.objectives.programs.constraint_generation import Constraints, constraint_generation
@@ -134,6 +135,7 @@ def _least_absolute(lines: MarginMatrix, centre: float) -> Answer:
     min over the simplex of sum_l c_l |centre - (S w)_l| is the largest beta - centre * sum u with S'u >= beta and
     |u_l| <= c_l, so that a basis is as small as the number of voters, whose weights are the rows' duals.
     """
+    needed("highspy", "a linear program")
     import highspy
 
     r, T = len(lines), lines.n_voters

@@ -10,6 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from committee.data.extras import needed
+
 if TYPE_CHECKING:
     from typing import Literal, Self
 
@@ -46,6 +48,7 @@ def line_style(i: int) -> str:
 
 def new_figure(width: float, height: float) -> Figure:
     """A figure of that size in inches, apart from pyplot."""
+    needed("matplotlib", "a picture")
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
@@ -83,7 +86,13 @@ class Display(ABC):
         -------
         Display
             Itself.
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
         """
+        needed("matplotlib", "a picture")
         self._draw(ax)
         return self
 

@@ -1,0 +1,24 @@
+"""Where the command `committee` begins: it says what to install where packages of the command line are missing."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+
+NEEDED = ("typer", "rich", "polars", "jinja2", "matplotlib")
+"""What the extra `cli` installs: tables are read with polars, pages are made with jinja2 and matplotlib."""
+
+
+def main() -> None:
+    """Run the command line."""
+    missing = [package for package in NEEDED if find_spec(package) is None]
+    if missing:
+        print(
+            f"error: the command line needs {', '.join(missing)}, not installed here: pip install"
+            ' "committee[cli]", or "committee[all]" for everything',
+            file=sys.stderr,
+        )
+        sys.exit(2)
+    from committee.cli import main as command_line
+
+    command_line.main()

@@ -1,0 +1,46 @@
+"""Packages that only a part of the library needs, and the extra that installs each."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+EXTRAS = {
+    "highspy": "lp",
+    "jinja2": "cli",
+    "matplotlib": "plots",
+    "polars": "polars",
+    "rich": "cli",
+    "typer": "cli",
+}
+"""The smallest extra of pyproject.toml that has a package."""
+
+
+class MissingExtraError(ImportError):
+    """A package is not installed that this part of the library needs."""
+
+
+def needed(package: str, what: str) -> None:
+    """Check that an optional package is installed, before it is imported.
+
+    Parameters
+    ----------
+    package : str
+        A key of `EXTRAS`.
+    what : str
+        What needs it, as the beginning of a sentence: "a picture".
+
+    Raises
+    ------
+    MissingExtraError
+        If it is not installed, naming the extra that has it.
+
+    Examples
+    --------
+    >>> from committee.data.extras import needed
+    >>> needed("polars", "a table of the members")
+    """
+    if find_spec(package) is None:
+        raise MissingExtraError(
+            f'{what} needs {package}, which is not installed: pip install "committee[{EXTRAS[package]}]", or'
+            ' "committee[all]" for everything'
+        )
