@@ -17,6 +17,7 @@ COMMANDS = {
     "fit": "committee.cli.fit:fit",
     "predict": "committee.cli.predict:predict",
     "evaluate": "committee.cli.evaluate:evaluate",
+    "explain": "committee.cli.explain:explain",
     "inspect": "committee.cli.inspect:inspect",
     "papers": "committee.cli.papers:app",
 }

@@ -43,7 +43,8 @@ class Evaluation:
 
     def grids(self) -> list[Grid]:
         """All of it as tables."""
-        rows = tuple((each.heading, _value(each.value), each.remark) for each in self.figures)
+        shown = _number if self.confusion is None else _share
+        rows = tuple((each.heading, shown(each.value), each.remark) for each in self.figures)
         plural = "" if self.n_rows == 1 else "s"
         grids = [Grid(f"Figures on {self.n_rows:,} row{plural}", ("", "", ""), rows, "lrl")]
         if self.confusion is not None:
@@ -177,7 +178,10 @@ def _interval(y: NDArray[Any], predicted: NDArray[Any]) -> str:
     return f"{interval.low:.4f} to {interval.high:.4f} with {CONFIDENCE:.0%} confidence"
 
 
-def _value(value: float) -> str:
-    if np.isnan(value):
-        return BLANK
-    return f"{value:.4f}" if abs(value) < 10.0 and (abs(value) >= 0.001 or value == 0.0) else f"{value:,.5g}"
+def _share(value: float) -> str:
+    return BLANK if np.isnan(value) else f"{value:.4f}"
+
+
+def _number(value: float) -> str:
+    """Five digits, in whatever units the numbers are."""
+    return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.5g}"

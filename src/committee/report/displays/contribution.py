@@ -114,8 +114,12 @@ class ContributionDisplay(Display):
         ValueError
             If the label is no class or target of the estimator, there is no such row, or quantiles are predicted.
         """
-        found = RowExplanation.of(estimator, X, row, label=label)
-        display = cls(
+        return cls.of(RowExplanation.of(estimator, X, row, label=label), max_features=max_features).plot(ax)
+
+    @classmethod
+    def of(cls, found: RowExplanation, *, max_features: int = 12) -> ContributionDisplay:
+        """Picture of a row that is explained, to be drawn."""
+        return cls(
             found.contributions,
             found.labels,
             subject=found.subject,
@@ -124,7 +128,6 @@ class ContributionDisplay(Display):
             remark=found.remark,
             max_features=max_features,
         )
-        return display.plot(ax)
 
     def _draw(self, ax: Axes | None) -> None:
         """One bar for each feature, the largest on top, from the bias down to the score."""

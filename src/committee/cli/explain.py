@@ -1,0 +1,93 @@
+"""``committee explain``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from committee.cli.columns import Drop, columns_of, split_names
+from committee.cli.files import check_writable, load_learner
+from committee.cli.pictures import check_picture, write_picture
+from committee.cli.terminal import Debug, console, errors_in_one_line, print_grids, say
+from committee.data.names import printable
+
+
+def explain(
+    model: Annotated[Path, typer.Argument(help="File that fit wrote.")],
+    data: Annotated[Path, typer.Argument(help="Table with the columns the model learned from.")],
+    row: Annotated[int, typer.Option(help="Which row, from 0 on; -1 is the last.")] = 0,
+    label: Annotated[
+        str | None,
+        typer.Option("--class", help="Whose score or probability; by default that of the predicted class."),
+    ] = None,
+    most: Annotated[int, typer.Option(min=1, help="Columns that are shown; the others are one line.")] = 12,
+    picture: Annotated[Path | None, typer.Option(help="Picture of the same, .svg, .png or .pdf.")] = None,
+    drop: Drop = None,
+    debug: Debug = False,
+) -> None:
+    """Say what each column adds to the answer for one row: its exact Shapley value.
+
+    The columns' figures add up to the score of the row, to its probability (committee of ensembles) or to the number
+    that is predicted.
+
+    Example: committee explain model.safetensors new.csv --row 3 --picture row3.svg
+    """
+    with errors_in_one_line(debug):
+        from committee.report.row_explanation import RowExplanation
+        from committee.report.row_sentences import row_grid, row_sentences
+
+        check_picture(picture)
+        check_writable(picture, read=[model, data])
+        learner = load_learner(model)
+        X = columns_of(learner, data, split_names(drop) or [])
+        if not -len(X) <= row < len(X):
+            raise ValueError(f"--row {row} is not there: {data} has {len(X):,} rows, numbered from 0 to {len(X) - 1:,}")
+        row %= len(X)
+        try:
+            found = RowExplanation.of(learner, X[row : row + 1], 0, label=_class_of(learner, label))
+        except TypeError as error:
+            raise ValueError(
+                f"{model} cannot be explained: {error} Models of trees can, such as committee, gradient_boosting and"
+                " random_forest"
+            ) from error
+        terminal = console()
+        terminal.print(printable(f"row {row:,} of {data} (the first is 0): {found.remark}"), soft_wrap=True)
+        for sentence in row_sentences(found):
+            terminal.print(printable(sentence), soft_wrap=True)
+        terminal.print()
+        print_grids([row_grid(found, most)])
+        if picture is not None:
+            from committee.report.displays.contribution import ContributionDisplay
+
+            display = ContributionDisplay.of(found, max_features=most)
+            write_picture(display.plot().figure_, picture)
+            say(f"picture written to {picture}")
+
+
+def _class_of(learner: Any, label: str | None) -> Any:
+    """A class of the model by its name."""
+    if label is None:
+        return None
+    from committee.data.names import hint_of_names
+
+    classes = getattr(learner, "classes_", None)
+    if classes is None:
+        raise ValueError(f"--class {label}: the {type(learner).__name__} predicts numbers; leave it out")
+    by_name = {str(known): known for known in classes.tolist()}
+    if label not in by_name:
+        raise ValueError(f"--class {label!r} is no class of the model; {hint_of_names(label, list(by_name))}")
+    if len(by_name) == 2 and not _of_probabilities(learner):
+        raise ValueError(
+            f"--class {label}: of two classes there is one score, above 0 for {classes[1]} and below for {classes[0]};"
+            " leave it out"
+        )
+    return by_name[label]
+
+
+def _of_probabilities(learner: Any) -> bool:
+    """Whether what is explained is a probability, of which each class has its own."""
+    from committee.vote.members import MemberCommittees
+
+    return isinstance(learner.committee_.voters, MemberCommittees)
