@@ -60,7 +60,7 @@ def learner(name: str, random: np.random.Generator) -> Any:
         model.set_params(random_state=int(random.integers(1000)))
     if name in SHARDED:
         model.set_params(
-            leaf="constant",
+            leaf=str(random.choice(["auto", "constant", "linear"])),
             growth=str(random.choice(["leaf", "depth"])),
             subsample=float(random.choice([0.5, 0.7, 1.0])),
             max_features=None if random.random() < 0.5 else 0.5,

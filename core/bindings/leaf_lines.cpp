@@ -1,5 +1,6 @@
 #include "../leaf_lines.hpp"
 
+#include "../line_fit.hpp"
 #include "forest_arrays.hpp"
 
 namespace committee {
@@ -26,34 +27,104 @@ void require_leaves(const In1<std::int32_t>& leaf, std::int64_t n_nodes) {
     require(leaf(i) >= 0 && leaf(i) < n_nodes, "leaf_of_row holds a number that is no node");
 }
 
-nb::tuple py_leaf_lines(In2<double> X, In1<std::int32_t> leaf_of_row, std::optional<In1<std::int32_t>> rows,
-                        In2<double> gradient, In2<double> hessian, In1<std::int32_t> feature, In1<std::int32_t> left,
-                        In1<std::uint8_t> lines, In1<std::uint8_t> numeric, double l2, int n_threads) {
-  const std::int64_t n = extent(X, 0), p = extent(X, 1), D = extent(gradient, 0), n_nodes = length(feature);
-  require(length(leaf_of_row) == n, "leaf_of_row needs one number per row");
-  require(D >= 1 && extent(gradient, 1) == n && extent(hessian, 0) == D && extent(hessian, 1) == n,
-          "gradient and hessian must be (n_outputs, n)");
+// Paths to the leaves of a tree of a table of so many columns, as they come from Python.
+TreePaths checked_paths(const In1<std::int32_t>& feature, const In1<std::int32_t>& left, const In1<std::uint8_t>& lines,
+                        const In1<std::uint8_t>& numeric) {
+  const std::int64_t n_nodes = length(feature), p = length(numeric);
   require(length(left) == n_nodes && length(lines) == n_nodes, "left and lines need one number per node");
-  require(length(numeric) == p, "numeric needs one number per column");
   for (std::int64_t i = 0; i < n_nodes; ++i)
     require(left(i) < 0 || (left(i) > i && left(i) + std::int64_t{1} < n_nodes && feature(i) >= 0 && feature(i) < p),
             "a node splits on no column, or has its children before it");
-  require(l2 >= 0.0 && std::isfinite(l2), "l2 must be finite, and not negative");
-  require_leaves(leaf_of_row, n_nodes);
-  if (rows)
-    for (std::int64_t i = 0; i < length(*rows); ++i)
-      require((*rows)(i) >= 0 && (*rows)(i) < n, "rows holds a number outside the table");
-  const LineRows seen{
-      X.data(), p, leaf_of_row.data(), data_or_null(rows), rows ? length(*rows) : n, gradient.data(), hessian.data(),
-      D,        n};
-  LeafLines found;
-  unlocked(n_threads, [&](ThreadTeam& team) {
-    found = leaf_lines(seen, {feature.data(), left.data(), lines.data(), numeric.data(), n_nodes}, l2, team);
-  });
+  return {feature.data(), left.data(), lines.data(), numeric.data(), n_nodes};
+}
+
+void require_l2(double l2) { require(l2 >= 0.0 && std::isfinite(l2), "l2 must be finite, and not negative"); }
+
+nb::tuple arrays_of(LeafLines&& found, std::int64_t D) {
   const std::int64_t M = found.columns.column.size();
   return nb::make_tuple(array_of(std::move(found.columns.start)), array_of(std::move(found.columns.column)),
                         array_of(std::move(found.slope), {M, D}), array_of(std::move(found.centre), {M, D}),
                         array_of(std::move(found.low)), array_of(std::move(found.high)));
+}
+
+// Sums over rows whose arrays it keeps.
+class PyLineSums {
+ public:
+  PyLineSums(In2<double> X, In1<std::int32_t> leaf_of_row, std::optional<In1<std::int32_t>> rows, In2<double> gradient,
+             In2<double> hessian, In1<std::int32_t> feature, In1<std::int32_t> left, In1<std::uint8_t> lines,
+             In1<std::uint8_t> numeric, std::int64_t n_rows, int n_threads)
+      : X_(X),
+        leaf_(leaf_of_row),
+        seen_(rows),
+        gradient_(gradient),
+        hessian_(hessian),
+        n_threads_(n_threads),
+        sums_(rows_of(feature, numeric, n_rows), checked_paths(feature, left, lines, numeric), line_bits(n_rows)) {}
+
+  nb::object largest() const {
+    Vector<double> found;
+    unlocked(n_threads_, [&](ThreadTeam& team) { found = sums_.largest(team); });
+    return array_of(std::move(found));
+  }
+
+  nb::object weights(In1<double> largest) const {
+    require(length(largest) == sums_.shape().n_largest(), "largest is of other lines");
+    Vector<std::int64_t> found;
+    unlocked(n_threads_, [&](ThreadTeam& team) { found = sums_.weights(largest.data(), team); });
+    return array_of(std::move(found));
+  }
+
+  nb::object products(In1<double> largest, In1<std::int64_t> weights) const {
+    require(length(largest) == sums_.shape().n_largest() && length(weights) == sums_.shape().n_weights(),
+            "largest or weights are of other lines");
+    Vector<std::int64_t> found;
+    unlocked(n_threads_, [&](ThreadTeam& team) { found = sums_.products(largest.data(), weights.data(), team); });
+    return array_of(std::move(found));
+  }
+
+  nb::tuple lines(double l2) const {
+    require_l2(l2);
+    LeafLines found;
+    unlocked(n_threads_, [&](ThreadTeam& team) { found = sums_.lines(l2, team); });
+    return arrays_of(std::move(found), extent(gradient_, 0));
+  }
+
+ private:
+  LineRows rows_of(const In1<std::int32_t>& feature, const In1<std::uint8_t>& numeric, std::int64_t n_rows) const {
+    const std::int64_t n = extent(X_, 0), p = extent(X_, 1), D = extent(gradient_, 0);
+    require(length(leaf_) == n, "leaf_of_row needs one number per row");
+    require(D >= 1 && extent(gradient_, 1) == n && extent(hessian_, 0) == D && extent(hessian_, 1) == n,
+            "gradient and hessian must be (n_outputs, n)");
+    require(length(numeric) == p, "numeric needs one number per column");
+    require_leaves(leaf_, length(feature));
+    if (seen_)
+      for (std::int64_t i = 0; i < length(*seen_); ++i)
+        require((*seen_)(i) >= 0 && (*seen_)(i) < n, "rows holds a number outside the table");
+    const std::int64_t count = seen_ ? length(*seen_) : n;
+    require(n_rows >= count && n_rows < std::int64_t{1} << 50, "n_rows must be at least the number of rows here");
+    return {X_.data(), p, leaf_.data(), data_or_null(seen_), count, gradient_.data(), hessian_.data(), D, n};
+  }
+
+  In2<double> X_;
+  In1<std::int32_t> leaf_;
+  std::optional<In1<std::int32_t>> seen_;
+  In2<double> gradient_, hessian_;
+  int n_threads_;
+  LineSums sums_;
+};
+
+nb::tuple py_lines_of_sums(In1<std::int32_t> feature, In1<std::int32_t> left, In1<std::uint8_t> lines,
+                           In1<std::uint8_t> numeric, std::int64_t n_outputs, std::int64_t n_rows, double l2,
+                           In1<double> largest, In1<std::int64_t> weights, In1<std::int64_t> products) {
+  require(n_outputs >= 1 && n_rows >= 0, "there must be an output, and no negative number of rows");
+  require_l2(l2);
+  LineShape shape{path_columns(checked_paths(feature, left, lines, numeric)), n_outputs};
+  require(length(largest) == shape.n_largest() && length(weights) == shape.n_weights() &&
+              length(products) == shape.product_starts().back(),
+          "the sums are of other lines");
+  return arrays_of(
+      lines_of_sums(std::move(shape), largest.data(), weights.data(), products.data(), line_bits(n_rows), l2),
+      n_outputs);
 }
 
 void py_add_leaf_lines(nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu> scores,
@@ -122,9 +193,19 @@ class PyLineTrees {
 }  // namespace
 
 void register_leaf_lines(nb::module_& m) {
-  m.def("leaf_lines", &py_leaf_lines, "X"_a.noconvert(), "leaf_of_row"_a.noconvert(), "rows"_a.noconvert().none(),
-        "gradient"_a.noconvert(), "hessian"_a.noconvert(), "feature"_a.noconvert(), "left"_a.noconvert(),
-        "lines"_a.noconvert(), "numeric"_a.noconvert(), "l2"_a, "n_threads"_a);
+  nb::class_<PyLineSums>(m, "LineSums")
+      .def(nb::init<In2<double>, In1<std::int32_t>, std::optional<In1<std::int32_t>>, In2<double>, In2<double>,
+                    In1<std::int32_t>, In1<std::int32_t>, In1<std::uint8_t>, In1<std::uint8_t>, std::int64_t, int>(),
+           "X"_a.noconvert(), "leaf_of_row"_a.noconvert(), "rows"_a.noconvert().none(), "gradient"_a.noconvert(),
+           "hessian"_a.noconvert(), "feature"_a.noconvert(), "left"_a.noconvert(), "lines"_a.noconvert(),
+           "numeric"_a.noconvert(), "n_rows"_a, "n_threads"_a)
+      .def("largest", &PyLineSums::largest)
+      .def("weights", &PyLineSums::weights, "largest"_a.noconvert())
+      .def("products", &PyLineSums::products, "largest"_a.noconvert(), "weights"_a.noconvert())
+      .def("lines", &PyLineSums::lines, "l2"_a);
+  m.def("lines_of_sums", &py_lines_of_sums, "feature"_a.noconvert(), "left"_a.noconvert(), "lines"_a.noconvert(),
+        "numeric"_a.noconvert(), "n_outputs"_a, "n_rows"_a, "l2"_a, "largest"_a.noconvert(), "weights"_a.noconvert(),
+        "products"_a.noconvert());
   m.def("add_leaf_lines", &py_add_leaf_lines, "scores"_a.noconvert(), "leaf_of_row"_a.noconvert(), "X"_a.noconvert(),
         "start"_a.noconvert(), "column"_a.noconvert(), "slope"_a.noconvert(), "centre"_a.noconvert(),
         "low"_a.noconvert(), "high"_a.noconvert(), "output"_a, "step"_a, "n_threads"_a);

@@ -557,26 +557,51 @@ class LeafModelTrees:
         Hard: one vote for its winner; otherwise the shares of its weight.
         """
 
-# --- leaf_lines.hpp ----------------------------------------------------------------------------------------
+# --- line_fit.hpp, leaf_lines.hpp --------------------------------------------------------------------------
 
-def leaf_lines(
-    X: F64,
-    leaf_of_row: I32,
-    rows: I32 | None,
-    gradient: F64,
-    hessian: F64,
-    feature: I32,
-    left: I32,
-    lines: U8,
-    numeric: U8,
-    l2: float,
-    n_threads: int,
-) -> tuple[I64, I32, F64, F64, F64, F64]:
-    """Start ``(N + 1,)``, column, slope, centre, low and high of one tree's lines, by the quadratic model.
+class LineSums:
+    """Sums for the lines of one tree's leaves, over rows that may be some of the `n_rows` that the tree was grown on.
 
     A leaf where ``lines`` is 1 has lines along the ``numeric`` columns that the path to it splits on. Gradients and
     hessians are ``(D, n)``, and only `rows` count.
     """
+
+    def __init__(
+        self,
+        X: F64,
+        leaf_of_row: I32,
+        rows: I32 | None,
+        gradient: F64,
+        hessian: F64,
+        feature: I32,
+        left: I32,
+        lines: U8,
+        numeric: U8,
+        n_rows: int,
+        n_threads: int,
+    ) -> None: ...
+    def largest(self) -> F64:
+        """Largest values, gradients and hessians: those of several parts of the rows are the largest of theirs."""
+    def weights(self, largest: F64) -> I64:
+        """Sums of h and h t, of the largest numbers of all rows; those of several parts add up."""
+    def products(self, largest: F64, weights: I64) -> I64:
+        """Sums of g u and h u u', of the largest numbers and the weights of all rows; those of several parts add up."""
+    def lines(self, l2: float) -> tuple[I64, I32, F64, F64, F64, F64]:
+        """`lines_of_sums` where these rows are all."""
+
+def lines_of_sums(
+    feature: I32,
+    left: I32,
+    lines: U8,
+    numeric: U8,
+    n_outputs: int,
+    n_rows: int,
+    l2: float,
+    largest: F64,
+    weights: I64,
+    products: I64,
+) -> tuple[I64, I32, F64, F64, F64, F64]:
+    """Start ``(N + 1,)``, column, slope, centre, low and high of one tree's lines, by the quadratic model."""
 
 def add_leaf_lines(
     scores: F64,

@@ -20,6 +20,7 @@ import committee.dask as cd
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.dask import ClusterError, shard_host
 from committee.dask.shard_host import groups_of
+from committee.voters.linear_leaves import LinearLeaves
 from tests.dask.conftest import client_of
 
 
@@ -49,6 +50,10 @@ def assert_same(ours, theirs, X) -> None:
     forest, other = (getattr(one.voters, "forest", one.voters) for one in (ours, theirs))
     for name in ("threshold", "value", "gain", "count", "weight"):
         assert_array_equal(getattr(forest, name), getattr(other, name))
+    assert isinstance(ours.voters, LinearLeaves) == isinstance(theirs.voters, LinearLeaves)
+    if isinstance(ours.voters, LinearLeaves):
+        for one, same in zip(ours.voters.lines.arrays, theirs.voters.lines.arrays, strict=True):
+            assert_array_equal(one, same)
 
 
 @pytest.mark.parametrize(
@@ -78,10 +83,9 @@ def test_numbers_of_an_array(four_workers: Client):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(1000, 5))
     y = np.column_stack([X[:, 0] ** 2, X[:, 1] + rng.normal(size=1000)])
-    settings = SMALL | {"leaf": "constant", "early_stopping": True, "class_weight": None}
-    settings.pop("class_weight")
-    model, other = (GradientBoostingRegressor(**settings) for _ in range(2))
+    model, other = (GradientBoostingRegressor(**SMALL, early_stopping=True) for _ in range(2))
     cd.fit(model, da.from_array(X, chunks=(130, 2)), da.from_array(y, chunks=(400, 2)), client=four_workers)
+    assert isinstance(model.committee_.voters, LinearLeaves)
     assert_same(model, other.fit(X, y), X)
 
 
@@ -241,7 +245,6 @@ def test_no_worker_is_an_error_in_the_stated_time():
         ({"line_search": True}, "line_search=True needs all rows on one machine"),
         ({"warm_start": True}, "warm_start=True needs all rows"),
         ({"loss": "absolute_error"}, "medians or quantiles"),
-        ({}, "leaf='auto', which asks for lines in the leaves"),
     ],
 )
 def test_what_needs_all_rows_is_refused(client: Client, settings, message):
@@ -251,25 +254,28 @@ def test_what_needs_all_rows_is_refused(client: Client, settings, message):
         cd.fit(model, X, X[:, 0], client=client)
 
 
-def test_a_checkpoint_keeps_finished_rounds(client: Client, tmp_path):
+@pytest.mark.parametrize(
+    ("Learner", "target"), [(GradientBoostingClassifier, "label"), (GradientBoostingRegressor, "number")]
+)
+def test_a_checkpoint_keeps_finished_rounds(client: Client, tmp_path, Learner, target):
     table = frame(500)
     collection = dd.from_pandas(table, npartitions=3, sort=False)
 
     def stop(_: Client) -> None:
         raise RuntimeError("stopped")
 
-    first, path = GradientBoostingClassifier(**SMALL), tmp_path / "fit.checkpoint"
+    first, path = Learner(**SMALL), tmp_path / "fit.checkpoint"
     first.set_callbacks(KilledInRound(client, 4, stop))
     with pytest.raises(RuntimeError, match="stopped"):
-        cd.fit(first, collection[FEATURES], collection["label"], client=client, checkpoint=path)
+        cd.fit(first, collection[FEATURES], collection[target], client=client, checkpoint=path)
     size = path.stat().st_size
-    model = GradientBoostingClassifier(**SMALL)
-    cd.fit(model, collection[FEATURES], collection["label"], client=client, checkpoint=path)
+    model = Learner(**SMALL)
+    cd.fit(model, collection[FEATURES], collection[target], client=client, checkpoint=path)
     assert path.stat().st_size > size
-    assert_same(model, GradientBoostingClassifier(**SMALL).fit(table[FEATURES], table["label"]), table[FEATURES])
+    assert_same(model, Learner(**SMALL).fit(table[FEATURES], table[target]), table[FEATURES])
     with pytest.raises(ValueError, match="other rows"):
         other = dd.from_pandas(table.iloc[::-1], npartitions=3, sort=False)
-        cd.fit(model, other[FEATURES], other["label"], client=client, checkpoint=path)
+        cd.fit(model, other[FEATURES], other[target], client=client, checkpoint=path)
 
 
 @pytest.mark.slow

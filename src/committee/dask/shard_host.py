@@ -36,6 +36,8 @@ class HeldShard:
 
     codes: NDArray[np.uint8] | NDArray[np.uint16]
     n_bins: NDArray[np.int32]
+    cells: NDArray[np.float64] | None
+    """The encoded rows, if the fit needs them: 8 bytes a cell."""
     shard: Shard | None = None
     serial: int = -1
     """Number of the message that was answered last."""
@@ -43,7 +45,7 @@ class HeldShard:
 
     def make(self, target: Target, n_outputs: int, n_threads: int) -> None:
         """Make the shard."""
-        self.shard = Shard(self.codes, self.n_bins, target, n_outputs, n_threads)
+        self.shard = Shard(self.codes, self.n_bins, target, n_outputs, n_threads, self.cells)
 
     def answered(self, serial: int, number: int, calls: Sequence[Call], n_threads: int) -> Any:
         """Make the calls, unless this message has been answered before, and return the answer to the last."""
@@ -63,11 +65,9 @@ HELD: dict[str, dict[int, HeldShard]] = {}
 """Shards that this worker holds, by fit and number."""
 
 
-def hold(fit: str, number: int, parts: Sequence[NDArray[Any]], n_bins: NDArray[np.int32]) -> int:
-    """Hold the codes of some partitions as a shard of a fit; the number of its rows."""
-    codes = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    HELD.setdefault(fit, {})[number] = HeldShard(codes, n_bins)
-    return len(codes)
+def hold(fit: str, number: int, shard: HeldShard) -> None:
+    """Hold a shard of a fit."""
+    HELD.setdefault(fit, {})[number] = shard
 
 
 class ShardHost(needed("distributed").WorkerPlugin):  # type: ignore[misc]

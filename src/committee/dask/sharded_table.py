@@ -16,7 +16,7 @@ from committee.dask.cluster import Cluster
 from committee.dask.needed import needed
 from committee.dask.shard_calls import ShardsOnWorkers
 from committee.dask.shard_homes import ShardHomes
-from committee.dask.shard_host import hold
+from committee.dask.shard_host import HeldShard, hold
 from committee.data.frame_columns import is_frame, open_frame
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64, Mask
@@ -147,13 +147,13 @@ class ShardedMatrix(PiecedMatrix):
         looked.cluster.look()
         groups = _groups(counts, max(1, len(looked.cluster.addresses)))
         firsts = [0, *accumulate(counts)]
-        digests = self.digests and self._digests is None
+        digests, cells = self.digests and self._digests is None, self.needs_cells
         n_bins = np.where(n_categories > 0, n_categories, np.diff(offset) + 1).astype(np.int32)
         delayed = needed("dask").delayed
 
         def held(fit: str, shard: int) -> Any:
             coded = [
-                delayed(_coded)(self._encoded(part, firsts[part]), edges, offset, n_categories, wide, digests)
+                delayed(_coded)(self._encoded(part, firsts[part]), edges, offset, n_categories, wide, digests, cells)
                 for part in groups[shard]
             ]
             return delayed(_held)(fit, shard, coded, n_bins)
@@ -207,16 +207,32 @@ def _digests(rows: F64, columns: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _coded(
-    rows: F64, edges: F64, offset: NDArray[np.int64], n_categories: NDArray[np.int32], wide: bool, digests: bool
-) -> tuple[NDArray[Any], NDArray[np.uint64] | None]:
-    codes = _core.bin_codes(np.ascontiguousarray(rows), edges, offset, n_categories, wide, 1)
-    return codes, _digests(rows, np.arange(1, rows.shape[1] + 1, dtype=np.uint64)) if digests else None
+    rows: F64,
+    edges: F64,
+    offset: NDArray[np.int64],
+    n_categories: NDArray[np.int32],
+    wide: bool,
+    digests: bool,
+    cells: bool,
+) -> tuple[NDArray[Any], NDArray[np.uint64] | None, F64 | None]:
+    rows = np.ascontiguousarray(rows)
+    codes = _core.bin_codes(rows, edges, offset, n_categories, wide, 1)
+    places = np.arange(1, rows.shape[1] + 1, dtype=np.uint64)
+    return codes, _digests(rows, places) if digests else None, rows if cells else None
 
 
-def _held(fit: str, shard: int, coded: list[tuple[NDArray[Any], Any]], n_bins: NDArray[np.int32]) -> Any:
-    hold(fit, shard, [codes for codes, _ in coded], n_bins)
-    digests = [each for _, each in coded if each is not None]
-    return np.concatenate(digests) if digests else None
+def _held(
+    fit: str, shard: int, coded: list[tuple[NDArray[Any], NDArray[Any] | None, F64 | None]], n_bins: NDArray[np.int32]
+) -> NDArray[np.uint64] | None:
+    codes, digests, cells = (_end_to_end(parts) for parts in zip(*coded, strict=True))
+    assert codes is not None
+    hold(fit, shard, HeldShard(codes, n_bins, cells))
+    return digests
+
+
+def _end_to_end(parts: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
+    there = [part for part in parts if part is not None]
+    return there[0] if len(there) == 1 else np.concatenate(there) if there else None
 
 
 def _groups(counts: Sequence[int], n_workers: int) -> list[list[int]]:

@@ -67,6 +67,11 @@ class WeightedRows:
         """The rows in bins, learned from them and their weights."""
         return Binned.of(self.X, None if self.uniform else self.weights, table, max_bins, n_threads)
 
+    def need_cells(self) -> None:
+        """Say that the cells are needed after their bins, as those of a table that others hold may not be."""
+        if isinstance(self.X, PiecedMatrix):
+            self.X.needs_cells = True
+
     @property
     def dense(self) -> NDArray[np.float64]:
         """The matrix, for learners that take no sparse tables; that of pieces is written to a file and mapped."""

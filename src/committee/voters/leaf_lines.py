@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,10 @@ class LeafLines:
     def nbytes(self) -> int:
         """Bytes of the arrays."""
         return sum(array.nbytes for array in self.arrays)
+
+    def times(self, unit: F64) -> LeafLines:
+        """Lines whose outputs are in other units ``(D,)``."""
+        return replace(self, slope=self.slope * unit)
 
     def take(self, nodes: NDArray[np.int64]) -> LeafLines:
         """Lines of some nodes, in this order."""

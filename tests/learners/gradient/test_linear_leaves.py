@@ -40,7 +40,8 @@ PATHS = {2: [0], 4: [0, 2], 5: [0, 1, 2]}
 
 
 def fitted_lines(X, leaf, rows, g, h, l2, numeric=(1, 1, 1)):
-    return _core.leaf_lines(X, leaf, rows, g, h, FEATURE, LEFT, LINES, np.array(numeric, np.uint8), l2, 1)
+    sums = _core.LineSums(X, leaf, rows, g, h, FEATURE, LEFT, LINES, np.array(numeric, np.uint8), len(X), 1)
+    return sums.lines(l2)
 
 
 @given(seeds, st.booleans(), st.sampled_from([0.0, 0.1, 1.0, 50.0]))
@@ -92,7 +93,7 @@ def test_columns_that_say_nothing_new_get_no_slope():
     lines = np.zeros(11, np.uint8)
     lines[10] = 1
     arguments = X, np.full(8, 10, np.int32), None, -x[None], np.ones((1, 8)), feature, left, lines, np.ones(5, np.uint8)
-    slope = _core.leaf_lines(*arguments, 0.0, 1)[2][:, 0]
+    slope = _core.LineSums(*arguments, 8, 1).lines(0.0)[2][:, 0]
     assert np.isfinite(slope).all()
     assert_allclose(slope[:4], [1.0, 0.0, 0.0, 0.0], atol=1e-9)
 

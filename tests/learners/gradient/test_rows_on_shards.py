@@ -16,6 +16,7 @@ from committee.data.binning import Binned, Bins
 from committee.learners.base.row_units import RowUnits
 from committee.learners.gradient.gradient_run import GradientRun
 from committee.learners.gradient.leaf import LeafPenalty
+from committee.learners.gradient.line_fit import LineFit
 from committee.learners.gradient.round_draws import Draws
 from committee.learners.gradient.rows_on_shards import RowsOnShards
 from committee.learners.gradient.scored_rows import RowsInMemory
@@ -47,7 +48,9 @@ LIMITS = {
 class Problem:
     """A table, a loss, and how trees grow."""
 
-    def __init__(self, seed: int, n: int, loss: str, weights: str, limits: dict, *, shared: bool = False) -> None:
+    def __init__(
+        self, seed: int, n: int, loss: str, weights: str, limits: dict, *, shared: bool = False, lines: bool = False
+    ) -> None:
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(n, 4))
         X[:, 1] = rng.integers(0, 3, n)
@@ -56,6 +59,8 @@ class Problem:
         n_categories = np.array([0, 0, 5, 0], dtype=np.int32)
         bins = Bins.learn(X, None, n_categories, 255)
         self.binned = Binned(bins, bins.encode(X))
+        self.X = X
+        self.line_fit = LineFit((n_categories == 0).astype(np.uint8), 1.0) if lines else None
         clean = np.nan_to_num(X)
         self.n_scores = 3 if loss == "softmax" else 1
         if loss in ("squared", "heavy"):
@@ -106,7 +111,7 @@ class Problem:
     def in_memory(self, draws: Draws, intercept: np.ndarray) -> GradientRun:
         F = np.repeat(intercept[:, None], self.n, axis=1)
         F = F[0] if len(F) == 1 else F
-        scored = RowsInMemory(self.target, self.grower(self.binned.codes), F, self.binned, None, 1)
+        scored = RowsInMemory(self.target, self.grower(self.binned.codes), F, self.binned, self.line_fit, self.X, 1)
         return self.run(scored, draws, intercept)
 
     def shards(self, cuts: list[int]) -> list[Shard]:
@@ -116,7 +121,8 @@ class Problem:
                 continue
             target = self.target.of_rows(np.arange(self.n)[rows], None if self.w is None else self.w[rows])
             codes = np.ascontiguousarray(self.binned.codes[rows])
-            found.append(Shard(codes, self.binned.bins.n_bins, target, self.outputs, 1))
+            X = np.ascontiguousarray(self.X[rows])
+            found.append(Shard(codes, self.binned.bins.n_bins, target, self.outputs, 1, X))
         return found
 
 
@@ -124,6 +130,7 @@ def of_run(run: GradientRun) -> list[np.ndarray]:
     trees = [one.tree for one in run.grown]
     found = [part for tree in trees for part in (*tree.nodes(), tree.value, tree.bounds)]
     found += [np.empty(0) if tree.weight is None else tree.weight for tree in trees]
+    found += [array for one in run.grown if one.lines is not None for array in one.lines.arrays]
     return [*found, *(one.value for one in run.grown), run.scored.scores(np.arange(run.scored.n_rows))]
 
 
@@ -150,6 +157,7 @@ problems = st.fixed_dictionaries(
             }
         ),
         "shared": st.booleans(),
+        "lines": st.booleans(),
     }
 )
 drawn = st.fixed_dictionaries(
@@ -171,7 +179,9 @@ def test_shards_grow_the_trees_of_one_table(problem, drawn, data):
     draws = one.draws(**drawn)
     whole = one.in_memory(draws, intercept)
     shards = ShardsHere(one.shards(cuts))
-    parted = one.run(RowsOnShards(shards, 0, one.target, one.grower(None), intercept, draws), draws, intercept)
+    parted = one.run(
+        RowsOnShards(shards, 0, one.target, one.grower(None), intercept, draws, one.line_fit), draws, intercept
+    )
     for _ in range(3):
         whole.advance()
         parted.advance()
@@ -213,7 +223,9 @@ def test_a_shard_that_is_lost_is_made_again(problem, drawn, seed):
     draws = one.draws(**drawn)
     whole = one.in_memory(draws, intercept)
     shards = LosesShards(lambda: one.shards([one.n // 3, one.n // 2]), seed)
-    parted = one.run(RowsOnShards(shards, 0, one.target, one.grower(None), intercept, draws), draws, intercept)
+    parted = one.run(
+        RowsOnShards(shards, 0, one.target, one.grower(None), intercept, draws, one.line_fit), draws, intercept
+    )
     for _ in range(3):
         whole.advance()
         parted.advance()
@@ -229,7 +241,9 @@ def test_two_runs_take_turns_on_the_same_shards():
     shards = ShardsHere(one.shards([100, 130]))
     alone = one.in_memory(draws, intercept)
     runs = [
-        one.run(RowsOnShards(shards, run, one.target, one.grower(None), intercept, draws), draws, intercept)
+        one.run(
+            RowsOnShards(shards, run, one.target, one.grower(None), intercept, draws, one.line_fit), draws, intercept
+        )
         for run in range(2)
     ]
     for _ in range(3):

@@ -44,6 +44,8 @@ class PiecedMatrix:
     table: TableSchema
     digests: bool = False
     numbers: dict[int, F64] = field(default_factory=dict)
+    needs_cells: bool = False
+    """Whether a fit needs cells once it has their codes: those who hold the codes then hold both."""
     _digests: NDArray[np.uint64] | None = None
     _dense: F64 | None = None
     _writing: Lock = field(default_factory=Lock)

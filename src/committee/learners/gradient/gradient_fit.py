@@ -243,6 +243,10 @@ class GradientBoosting(WarmStart, Boosting):
         loss, earlier, threads = self._chosen_loss(), self._earlier_committee(), n_threads(self.n_jobs)
         whole = Target.of(loss, rows)
         n_scores = whole.n_scores(self._n_classes)
+        monotone = self._directions(n_scores)
+        line_fit = self._line_fit(rows, loss, monotone is not None)
+        if line_fit is not None:
+            rows.need_cells()
         binned = rows.binned(self.table_, self.max_bins, threads)
         if isinstance(binned.codes, ShardedCodes):
             self._check_on_shards(loss)
@@ -251,8 +255,6 @@ class GradientBoosting(WarmStart, Boosting):
         units = parted.units if parted else trials[0].units if trials else None
         if units is None and self.subsample < 1.0:
             units = RowUnits.of(rows, seed, threads)
-        monotone = self._directions(n_scores)
-        line_fit = self._line_fit(rows, loss, monotone is not None, threads)
         leaf = "constant" if line_fit is None else "linear"
         of_tree, of_node = self._features_tried(rows.X.shape[1])
         grower = self._grower(binned, n_scores, monotone, of_node, self._leaves(rows.count), threads)
@@ -278,13 +280,14 @@ class GradientBoosting(WarmStart, Boosting):
             scored: ScoredRows
             if isinstance(binned.codes, ShardedCodes):
                 shards = binned.codes.shards(whole, grower.n_outputs)
-                scored = RowsOnShards(shards, binned.codes.new_run(), whole, grower, intercept, draws)
+                scored = RowsOnShards(shards, binned.codes.new_run(), whole, grower, intercept, draws, line_fit)
             else:
                 F = np.repeat(intercept[:, None], len(rows), axis=1)
                 F = F[0] if n_scores == 1 else F
                 if earlier is not None:
                     scores_after(earlier.voters, earlier.weights, F, rows.cells, threads)
-                scored = RowsInMemory(target, grower, F, binned, line_fit, threads)
+                X = None if line_fit is None else rows.dense
+                scored = RowsInMemory(target, grower, F, binned, line_fit, X, threads)
                 search = LineSearch(target, self._penalty, F, threads) if self.line_search else None
             return GradientRun(
                 target,
@@ -307,12 +310,10 @@ class GradientBoosting(WarmStart, Boosting):
 
     def _check_on_shards(self, loss: Loss) -> None:
         """Refuse what needs all rows on one machine."""
-        lines = self.leaf == "linear" or (self.leaf == "auto" and self._n_classes is None)
         kinds = (
             ("warm_start=True", self.warm_start, "fit all rounds at once"),
             ("line_search=True", self.line_search, "set line_search=False"),
             (f"loss={self.loss!r}, whose leaves are medians or quantiles", refits(loss), "take loss='huber'"),
-            (f"leaf={self.leaf!r}, which asks for lines in the leaves", lines, "set leaf='constant'"),
         )
         for name, is_there, remedy in kinds:
             if is_there:
@@ -330,7 +331,7 @@ class GradientBoosting(WarmStart, Boosting):
         held = parts(units, _labels(rows))[: n_trials(rows.count)]
         return [PartedRows(rows, units, each) for each in held]
 
-    def _line_fit(self, rows: Rows | TargetRows, loss: Loss, monotone: bool, threads: int) -> LineFit | None:
+    def _line_fit(self, rows: Rows | TargetRows, loss: Loss, monotone: bool) -> LineFit | None:
         """Return how leaves get lines; None if they are constants. `monotone`: some score has a direction."""
         hindrances = (
             ("line_search=True", self.line_search),
@@ -344,7 +345,7 @@ class GradientBoosting(WarmStart, Boosting):
         if self.leaf == "constant" or hindrance is not None or (self.leaf == "auto" and self._n_classes is not None):
             return None
         numeric = (self.table_.n_categories == 0).astype(np.uint8)
-        return LineFit(rows.dense, numeric, self.leaf_l2, threads)
+        return LineFit(numeric, self.leaf_l2)
 
     def _features_tried(self, p: int) -> tuple[int, int]:
         """Return how many of p columns a tree sees, and how many are drawn for each of its nodes: 0 for none."""

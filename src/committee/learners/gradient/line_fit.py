@@ -24,59 +24,56 @@ from committee import _core
 from committee.data.number_types import F64
 from committee.voters.leaf_lines import LeafLines
 
+I64 = NDArray[np.int64]
+
 
 @dataclass(frozen=True, eq=False)
 class LineFit:
-    """The rows on which lines are fitted, and their penalty.
+    """How leaves get lines.
 
     Parameters
     ----------
-    X : float64 array (n, p)
-        Encoded rows.
     numeric : uint8 array (p,)
         1 for columns that lines may be along.
     l2 : float
         Penalty of the slopes, for columns of deviation 1.
-    n_threads : int
-        Ceiling on the number of threads.
     """
 
-    X: F64
     numeric: NDArray[np.uint8]
     l2: float
-    n_threads: int
 
-    def lines(
+    def paths(
+        self, tree: _core.GradientTree
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint8], NDArray[np.uint8]]:
+        """Where lines of a tree can be; leaves that weigh exactly 0 abstain, and have none."""
+        return tree.feature, tree.left, np.asarray(tree.value.any(axis=1), dtype=np.uint8), self.numeric
+
+    def sums(
         self,
+        X: F64,
         tree: _core.GradientTree,
         leaf: NDArray[np.int32],
         rows: NDArray[np.int32] | None,
         gradient: F64,
         hessian: F64,
-    ) -> LeafLines:
-        """Lines of a tree's leaves; leaves that weigh exactly 0 abstain, and have none.
-
-        Equation: leaf-line (docs/theory.md).
+        n_threads: int,
+    ) -> _core.LineSums:
+        """Sums for a tree's lines over rows ``(n, p)``, which may be some of those that it was grown on.
 
         Of each row are given its leaf, its gradients and its hessians ``(n,)`` or ``(D, n)``; `rows` are those that
         the tree was grown on.
         """
-        weighs = np.asarray(tree.value.any(axis=1), dtype=np.uint8)
-        return LeafLines(
-            *_core.leaf_lines(
-                self.X,
-                leaf,
-                rows,
-                np.atleast_2d(gradient),
-                np.atleast_2d(hessian),
-                tree.feature,
-                tree.left,
-                weighs,
-                self.numeric,
-                self.l2,
-                self.n_threads,
-            )
-        )
+        g, h, n = np.atleast_2d(gradient), np.atleast_2d(hessian), int(tree.count[0])
+        return _core.LineSums(X, leaf, rows, g, h, *self.paths(tree), n, n_threads)
+
+    def lines(self, tree: _core.GradientTree, largest: F64, weights: I64, products: I64) -> LeafLines:
+        """Lines of a tree's leaves, of the largest numbers of all rows and of their sums.
+
+        Equation: leaf-line (docs/theory.md).
+        """
+        n_outputs, n = tree.value.shape[1], int(tree.count[0])
+        found = _core.lines_of_sums(*self.paths(tree), n_outputs, n, self.l2, largest, weights, products)
+        return LeafLines(*found)
 
 
 def add_lines(

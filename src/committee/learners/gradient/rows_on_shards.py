@@ -17,6 +17,7 @@ from committee.data.number_types import F64
 from committee.learners.base.recorded_growth import parts_of_tree
 from committee.learners.gradient.leaf import LeafPenalty
 from committee.learners.gradient.leaf_refit import refitted_tree
+from committee.learners.gradient.line_fit import LineFit
 from committee.learners.gradient.round_draws import Draws
 from committee.learners.gradient.scored_rows import ScoredRows
 from committee.learners.gradient.scores import Target
@@ -46,6 +47,8 @@ class RowsOnShards(ScoredRows):
         Scores of all rows.
     draws : Draws
         How rounds draw rows.
+    line_fit : LineFit or None
+        How leaves get lines; None: they are constants.
     """
 
     def __init__(
@@ -56,8 +59,10 @@ class RowsOnShards(ScoredRows):
         grower: _core.GradientGrower,
         intercept: F64,
         draws: Draws,
+        line_fit: LineFit | None = None,
     ) -> None:
         self.shards, self.run, self.target, self.grower = shards, run, target, grower
+        self.line_fit = line_fit
         self.n_rows = sum(shards.sizes)
         self._record: FitRecord | None = None
         self._known = False
@@ -149,11 +154,18 @@ class RowsOnShards(ScoredRows):
     def move(
         self, tree: _core.GradientTree, value: F64, unit: F64, step: float, k: int, along: F64 | None
     ) -> LeafLines | None:
-        """As `ScoredRows.move`, without lines."""
+        """As `ScoredRows.move`."""
         assert along is None
         parts = parts_of_tree(tree)
-        self.shards.move(self._known, self.run, parts, value, step, k)
-        return None
+        lines = None if self.line_fit is None else self._lines(self.line_fit, tree, parts, k).times(unit)
+        self.shards.move(self._known, self.run, parts, value, lines, step, k)
+        return lines
+
+    def _lines(self, line_fit: LineFit, tree: _core.GradientTree, parts: tuple[Any, ...], k: int) -> LeafLines:
+        """Lines of a tree's leaves, of sums over the shards."""
+        largest = np.max(self.shards.each("largest_of_lines", self.run, parts, self._known, line_fit, k), axis=0)
+        weights = self.shards.total("weights_of_lines", largest)
+        return line_fit.lines(tree, largest, weights, self.shards.total("products_of_lines", largest, weights))
 
     def scores(self, rows: NDArray[np.integer]) -> F64:
         """As `ScoredRows.scores`; the rows rise."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,11 +17,11 @@ from committee.learners.gradient.leaf_refit import node_sums, refitted, refitted
 from committee.learners.gradient.line_fit import LineFit, add_lines
 from committee.learners.gradient.round_draws import Draws
 from committee.learners.gradient.scores import Target, add_tree
+from committee.voters.leaf_lines import LeafLines
 
 if TYPE_CHECKING:
     from committee.learners.base.fit_record import FitRecord
     from committee.learners.base.recorded_growth import RecordedGradientGrower
-    from committee.voters.leaf_lines import LeafLines
 
 I32 = NDArray[np.int32]
 
@@ -93,6 +92,8 @@ class RowsInMemory(ScoredRows):
         The table.
     line_fit : LineFit or None
         How leaves get lines; None: they are constants.
+    X : float64 array (n, p) or None
+        The encoded rows, for lines.
     n_threads : int
         Ceiling on the number of threads.
     """
@@ -104,9 +105,11 @@ class RowsInMemory(ScoredRows):
         F: F64,
         binned: Binned,
         line_fit: LineFit | None,
+        X: F64 | None,
         n_threads: int,
     ) -> None:
-        self.target, self.F, self.binned, self.line_fit, self.n_threads = target, F, binned, line_fit, n_threads
+        self.target, self.F, self.binned, self.n_threads = target, F, binned, n_threads
+        self.line_fit, self.X = line_fit, X
         self.grower: _core.GradientGrower | RecordedGradientGrower = grower
         self.n_rows = F.shape[-1]
         self.gradient, self.hessian = np.empty_like(F), np.empty_like(F)
@@ -148,10 +151,11 @@ class RowsInMemory(ScoredRows):
         add_tree(F, self.leaf, value, step, k, self.n_threads)
         if self.line_fit is None:
             return None
-        own = self._own(k)
-        lines = self.line_fit.lines(tree, self.leaf, self.rows, self.gradient[own], self.hessian[own])
-        lines = replace(lines, slope=lines.slope * unit)
-        add_lines(F, lines, self.line_fit.X, self.leaf, step, k, self.n_threads)
+        assert self.X is not None
+        of_rows = self.leaf, self.rows, self.gradient[self._own(k)], self.hessian[self._own(k)]
+        sums = self.line_fit.sums(self.X, tree, *of_rows, self.n_threads)
+        lines = LeafLines(*sums.lines(self.line_fit.l2)).times(unit)
+        add_lines(F, lines, self.X, self.leaf, step, k, self.n_threads)
         return lines
 
     def scores(self, rows: NDArray[np.integer]) -> F64:

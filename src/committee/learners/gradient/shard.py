@@ -12,7 +12,9 @@ from committee import _core
 from committee.data.number_types import F64
 from committee.learners.base.recorded_growth import tree_of_parts
 from committee.learners.base.row_units import Mask, RowUnits
+from committee.learners.gradient.line_fit import LineFit, add_lines
 from committee.learners.gradient.scores import Target, add_tree
+from committee.voters.leaf_lines import LeafLines
 
 I32 = NDArray[np.int32]
 
@@ -49,6 +51,8 @@ class Shard:
         Scores that a tree has leaves for.
     n_threads : int
         Ceiling on the number of threads.
+    X : float64 array (m, p) or None
+        The encoded rows, for lines in the leaves.
     """
 
     def __init__(
@@ -58,7 +62,10 @@ class Shard:
         target: Target,
         n_outputs: int,
         n_threads: int,
+        X: F64 | None = None,
     ) -> None:
+        self.X = X
+        self.line_sums: _core.LineSums | None = None
         self.codes, self.n_bins, self.target, self.n_threads = codes, n_bins, target, n_threads
         self.n_outputs = n_outputs
         self.kernel = _core.GradientShard(codes, n_bins, n_outputs=n_outputs, n_threads=n_threads)
@@ -116,18 +123,45 @@ class Shard:
         self.leaf = self.kernel.leaf_of_row
         return sums
 
-    def move(self, run: int, tree: tuple[Any, ...], value: F64, step: float, k: int) -> None:
-        """Move the scores along the tree grown last; rows that it was not grown on find their leaves."""
-        leaf = self.leaf
-        if self.runs[run].rows is not None:
-            leaf = leaf.copy()
-            others = np.flatnonzero(leaf < 0).astype(np.int32)
-            leaf[others] = _core.walk_codes(self.codes, self.n_bins, tree_of_parts(*tree), others)
-        add_tree(self.runs[run].F, leaf, value, step, k, self.n_threads)
+    def move(self, run: int, tree: tuple[Any, ...], value: F64, lines: LeafLines | None, step: float, k: int) -> None:
+        """Move the scores along the tree grown last, and its lines; rows that it was not grown on find their leaves."""
+        self._find_leaves(tree)
+        self._add(run, value, lines, step, k)
 
-    def catch_up(self, run: int, tree: tuple[Any, ...], value: F64, step: float, k: int) -> None:
+    def catch_up(
+        self, run: int, tree: tuple[Any, ...], value: F64, lines: LeafLines | None, step: float, k: int
+    ) -> None:
         """Move the scores along a tree of an earlier round, to the bit as when it was grown."""
-        add_tree(self.runs[run].F, self._leaves(tree), value, step, k, self.n_threads)
+        self.leaf = self._leaves(tree)
+        self._add(run, value, lines, step, k)
+
+    def _add(self, run: int, value: F64, lines: LeafLines | None, step: float, k: int) -> None:
+        F = self.runs[run].F
+        add_tree(F, self.leaf, value, step, k, self.n_threads)
+        if lines is not None:
+            assert self.X is not None
+            add_lines(F, lines, self.X, self.leaf, step, k, self.n_threads)
+
+    def largest_of_lines(self, run: int, tree: tuple[Any, ...], known: bool, line_fit: LineFit, k: int) -> F64:
+        """Begin the lines of the tree grown last or, if `known`, grown before; as `LineSums.largest`."""
+        assert self.X is not None
+        if known:
+            self.leaf = self._leaves(tree)
+        self._find_leaves(tree)
+        own, rows = self._own(k), self.runs[run].rows
+        of_rows = self.leaf, rows, self.gradient[own], self.hessian[own]
+        self.line_sums = line_fit.sums(self.X, tree_of_parts(*tree), *of_rows, self.n_threads)
+        return self.line_sums.largest()
+
+    def weights_of_lines(self, largest: F64) -> NDArray[np.int64]:
+        """As `LineSums.weights`."""
+        assert self.line_sums is not None
+        return self.line_sums.weights(largest)
+
+    def products_of_lines(self, largest: F64, weights: NDArray[np.int64]) -> NDArray[np.int64]:
+        """As `LineSums.products`."""
+        assert self.line_sums is not None
+        return self.line_sums.products(largest, weights)
 
     def scores(self, run: int, rows: NDArray[np.integer]) -> F64:
         """Scores of some rows, ``(m,)`` or ``(D, m)``."""
@@ -156,6 +190,13 @@ class Shard:
         state, own = self.runs[run], self._own(k)
         terms = [*np.atleast_2d(self.gradient[own]), *np.atleast_2d(self.hessian[own])]
         return np.stack([*terms, *([] if state.w is None else [state.w])])
+
+    def _find_leaves(self, tree: tuple[Any, ...]) -> None:
+        """Let rows find their leaves that the tree grown last was not grown on."""
+        others = np.flatnonzero(self.leaf < 0).astype(np.int32)
+        if len(others):
+            self.leaf = self.leaf.copy()
+            self.leaf[others] = _core.walk_codes(self.codes, self.n_bins, tree_of_parts(*tree), others)
 
     def _leaves(self, tree: tuple[Any, ...]) -> I32:
         rows = np.arange(len(self), dtype=np.int32)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from committee.data.number_types import F64
 from committee.learners.gradient.scores import Target
 from committee.learners.gradient.shard import Shard
+from committee.voters.leaf_lines import LeafLines
 
 LASTING = frozenset({"make", "open", "restart", "catch_up"})
 """Calls after which a shard's scores are others for good."""
@@ -84,12 +85,14 @@ class Shards(ABC):
         """Return the sum of the arrays that the shards return."""
         return self._sum(self._ready(Call(method, arguments)))
 
-    def move(self, known: bool, run: int, tree: tuple[Any, ...], value: F64, step: float, k: int) -> None:
+    def move(
+        self, known: bool, run: int, tree: tuple[Any, ...], value: F64, lines: LeafLines | None, step: float, k: int
+    ) -> None:
         """Let each move its scores along a tree: the one grown last or, if `known`, one that was grown before.
 
         What was told to grow the tree is of no more use then.
         """
-        done = Call("catch_up", (run, tree, value, step, k))
+        done = Call("catch_up", (run, tree, value, lines, step, k))
         self._waiting.append(done if known else Call("move", done.same))
         self._write_down(self._waiting)
         self.journal = [call for call in self.journal if call.method in LASTING | OF_ROUND]
