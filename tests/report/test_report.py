@@ -1,6 +1,5 @@
 """Pictures, tables of text and the HTML page."""
 
-import base64
 import re
 import subprocess
 import sys
@@ -21,10 +20,13 @@ from sklearn.svm import LinearSVC
 from committee import AdaBoostClassifier, MarginReweighter, QuadBoostClassifierCV, SubaggingClassifier, TreeVoter
 from committee.report import ComparisonDisplay, MarginDisplay, SizeDisplay
 from committee.report.comparison import compare
+from committee.report.displays.base import COLORS
+from committee.report.drawn import svg_of
+from committee.report.grid import rich_table
 from committee.report.html import render_report
 from committee.report.inspection import describe_margins, inspection
 from committee.report.metrics import METRICS, ranking_metrics
-from committee.report.tables import cost_grid, grids, measures, quality_grid, rich_table, table_sentence, verdict
+from committee.report.tables import cost_grid, grids, measures, quality_grid, table_sentence, verdict
 
 X, Y = load_breast_cancer(return_X_y=True)
 VOID = {"meta", "img", "br", "link", "hr", "input"}
@@ -52,15 +54,21 @@ class Page(HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.open, self.references, self.images, self.text = [], [], [], []
+        self.open, self.references, self.ids, self.pictures, self.text = [], [], [], [], []
 
     def handle_starttag(self, tag, attributes):
-        self.references += [v for k, v in attributes if k in ("href", "src", "action", "data", "srcset")]
-        if tag == "img":
-            self.images.append(dict(attributes))
-        assert tag != "script"
+        named = dict(attributes)
+        self.references += [v for k, v in attributes if k in ("href", "src", "action", "data", "srcset", "xlink:href")]
+        self.ids += [named["id"]] if "id" in named else []
+        if named.get("role") == "img":
+            self.pictures.append(named)
         if tag not in VOID:
             self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in VOID:
+            self.handle_endtag(tag)
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
@@ -83,9 +91,10 @@ def parse(page: str) -> Page:
 def test_page_is_whole_and_asks_for_nothing(result):
     page = render_report(result, notes=["column 'id' looks like an identifier"])
     parsed = parse(page)
-    assert parsed.references
-    assert all(reference.startswith("data:image/svg+xml;base64,") for reference in parsed.references)
-    assert not re.search(r"https?://|@import|url\(", page)
+    assert {reference[1:] for reference in parsed.references} <= set(parsed.ids)
+    assert all(reference.startswith("#") for reference in parsed.references)
+    assert len(parsed.ids) == len(set(parsed.ids))
+    assert not re.search(r"https?://(?!www\.w3\.org/)|@import|url\((?!#)", page)
     text = " ".join(parsed.text)
     for words in (
         "Comparison on tumours & more",
@@ -98,36 +107,44 @@ def test_page_is_whole_and_asks_for_nothing(result):
         "benign" if "benign" in result.table.classes else "357",
     ):
         assert words in text
-    assert len(parsed.images) == 4
-    assert all(len(image["alt"]) > 20 for image in parsed.images)
+    assert len(parsed.pictures) == 4
+    assert all(len(picture["aria-label"]) > 20 for picture in parsed.pictures)
+    assert "broken" not in re.findall(r'type="checkbox" checked value="([^"]*)"', page)
 
 
 def test_page_is_the_same_each_time(result):
     assert render_report(result) == render_report(result)
 
 
-def test_pictures_are_svg_without_foreign_parts(result):
-    for image in parse(render_report(result)).images:
-        svg = base64.b64decode(image["src"].partition(",")[2])
-        root = ElementTree.fromstring(svg)
-        assert root.tag.endswith("svg")
-        links = [v for e in root.iter() for k, v in e.attrib.items() if k.endswith("href")]
-        assert all(link.startswith("#") for link in links)
-        assert b"<script" not in svg
-        assert not root.findall(".//{http://www.w3.org/2000/svg}text")  # text is drawn, needs no font
+def test_figures_become_parts_of_a_page():
+    """Well-formed, with text as text, ids of their own, and colours that the page can exchange."""
+
+    def picture(description, **options):
+        return svg_of(MarginDisplay({"a & b": [0.1, 0.3]}).plot().figure_, description, **options)
+
+    one, other = picture("<one>"), picture("other")
+    assert picture("<one>") == one
+    root = ElementTree.fromstring(one).find("{*}svg")
+    assert root.get("aria-label") == "<one>"
+    assert "a & b" in [text.text for text in root.iter() if text.tag.endswith("text")]
+    ids = [set(re.findall(r'id="([^"]+)"', each)) for each in (one, other)]
+    assert ids[0] and ids[0].isdisjoint(ids[1])
+    assert {found for found in re.findall(r"url\(#([^)]+)\)", one)} <= ids[0]
+    assert "var(--c0)" in one and COLORS[0].lower() not in one
+    assert COLORS[0].lower() in picture("as it is", themed=False)
 
 
 def test_page_of_a_comparison_in_which_all_failed():
     failed = compare(X, Y, {"broken": Refuses()}, folds=2)
     parsed = parse(render_report(failed))
-    assert parsed.images == []
+    assert parsed.pictures == []
     assert "broken failed in fold 1" in " ".join(parsed.text)
     assert ComparisonDisplay(failed).plot().ax_.get_yticks().size == 0
 
 
 def test_page_of_a_model_without_size_or_margins():
     page = parse(render_report(compare(X, Y, {"bayes": GaussianNB()}, folds=2)))
-    assert len(page.images) == 2
+    assert len(page.pictures) == 2
 
 
 # --- tables ----------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from committee.report.comparison import Comparison
-    from committee.report.tables import Grid
+    from committee.report.grid import Grid
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Progress = Annotated[bool | None, typer.Option("--progress/--no-progress", help="By default if stderr is a terminal.")]
@@ -113,7 +113,7 @@ def _bar(terminal: Console) -> Iterator[Callable[[int, int, str], None]]:
 
 def print_grids(grids: list[Grid]) -> None:
     """Print tables one below the other; headings only where a table has some."""
-    from committee.report.tables import rich_table
+    from committee.report.grid import rich_table
 
     terminal = console()
     for i, grid in enumerate(grids):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.report.displays.base import shortened
-from committee.report.tables import BLANK, Grid
+from committee.report.grid import BLANK, Grid
 
 MOST_IN_MATRIX = 10
 """With more classes a terminal shows the most frequent mistakes in place of the matrix."""

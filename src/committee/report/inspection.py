@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.names import listing
+from committee.report.grid import Grid
 from committee.report.members import IN_MEMBERS_GRID, has_members, left_out_grid, members_grid
-from committee.report.tables import Grid
 from committee.vote.explain.contributions import node_means
 from committee.vote.explain.leaf_models import leaf_models, model_trees
 from committee.voters.forest import Forest

@@ -13,9 +13,10 @@ from committee.report.displays.mean_contribution import MeanContributionDisplay
 from committee.report.displays.member_disagreement import MemberDisagreementDisplay
 from committee.report.displays.member_votes import MemberVotesDisplay
 from committee.report.displays.reliability import ReliabilityDisplay
-from committee.report.html import Picture, data_uri
+from committee.report.drawn import svg_of
 from committee.report.member_answers import MemberAnswers
 from committee.report.member_rows import reliabilities
+from committee.report.page import Picture
 from committee.vote.links.mean import Log
 from committee.vote.scores import lead
 
@@ -47,8 +48,7 @@ def _disagreement(answers: MemberAnswers, of_classes: bool) -> list[Picture]:
         Picture(
             "Where members disagree",
             f"{what}; the last row is the vote.",
-            f"{what}, as a map",
-            data_uri(MemberDisagreementDisplay.from_answers(answers).plot().figure_),
+            svg_of(MemberDisagreementDisplay.from_answers(answers).plot().figure_, f"{what}, as a map", themed=False),
         )
     ]
     if len(answers.most_disputed(1)):
@@ -57,8 +57,10 @@ def _disagreement(answers: MemberAnswers, of_classes: bool) -> list[Picture]:
             Picture(
                 "Rows on which they are furthest apart",
                 f"A line is a row, numbered from 0, a mark {stand}; in brackets the weights.",
-                "Marks of each member on the rows of greatest divergence",
-                data_uri(MemberVotesDisplay(answers).plot().figure_),
+                svg_of(
+                    MemberVotesDisplay(answers).plot().figure_,
+                    "Marks of each member on the rows of greatest divergence",
+                ),
             )
         )
     return pictures
@@ -76,15 +78,19 @@ def _against_the_truth(answers: MemberAnswers) -> list[Picture]:
             "Reliability",
             "Rows by the probability of the class they are given, and how often it is right. On the line probabilities"
             " mean what they say; below it they are too sure.",
-            "; ".join(f"{name} {each.calibration_error:.3f}" for name, each in reliable.items()),
-            data_uri(ReliabilityDisplay(reliable, colors=colors).plot().figure_),
+            svg_of(
+                ReliabilityDisplay(reliable, colors=colors).plot().figure_,
+                "; ".join(f"{name} {each.calibration_error:.3f}" for name, each in reliable.items()),
+            ),
         ),
         Picture(
             "Margins",
             "Share of rows whose margin, the probability of their own class less the largest other one, is at most the"
             " value below; left of zero are those that are wrong.",
-            "Cumulative distribution of the margins of the vote and of its members",
-            data_uri(MarginDisplay(margins, colors=colors).plot().figure_),
+            svg_of(
+                MarginDisplay(margins, colors=colors).plot().figure_,
+                "Cumulative distribution of the margins of the vote and of its members",
+            ),
         ),
     ]
 
@@ -98,8 +104,7 @@ def _contributions(model: Any, X: Any, n_rows: int, of_classes: bool) -> Picture
     return Picture(
         "What columns add",
         f"Mean over {len(some):,} rows of the size of each column's contribution: {moved}.",
-        "Bars of mean contributions",
-        data_uri(display.figure_),
+        svg_of(display.figure_, "Bars of mean contributions"),
     )
 
 

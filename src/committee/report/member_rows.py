@@ -6,9 +6,9 @@ import numpy as np
 
 from committee.learners.blend.loss_of_rows import name_of
 from committee.report.displays.base import percent, shortened
+from committee.report.grid import BLANK, Grid
 from committee.report.member_answers import MemberAnswers
 from committee.report.reliability import Reliability
-from committee.report.tables import BLANK, Grid
 
 MOST_CLASSES = 20
 MOST_ROWS = 12

@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from committee.learners.blend.blend import Blend
 from committee.learners.blend.loss_of_rows import name_of, shown
 from committee.objectives.losses import Squared
-from committee.report.tables import BLANK, Grid
+from committee.report.grid import BLANK, Grid
 
 IN_MEMBERS_GRID = frozenset(
     {

@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from committee.report.displays.coefficient_map import CoefficientMapDisplay
 from committee.report.displays.margin import MarginDisplay
 from committee.report.displays.risk import RiskPathDisplay
-from committee.report.html import Picture, data_uri, page
+from committee.report.drawn import svg_of
 from committee.report.inspection import has_model_trees, inspection
 from committee.report.member_answers import MemberAnswers
 from committee.report.member_pictures import member_pictures
 from committee.report.member_rows import rows_grids
 from committee.report.members import has_members
+from committee.report.page import Picture, Section, render_page
 
 
 def render_model(
@@ -63,7 +64,10 @@ def render_model(
         answers = MemberAnswers.of(model, X, y)
         grids += rows_grids(answers)
         pictures = member_pictures(model, answers, X)
-    return page("model.html.j2", name=name or type(model).__name__, ranked=False, grids=grids, pictures=pictures)
+    tables = [Section(grid.title, [grid]) for grid in grids]
+    return render_page(
+        name or type(model).__name__, [*tables, *(Section(picture.heading, [picture]) for picture in pictures)]
+    )
 
 
 def _pictures(model: Any, X: Any, margins: NDArray[np.float64] | None) -> list[Picture]:
@@ -73,8 +77,7 @@ def _pictures(model: Any, X: Any, margins: NDArray[np.float64] | None) -> list[P
             Picture(
                 "Margins",
                 "Share of rows whose margin is at most the value below; left of zero are those the vote gets wrong.",
-                "Cumulative distribution of the margins",
-                data_uri(MarginDisplay({"margins": margins}).plot().figure_),
+                svg_of(MarginDisplay({"margins": margins}).plot().figure_, "Cumulative distribution of the margins"),
             )
         )
     if has_model_trees(model):
@@ -84,9 +87,9 @@ def _pictures(model: Any, X: Any, margins: NDArray[np.float64] | None) -> list[P
             Picture(
                 "Leaves of the first tree",
                 f"One row for each leaf, one column for each column of the table: {scale}. Blue speaks for the class.",
-                "Map of the coefficients of the leaves: " + "; ".join(display.rules),
-                data_uri(display.figure_),
-                wide=True,
+                svg_of(
+                    display.figure_, "Map of the coefficients of the leaves: " + "; ".join(display.rules), themed=False
+                ),
             )
         )
     if hasattr(model, "risk_path_"):
@@ -94,8 +97,7 @@ def _pictures(model: Any, X: Any, margins: NDArray[np.float64] | None) -> list[P
             Picture(
                 "Risk by boosting step",
                 "Mean risk of the training rows after every step; where a curve is flat, more steps change nothing.",
-                "Curves of the mean training risk",
-                data_uri(RiskPathDisplay.from_estimator(model).figure_),
+                svg_of(RiskPathDisplay.from_estimator(model).figure_, "Curves of the mean training risk"),
             )
         )
     return pictures

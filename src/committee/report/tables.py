@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import isclose
-from typing import TYPE_CHECKING, Literal
 
-from committee.data.extras import needed
-from committee.data.names import printable
 from committee.report.comparison import LEVEL, Comparison, ModelResult
+from committee.report.grid import BLANK, Grid
 from committee.report.metrics import METRICS
-
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
-
-BLANK = "-"
-"""Stands where a model has no such figure."""
 
 MOST_DEVIATIONS = 3
 """With more figures than these the table of predictions has means alone."""
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A table of text: title, column headings, rows, and for each column "l" (text) or "r" (figures)."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    justify: str
-
-    def __post_init__(self) -> None:
-        assert len(self.justify) == len(self.columns)
 
 
 def _pvalue(p: float) -> str:
@@ -188,34 +166,3 @@ def measures(comparison: Comparison) -> list[tuple[str, str]]:
 
 def _side_by_side(jobs: int) -> str:
     return "one fit at a time" if jobs == 1 else f"{jobs} fits ran side by side, which disturbs times a little"
-
-
-def rich_table(grid: Grid, width: int) -> RichTable:
-    """Make a grid a rich table, without its title; a narrow one breaks models' names at their colon."""
-    needed("rich", "a table of the terminal")
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-        padding=(0, 1, 0, 0),
-        pad_edge=False,
-        show_header=any(grid.columns),
-    )
-    narrow = width < 100
-    for column, side in zip(grid.columns, grid.justify, strict=True):
-        justify: Literal["left", "right"] = "left" if side == "l" else "right"
-        least = 14 if column == "model" else None  # a row must say whose it is, however many figures there are
-        table.add_column(
-            Text(printable(column)), justify=justify, no_wrap=side == "r", overflow="fold", min_width=least
-        )
-    for row in grid.rows:
-        # Text, not markup: a name may hold square brackets.
-        broken = [
-            cell.replace(":", ":\n") if narrow and column == "model" else cell
-            for cell, column in zip(row, grid.columns, strict=True)
-        ]
-        table.add_row(*(Text(printable(cell)) for cell in broken))
-    return table

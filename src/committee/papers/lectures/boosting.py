@@ -21,7 +21,7 @@ from committee.papers.shared.mease_wyner import NOISE
 from committee.papers.shared.pages import grid_of, write_grid
 from committee.papers.shared.paired import standard_error
 from committee.report.displays.base import INK, new_figure
-from committee.report.tables import Grid
+from committee.report.grid import Grid
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

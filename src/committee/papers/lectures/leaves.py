@@ -15,7 +15,7 @@ from committee.learners.gradient.gradient_boosting import GradientBoostingClassi
 from committee.papers.lectures.plan import LecturePlan
 from committee.papers.shared.cells import Task
 from committee.papers.shared.pages import grid_of, write_grid
-from committee.report.tables import Grid
+from committee.report.grid import Grid
 
 REGULARISERS: tuple[dict[str, float], ...] = (
     {},

@@ -25,7 +25,7 @@ from committee.papers.shared.figures import save
 from committee.papers.shared.pages import grid_of, write_csv, write_grid
 from committee.papers.shared.tables import SOURCE_TABLES, load_source_table
 from committee.report.crossvalidation import stratified_folds
-from committee.report.tables import BLANK, Grid
+from committee.report.grid import BLANK, Grid
 
 TABLE = "vehicle"
 

@@ -14,7 +14,7 @@ from committee.papers.shared.options import (
 )
 
 if TYPE_CHECKING:
-    from committee.report.tables import Grid
+    from committee.report.grid import Grid
 
 PARTS = ("margins", "boosting", "leaves", "forest")
 """AdaBoost's margins and the voting bound; gradient boosting; its regularised leaves; a forest's out-of-bag error."""

@@ -31,7 +31,7 @@ from committee.papers.shared.figures import BLUE, GREEN, GREY, ORANGE, PINK, pla
 from committee.papers.shared.folds import Fold, NamedTable
 from committee.papers.shared.pages import grid_of
 from committee.report.displays.base import new_figure
-from committee.report.tables import Grid
+from committee.report.grid import Grid
 from committee.vote.signed_votes import SignedVotes
 
 if TYPE_CHECKING:

@@ -43,7 +43,7 @@ from committee.papers.margins.results import (
 )
 from committee.papers.margins.tables import NEITHER, PublishedTable, SourceData, published, source_data
 from committee.papers.shared.pages import grid_of, write_csv, write_page
-from committee.report.tables import BLANK, Grid
+from committee.report.grid import BLANK, Grid
 
 _CHANGES = {
     MEAN: "mean gain",

@@ -12,7 +12,7 @@ import numpy as np
 from committee.bounds.nested_trees import tree_factor, two_matryoshka
 from committee.data.number_types import F64
 from committee.papers.shared.pages import grid_of, write_csv
-from committee.report.tables import Grid
+from committee.report.grid import Grid
 
 RHOS = {"31/32": 31 / 32, "7/8": 7 / 8, "3/4": 3 / 4, "1/2": 1 / 2, "1/4": 1 / 4}
 """Of Figure 2, from top to bottom."""

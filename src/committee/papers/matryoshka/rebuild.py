@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 from committee.papers.shared.options import Data, Jobs, Names, Out, Progress, Quick, check_at_least_one, in_order
 
 if TYPE_CHECKING:
-    from committee.report.tables import Grid
+    from committee.report.grid import Grid
 
 
 def rebuild(

@@ -33,7 +33,7 @@ from committee.papers.matryoshka.results import (
 )
 from committee.papers.shared.pages import grid_of, number, percent, write_csv, write_page
 from committee.papers.shared.paired import PairedComparison, signs_text
-from committee.report.tables import BLANK, Grid
+from committee.report.grid import BLANK, Grid
 
 PAIRS = tuple(combinations(METHODS, 2))
 PROMISED = ((BINARY, TREE), (ADABOOST, BINARY), (ADABOOST, TREE), (GREEDY, TREE), (GREEDY, BINARY), (ADABOOST, GREEDY))

@@ -19,8 +19,8 @@ from committee.papers.quadboost.results import (
 from committee.papers.quadboost.tables import ADABOOST, L1, L2, LINF, LPBOOST, METHODS, VANILLA, published_comparison
 from committee.papers.shared.pages import grid_of, number, percent, write_csv, write_page
 from committee.papers.shared.paired import LEVEL, signs_text
+from committee.report.grid import BLANK, Grid
 from committee.report.statistics import average_ranks
-from committee.report.tables import BLANK, Grid
 
 CLAIMS = ((L2, VANILLA), (LINF, VANILLA), (L2, L1), (VANILLA, ADABOOST), (L1, LPBOOST))
 """The document's findings on pairs: the first three are its significant ones, the last two its wins in Table 1."""

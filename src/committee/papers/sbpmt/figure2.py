@@ -18,7 +18,7 @@ from committee.papers.shared.cells import Task
 from committee.papers.shared.mease_wyner import NOISE, mease_wyner
 from committee.papers.shared.pages import grid_of
 from committee.papers.shared.paired import standard_error
-from committee.report.tables import Grid
+from committee.report.grid import Grid
 from committee.voters.committees import BoostedCommittees
 
 BENCHMARK: dict[str, Any] = {

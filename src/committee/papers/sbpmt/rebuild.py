@@ -6,7 +6,7 @@ from committee.papers.shared.options import DataOrOpenML, Jobs, Names, Out, Prog
 
 if TYPE_CHECKING:
     from committee.papers.sbpmt.figure2 import Simulation
-    from committee.report.tables import Grid
+    from committee.report.grid import Grid
 
 
 def rebuild(

@@ -23,7 +23,7 @@ from committee.papers.shared.tables import (
     load_source_table,
 )
 from committee.report.crossvalidation import Split, Table, stratified_folds
-from committee.report.tables import BLANK, Grid
+from committee.report.grid import BLANK, Grid
 
 if TYPE_CHECKING:
     from committee.learners.bagging.sbpmt import SBPMTClassifier

@@ -10,7 +10,7 @@ from math import isnan
 from pathlib import Path
 
 from committee.files.replacement import write_file
-from committee.report.tables import BLANK, Grid
+from committee.report.grid import BLANK, Grid
 
 
 def grid_of(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, text: int = 1) -> Grid:
@@ -34,7 +34,7 @@ def markdown(grid: Grid) -> str:
     Examples
     --------
     >>> from committee.papers.shared.pages import markdown
-    >>> from committee.report.tables import Grid
+    >>> from committee.report.grid import Grid
     >>> print(markdown(Grid("", ("a", "b"), (("x", "1"),), "lr")))
     | a | b |
     |---|--:|
