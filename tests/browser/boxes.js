@@ -9,6 +9,7 @@
     faults.push(`the page is ${root.scrollWidth} px wide in a window of ${root.clientWidth}`);
 
   const isHidden = (element) => {
+    if (!element.checkVisibility()) return true; // such as what is folded in <details>
     for (let each = element; each; each = each.parentElement) {
       const style = getComputedStyle(each);
       if (style.display === "none" || style.visibility === "hidden" || Number(style.opacity) === 0) return true;
@@ -16,6 +17,11 @@
       if (style.position === "absolute" && each.clientWidth <= 1 && each.clientHeight <= 1) return true;
     }
     return false;
+  };
+  // Of a text that runs across, the box around it says nothing of where its letters are.
+  const slants = (element) => {
+    const matrix = element.closest("svg") ? element.getCTM?.() : null;
+    return matrix && Math.min(Math.abs(matrix.a), Math.abs(matrix.b)) > 0.05;
   };
   const scrolls = (value) => value === "auto" || value === "scroll";
   const outside = (box, frame, x, y) =>
@@ -55,7 +61,7 @@
       const ink = { left: box.left, right: box.right, top: box.top + inset, bottom: box.bottom - inset };
       const frame = cutBy(element, box);
       if (frame) faults.push(`"${shortened(node.data.trim())}" is cut off by <${frame.tagName.toLowerCase()}>`);
-      texts.push({ node, ink });
+      if (!slants(element)) texts.push({ node, ink });
     }
     const drawn = element.closest("svg") ? element.getBoundingClientRect().height : 99;
     if (drawn < 8) faults.push(`"${shortened(node.data.trim())}" is ${drawn.toFixed(1)} px high`);

@@ -129,7 +129,7 @@ def test_figures_become_parts_of_a_page():
     assert "a & b" in [text.text for text in root.iter() if text.tag.endswith("text")]
     ids = [set(re.findall(r'id="([^"]+)"', each)) for each in (one, other)]
     assert ids[0] and ids[0].isdisjoint(ids[1])
-    assert {found for found in re.findall(r"url\(#([^)]+)\)", one)} <= ids[0]
+    assert set(re.findall(r"url\(#([^)]+)\)", one)) <= ids[0]
     assert "var(--c0)" in one and COLORS[0].lower() not in one
     assert COLORS[0].lower() in picture("as it is", themed=False)
 

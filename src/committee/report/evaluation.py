@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.report.confusion import Confusion
+from committee.report.grid import BLANK, Grid
 from committee.report.measured import Measured
 from committee.report.metrics import METRICS, FittedFold
 from committee.report.number_figures import number_figures, quantile_figures, quantile_levels
 from committee.report.reliability import N_BINS, Reliability
-from committee.report.grid import BLANK, Grid
 from committee.report.tables import metric_words
 
 CONFIDENCE = 0.95
