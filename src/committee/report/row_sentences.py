@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from committee.report.grid import Grid
 from committee.report.row_explanation import RowExplanation
-from committee.report.tables import Grid
 
 MOST_NAMED = 3
 """Columns that a sentence names."""
