@@ -71,10 +71,10 @@ def succeed(*arguments):
 
 
 def fail(*arguments):
-    """One line on stderr, exit code 2, no traceback; returns the line."""
+    """One line on stderr but for notes and the target's kind, exit code 2, no traceback; returns the line."""
     result = run(*arguments)
     assert result.exit_code == 2, result.output
-    lines = [line for line in result.stderr.splitlines() if not line.startswith("note: ")]
+    lines = [line for line in result.stderr.splitlines() if not line.startswith(("note: ", "target '"))]
     assert len(lines) == 1, result.stderr
     assert lines[0].startswith("error: ")
     return lines[0]
@@ -274,7 +274,14 @@ def test_fit_says_what_it_did(table, tmp_path):
     options = ("-m", "adaboost", "--drop", "id")
     result = succeed("fit", table, "-t", "label", "-o", tmp_path / "m.safetensors", *options)
     assert "adaboost: 50 voters with 150 nodes, learned from 120 rows x 3 columns" in result.stderr
-    assert "training margins: mean" in result.stderr
+    said = result.stderr.splitlines()
+    of_folds = next(
+        k for k, line in enumerate(said) if line.startswith("on rows not seen in training (5 folds): accuracy")
+    )
+    of_training = next(k for k, line in enumerate(said) if line.startswith("on the training rows: accuracy"))
+    assert of_folds < of_training and "margins: mean" in said[of_training]
+    alone = succeed("fit", table, "-t", "label", *options, "--folds", 0).stderr
+    assert "not known, as --folds is 0" in alone and "training rows: margins" in alone and "accuracy" not in alone
     assert result.stdout == ""
 
 

@@ -196,7 +196,7 @@ def test_single_learners_of_numbers(table, tmp_path):
     for name, (class_name, _) in MODELS_OF_NUMBERS.items():
         assert name in MODELS and not hasattr(learner(class_name), "predict_proba")
     result = succeed("fit", table, "-t", "price", "-m", "tree", "--drop", "label,spoilt", "-o", path)
-    assert "training R2 1.0000" in result.stderr
+    assert "on the training rows: R2 1.0000" in result.stderr
     assert type(load(path)).__name__ == "TreeRegressor"
     assert "adaboost predicts classes only; of numbers choose out of committee" in refused(
         "fit", table, "-t", "price", "-m", "adaboost"
@@ -226,6 +226,8 @@ def test_too_few_rows_to_judge_by(tmp_path):
 def test_refused(table):
     options = ("fit", table, "--drop", "label")
     assert "--task words is neither classes nor numbers" in refused(*options, "-t", "price", "--task", "words")
+    assert "--folds is for single learners" in refused(*options, "-t", "price", "--folds", 3)
+    assert "--folds 1 must be at least 2, or 0 for none" in refused(*options, "-t", "price", "-m", "tree", "--folds", 1)
     assert "--effort is for the committee" in refused(*options, "-t", "price", "-m", "tree", "--effort", "best")
     assert "--time-limit is for the committee" in refused(*options, "-t", "price", "-m", "tree", "--time-limit", 3)
     assert "memory_limit='some' is no amount of memory" in refused(*options, "-t", "price", "--memory-limit", "some")

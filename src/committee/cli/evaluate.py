@@ -9,7 +9,6 @@ import typer
 
 from committee.cli.columns import Drop, split_names
 from committee.cli.files import check_writable, load_learner
-from committee.cli.labelled_rows import labelled_rows
 from committee.cli.terminal import Debug, errors_in_one_line, print_grids, say
 from committee.files.replacement import write_file
 
@@ -38,6 +37,7 @@ def evaluate(
     Example: committee evaluate model.safetensors new.csv --target price
     """
     with errors_in_one_line(debug):
+        from committee.cli.labelled_rows import labelled_rows
         from committee.report.evaluation import evaluate as judge
 
         check_writable(json, read=[model, data])

@@ -21,6 +21,8 @@ from committee.report.models import PEERS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+FOLDS = 5
+"""Folds by which a single learner is judged."""
 
 Output = Annotated[
     Path | None,
@@ -31,7 +33,8 @@ ModelName = Annotated[
     typer.Option(
         "--model",
         "-m",
-        help=f"A single learner instead, out of {', '.join(MODELS)}; of numbers: {', '.join(MODELS_OF_NUMBERS)}.",
+        help=f"auto, with nothing to tune: the committee of ensembles. Or a single learner out of {', '.join(MODELS)};"
+        f" of numbers: {', '.join(MODELS_OF_NUMBERS)}.",
     ),
 ]
 Effort = Annotated[str | None, typer.Option(help="Of the committee: fast, default or best.", show_default=False)]
@@ -59,6 +62,14 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--parameter", "-p", metavar="NAME=VALUE", help="Set a parameter; repeat for more."),
 ]
+Folds = Annotated[
+    int | None,
+    typer.Option(
+        help="Of a single learner: so many more fits, each on the rows of all other folds, say how good it is; 0: none."
+        " By default 5.",
+        show_default=False,
+    ),
+]
 CheckpointFile = Annotated[
     Path | None,
     typer.Option(
@@ -85,13 +96,14 @@ def fit(
     ],
     target: Annotated[str, typer.Option("--target", "-t", help="Column to predict: classes or numbers.")],
     output: Output = None,
-    model: ModelName = "committee",
+    model: ModelName = "auto",
     effort: Effort = None,
     time_limit: TimeLimit = None,
     memory_limit: MemoryLimit = None,
     scratch: Scratch = None,
     task: Task = None,
     parameter: Settings = None,
+    folds: Folds = None,
     seed: Annotated[int, typer.Option(help="random_state, unless -p sets it.")] = 0,
     categorical: Categorical = None,
     drop: Drop = None,
@@ -101,10 +113,15 @@ def fit(
 ) -> None:
     """Fit a committee of ensembles on a table, or a single learner, and save it.
 
+    How good it is on rows not seen in training is said first.
+
+    Example: committee fit patients.csv --target outcome --output model.safetensors
+
     Ctrl-C ends the training of a committee: the model has the members that are ready. A second one ends the command.
     """
     with errors_in_one_line(debug):
-        _check_options(model, task)
+        model = "committee" if model == "auto" else model
+        _check_options(model, task, folds)
         check_writable(output, checkpoint, read=data)
         table = training_table(
             data,
@@ -122,8 +139,7 @@ def fit(
         of_committee = {"memory_limit": memory_limit} if model == "committee" or table.files is None else {}
         _set_options(learner, model, effort=effort, time_limit=time_limit, **of_committee)
         look_at_columns(table.rows, table.part)
-        if numbers or model == "committee":
-            say(_of_target(target, table.y, numbers))
+        say(_of_target(target, table.y, numbers))
         if output is None:
             note("the model is not kept; --output FILE keeps it")
         if checkpoint is not None and checkpoint.exists():
@@ -136,12 +152,12 @@ def fit(
             table.files.refuse_changes()
         if output is not None:
             _save(learner, output, checkpoint)
-        describe_fit(learner, model, table, seconds)
+        describe_fit(learner, model, table, seconds, FOLDS if folds is None else folds)
         if output is not None:
             say(f"saved to {output} ({output.stat().st_size:,} bytes)")
 
 
-def _check_options(model: str, task: str | None) -> None:
+def _check_options(model: str, task: str | None, folds: int | None) -> None:
     """Refuse a model that is none, or not for the task, before the table is read."""
     from committee.data.names import hint_of_names
 
@@ -149,6 +165,10 @@ def _check_options(model: str, task: str | None) -> None:
         if model in PEERS:
             raise ValueError(f"{model} is a peer, to compare with, not to fit; choose out of {', '.join(MODELS)}")
         raise ValueError(f"there is no model {model!r}; {hint_of_names(model, list(MODELS))}")
+    if folds is not None and model == "committee":
+        raise ValueError("--folds is for single learners; the folds of the committee are -p cv=NUMBER")
+    if folds is not None and (folds < 0 or folds == 1):
+        raise ValueError(f"--folds {folds} must be at least 2, or 0 for none")
     if task not in (None, "classes", "numbers"):
         raise ValueError(f"--task {task} is neither classes nor numbers")
     if task == "numbers" and model not in MODELS_OF_NUMBERS:

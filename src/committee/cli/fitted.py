@@ -16,22 +16,49 @@ TIMED_ROWS = 1000
 """Prediction is timed on that many rows."""
 
 
-def describe_fit(learner: Any, model: str, table: TrainingTable, seconds: float) -> None:
-    """Say what was trained, how good it is, and what it costs."""
+def describe_fit(learner: Any, model: str, table: TrainingTable, seconds: float, folds: int) -> None:
+    """Say how good the model is on rows that it has not seen, what was trained, and what it costs."""
     from committee.report.members import estimate, has_members, left_out_grid, members_grid
 
     vote, members = learner.committee_, has_members(learner)
+    judged = True
+    if members:
+        say(estimate(learner, table.y))
+    elif model != "committee":  # one that has seen one class alone tells nothing
+        judged = say_estimate(learner, table, folds)
     voters = count(vote.n_voters, "fit", "fits") if members else count(vote.n_voters, "voter", "voters")
     say(
         f"{model}: {voters} with {count(vote.n_nodes, 'node', 'nodes')}, learned from"
         f" {len(table.y):,} rows x {table.rows.width:,} columns in {seconds:.2f} s"
     )
     if members:
-        say(estimate(learner, table.y))
         print_grids([grid for grid in (members_grid(learner), left_out_grid(learner)) if grid.rows])
         say(f"prediction: {_microseconds(learner, table.rows):,.1f} µs a row, in a batch of {TIMED_ROWS:,}")
-    elif model != "committee":  # one that has seen one class alone tells nothing
-        say(_on_training_rows(learner, table))
+    elif model != "committee":
+        for line in _on_training_rows(learner, table, judged=judged):
+            say(line)
+
+
+def say_estimate(learner: Any, table: TrainingTable, folds: int) -> bool:
+    """Say how good a single learner is by folds, or why nothing tells; whether it is known."""
+    if folds == 0:
+        say("on rows not seen in training: not known, as --folds is 0")
+        return False
+    if table.files is not None:
+        say("on rows not seen in training: not known, as tables in pieces have no folds; keep rows for evaluate")
+        return False
+    from committee.report.out_of_fold import out_of_fold
+
+    try:
+        found = out_of_fold(learner, table.rows, table.y, folds=folds)
+    except KeyboardInterrupt:
+        say("on rows not seen in training: not known, as the fits of folds were interrupted; the model is whole")
+        return False
+    if found is None:
+        say(f"on rows not seen in training: not known, as the rows are too few for {folds} folds, or of one class")
+        return False
+    say(f"on rows not seen in training ({folds} folds): {found.brief()}")
+    return True
 
 
 def count(n: int, one: str, several: str) -> str:
@@ -45,19 +72,18 @@ def count(n: int, one: str, several: str) -> str:
     return f"{n:,} {one if n == 1 else several}"
 
 
-def _on_training_rows(learner: Any, table: TrainingTable) -> str:
+def _on_training_rows(learner: Any, table: TrainingTable, *, judged: bool) -> list[str]:
+    """Figures of the training rows: those that flatter stand below an estimate alone."""
+    from committee.report.evaluation import evaluate
     from committee.report.inspection import describe_margins
 
-    X, y, part = table.rows, table.y_of_rows, table.part
-    if not hasattr(learner, "classes_"):
-        error = learner.predict(X) - y
-        root = float((error**2).mean()) ** 0.5
-        return f"training R2{part} {learner.score(X, y):.4f}, root mean squared error {root:.4g}"
-    margins = dict(describe_margins(learner.committee_.margins(X, y)))
-    return (
-        f"training accuracy{part} {(learner.predict(X) == y).mean():.4f};"
-        f" training margins: mean {margins['mean']}, minimum {margins['minimum']}"
-    )
+    X, y = table.rows, table.y_of_rows
+    said = [evaluate(learner, X, y).brief(with_alone=False)] if judged else []
+    if hasattr(learner, "classes_"):
+        margins = dict(describe_margins(learner.committee_.margins(X, y)))
+        said.append(f"margins: mean {margins['mean']}, minimum {margins['minimum']}")
+    rows = f"{table.part.removeprefix(' of ')} of the training" if table.part else "the training rows"
+    return [f"on {rows}: {'; '.join(said)}"] if said else []
 
 
 def _microseconds(learner: Any, X: pl.DataFrame) -> float:

@@ -42,6 +42,23 @@ class Evaluation:
         """A figure by its name."""
         return {figure.name: figure.value for figure in self.figures}[name]
 
+    def brief(self, *, with_alone: bool = True) -> str:
+        """Accuracy and log loss, R2 and RMSE, or pinball loss and coverage in a line; and the most frequent class."""
+        values = {figure.name: figure.value for figure in self.figures}
+        if "accuracy" in values:
+            alone = (
+                f" ({values['accuracy_of_most_frequent']:.4f} by the most frequent class alone)" if with_alone else ""
+            )
+            loss = f", log loss {values['log_loss']:.4f}" if "log_loss" in values else ""
+            return f"accuracy {values['accuracy']:.4f}{alone}{loss}"
+        levels = [name.removeprefix("pinball_") for name in values if name.startswith("pinball_")]
+        if levels:
+            losses = ", ".join(f"{values[f'pinball_{q}']:.4g} ({q})" for q in levels)
+            shares = ", ".join(f"{values[f'coverage_{q}']:.3f} ({q})" for q in levels)
+            return f"pinball loss {losses}; coverage {shares}"
+        score = f"R2 {values['r2']:.4f}, " if "r2" in values else ""
+        return f"{score}root mean squared error {values['rmse']:,.4g}"
+
     def grids(self) -> list[Grid]:
         """All of it as tables."""
         shown = _number if self.confusion is None else _share
