@@ -91,18 +91,17 @@ def model(table, tmp_path):
 # --- compare ---------------------------------------------------------------------------------------------
 
 
-def test_compare_prints_both_tables_and_points_out_the_identifier(table):
+def test_compare_prints_both_tables_and_leaves_out_the_identifier(table):
     result = succeed(
         "compare", table, "--target", "label", "--models", "adaboost,scikit-learn:random_forest", "--folds", 3
     )
     out = result.stdout
-    assert out.startswith("data: 120 rows, 4 columns (3 numeric, 1 categorical), 2 classes of 'label'")
+    assert out.startswith("data: 120 rows, 3 columns (2 numeric, 1 categorical), 2 classes of 'label'")
     for word in ("accuracy", "log loss", "ROC AUC", "rank", "fit s", "µs/row", "voters", "nodes", "min margin"):
         assert word in out
     assert "scikit-learn:random_forest" in out
     assert "has the highest mean accuracy" in out or "share the highest mean accuracy" in out
-    assert "note: column 'id' looks like an identifier" in result.stderr
-    assert "drop it with --drop id" in result.stderr
+    assert "note: column 'id' is left out: it counts the rows; --keep id learns from it" in result.stderr
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -291,8 +290,7 @@ def test_fit_goes_on_from_a_checkpoint_and_removes_it(table, tmp_path):
     succeed(*arguments)
     assert path.exists() and not checkpoint.exists()
     expected = path.read_bytes()
-    frame = read_table(table)
-    X, y = split_target(frame, "label")
+    X, y = split_target(read_table(table, drop=["id"]), "label")
     committee.model("random_forest").set_params(random_state=0).fit(X, y, checkpoint=checkpoint)
     assert f"going on from {checkpoint}" in succeed(*arguments).stderr.replace("\n", "")
     assert path.read_bytes() == expected and not checkpoint.exists()
@@ -349,12 +347,12 @@ def test_predict_to_stdout_and_file(table, model, tmp_path):
         np.testing.assert_allclose(written.drop("prediction").to_numpy(), loaded.predict_proba(X), rtol=1e-12)
 
 
-def test_predict_sets_the_labels_aside(table, model, tmp_path):
-    new = tmp_path / "new.csv"
-    pl.read_csv(table).drop("id").rename({"label": "answer"}).write_csv(new)
-    result = succeed("predict", model, new)
-    assert "column 'answer' holds classes of the model: taken for the labels and set aside" in result.stderr
-    assert len(result.stdout.splitlines()) == 121
+def test_predict_ignores_other_columns(table, model):
+    plain = succeed("predict", model, table, "--drop", "id,label")
+    assert plain.stderr == ""
+    result = succeed("predict", model, table)
+    assert result.stderr == "note: the model does not use the column(s) 'id', 'label'\n"
+    assert result.stdout == plain.stdout and len(result.stdout.splitlines()) == 121
 
 
 def test_columns_of_a_model_of_an_array_go_by_their_places(table, tmp_path):
@@ -388,13 +386,6 @@ def test_predict_errors(table, model, tmp_path):
     frame = pl.read_csv(table)
     frame.drop("color", "size", "id").write_csv(new)
     assert "lacks the column(s) 'size', 'color'" in fail("predict", model, new)
-    frame.write_csv(new)
-    assert "'id', 'label' that the model does not know; leave them out with --drop id,label" in fail(
-        "predict", model, new
-    )
-    succeed("predict", model, new, "--drop", "id,label")
-    frame.drop("label").write_csv(new)
-    assert "'id'" in fail("predict", model, new)
     frame.drop("id", "label").with_columns(size=pl.lit("big")).write_csv(new)
     assert "'size' must hold numbers" in fail("predict", model, new)
     assert "unknown ending" in fail("predict", model, new, "-o", tmp_path / "out.xlsx")
@@ -490,7 +481,7 @@ def test_models_of_numbers_are_read(tmp_path):
     assert "leave out --proba" in fail("predict", one, rows, "--proba")
     assert "no margins" in fail("inspect", one, "--data", rows, "--target", "a")
     frame.with_columns(c=1.0).write_csv(rows)
-    assert "does not know" in fail("predict", one, rows)
+    assert "does not use the column(s) 'c'" in succeed("predict", one, rows).stderr
     drawn = ContributionDisplay.from_estimator(number, frame, 3)
     assert drawn.contributions.sum() == pytest.approx(number.predict(frame)[3])
 

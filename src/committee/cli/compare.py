@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from committee import MODELS
-from committee.cli.columns import Categorical, Drop, Target, look_at_columns, split_names
+from committee.cli.columns import Categorical, Target
 from committee.cli.files import check_writable
 from committee.cli.inputs import are_in_pieces, paths_of, scanned, table_name, words_of
+from committee.cli.table_options import TableOptions, split_names, takes_table_options
 from committee.cli.terminal import (
     Debug,
     Progress,
@@ -26,9 +27,11 @@ from committee.report.models import PEERS
 if TYPE_CHECKING:
     import polars as pl
 
+    from committee.cli.training_table import TrainingTable
     from committee.report.comparison import Comparison
 
 
+@takes_table_options
 def compare(
     data: Annotated[
         list[Path] | None,
@@ -38,6 +41,8 @@ def compare(
             show_default=False,
         ),
     ] = None,
+    *,
+    table: TableOptions,
     target: Target = None,
     example: Annotated[str | None, typer.Option(help="Instead of DATA: breast_cancer, digits, iris or wine.")] = None,
     models: Annotated[
@@ -63,7 +68,6 @@ def compare(
         ),
     ] = None,
     categorical: Categorical = None,
-    drop: Drop = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
     json: Annotated[Path | None, typer.Option(help="Write every figure as JSON here.")] = None,
     checkpoint: Annotated[
@@ -75,25 +79,20 @@ def compare(
 ) -> None:
     """Compare models on the same stratified folds of a table, and say which differences mean something."""
     with errors_in_one_line(debug):
-        from committee.data.read import split_target
         from committee.report.comparison import compare as run
         from committee.report.metrics import chosen_metrics
         from committee.report.models import compared_models
 
         data = data or []
         check_writable(report, json, checkpoint, read=data)
-        chosen = split_names(models)
-        metrics = chosen_metrics(split_names(metric) or "accuracy")
+        chosen = list(split_names(models)) or None
+        metrics = chosen_metrics(list(split_names(metric)) or "accuracy")
         compared_models(chosen)  # a mistyped name must not wait for the table to be read
-        frame, target, name = _table_to_compare(
-            data, example, target, split_names(categorical) or [], split_names(drop) or [], sample, progress
-        )
-        X, y = split_target(frame, target)
-        notes = look_at_columns(X)
+        rows, target, name = _table_to_compare(data, example, target, split_names(categorical), table, sample, progress)
         with notes_on_warnings(), progress_hook(progress) as hook:
             result = run(
-                X,
-                y,
+                rows.X,
+                rows.y,
                 chosen,
                 folds=folds,
                 repeats=repeats,
@@ -106,7 +105,7 @@ def compare(
                 checkpoint=checkpoint,
             )
         print_comparison(result)
-        _write_comparison(result, json=json, report=report, notes=notes)
+        _write_comparison(result, json=json, report=report, notes=list(rows.notes))
         if checkpoint is not None and (json is not None or report is not None):
             checkpoint.unlink()  # what it was for is written
         if all(model.error is not None for model in result.models):
@@ -117,34 +116,37 @@ def _table_to_compare(
     data: list[Path],
     example: str | None,
     target: str | None,
-    categorical: list[str],
-    drop: list[str],
+    categorical: tuple[str, ...],
+    table: TableOptions,
     sample: int | None,
     progress: bool | None,
-) -> tuple[pl.DataFrame, str, str]:
-    """Frame, name of its label column, and name of the table."""
-    from committee.data.read import read_table
+) -> tuple[TrainingTable, str, str]:
+    """Features and labels, name of the label column, and name of the table."""
+    from committee.cli.training_table import TrainingTable, learned_from, whole_table
+    from committee.data.read import split_target
 
     if bool(data) == (example is not None):
         raise ValueError("give a table: either DATA or --example, and not both")
     if example is not None:
         if sample is not None:
             raise ValueError("--sample is for tables of your own; leave it or --example out")
-        return _example(example, categorical, drop), target or "target", example
+        target = target or "target"
+        X, y = split_target(_example(example, categorical, table.dropped), target)
+        return TrainingTable(X, y, X), target, example
     if target is None:
         raise ValueError("--target is missing: name the column that holds the labels")
     if sample is not None:
-        frame, files = _sample(data, target, categorical, drop, sample, progress)
-        return frame, target, table_name(files)
+        frame, files = _sample(data, target, categorical, table, sample, progress)
+        return learned_from(*split_target(frame, target), table), target, table_name(files)
     if are_in_pieces(data):
         raise ValueError(
             "a comparison needs its rows in memory: of several files, a folder or a pattern say how many, such as"
             " --sample 100000"
         )
-    return read_table(data[0], categorical=categorical, drop=drop), target, table_name(data)
+    return whole_table(data[0], target, table, categorical), target, table_name(data)
 
 
-def _example(example: str, categorical: list[str], drop: list[str]) -> pl.DataFrame:
+def _example(example: str, categorical: tuple[str, ...], drop: tuple[str, ...]) -> pl.DataFrame:
     import polars as pl
 
     from committee.data.examples import load_example
@@ -157,7 +159,12 @@ def _example(example: str, categorical: list[str], drop: list[str]) -> pl.DataFr
 
 
 def _sample(
-    data: list[Path], target: str, categorical: list[str], drop: list[str], sample: int, progress: bool | None
+    data: list[Path],
+    target: str,
+    categorical: tuple[str, ...],
+    table: TableOptions,
+    sample: int,
+    progress: bool | None,
 ) -> tuple[pl.DataFrame, list[Path]]:
     """Draw rows of files by the labels, which are read first; return them and the files."""
     from committee.cli.reading import watched
@@ -166,7 +173,7 @@ def _sample(
 
     if sample < 1:
         raise ValueError(f"--sample {sample} must be at least 1")
-    pieces = watched(scanned(data, drop=drop, text=categorical), "reading", wanted=progress)
+    pieces = watched(scanned(data, table, text=categorical), "reading", wanted=progress)
     files = pieces.files
     y = labels_of(pieces, target)
     rows = drawn_rows(y, sample)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from committee.cli.columns import Drop, split_names
 from committee.cli.files import check_writable, load_learner
+from committee.cli.table_options import TableOptions, takes_table_options
 from committee.cli.terminal import Debug, errors_in_one_line, print_grids, say
 from committee.files.replacement import write_file
 
@@ -16,16 +16,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+@takes_table_options
 def evaluate(
     model: Annotated[Path, typer.Argument(help="File that fit wrote.")],
     data: Annotated[Path, typer.Argument(help="Table that the model was not trained on, with the answers.")],
+    table: TableOptions,
     target: Annotated[
         str | None,
         typer.Option(
             "--target", "-t", help="Column of the answers; by default the only one that the model does not know."
         ),
     ] = None,
-    drop: Drop = None,
     json: Annotated[Path | None, typer.Option(help="Write every figure as JSON here.")] = None,
     debug: Debug = False,
 ) -> None:
@@ -42,7 +43,7 @@ def evaluate(
 
         check_writable(json, read=[model, data])
         learner = load_learner(model)
-        rows = labelled_rows(learner, data, target, split_names(drop) or [])
+        rows = labelled_rows(learner, data, target, table)
         say(words_of_target(rows.target, learner, rows.y))
         found = judge(learner, rows.X, rows.y)
         print_grids(found.grids())

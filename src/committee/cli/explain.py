@@ -7,16 +7,19 @@ from typing import Annotated, Any
 
 import typer
 
-from committee.cli.columns import Drop, columns_of, split_names
+from committee.cli.columns import columns_of
 from committee.cli.files import check_writable, load_learner
 from committee.cli.pictures import check_picture, write_picture
+from committee.cli.table_options import TableOptions, takes_table_options
 from committee.cli.terminal import Debug, console, errors_in_one_line, print_grids, say
 from committee.data.names import printable
 
 
+@takes_table_options
 def explain(
     model: Annotated[Path, typer.Argument(help="File that fit wrote.")],
     data: Annotated[Path, typer.Argument(help="Table with the columns the model learned from.")],
+    table: TableOptions,
     row: Annotated[int, typer.Option(help="Which row, from 0 on; -1 is the last.")] = 0,
     label: Annotated[
         str | None,
@@ -24,7 +27,6 @@ def explain(
     ] = None,
     most: Annotated[int, typer.Option(min=1, help="Columns that are shown; the others are one line.")] = 12,
     picture: Annotated[Path | None, typer.Option(help="Picture of the same, .svg, .png or .pdf.")] = None,
-    drop: Drop = None,
     debug: Debug = False,
 ) -> None:
     """Say what each column adds to the answer for one row: its exact Shapley value.
@@ -41,7 +43,7 @@ def explain(
         check_picture(picture)
         check_writable(picture, read=[model, data])
         learner = load_learner(model)
-        X = columns_of(learner, data, split_names(drop) or [])
+        X = columns_of(learner, data, table)
         if not -len(X) <= row < len(X):
             raise ValueError(f"--row {row} is not there: {data} has {len(X):,} rows, numbered from 0 to {len(X) - 1:,}")
         row %= len(X)

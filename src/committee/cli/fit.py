@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from committee import MODELS, MODELS_OF_NUMBERS
-from committee.cli.columns import Categorical, Drop, look_at_columns, split_names
+from committee.cli.columns import Categorical
 from committee.cli.files import check_writable
 from committee.cli.fit_progress import member_progress
 from committee.cli.fitted import count, describe_fit
 from committee.cli.inputs import Scratch
+from committee.cli.table_options import TableOptions, split_names, takes_table_options
 from committee.cli.terminal import Debug, errors_in_one_line, note, notes_on_warnings, say
 from committee.cli.training_table import training_table
 from committee.report.models import PEERS
@@ -86,6 +87,7 @@ MemberProgress = Annotated[
 ]
 
 
+@takes_table_options
 def fit(
     data: Annotated[
         list[Path],
@@ -95,6 +97,7 @@ def fit(
         ),
     ],
     target: Annotated[str, typer.Option("--target", "-t", help="Column to predict: classes or numbers.")],
+    table: TableOptions,
     output: Output = None,
     model: ModelName = "auto",
     effort: Effort = None,
@@ -106,7 +109,6 @@ def fit(
     folds: Folds = None,
     seed: Annotated[int, typer.Option(help="random_state, unless -p sets it.")] = 0,
     categorical: Categorical = None,
-    drop: Drop = None,
     checkpoint: CheckpointFile = None,
     progress: MemberProgress = None,
     debug: Debug = False,
@@ -123,36 +125,35 @@ def fit(
         model = "committee" if model == "auto" else model
         _check_options(model, task, folds)
         check_writable(output, checkpoint, read=data)
-        table = training_table(
+        rows = training_table(
             data,
             target,
-            drop=split_names(drop) or (),
-            categorical=split_names(categorical) or (),
+            table,
+            categorical=split_names(categorical),
             memory_limit=memory_limit,
             scratch=scratch,
             progress=progress,
             bar=model != "committee",  # which has a bar of its own
         )
-        check_writable(output, checkpoint, read=table.paths)
-        numbers = _predicts_numbers(target, table.y, model, task)
+        check_writable(output, checkpoint, read=rows.paths)
+        numbers = _predicts_numbers(target, rows.y, model, task)
         learner = _learner(model, parameter or [], seed, numbers=numbers)
-        of_committee = {"memory_limit": memory_limit} if model == "committee" or table.files is None else {}
+        of_committee = {"memory_limit": memory_limit} if model == "committee" or rows.files is None else {}
         _set_options(learner, model, effort=effort, time_limit=time_limit, **of_committee)
-        look_at_columns(table.rows, table.part)
-        say(_of_target(target, table.y, numbers))
+        say(_of_target(target, rows.y, numbers))
         if output is None:
             note("the model is not kept; --output FILE keeps it")
         if checkpoint is not None and checkpoint.exists():
             say(f"note: going on from {checkpoint}")
         start = time.perf_counter()
         with notes_on_warnings(), member_progress(learner, wanted=progress if model == "committee" else False):
-            learner.fit(table.X, table.y, checkpoint=checkpoint)
+            learner.fit(rows.X, rows.y, checkpoint=checkpoint)
         seconds = time.perf_counter() - start
-        if table.files is not None:
-            table.files.refuse_changes()
+        if rows.files is not None:
+            rows.files.refuse_changes()
         if output is not None:
             _save(learner, output, checkpoint)
-        describe_fit(learner, model, table, seconds, FOLDS if folds is None else folds)
+        describe_fit(learner, model, rows, seconds, FOLDS if folds is None else folds)
         if output is not None:
             say(f"saved to {output} ({output.stat().st_size:,} bytes)")
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from committee.cli.table_options import TableOptions
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -56,13 +58,13 @@ def words_of(pieces: Pieces) -> str:
 
 def scanned(
     data: Sequence[Path],
+    table: TableOptions,
     *,
-    drop: Sequence[str] = (),
     text: Sequence[str] = (),
     memory_limit: str | None = None,
     scratch: Path | None = None,
 ) -> Pieces:
-    """Open files to be read in pieces, without the columns of `drop`, and with those of `text` as text.
+    """Open files to be read in pieces, as the options say, and with the columns of `text` as text.
 
     Raises
     ------
@@ -74,13 +76,16 @@ def scanned(
     from committee.data.names import known_names
     from committee.data.pieces.scan import scan
     from committee.data.pieces.text_columns import with_text
+    from committee.data.pieces.text_files import TextFiles
 
     try:
         pieces = scan([str(path) for path in data], memory_limit=memory_limit, scratch=scratch)
     except ImportError as error:
         raise ValueError(str(error)) from error
+    if isinstance(pieces.source, TextFiles):
+        pieces = replace(pieces, source=replace(pieces.source, form=table.form))
     names = list(pieces.source.names or ())
-    left_out = set(known_names(drop, names, "--drop"))
+    left_out = set(known_names(table.dropped, names, "--drop"))
     source = with_text(pieces.source, known_names(text, names, "--categorical"))
     return replace(pieces, source=source, columns=tuple(name for name in names if name not in left_out))
 

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from committee.cli.columns import Drop, Target, columns_of, split_names
+from committee.cli.columns import Target
 from committee.cli.files import check_writable, load_learner
+from committee.cli.table_options import TableOptions, takes_table_options
 from committee.cli.terminal import Debug, errors_in_one_line, print_grids, say
 from committee.files.replacement import write_file
 
 
+@takes_table_options
 def inspect(
     model: Annotated[Path, typer.Argument(help="File that fit wrote.")],
+    table: TableOptions,
     data: Annotated[
         Path | None, typer.Option(help="Table to measure margins on, and the members of a committee of ensembles.")
     ] = None,
     target: Target = None,
-    drop: Drop = None,
     report: Annotated[Path | None, typer.Option(help="HTML page of the same, with pictures.")] = None,
     debug: Debug = False,
 ) -> None:
     """Show what a saved model is: parameters, size, voters, margins, most used features."""
     with errors_in_one_line(debug):
+        from committee.cli.labelled_rows import labelled_rows
         from committee.report.inspection import inspection
         from committee.report.member_answers import MemberAnswers
         from committee.report.member_rows import rows_grids
@@ -40,12 +43,9 @@ def inspect(
                 f"{model} holds a {type(learner).__name__}: a vote on numbers has no margins; leave out --data"
             )
         if data is not None and target is not None:
-            from committee.data.read import read_table, split_target
-
-            _, y = split_target(read_table(data), target)
-            X = columns_of(learner, data, [*(split_names(drop) or []), target])
+            rows = labelled_rows(learner, data, target, table)
+            X, y = rows.X, rows.y
             if hasattr(learner, "classes_"):
-                y = _like_classes(y, learner.classes_)
                 margins = learner.committee_.margins(X, y)
         size = model.stat().st_size
         grids = inspection(learner, file_bytes=size, margins=margins)
@@ -58,11 +58,3 @@ def inspect(
             page = render_model(learner, X, y, name=model.name, file_bytes=size, margins=margins)
             write_file(report, page)
             say(f"report written to {report}")
-
-
-def _like_classes(y: Any, classes: Any) -> Any:
-    """Labels as the model spells them: a file may hold as numbers what was learned as text."""
-    spelled = {str(label): label for label in classes}
-    import numpy as np
-
-    return np.array([spelled.get(str(label), label) for label in y.tolist()])

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.cli.columns import columns_of, learned_columns
+from committee.cli.columns import features_of, learned_columns, read_for
+from committee.cli.table_options import TableOptions
 from committee.cli.task import are_whole
 from committee.cli.terminal import note
 from committee.data.names import listing
@@ -24,7 +25,7 @@ class LabelledRows:
     target: str
 
 
-def labelled_rows(learner: Any, data: Path, target: str | None, drop: list[str]) -> LabelledRows:
+def labelled_rows(learner: Any, data: Path, target: str | None, table: TableOptions) -> LabelledRows:
     """Read a table for a model: its columns, and the labels or numbers of the target.
 
     Parameters
@@ -33,23 +34,23 @@ def labelled_rows(learner: Any, data: Path, target: str | None, drop: list[str])
     data : path
     target : str or None
         Column of the answers. None: the only one that the model does not know.
-    drop : list of str
-        Columns to leave out.
+    table : TableOptions
+        How it is written, and columns to leave out.
 
     Raises
     ------
     ValueError
         If the target is not given and cannot be told, labels are none of the model's classes, or numbers none.
     """
-    from committee.data.read import read_table, split_target
+    from committee.data.read import split_target
 
-    frame = read_table(data, drop=drop)
+    frame = read_for(learner, data, table)
     if target is None:
         target = _only_unknown(learner, frame.columns)
     elif target in (_learned(learner)):
         raise ValueError(f"target {target!r} is a column that the model learned from; name the one that it predicts")
-    _, y = split_target(frame, target)
-    X = columns_of(learner, data, [*drop, target])
+    others, y = split_target(frame, target)
+    X = features_of(learner, others, str(data))
     classes = getattr(learner, "classes_", None)
     if classes is not None:
         return LabelledRows(X, like_classes(y, classes, target), target)

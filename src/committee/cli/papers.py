@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_args, get_origin
 
 import typer
 
-from committee.cli.columns import split_names
+from committee.cli.table_options import split_names
 from committee.cli.terminal import (
     Debug,
     Progress,
@@ -42,7 +42,7 @@ def command_of(name: str, rebuild: Callable[..., Any]) -> Callable[..., None]:
     of_names = {p.name for p in taken if get_args(p.annotation)[0] == Names}
 
     def command(progress: bool | None, debug: bool, **options: Any) -> None:
-        chosen = {key: split_names(value) if key in of_names else value for key, value in options.items()}
+        chosen = {key: list(split_names(value)) or None if key in of_names else value for key, value in options.items()}
         with errors_in_one_line(debug), notes_on_warnings(), progress_hook(progress) as hook:
             grids = rebuild(**chosen, progress=hook)
         print_grids(grids)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from committee.cli.columns import Drop, columns_of, learned_columns, pieced_columns_of, split_names
+from committee.cli.columns import columns_of, learned_columns, pieced_columns_of
 from committee.cli.files import check_writable, load_learner
 from committee.cli.inputs import are_in_pieces, paths_of, scanned, words_of
 from committee.cli.predictions import check_ending, predictions_by_parts, write_predictions
 from committee.cli.reading import watched
+from committee.cli.table_options import TableOptions, takes_table_options
 from committee.cli.terminal import Debug, Progress, errors_in_one_line, say
 from committee.data.names import printable
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from committee.data.pieces.scan import Pieces
 
 
+@takes_table_options
 def predict(
     model: Annotated[Path, typer.Argument(help="File that fit wrote.")],
     data: Annotated[
@@ -33,6 +35,7 @@ def predict(
             " marks are read in pieces, and predictions are written as they come."
         ),
     ],
+    table: TableOptions,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="CSV, Parquet or Feather by ending; CSV to the screen if left out."),
@@ -41,14 +44,12 @@ def predict(
     safe_cells: Annotated[
         bool, typer.Option("--safe-cells", help="Put ' before labels that a spreadsheet would run as formulas.")
     ] = False,
-    drop: Drop = None,
     progress: Progress = None,
     debug: Debug = False,
 ) -> None:
     """Predict the rows of a table, or of several files one after the other.
 
-    Columns are matched by name, in any order. One that the model does not know is an error, unless it is the
-    only one and holds nothing but classes of the model: then it is taken for the labels and set aside.
+    Columns are matched by name, in any order; a note names those that the model does not use.
     """
     with errors_in_one_line(debug):
         check_writable(output, read=[model, *data])
@@ -62,9 +63,8 @@ def predict(
             found = _predictions(learner, X, proba=proba)
             return _without_formulas(found) if safe_cells else found
 
-        left_out = split_names(drop) or []
         if are_in_pieces(data):
-            pieces = scanned(data, drop=left_out)
+            pieces = scanned(data, table)
             check_writable(output, read=paths_of(pieces))
             say(words_of(pieces))
             if output is None and sys.stdout.isatty():
@@ -73,7 +73,7 @@ def predict(
             by_place = learned_columns(learner)[0] is None
             _write_parts(_parts(pieces, predictions, by_place=by_place), output)
             return
-        result = predictions(columns_of(learner, data[0], left_out))
+        result = predictions(columns_of(learner, data[0], table))
         if output is None:
             _show(result.write_csv())
         else:

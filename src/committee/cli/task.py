@@ -51,7 +51,7 @@ def refuse_spoilt_numbers(target: str, y: NDArray[Any]) -> None:
     """Refuse a target of numbers that is text for a few cells that are none."""
     import polars as pl
 
-    from committee.data.read import nearly_numeric_columns
+    from committee.data.reading.nearly_numeric import nearly_numeric_columns
 
     for nearly in nearly_numeric_columns(pl.DataFrame({target: y})):
         if len(np.unique(y)) > MOST_NUMERIC_CLASSES:

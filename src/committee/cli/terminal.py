@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -44,6 +44,12 @@ def say(text: str) -> None:
 def note(text: str) -> None:
     """Point something out that is no error."""
     console(stderr=True).print(f"note: {printable(text)}", style="yellow", soft_wrap=True)
+
+
+def say_notes(texts: Iterable[str]) -> None:
+    """Point out several things, each once."""
+    for text in dict.fromkeys(texts):
+        note(text)
 
 
 @contextmanager

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from committee.cli.inputs import are_in_pieces, frame_of, scanned, words_of
 from committee.cli.reading import watched
-from committee.cli.terminal import say
+from committee.cli.table_options import TableOptions
+from committee.cli.terminal import say, say_notes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,12 +37,15 @@ class TrainingTable:
         All rows, or the first `SHOWN_ROWS`.
     files : FileStates or None
         Files in pieces, as they were before their labels were read.
+    notes : tuple of str
+        What has been pointed out of how files were read, and of their columns.
     """
 
     X: Any
     y: NDArray[Any]
     rows: pl.DataFrame
     files: FileStates | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def y_of_rows(self) -> NDArray[Any]:
@@ -57,34 +61,80 @@ class TrainingTable:
     @property
     def part(self) -> str:
         """What share of the rows `rows` are, where they are not all."""
-        return "" if len(self.rows) == len(self.y) else f" of the first {len(self.rows):,} rows"
+        return part_of(len(self.rows), len(self.y))
+
+
+def part_of(rows: int, n: int) -> str:
+    """Words for the first rows where they are not all.
+
+    Examples
+    --------
+    >>> part_of(10_000, 25_000), part_of(150, 150)
+    (' of the first 10,000 rows', '')
+    """
+    return "" if rows == n else f" of the first {rows:,} rows"
 
 
 def training_table(
     data: Sequence[Path],
     target: str,
+    table: TableOptions,
     *,
-    drop: Sequence[str],
     categorical: Sequence[str],
     memory_limit: str | None,
     scratch: Path | None,
     progress: bool | None,
     bar: bool,
 ) -> TrainingTable:
-    """Read a table whole, or the labels of one in pieces."""
-    from committee.data.read import read_table, split_target
+    """Read a table whole, or the labels of one in pieces; point out what is odd, and leave out identifiers."""
+    from committee.data.reading.features import chosen_features
 
     if not are_in_pieces(data, memory_limit, scratch):
-        X, y = split_target(read_table(data[0], categorical=categorical, drop=drop), target)
-        return TrainingTable(X, y, X)
-    pieces = scanned(data, drop=drop, text=categorical, memory_limit=memory_limit, scratch=scratch)
+        return whole_table(data[0], target, table, categorical)
+    pieces = scanned(data, table, text=categorical, memory_limit=memory_limit, scratch=scratch)
     assert pieces.columns is not None
     say(words_of(pieces))
     files, seen = pieces.files, watched(pieces, "reading", wanted=progress, bar=bar)
     y = labels_of(seen, target)
     columns = tuple(name for name in pieces.columns if name != target)
-    first = next(frame_of(piece) for piece in replace(pieces, columns=columns) if len(piece))
-    return TrainingTable(replace(seen, columns=columns), y, first.head(SHOWN_ROWS), files)
+    rows = first_rows(replace(pieces, columns=columns))
+    chosen = chosen_features(rows, table.kept, part_of(len(rows), len(y)))
+    say_notes(chosen.notes)
+    columns = tuple(name for name in columns if name not in chosen.left_out)
+    return TrainingTable(replace(seen, columns=columns), y, rows.select(columns), files, chosen.notes)
+
+
+def whole_table(data: Path, target: str, table: TableOptions, categorical: Sequence[str]) -> TrainingTable:
+    """Read a table whole, point out what is odd of it, and leave out identifiers."""
+    from committee.data.read import read_noted, split_target
+
+    read = read_noted(data, categorical=categorical, drop=table.dropped, form=table.form)
+    X, y = split_target(read.frame, target)
+    return learned_from(X, y, table, read.notes)
+
+
+def learned_from(X: pl.DataFrame, y: NDArray[Any], table: TableOptions, notes: Sequence[str] = ()) -> TrainingTable:
+    """Take the columns of a table in memory that are learned from, and point out what is odd of it."""
+    from committee.data.reading.features import chosen_features
+
+    chosen = chosen_features(X, table.kept)
+    found = (*notes, *chosen.notes)
+    say_notes(found)
+    X = X.drop(chosen.left_out)
+    return TrainingTable(X, y, X, notes=found)
+
+
+def first_rows(pieces: Pieces) -> pl.DataFrame:
+    """The first `SHOWN_ROWS` rows, or all."""
+    import polars as pl
+
+    found: list[pl.DataFrame] = []
+    for piece in pieces:
+        if len(piece):
+            found.append(frame_of(piece))
+        if sum(map(len, found)) >= SHOWN_ROWS:
+            break
+    return pl.concat(found, how="vertical_relaxed").head(SHOWN_ROWS)
 
 
 def labels_of(pieces: Pieces, target: str) -> NDArray[Any]:

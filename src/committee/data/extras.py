@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 EXTRAS = {
+    "fastexcel": "sheets",
     "highspy": "lp",
     "jinja2": "cli",
     "matplotlib": "plots",

@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any
 from committee.data.extras import needed
 from committee.data.pieces.lazy_frames import LazyFramePieces
 from committee.data.pieces.piece import Piece
-from committee.data.read import MISSING
+from committee.data.reading.cells import MISSING
+from committee.data.reading.file_format import UNSAID, FileFormat
+from committee.data.reading.separated_text import SeparatedText
+from committee.data.reading.table_file import table_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,6 +32,8 @@ class TextFiles:
     files: tuple[Path, ...]
     text: tuple[str, ...] = ()
     """Columns to read as text though they look numeric."""
+    form: FileFormat = UNSAID
+    """What is known of how they are written."""
 
     def __post_init__(self) -> None:
         needed("polars", "reading text files in pieces")
@@ -38,13 +43,13 @@ class TextFiles:
         """Types of each file's columns, in their order there: those of all files, or such as hold those of all."""
         import polars as pl
 
-        own = [_types_of(path) for path in self.files]
+        own = [_types_of(path, self.form) for path in self.files]
         common: dict[str, pl.DataType] = {}
         for path, types in zip(self.files, own, strict=True):
             if set(types) != set(own[0]):
                 odd = sorted(set(types) ^ set(own[0]))[0]
                 raise ValueError(f"{str(path)!r}: column {odd!r} is not in all files; scan files with the same columns")
-            for name, dtype in _types_of_cells(path, types, own).items():
+            for name, dtype in _types_of_cells(path, self.form, types, own).items():
                 common[name] = dtype if name not in common else _common(common[name], dtype)
         common |= {name: own[0][name] for name in own[0] if name not in common}
         common |= {name: pl.String() for name in self.text}
@@ -63,25 +68,25 @@ class TextFiles:
         count = 0
         for path in self.files:
             with _errors_of(path):
-                count += _scanned(path).select(pl.len()).collect().item()
+                count += _scanned(path, self.form).select(pl.len()).collect().item()
         return count
 
     def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
         """Rows of one file after the other."""
         for path, types in zip(self.files, self.types, strict=True):
             with _errors_of(path):
-                rows = LazyFramePieces(_scanned(path, schema=types), f"{str(path)!r}, ")
+                rows = LazyFramePieces(_scanned(path, self.form, schema=types), f"{str(path)!r}, ")
                 for piece in rows.pieces(None):  # of fewer columns the scan would not see lines of too many cells
                     yield piece.with_columns(columns or self.names, ())
 
 
-def _types_of(path: Path) -> dict[str, pl.DataType]:
+def _types_of(path: Path, form: FileFormat) -> dict[str, pl.DataType]:
     with _errors_of(path):
-        return dict(_scanned(path, infer_schema_length=None).collect_schema())
+        return dict(_scanned(path, form, infer_schema_length=None).collect_schema())
 
 
 def _types_of_cells(
-    path: Path, types: dict[str, pl.DataType], of_files: Sequence[dict[str, pl.DataType]]
+    path: Path, form: FileFormat, types: dict[str, pl.DataType], of_files: Sequence[dict[str, pl.DataType]]
 ) -> dict[str, pl.DataType]:
     """Types of the columns but of those that have no cell here and other types elsewhere: no cell is read as text."""
     import polars as pl
@@ -94,14 +99,14 @@ def _types_of_cells(
     if not asked:
         return types
     with _errors_of(path):
-        cells = _scanned(path, schema=types).select(pl.col(asked).count()).collect().row(0, named=True)
+        cells = _scanned(path, form, schema=types).select(pl.col(asked).count()).collect().row(0, named=True)
     return {name: dtype for name, dtype in types.items() if cells.get(name) != 0}
 
 
-def _scanned(path: Path, **types: Any) -> pl.LazyFrame:
+def _scanned(path: Path, form: FileFormat, **types: Any) -> pl.LazyFrame:
     import polars as pl
 
-    separator = "\t" if ".tsv" in path.name.lower() else ","
+    separator = SeparatedText.of(table_file(path), form).separator
     return pl.scan_csv(path, separator=separator, null_values=list(MISSING), glob=False, **types)
 
 

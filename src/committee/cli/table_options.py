@@ -1,0 +1,114 @@
+"""The options by which every command that reads tables is told how they are written and which columns to take."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Annotated, Any
+
+import typer
+
+from committee.data.reading.file_format import FileFormat
+
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CHARACTER",
+        help="Between the cells of text files, such as ';' or tab; by default found out.",
+        show_default=False,
+    ),
+]
+Decimal = Annotated[
+    str | None,
+    typer.Option(metavar=".|,", help="Decimal mark of text files; by default found out.", show_default=False),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(help="Encoding of text files, such as cp1252; by default UTF-8.", show_default=False),
+]
+Sheet = Annotated[
+    str | None,
+    typer.Option(help="Sheet of a spreadsheet, by name or number; by default the first.", show_default=False),
+]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="A,B", help="Columns to learn from though they look like identifiers of rows.", show_default=False
+    ),
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(metavar="A,B", help="Columns to leave out; '' is one without a name.", show_default=False),
+]
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """What is said on the command line of tables; None where nothing is."""
+
+    sep: Separator = None
+    decimal: Decimal = None
+    encoding: Encoding = None
+    sheet: Sheet = None
+    keep: Keep = None
+    drop: Drop = None
+
+    @property
+    def form(self) -> FileFormat:
+        """How files are written; ``ValueError`` for what no file can be."""
+        return FileFormat.of_words(self.sep, self.decimal, self.encoding, self.sheet)
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Columns that are learned from, whatever they look like."""
+        return split_names(self.keep)
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Columns to leave out."""
+        return split_names(self.drop)
+
+
+def takes_table_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command these options, in the place of its parameter ``table: TableOptions``.
+
+    Examples
+    --------
+    >>> @takes_table_options
+    ... def show(data: str, table: TableOptions) -> None:
+    ...     print(data, table.dropped)
+    >>> show("a.csv", drop=["x,y"])
+    a.csv ('x', 'y')
+    """
+    names = [field.name for field in fields(TableOptions)]
+
+    @functools.wraps(command)
+    def with_options(*arguments: Any, **options: Any) -> None:
+        of_table = {name: options.pop(name) for name in names if name in options}
+        command(*arguments, table=TableOptions(**of_table), **options)
+
+    signature = inspect.signature(command, eval_str=True)
+    own = inspect.signature(TableOptions, eval_str=True).parameters
+    given: list[inspect.Parameter] = []
+    for name, parameter in signature.parameters.items():
+        added = own.values() if name == "table" else [parameter]
+        given += [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in added]
+    with_options.__signature__ = signature.replace(parameters=given)  # type: ignore[attr-defined]
+    return with_options
+
+
+def split_names(values: Sequence[str] | None) -> tuple[str, ...]:
+    """Turn ``--drop a,b --drop c`` into names; an empty value is the column without a name.
+
+    Examples
+    --------
+    >>> split_names(["a,b", "c"]), split_names([""]), split_names(None)
+    (('a', 'b', 'c'), ('',), ())
+    """
+    found: list[str] = []
+    for value in values or ():
+        names = [name.strip() for name in value.split(",")]
+        found += names if names == [""] else [name for name in names if name]
+    return tuple(found)
