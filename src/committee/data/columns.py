@@ -179,6 +179,26 @@ class Column:
         return cast("NDArray[np.float64]", coded.to_numpy())
 
 
+class UnknownCategoryError(ValueError):
+    """A cell holds a category that a schema which refuses such does not know.
+
+    Parameters
+    ----------
+    found : str
+        Column, category and row, as the beginning of a sentence.
+    """
+
+    def __init__(self, found: str) -> None:
+        self.found = found
+        super().__init__(
+            f"{found}, which the model does not know and, being XGBoost's, refuses; leave such rows out, or make the "
+            "cell missing"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.found,)
+
+
 def refuse_unknown(values: Any, missing: NDArray[np.bool_], codes: NDArray[np.float64], name: str) -> None:
     """Raise if a value that is not missing has no code, naming column, row and value.
 
@@ -190,10 +210,7 @@ def refuse_unknown(values: Any, missing: NDArray[np.bool_], codes: NDArray[np.fl
     if unknown.size:
         row = int(unknown[0])
         value = values[row].item() if isinstance(values[row], np.generic) else values[row]
-        raise ValueError(
-            f"column {name!r} holds the category {value!r} at row {row}, which the model does not know and, being "
-            "XGBoost's, refuses; leave such rows out, or make the cell missing"
-        )
+        raise UnknownCategoryError(f"column {name!r} holds the category {value!r} at row {row}")
 
 
 def distinct_numbers(values: NDArray[Any], name: str) -> tuple[int | float, ...]:

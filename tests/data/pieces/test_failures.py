@@ -122,6 +122,52 @@ def test_pieces_that_change():
     refuses(scan(Changing(parts, parts[::-1])), "piece 0 holds other rows than in the first pass.*in the same order")
 
 
+def other_categories(dtype: Any) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """A frame whose column has two of three categories, one with the third in its last row, and one with two changed."""
+    kept = np.where(RNG.random(N) < 0.5, "x", "y").tolist()
+    late, changed = kept.copy(), kept[::-1]
+    late[-1] = "new"
+    frames = [FRAME.with_columns(c=pl.Series(cells, dtype=dtype)) for cells in (kept, late, changed)]
+    return frames[0], frames[1], frames[2]
+
+
+@pytest.mark.parametrize("library", ["polars", "Enum", "pandas", "Arrow", "codes"])
+def test_categories_that_change(library):
+    settings: dict[str, Any] = {}
+    frames = other_categories(pl.Enum(["y", "new", "x"]) if library == "Enum" else pl.String)
+    given: list[Any] = list(frames)
+    if library == "pandas":
+        given = [frame.to_pandas().astype({"c": "category"}) for frame in frames]
+    if library == "Arrow":
+        given = [frame.to_arrow() for frame in frames]
+    if library == "codes":
+        settings, numbers = {"categorical_features": [2]}, {"x": 3.0, "y": 7.0, "new": 9.0}
+        given = [(frame.with_columns(pl.col("c").replace_strict(numbers))) for frame in frames]
+        given = [(frame.select("a", "b", "c").to_numpy(), Y) for frame in given]
+    label = None if library == "codes" else "label"
+    model(**settings).fit(scan(Changing([given[0]], [given[0]])), label)
+    new = "9.0" if library == "codes" else "'new'"
+    for other, message in (
+        (
+            given[1],
+            f"piece 0: column '.*' holds the category {new} at row 119, which was not there in the first pass; ",
+        ),
+        (given[2], "piece 0 holds other rows than in the first pass"),
+    ):
+        with pytest.raises(ValueError, match=f"{message}.*the same, in the same order"):
+            model(**settings).fit(scan(Changing([given[0]], [other])), label)
+
+
+def test_categories_that_come_in_the_second_pass_alone():
+    empty = FRAME.with_columns(c=pl.lit(None, dtype=pl.String))
+    parts = [FRAME[:50].with_columns(c=None), empty[50:]]
+    refuses(
+        scan(Changing(parts, [parts[0], parts[1].with_columns(c=pl.lit("x"))])),
+        "piece 1: column 'c' holds the category 'x' at row 0, which was not there",
+        y="label",
+    )
+
+
 def test_weights_too_small_to_count_with_pieces_that_change():
     weights = np.ones(N)
     weights[7] = 1e-300

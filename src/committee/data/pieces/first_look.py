@@ -23,6 +23,7 @@ from committee.data.frame_columns import (
 )
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64
+from committee.data.pieces.category_words import sampled_words
 from committee.data.pieces.column_look import ColumnLook
 from committee.data.row_sample import RowSample
 
@@ -78,21 +79,21 @@ class FirstLook:
         TypeError, ValueError
             As of `TableSchema.learn`, or if the piece has other columns or types than those before.
         """
-        names, columns, cells = _read(X, self.categorical_features)
+        names, columns, cells, n_rows = _read(X, self.categorical_features)
         if not columns:
             raise ValueError("a table must have at least one column, got 0 feature(s)")
         if not self.columns:
             self.names, self.sample = names, RowSample(len(columns), self.most_sampled)
         self._check_columns(names, len(columns))
         assert self.sample is not None
-        n = len(cells[0]) if keep is None else int(np.count_nonzero(keep))
+        n = n_rows if keep is None else int(np.count_nonzero(keep))
         chosen = self.sample.chosen(first_row, n)
         at = chosen if keep is None else np.flatnonzero(keep)[chosen]
         sampled = np.empty((len(at), len(columns)))
         looked = []
         for j, (column, values) in enumerate(zip(columns, cells, strict=True)):
-            sampled[:, j] = values[at]
-            if column.kind is not None and not column.categorical:
+            sampled[:, j] = values[at] if isinstance(values, np.ndarray) else sampled_words(values, at)
+            if isinstance(values, np.ndarray) and column.kind is not None and not column.categorical:
                 known = self.columns[j].values if self.columns else column.values
                 column = self._with_numbers(column, values if keep is None else values[keep], known)
             looked.append(self.columns[j].merged(column, self.max_bins) if self.columns else column)
@@ -180,14 +181,14 @@ class FirstLook:
 
 def _read(
     X: Any, categorical_features: CategoricalFeatures
-) -> tuple[tuple[str, ...] | None, list[ColumnLook], list[NDArray[Any]]]:
-    """Names, kinds and numbers of the columns of a piece; numbers of categories are of no interest."""
+) -> tuple[tuple[str, ...] | None, list[ColumnLook], list[NDArray[Any] | Column], int]:
+    """Names, kinds and cells of the columns of a piece, and its rows; cells of categories of a frame as they are."""
     if not is_frame(X):
         matrix = numeric_matrix(X, None)
         chosen = chosen_columns(categorical_features, None, matrix.shape[1])
         of_user = np.zeros(matrix.shape[1], dtype=bool) if chosen is None else chosen
         looks = [ColumnLook.of_numbers(matrix[:, j], f"x{j}", bool(of_user[j])) for j in range(matrix.shape[1])]
-        return None, looks, list(matrix.T)
+        return None, looks, list(matrix.T), len(matrix)
     frame = open_frame(X)
     names = names_of(frame.columns)
     chosen = chosen_columns(categorical_features, names, len(frame.columns))
@@ -197,7 +198,7 @@ def _read(
     ]
     nothing = np.broadcast_to(np.nan, len(frame))
     cells = [
-        nothing if look.categorical or look.kind is None else column.numbers()
+        nothing if look.kind is None else column if look.categorical else column.numbers()
         for look, column in zip(looks, columns, strict=True)
     ]
-    return names, looks, cells
+    return names, looks, cells, len(frame)

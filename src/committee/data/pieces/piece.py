@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 from committee.data.arrays import numeric_matrix
 from committee.data.frame_columns import is_frame, open_frame
 from committee.data.names import hint_of_names
+
+_ROW = re.compile(r"\brow \d")
 
 
 @dataclass(frozen=True)
@@ -39,11 +42,13 @@ class Piece:
 
     @contextmanager
     def named_in_errors(self) -> Iterator[None]:
-        """Name the piece in an error about its cells."""
+        """Name the piece in an error about its cells, and say how rows are counted where it names one."""
         try:
             yield
         except (TypeError, ValueError) as error:
-            raise type(error)(f"{self.name}: {error}") from error
+            counted = "; rows are counted from the beginning of the piece" if _ROW.search(str(error)) else ""
+            kind = ValueError if isinstance(error, UnicodeError) else type(error)  # which is made of more than a text
+            raise kind(f"{self.name}: {error}{counted}") from error
 
     def with_columns(self, columns: Sequence[str] | None, without: Sequence[str]) -> Piece:
         """Return the piece with some of its columns alone: those that are asked for, or all but some."""

@@ -12,13 +12,17 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.column_edges import edges_of, end_to_end
+from committee.data.columns import UnknownCategoryError
 from committee.data.number_types import F64
+from committee.data.pieces.category_words import words_of
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
     from committee.data.pieces.training_pass import LookedPieces
 
 I64: TypeAlias = NDArray[np.int64]
+
+_SAME = "the pieces must be the same, in the same order, whenever they are read"
 
 
 @dataclass(eq=False)
@@ -109,10 +113,11 @@ class PiecedMatrix:
         """
         looked, sampled = self.looked, _Sampled(self.looked)
         looked.files.refuse_changes()
+        table = replace(self.table, refuses_unknown=True)  # the first pass has seen the categories of all rows
         first = row = 0
         for piece in looked.pieces.of_features():
             with piece.named_in_errors():
-                rows = self.table.encode(piece.X, n_threads) if len(piece) else np.empty((0, self.table.n_features))
+                rows = _encoded(table, piece.X, n_threads) if len(piece) else np.empty((0, table.n_features))
             row += len(rows)
             if row > looked.n_rows:
                 break
@@ -181,6 +186,13 @@ class PiecedMatrix:
         return np.arange(1, self.table.n_features + 1, dtype=np.uint64)
 
 
+def _encoded(table: TableSchema, X: Any, n_threads: int) -> F64:
+    try:
+        return table.encode(X, n_threads)
+    except UnknownCategoryError as error:
+        raise ValueError(f"{error.found}, which was not there in the first pass; {_SAME}") from error
+
+
 class _Sampled:
     """Cells of the first look, which those of a later pass must equal."""
 
@@ -188,17 +200,17 @@ class _Sampled:
         sample = looked.look.sample
         assert sample is not None
         self.rows, self.cells = sample.rows, sample.cells
-        self.numeric = looked.look.schema.n_levels == 0
+        categories = looked.look.schema.categories
+        self.words = {j: np.append(words_of(found), np.nan) for j, found in enumerate(categories) if found}
 
     def refuse_others(self, first: int, rows: F64, name: str) -> None:
-        """Raise if a row of the sample holds other numbers than in the first pass."""
+        """Raise if a row of the sample holds other numbers or categories than in the first pass."""
         begin, end = np.searchsorted(self.rows, [first, first + len(rows)])
-        before, now = self.cells[begin:end][:, self.numeric], rows[self.rows[begin:end] - first][:, self.numeric]
-        if not np.array_equal(before, now, equal_nan=True):
-            raise ValueError(
-                f"{name} holds other rows than in the first pass; the pieces must be the same, in the same order, "
-                "whenever they are read"
-            )
+        now = rows[self.rows[begin:end] - first]
+        for j, words in self.words.items():
+            now[:, j] = words[np.where(np.isnan(now[:, j]), -1, now[:, j]).astype(np.intp)]
+        if not np.array_equal(self.cells[begin:end], now, equal_nan=True):
+            raise ValueError(f"{name} holds other rows than in the first pass; {_SAME}")
 
 
 def numbered_columns(X: F64 | PiecedMatrix, columns: Sequence[int], numbers: F64) -> F64 | PiecedMatrix:
