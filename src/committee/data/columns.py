@@ -49,7 +49,8 @@ class Column:
     declared : bool
         Whether its type says that it is categorical (Categorical, Enum, dictionary).
     order : tuple or None
-        The categories in the order the type declares (Enum, ordered pandas Categorical), else None.
+        The categories in the order the type declares (Enum, ordered pandas Categorical, ordered dictionary of Arrow),
+        else None.
     series : narwhals.Series
         The values.
     """
@@ -81,7 +82,7 @@ class Column:
         if isinstance(dtype, nw.Enum):
             return cls(name, _kind_of_categories(series, name), True, tuple(dtype.categories), series)
         if isinstance(dtype, nw.Categorical):
-            return cls(name, _kind_of_categories(series, name), True, None, series)
+            return cls(name, _kind_of_categories(series, name), True, _order_of_arrow(series), series)
         if _holds_python_objects(series):
             kind, series = _read_objects(series, name)
             return cls(name, kind, False, None, series)
@@ -282,6 +283,17 @@ def _plain_dtypes() -> tuple[Any, ...]:
     signed = (nw.Int8, nw.Int16, nw.Int32, nw.Int64)
     unsigned = (nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64)
     return (*signed, *unsigned, nw.Float32, nw.Float64)
+
+
+def _order_of_arrow(series: nw.Series[Any]) -> tuple[Any, ...] | None:
+    """Return the categories of an ordered dictionary of Arrow, of whose order narwhals says nothing; else None."""
+    if not series.implementation.is_pyarrow():
+        return None
+    cells = series.to_native()
+    if not cells.type.ordered:
+        return None
+    chunks = cells.unify_dictionaries().chunks  # chunks may have dictionaries of their own
+    return tuple(chunks[0].dictionary.to_pylist()) if chunks else ()
 
 
 def _holds_python_objects(series: nw.Series[Any]) -> bool:

@@ -168,8 +168,8 @@ class TableSchema:
         Returns
         -------
         TableSchema
-            Categories are those that occur, in the declared order for an Enum or an ordered pandas
-            Categorical and sorted otherwise.
+            Categories are those that occur, in the declared order for an Enum, an ordered pandas Categorical or an
+            ordered dictionary of Arrow, and sorted otherwise.
 
         Raises
         ------

@@ -123,7 +123,7 @@ def test_pieces_that_change():
 
 
 def other_categories(dtype: Any) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """A frame whose column has two of three categories, one with the third in its last row, and one with two changed."""
+    """A frame whose column has two categories, one with a third in its last row, and one with others in all rows."""
     kept = np.where(RNG.random(N) < 0.5, "x", "y").tolist()
     late, changed = kept.copy(), kept[::-1]
     late[-1] = "new"
@@ -150,7 +150,7 @@ def test_categories_that_change(library):
     for other, message in (
         (
             given[1],
-            f"piece 0: column '.*' holds the category {new} at row 119, which was not there in the first pass; ",
+            f"piece 0: column '.*' holds the category {new} at row 119, which was not there in the first",
         ),
         (given[2], "piece 0 holds other rows than in the first pass"),
     ):

@@ -1,6 +1,7 @@
 """Sources in pieces: files, lazy frames, Dask collections, arrays and iterables give the same rows as the table."""
 
 import gzip
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from numpy.testing import assert_array_equal
 import committee
 from committee import scan
 from committee.data.pieces import source
+from committee.data.pieces.text_columns import with_text
 
 N = 300
 RNG = np.random.default_rng(0)
@@ -201,6 +203,32 @@ def test_declared_order():
     y = [0, 1] * 10
     found = model().fit(scan([(part, y) for part in parts]))
     assert found.table_.categories == (("S", "M", "L"),)
+
+
+def test_orders_declared_in_parquet(tmp_path):
+    levels = ["small", "medium", "large", "never"]
+    shown, y = ["large", "medium", "small", "large"] * 20, [1, 0, 1, 1] * 20
+    frame = pl.DataFrame({"x": pl.Series(shown, dtype=pl.Enum(levels)), "kind": ["b", "a"] * 40, "y": y})
+    ordered = pd.CategoricalDtype(levels, ordered=True)
+    frame.write_parquet(tmp_path / "polars.parquet", row_group_size=30)
+    frame.to_pandas().astype({"x": ordered}).to_parquet(tmp_path / "pandas.parquet", row_group_size=30)
+    in_memory = {"polars": pl.read_parquet, "pandas": pd.read_parquet}
+    for library, read in in_memory.items():
+        path = tmp_path / f"{library}.parquet"
+        table: Any = read(path)
+        whole = model().fit(table[["x", "kind"]], y)
+        assert whole.table_.categories == (("small", "medium", "large"), ("a", "b"))
+        for table in (scan(path), scan([pq.read_table(path)[:40], pq.read_table(path)[40:]])):
+            found = model().fit(table, "y")
+            assert found.table_ == whole.table_
+            rows = frame[["x", "kind"]]
+            assert_array_equal(found.predict_proba(rows), whole.predict_proba(rows))
+        assert model().fit(pq.read_table(path, columns=["x", "kind"]), y).table_ == whole.table_
+        files = with_text(scan(path).source, ["y"])
+        assert model().fit(replace(scan(path), source=files), np.array(y)).table_.categories == (
+            *whole.table_.categories,
+            ("0", "1"),
+        )
 
 
 def test_text_files_without_cells_of_a_column_have_its_type(tmp_path):

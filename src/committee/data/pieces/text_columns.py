@@ -39,12 +39,15 @@ class TypedFilesWithText:
         import polars as pl
 
         for piece in self.source.pieces(columns):
-            frame = pl.DataFrame(piece.X)
-            types = frame.schema
-            named = [name for name in self.text if name in types]
-            if nested := [name for name in named if types[name].is_nested()]:
-                raise ValueError(f"{piece.name}: column {nested[0]!r} holds {types[nested[0]]}, no text; leave it out")
-            yield replace(piece, X=frame.with_columns(pl.col(named).cast(pl.String)))
+            table = piece.X
+            for name in (name for name in self.text if name in table.column_names):
+                cells = pl.DataFrame(table.select([name]))[name]
+                if cells.dtype.is_nested():
+                    raise ValueError(f"{piece.name}: column {name!r} holds {cells.dtype}, no text; leave it out")
+                text = cells.cast(pl.String).to_arrow()
+                # of the other columns polars would lose the order that pandas declares
+                table = table.set_column(table.column_names.index(name), name, text)
+            yield replace(piece, X=table)
 
 
 def with_text(source: Source, names: Sequence[str]) -> Source:
