@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_array_equal
+from pyarrow.dataset import dataset
 
 import committee
 from committee import scan
@@ -257,3 +258,81 @@ def test_lists_of_paths_are_read_in_their_order(tmp_path):
     assert [piece.X["x"].item() for piece in pieces] == [3, 1, 2]
     with pytest.raises(ValueError, match=r"a.csv' is named twice"):
         scan([tmp_path / "a.csv", tmp_path])
+
+
+# --- folders and patterns ------------------------------------------------------------------------------------------
+
+
+def write_rows(path: Path, x: int = 0) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pl.DataFrame({"x": [x, x], "y": [0, 1]}).write_parquet(path)
+
+
+def first_rows(given: Any) -> list[int]:
+    return [piece.X["x"][0].as_py() for piece in scan(given)]
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # of Dask's own call of pandas
+def test_hidden_files_are_left_out_and_numbers_are_in_order(tmp_path):
+    dd = pytest.importorskip("dask.dataframe")
+    for x in (10, 2, 1):
+        write_rows(tmp_path / f"part.{x}.parquet", x)
+    assert first_rows(tmp_path) == dd.read_parquet(tmp_path).compute()["x"].tolist()[::2] == [1, 2, 10]
+    for hidden in (".part.3.parquet", "_part.3.parquet", "_temporary/0/part.3.parquet", ".old/part.3.parquet"):
+        write_rows(tmp_path / hidden, -1)
+    assert first_rows(tmp_path) == first_rows(tmp_path / "*.parquet") == [1, 2, 10]
+    assert first_rows(tmp_path / "**/*.parquet") == [1, 2, 10]
+    assert first_rows(tmp_path / "_*.parquet") == first_rows(tmp_path / "_part.3.parquet") == [-1]
+    assert first_rows([tmp_path / ".part.3.parquet", tmp_path / "_temporary"]) == [-1, -1]
+    (tmp_path / "sub").mkdir()
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        scan(tmp_path / "sub")
+
+
+@pytest.mark.parametrize(
+    ("texts", "labelled"),
+    [(["2019", "2020"], "number"), (["1", "a b"], "text"), (["1", None], "null"), (["-1", "07"], "number")],
+)
+def test_columns_in_the_names_of_folders(texts, labelled, tmp_path):
+    for x, text in enumerate(texts):
+        name = "__HIVE_DEFAULT_PARTITION__" if text is None else text.replace(" ", "%20")
+        write_rows(tmp_path / f"year={name}/kind=k{x}/part-0.parquet", x)
+    expected = dataset(str(tmp_path), partitioning="hive").to_table()
+    for given in (tmp_path, tmp_path / "*/*/*.parquet"):
+        found = pa.concat_tables([piece.X for piece in scan(given)])
+        assert found.schema.types == expected.schema.types and found.column_names == ["x", "y", "year", "kind"]
+        assert sorted(map(str, found.to_pylist())) == sorted(map(str, expected.to_pylist()))
+    trees = committee.TreeVoter(min_samples_leaf=1).fit(scan(tmp_path), "y")
+    whole = committee.TreeVoter(min_samples_leaf=1).fit(expected.drop(["y"]), expected["y"].to_numpy())
+    assert trees.table_ == whole.table_
+    years = scan(tmp_path, columns=["kind"])
+    assert [piece.X.column_names for piece in years] == [["kind"]] * 2
+    if labelled != "null":
+        found = committee.TreeVoter(min_samples_leaf=1).fit(scan(tmp_path, columns=["x"]), "year")
+        assert len(found.classes_) == 2
+
+
+def test_names_of_folders_that_cannot_be_columns(tmp_path):
+    write_rows(tmp_path / "a/year=1/p.parquet")
+    write_rows(tmp_path / "a/year=2/p.parquet")
+    one_by_one = [tmp_path / "a/year=1/p.parquet", tmp_path / "a/year=2"]
+    with pytest.raises(ValueError, match=r"other values of a column, .*give the folder that holds all of them"):
+        scan(one_by_one)
+    assert [piece.X.column_names for piece in scan(one_by_one[0])] == [["x", "y"]]
+    write_rows(tmp_path / "a/p.parquet")
+    with pytest.raises(ValueError, match=r"column 'year', which names of folders give, is not in all"):
+        scan(tmp_path / "a")
+    write_rows(tmp_path / "b/k=1/k=2/p.parquet")
+    with pytest.raises(ValueError, match="two folders give column 'k'; rename one"):
+        scan(tmp_path / "b")
+    write_rows(tmp_path / "c/x=7/p.parquet", 7)  # polars writes such columns into the files, too
+    assert [piece.X.column_names for piece in scan(tmp_path / "c")] == [["x", "y"]]
+    write_rows(tmp_path / "d/k=%ff/p.parquet")
+    with pytest.raises(ValueError, match="'k=%ff' stands for text that is not UTF-8"):
+        scan(tmp_path / "d")
+    (tmp_path / "e/k=1").mkdir(parents=True)
+    (tmp_path / "e/k=1/p.csv").write_text("x,y\n1,2\n")
+    with pytest.raises(
+        ValueError, match=r"p.csv' is in a folder whose name gives column 'k', .*of Parquet files alone"
+    ):
+        scan(tmp_path / "e")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from committee.data.frame_columns import refuse_duplicates
+from committee.data.names import hint_of_names
 from committee.data.pieces.array_blocks import row_words
+from committee.data.pieces.folder_columns import FolderColumns
 from committee.data.pieces.piece import Piece
 from committee.data.pieces.source import rows_of_piece
 
@@ -32,6 +35,8 @@ class ParquetFiles:
     """
 
     files: tuple[Path, ...]
+    of_folders: FolderColumns = field(default_factory=FolderColumns)
+    """Columns in the names of folders; such as are in the first file, too, are read there."""
 
     def __post_init__(self) -> None:
         try:
@@ -44,9 +49,19 @@ class ParquetFiles:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Columns of the first file."""
+        """Columns of the first file, and those that names of folders give."""
+        return (*self._names_in_files, *self._added.names)
+
+    @cached_property
+    def _names_in_files(self) -> tuple[str, ...]:
         with _opened(self.files[0]) as file:
-            return tuple(file.schema_arrow.names)
+            names: list[str] = file.schema_arrow.names
+        refuse_duplicates(names)
+        return tuple(names)
+
+    @cached_property
+    def _added(self) -> FolderColumns:
+        return self.of_folders.without(self._names_in_files)
 
     @cached_property
     def n_rows(self) -> int:
@@ -67,33 +82,52 @@ class ParquetFiles:
             pa.default_memory_pool().release_unused()  # some 100 MB of buffers, that a fit has better uses for
 
     def _pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
-        import pyarrow as pa
-
-        for path in self.files:
+        added = self._added.names
+        wanted = list(self.names if columns is None else columns)
+        in_files = [name for name in wanted if name not in added]
+        for number, path in enumerate(self.files):
             first = 0
             with _opened(path) as file:
-                names = file.schema_arrow.names
-                if columns is not None and (missing := [name for name in columns if name not in names]):
-                    raise ValueError(f"{str(path)!r}: there is no column {missing[0]!r}, which other files have")
-                if columns is None and set(names) != set(self.names):
-                    odd = sorted(set(names) ^ set(self.names))[0]
-                    raise ValueError(
-                        f"{str(path)!r}: column {odd!r} is not in all files; choose columns that are, with columns="
-                    )
-                size = rows_of_piece(len(names if columns is None else columns))
-                for batch in _batches(path, file, size, list(self.names if columns is None else columns)):
-                    table = pa.Table.from_batches([batch])
-                    last = first + len(batch)
+                self._check_columns(path, file.schema_arrow.names, None if columns is None else in_files)
+                for batch in _batches(path, file, rows_of_piece(len(wanted)), in_files):
+                    table, last = self._with_added(number, batch, wanted), first + len(batch)
                     yield Piece(table, f"{str(path)!r}, {row_words(first, last)}")
                     first = last
+
+    def _with_added(self, number: int, batch: pa.RecordBatch, wanted: list[str]) -> pa.Table:
+        """Rows of a file with columns in the order that is wanted, those of folders among them."""
+        import pyarrow as pa
+
+        fields = [pa.field(name, pa.null()) if name in self._added.names else batch.field(name) for name in wanted]
+        cells = [
+            self._added.cells(number, name, len(batch)) if name in self._added.names else batch[name] for name in wanted
+        ]
+        fields = [each.with_type(values.type) for each, values in zip(fields, cells, strict=True)]
+        return pa.Table.from_arrays(cells, schema=pa.schema(fields, batch.schema.metadata))
+
+    def _check_columns(self, path: Path, names: Sequence[str], wanted: Sequence[str] | None) -> None:
+        """Raise if a file lacks columns that are read of it, or has other ones where all are read."""
+        refuse_duplicates(names)
+        missing = [name for name in wanted or () if name not in names]
+        if missing and missing[0] in self._names_in_files:
+            raise ValueError(f"{str(path)!r}: there is no column {missing[0]!r}, which other files have")
+        if missing:
+            raise ValueError(
+                f"{str(path)!r}: there is no column {missing[0]!r}; {hint_of_names(missing[0], self.names)}"
+            )
+        of_both = [name for name in self._added.names if name in names]
+        if of_both or (wanted is None and set(names) != set(self._names_in_files)):
+            odd = of_both[0] if of_both else sorted(set(names) ^ set(self._names_in_files))[0]
+            raise ValueError(
+                f"{str(path)!r}: column {odd!r} is not in all files; choose columns that are, with columns="
+            )
 
 
 def _batches(path: Path, file: pq.ParquetFile, size: int, columns: list[str]) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
     try:
-        for batch in file.iter_batches(batch_size=size, columns=columns):
-            yield batch.select(columns)  # files may have them in another order
+        yield from file.iter_batches(batch_size=size, columns=columns)
     except pa.ArrowException as error:
         raise ValueError(f"{str(path)!r} cannot be read as Parquet: {error}") from error
 

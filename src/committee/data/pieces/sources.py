@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections import Counter
 from pathlib import Path
@@ -12,11 +11,10 @@ import numpy as np
 
 from committee.data.frame_columns import is_frame
 from committee.data.pieces.array_blocks import ArrayBlocks
+from committee.data.pieces.folder_columns import FolderColumns
+from committee.data.pieces.found_files import ENDINGS, FoundFile, files_of
 from committee.data.pieces.iterables import IterablePieces
 from committee.data.pieces.source import Source
-
-TEXT_ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
-ENDINGS = (".parquet", *TEXT_ENDINGS)
 
 
 def source_of(given: Any) -> Source:
@@ -61,32 +59,8 @@ def source_of(given: Any) -> Source:
     return IterablePieces(given)
 
 
-def files_of(given: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """Files of a path, a folder or a pattern, in the order of their names.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is none.
-    ValueError
-        If they are of several kinds, or of none that can be read.
-    """
-    path = Path(given)
-    if path.is_file():
-        found = [path]
-    elif path.is_dir():
-        found = sorted(file for file in path.rglob("*") if file.name.lower().endswith(ENDINGS))
-    else:
-        found = sorted(Path(name) for name in glob.glob(os.fspath(given), recursive=True))  # noqa: PTH207
-    found = [file for file in found if file.is_file()]
-    if not found:
-        raise FileNotFoundError(
-            f"there is no file {os.fspath(given)!r}; endings that are read are {', '.join(ENDINGS)}"
-        )
-    return tuple(found)
-
-
-def _of_files(files: tuple[Path, ...]) -> Source:
+def _of_files(found: tuple[FoundFile, ...]) -> Source:
+    files = tuple(file.path for file in found)
     twice = next((file for file, count in Counter(map(os.path.realpath, files)).items() if count > 1), None)
     if twice is not None:
         raise ValueError(f"{str(twice)!r} is named twice, and its rows would count twice; name it once")
@@ -99,10 +73,16 @@ def _of_files(files: tuple[Path, ...]) -> Source:
         raise ValueError(
             f"files are of several kinds, such as {str(files[0])!r} and {str(other)!r}; scan those of one kind"
         )
+    of_folders = FolderColumns.of(found)
     if kinds[files[0]] == ".parquet":
         from committee.data.pieces.parquet import ParquetFiles
 
-        return ParquetFiles(files)
+        return ParquetFiles(files, of_folders)
+    if of_folders.names:
+        raise ValueError(
+            f"{str(files[0])!r} is in a folder whose name gives column {of_folders.names[0]!r}, which is read of "
+            "Parquet files alone; write Parquet, or give a LazyFrame that has the column"
+        )
     from committee.data.pieces.text_files import TextFiles
 
     return TextFiles(files)
