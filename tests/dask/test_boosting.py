@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import suppress
 from itertools import pairwise
 
 import dask.array as da
@@ -57,17 +58,17 @@ def assert_same(ours, theirs, X) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings",
+    ("settings", "weighted"),
     [
-        {},
-        {"learning_rate": 0.1, "subsample": 1.0, "max_features": None},
-        {"early_stopping": True, "n_iter_no_change": 2},
-        {"growth": "depth", "max_features_tree": 0.5},
-        {"tree": "shared"},
+        ({}, True),
+        ({"learning_rate": 0.1, "subsample": 1.0, "max_features": None}, False),
+        ({"learning_rate": 0.1, "subsample": 1.0, "max_features": None}, True),
+        ({"early_stopping": True, "n_iter_no_change": 2}, True),
+        ({"growth": "depth", "max_features_tree": 0.5}, False),
+        ({"tree": "shared", "leaf": "linear"}, True),
     ],
     ids=str,
 )
-@pytest.mark.parametrize("weighted", [False, True])
 def test_classes(client: Client, settings, weighted):
     table = frame(900)
     collection = dd.from_pandas(table, npartitions=7, sort=False)
@@ -298,6 +299,67 @@ def test_nothing_stays_on_the_workers(client: Client):
     while any(client.run(lambda: len(shard_host.HELD)).values()):
         assert time.monotonic() < deadline
         time.sleep(0.1)
+
+
+def test_nothing_stays_on_the_workers_when_the_client_is_gone(client: Client):
+    other = Client(client.scheduler.address, set_as_default=False)
+    X = da.from_array(np.random.default_rng(0).normal(size=(60, 2)), chunks=(30, 2))
+    model, held = GradientBoostingClassifier(**SMALL), []
+
+    def leave(client: Client) -> None:
+        held.extend(client.run(holds).values())
+        client.close()
+
+    model.set_callbacks(KilledInRound(other, 3, leave))
+    with pytest.raises(ClusterError):
+        cd.fit(model, X, X[:, 0] > 0, client=other, timeout=5.0)
+    assert held == [1, 1]
+    deadline = time.monotonic() + 10.0
+    while any(client.run(holds).values()):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+@pytest.mark.slow
+def test_a_worker_that_stands_still_before_the_fit_begins_is_replaced():
+    with client_of(2) as client:
+        table = frame(400)
+        collection = dd.from_pandas(table, npartitions=5, sort=False)
+        pid = next(iter(client.run(os.getpid).values()))
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            model, begun = GradientBoostingClassifier(**SMALL), time.monotonic()
+            cd.fit(model, collection[FEATURES], collection["label"], client=client, timeout=5.0)
+            assert time.monotonic() - begun < 60.0
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+        other = GradientBoostingClassifier(**SMALL).fit(table[FEATURES], table["label"])
+        assert_same(model, other, table[FEATURES])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y": "lable"}, "y names 'lable', which is not there; did you mean 'label'"),
+        ({"sample_weight": "no"}, "sample_weight names 'no'"),
+        ({"timeout": -1.0}, "timeout must be a positive number of seconds, got -1"),
+        ({"client": "tcp://here:8786"}, "client must be a distributed.Client or None, got 'tcp://here:8786'"),
+    ],
+)
+def test_errors_name_what_was_given(client: Client, change, message):
+    rows = dd.from_pandas(frame(60), npartitions=2)
+    given = {"X": rows, "y": "label", "client": client} | change
+    with pytest.raises((ValueError, TypeError), match=message):
+        cd.fit(GradientBoostingClassifier(**SMALL), **given)
+
+
+def test_a_partition_of_other_types_is_named(client: Client):
+    table = frame(60)[["x0", "x1"]]
+    parts = [table.iloc[:30], table.iloc[30:].astype({"x1": str})]
+    collection = dd.from_map(lambda part: part, parts, meta=table.iloc[:0], enforce_metadata=False)
+    with pytest.raises(ValueError, match=r"partition 1: column 'x1' holds text here"):
+        cd.fit(GradientBoostingClassifier(**SMALL), collection, np.arange(60) % 2, client=client)
 
 
 def test_the_users_function_as_a_loss(client: Client):

@@ -84,6 +84,22 @@ def test_score_with_weights():
         assert score(model, rows, labels, da.from_array(weights, chunks=50)) == model.score(FRAME, LABELS, weights)
 
 
+def test_score_by_names_of_columns():
+    table = FRAME.assign(label=LABELS, weight=RANDOM.random(120))
+    model = RandomForestClassifier(2, max_depth=1, random_state=0).fit(FRAME, LABELS)
+    with dask.config.set(scheduler="sync"):
+        found = score(model, dd.from_pandas(table, npartitions=3), "label", "weight")
+    assert found == model.score(FRAME, LABELS, table["weight"])
+    with pytest.raises(ValueError, match="y='label' is the name of a column, and X is an array"):
+        score(model, da.from_array(X, chunks=50), "label")
+
+
+def test_columns_that_are_missing_are_named_at_once():
+    model = RandomForestClassifier(2, random_state=0).fit(FRAME, LABELS)
+    with pytest.raises(ValueError, match=r"(?s)missing.*- b"):
+        predict(model, dd.from_pandas(FRAME.drop(columns="b"), npartitions=2))
+
+
 def test_other_estimators():
     rows = da.from_array(X, chunks=50)
     check(predict(LinearRegression().fit(X, X[:, 0]), rows), LinearRegression().fit(X, X[:, 0]).predict(X))

@@ -10,6 +10,7 @@ import numpy as np
 
 from committee.dask.cluster import Cluster
 from committee.dask.member_fits import fit_members, gathered
+from committee.dask.named_columns import without_named
 from committee.dask.needed import needed
 from committee.dask.sharded_table import ShardedTable, first_look, rows_of
 from committee.data.pieces.dask_collections import DaskPartitions
@@ -29,10 +30,7 @@ def fit_shards(estimator: Any, X: Any, y: Any, sample_weight: Any, cluster: Clus
     if not needed("dask").is_dask_collection(X):
         fit_members(estimator, X, y, sample_weight, cluster, **options)
         return
-    names = [name for name in (y, sample_weight) if isinstance(name, str)]
-    y, sample_weight = (X[each] if isinstance(each, str) else each for each in (y, sample_weight))
-    if names:
-        X = X[[name for name in X.columns if name not in names]]
+    X, y, sample_weight = without_named(X, y, sample_weight)
     y, sample_weight = gathered(y, cluster), gathered(sample_weight, cluster)
     with ExitStack() as ended:
         folder = cache(lambda: ended.enter_context(scratch_folder(None)))

@@ -8,19 +8,19 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from uuid import uuid4
 
 from committee.dask.needed import needed
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Client, Future, WorkerPlugin
 
 T = TypeVar("T")
 
 LOOK_SECONDS = 2.0
 """Between two looks at the workers while nothing comes back."""
-
 
 MOST_SENDINGS = 4
 """How often an object is sent to workers that are lost meanwhile."""
@@ -72,6 +72,11 @@ def client_in_force(client: Client | None) -> Client:
         If there is none, or it is asynchronous.
     """
     if client is not None:
+        if not isinstance(client, needed("distributed").Client):
+            raise TypeError(
+                f"client must be a distributed.Client or None, got {client!r}; connect with "
+                "distributed.Client('tcp://scheduler:8786'), say."
+            )
         if client.asynchronous:
             raise ValueError(f"client={client!r} is asynchronous; give one that is not, as fits wait for it.")
         return client
@@ -109,11 +114,14 @@ class Cluster:
     """
 
     def __init__(self, client: Client | None, timeout: float) -> None:
+        if not timeout > 0.0:
+            raise ValueError(f"timeout must be a positive number of seconds, got {timeout!r}")
         self.client, self.timeout = client_in_force(client), timeout
         self.name = f"the Dask scheduler {self.client.scheduler.addr}"
         self.n_threads = 1
         """Threads of all workers, as of the last look."""
         self._seen: dict[str, float] = {}
+        self._since: dict[str, float] = {}
         self._looked = self._heard = time.monotonic()
 
     def heard(self) -> None:
@@ -125,24 +133,28 @@ class Cluster:
     def look(self) -> None:
         """Ask the scheduler for its workers, and whether any has been heard of since the last look.
 
+        One that is silent for more than `timeout` while others are heard of is given up.
+
         Raises
         ------
         ClusterError
             If the scheduler is gone, or nothing has been heard for too long.
         """
-        if self.client.status != "running":
-            raise ClusterError(
-                f"{self.name} is lost: its client is {self.client.status}. Connect to one that runs, and fit again."
-            )
+        self.refuse_closed()
         try:
-            found, none = self.client.sync(_workers, self.client, callback_timeout=LOOK_SECONDS), "it knows none"
+            found, none = self.client.sync(workers_of, self.client, callback_timeout=LOOK_SECONDS), "it knows none"
         except (OSError, TimeoutError):
             found, none = {}, "it does not answer"
         self._looked = time.monotonic()
         seen = {address: one["last_seen"] for address, one in found.items() if one["status"] == "running"}
-        if any(self._seen.get(address) != at for address, at in seen.items()):
+        heard = [address for address, at in seen.items() if self._seen.get(address) != at]
+        if heard:
             self._heard = self._looked
+        self._since = {address: self._since.get(address, self._looked) for address in seen}
+        self._since |= dict.fromkeys(heard, self._looked)
         self._seen = seen
+        for address in [one for one, since in self._since.items() if heard and self._looked - since > self.timeout]:
+            self._give_up(address)
         self.n_threads = max(1, sum(found[address]["nthreads"] for address in seen))
         silent = self._looked - self._heard
         if silent > self.timeout:
@@ -152,15 +164,26 @@ class Cluster:
                 f"({states}). Add workers, or memory, or give a longer timeout, and fit again."
             )
 
+    def refuse_closed(self) -> None:
+        """Raise ``ClusterError`` if the client is not connected any more."""
+        if self.client.status != "running":
+            raise ClusterError(
+                f"{self.name} is lost: its client is {self.client.status}. Connect to one that runs, and fit again."
+            )
+
     @property
     def addresses(self) -> list[str]:
         """Workers that ran at the last look."""
         return list(self._seen)
 
-    @property
-    def last_seen(self) -> dict[str, float]:
-        """When the scheduler has heard of each of them, by its clock."""
-        return self._seen
+    def _give_up(self, address: str) -> None:
+        """Have the scheduler take a worker for lost, as it does itself some minutes later: others get its tasks."""
+        del self._seen[address], self._since[address]
+        unregister = self.client.scheduler.unregister
+        with suppress(OSError, TimeoutError):
+            self.client.sync(
+                unregister, address=address, stimulus_id="committee-silent-worker", callback_timeout=LOOK_SECONDS
+            )
 
     def on_workers(self, function: Callable[..., Any], *arguments: Any, workers: Sequence[str] | None = None) -> None:
         """Call a function on some workers, or all, as far as they can be reached."""
@@ -168,6 +191,16 @@ class Cluster:
             with suppress(OSError, TimeoutError):
                 named = {"workers": workers, "on_error": "ignore", "callback_timeout": LOOK_SECONDS}
                 self.client.sync(self.client._run, function, *arguments, **named)
+
+    def register(self, plugin: WorkerPlugin) -> None:
+        """Give a plugin to all workers, now and later."""
+        for _ in range(MOST_SENDINGS):
+            with suppress(OSError):  # a worker has been lost meanwhile
+                self.wait_for(partial(self.client.register_plugin, plugin))
+                return
+        raise ClusterError(
+            f"{self.name} loses its workers while it prepares them for a fit. Add workers, and fit again."
+        )
 
     def send(self, value: Any) -> Future[Sent]:
         """Send an object to a worker; one that is lost meanwhile is no error as long as there are others."""
@@ -237,7 +270,8 @@ def _hold(*sent: Sent) -> None:
     """Have objects: a worker keeps what its tasks were given."""
 
 
-async def _workers(client: Client) -> dict[str, Any]:
+async def workers_of(client: Client) -> dict[str, Any]:
+    """What the scheduler knows of each worker, by address."""
     identity = await client.scheduler.identity(n_workers=-1)
     found: dict[str, Any] = identity["workers"]
     return found

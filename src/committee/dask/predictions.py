@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
+from committee.dask.named_columns import without_named
 from committee.dask.needed import needed
 
 
@@ -65,12 +66,13 @@ def score(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         As in `predict`.
     X : Dask dataframe or array, or table or array-like (n, p)
         Rows.
-    y : Dask series or array, or array-like (n,)
-        Their targets.
-    sample_weight : Dask series or array, or array-like (n,), default=None
-        Their weights.
+    y : Dask series or array, array-like (n,), or str
+        Their targets, or the column of `X` that they are.
+    sample_weight : Dask series or array, array-like (n,), or str, default=None
+        Their weights, or the column of `X` that they are.
     """
     dask = needed("dask")
+    X, y, sample_weight = without_named(X, y, sample_weight)
     # one after the other: Dask warns of dataframes and arrays together
     given, predicted, weights = (dask.compute(one)[0] for one in (y, predict(estimator, X), sample_weight))
     measure = accuracy_score if is_classifier(estimator) else r2_score
@@ -93,6 +95,8 @@ def _answers(estimator: Any, method: str, X: Any, dtype: np.dtype[Any], width: t
     if isinstance(X, array.Array):
         parts, sizes = X.rechunk({1: -1}).to_delayed()[:, 0].tolist(), X.chunks[0]
     else:
+        if hasattr(estimator, "feature_names_in_"):
+            _check_feature_names(estimator, X._meta, reset=False)  # now, and not by each worker later
         parts = X.to_delayed()
         sizes = (np.nan,) * len(parts)
     answer = dask.delayed(_answers_of_part, pure=False)

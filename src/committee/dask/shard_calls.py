@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-import sys
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -12,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.dask.cluster import LOOK_SECONDS, ClusterError
+from committee.dask.cluster import LOOK_SECONDS, ClusterError, workers_of
 from committee.dask.needed import needed
 from committee.dask.shard_homes import ShardHomes
-from committee.dask.shard_host import FAN, HANDLER, Below, groups_of, sum_of
+from committee.dask.shard_host import FAN, HANDLER, Below, groups_of
 from committee.learners.gradient.scores import Target
-from committee.learners.gradient.shards import Call, Shards
+from committee.learners.gradient.shards import Call, Shards, sum_of
 
 MOST_LOSSES = 10
 """How often a message is sent again, as workers were lost on the way, before the fit ends."""
@@ -34,8 +33,7 @@ class ShardsOnWorkers(Shards):
     def __init__(self, homes: ShardHomes, target: Target, n_outputs: int) -> None:
         super().__init__(homes.weights)
         self._homes, self._serial, self._looked = homes, 0, time.monotonic()
-        of_rows = [target.of_rows(rows, target.w if target.w is None else target.w[rows]) for rows in self.slices]
-        self.tell_each("make", [(one, n_outputs) for one in of_rows])
+        self.tell_each("make", [(target.part(rows), n_outputs) for rows in self.slices])
 
     def _replies(self, calls: Sequence[Call]) -> list[Any]:
         answers = self._asked(calls, add=False)
@@ -84,6 +82,7 @@ class ShardsOnWorkers(Shards):
     ) -> tuple[list[tuple[Sequence[int], Any]], set[int]]:
         """Send a message; the answers, and the shards that are not there any more."""
         cluster = self._homes.cluster
+        cluster.refuse_closed()
         found = cluster.client.sync(self._gathered, message, groups)
         answers: list[tuple[Sequence[int], Any]] = []
         lost: set[int] = set()
@@ -110,16 +109,16 @@ class ShardsOnWorkers(Shards):
                 silent = [address for address, _ in group if self._is_silent(address, seen, heard, now)]
                 if not one.done() and silent:
                     one.cancel()
-                    asked[asked.index(one)] = asyncio.ensure_future(_nothing_of(silent))
+                    asked[asked.index(one)] = asyncio.ensure_future(_silence_of(silent))
 
     async def _last_seen(self) -> dict[str, float]:
         """When the scheduler has heard of each worker; of none if it is lost itself."""
         cluster = self._homes.cluster
         try:
-            identity = await asyncio.wait_for(cluster.client.scheduler.identity(n_workers=-1), cluster.timeout)
+            found = await asyncio.wait_for(workers_of(cluster.client), cluster.timeout)
         except (OSError, RuntimeError, TimeoutError):
             return {}
-        return {address: one["last_seen"] for address, one in identity["workers"].items()}
+        return {address: one["last_seen"] for address, one in found.items()}
 
     def _is_silent(
         self, address: str, seen: dict[str, float], heard: dict[str, tuple[float, float]], now: float
@@ -133,13 +132,17 @@ class ShardsOnWorkers(Shards):
 
     async def _ask(self, message: dict[str, Any], group: Below) -> dict[str, Any]:
         (address, numbers), *below = group
+        client = self._homes.cluster.client
         try:
-            remote = self._homes.cluster.client.rpc(address)
-            answer: dict[str, Any] = await getattr(remote, HANDLER)(**message, numbers=numbers, below=below)
-        except (OSError, RuntimeError):  # a connection, or all of them, are closed
-            if isinstance(sys.exception(), RuntimeError) and self._homes.cluster.client.status == "running":
+            answer: dict[str, Any] = await getattr(client.rpc(address), HANDLER)(
+                **message, numbers=numbers, below=below
+            )
+        except OSError:
+            return _nothing_of([address])
+        except RuntimeError:
+            if client.status == "running":
                 raise
-            return await _nothing_of([address], silent=False)
+            return _nothing_of([address])  # all connections are closed
         return answer
 
     def _restored(self, lost: set[int], calls: Sequence[Call]) -> None:
@@ -152,8 +155,12 @@ class ShardsOnWorkers(Shards):
             self._sent(message, [[(self._homes.of_shard[number], [number])]])
 
 
-async def _nothing_of(addresses: Sequence[str], *, silent: bool = True) -> dict[str, Any]:
-    return {"lost": list(addresses), "missing": [], "value": None, "silent": list(addresses) if silent else []}
+def _nothing_of(addresses: Sequence[str]) -> dict[str, Any]:
+    return {"lost": list(addresses), "missing": [], "value": None}
+
+
+async def _silence_of(addresses: Sequence[str]) -> dict[str, Any]:
+    return _nothing_of(addresses) | {"silent": list(addresses)}
 
 
 def packed(calls: Sequence[Call]) -> bytes:

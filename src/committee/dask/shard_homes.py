@@ -8,7 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from committee.dask.cluster import LOOK_SECONDS, Cluster, ClusterError
-from committee.dask.shard_host import ShardHost, forget, forget_shard
+from committee.dask.shard_host import LEASE, ShardHost, forget_shard, lease
 
 
 class ShardHomes:
@@ -30,7 +30,8 @@ class ShardHomes:
         self.of_shard: dict[int, str] = {}
         self.avoided: set[str] = set()
         """Workers that did not answer."""
-        cluster.client.register_plugin(ShardHost())
+        self._leases: dict[str, Any] = {}
+        cluster.register(ShardHost())
 
     def open(self, numbers: Sequence[int]) -> dict[int, Any]:
         """Let workers read and hold shards, the least laden first; what each task returns.
@@ -58,11 +59,19 @@ class ShardHomes:
                 if self._ended(future):
                     results[number], self.of_shard[number] = self.cluster.fetched(future), address
                     del futures[number]
+                    self._take_lease(address)
                 elif address not in self.workers():
                     self.cluster.forget([future])
                     del futures[number]
                     waiting.append(number)
         return results
+
+    def _take_lease(self, address: str) -> None:
+        """Have a worker hold what it holds for the fit until the fit ends, or this client is gone."""
+        if address not in self._leases:
+            self._leases[address] = self.cluster.client.submit(
+                lease, key=f"{LEASE}{self.fit}@{address}", workers=[address], allow_other_workers=False, pure=False
+            )
 
     @staticmethod
     def _ended(future: Any) -> bool:
@@ -108,4 +117,4 @@ class ShardHomes:
 
     def close(self) -> None:
         """Let all workers forget the shards."""
-        self.cluster.on_workers(forget, self.fit)
+        self.cluster.forget(list(self._leases.values()))

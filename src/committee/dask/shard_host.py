@@ -15,13 +15,16 @@ from numpy.typing import NDArray
 from committee.dask.needed import needed
 from committee.learners.gradient.scores import Target
 from committee.learners.gradient.shard import Shard
-from committee.learners.gradient.shards import Call
+from committee.learners.gradient.shards import Call, sum_of
 
 if TYPE_CHECKING:
     from distributed import Worker
 
 HANDLER = "committee_shards"
 """Name under which workers answer."""
+
+LEASE = "committee-lease-"
+"""Beginning of the keys of tasks whose results say that a worker holds shards of a fit."""
 
 FAN = 8
 """Workers that the client, or a worker, asks itself; others are asked by these."""
@@ -73,7 +76,8 @@ def hold(fit: str, number: int, shard: HeldShard) -> None:
 class ShardHost(needed("distributed").WorkerPlugin):  # type: ignore[misc]
     """Answers calls about the shards of this worker, and hands calls on to other workers; a plugin of Dask's.
 
-    Sums are added up on the way: a worker that was asked adds what the workers below it have found.
+    Sums are added up on the way: a worker that was asked adds what the workers below it have found. Shards are held as
+    long as the worker has the fit's `lease`, which the scheduler takes back when the fit ends or its client is gone.
     """
 
     name = "committee-shards"
@@ -96,6 +100,11 @@ class ShardHost(needed("distributed").WorkerPlugin):  # type: ignore[misc]
             self._thread.shutdown(wait=False)
             self._thread = None
 
+    def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
+        """Forget the shards of a fit whose lease ends; called by the worker for each of its tasks."""
+        if start == "memory" and isinstance(key, str) and key.startswith(LEASE):
+            HELD.pop(key.removeprefix(LEASE).partition("@")[0], None)
+
     async def answer(
         self,
         worker: Worker,
@@ -117,9 +126,10 @@ class ShardHost(needed("distributed").WorkerPlugin):  # type: ignore[misc]
         lost = [one for answer in found for one in answer["lost"]]
         missing = [one for answer in found for one in answer["missing"]]
         values = [answer["value"] for answer in found if answer["value"] is not None]
-        value = sum_of(values) if add and not (lost or missing) else (values[0] if values else None)
-        whole = needed("distributed.protocol").to_serialize
-        return {"lost": lost, "missing": missing, "value": None if value is None else whole(value)}
+        value = None
+        if values and not (lost or missing):
+            value = needed("distributed.protocol").to_serialize(sum_of(values) if add else values[0])
+        return {"lost": lost, "missing": missing, "value": value}
 
     @staticmethod
     async def _hand_on(worker: Worker, group: Below, fit: str, serial: int, calls: bytes, add: bool) -> dict[str, Any]:
@@ -146,24 +156,14 @@ def answers_of(
     return {"lost": [], "missing": [], "value": sum_of(values) if add else values}
 
 
-def sum_of(values: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Sum of arrays of whole numbers; a single one as it is, as copies of histograms cost as much as sending them."""
-    if len(values) == 1:
-        return values[0]
-    total: NDArray[Any] = values[0] + values[1]
-    for value in values[2:]:
-        total += value
-    return total
-
-
 def groups_of(below: Below) -> list[Below]:
     """Share out workers to at most `FAN`, each of which asks the others of its group."""
     return [below[first::FAN] for first in range(min(FAN, len(below)))]
 
 
-def forget(fit: str) -> None:
-    """Let go of the shards of a fit."""
-    HELD.pop(fit, None)
+def lease() -> bool:
+    """Task whose result stays on a worker as long as a client wants it to hold the shards of a fit."""
+    return True
 
 
 def forget_shard(fit: str, number: int) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import cached_property, partial
+from importlib.metadata import version
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from committee.dask.needed import needed
 from committee.dask.shard_calls import ShardsOnWorkers
 from committee.dask.shard_homes import ShardHomes
 from committee.dask.shard_host import HeldShard, hold
+from committee.dask.worker_jobs import refuse_other_version
 from committee.data.frame_columns import is_frame, open_frame
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64, Mask
@@ -65,20 +67,18 @@ class ShardedTable(LookedElsewhere):
         """As `LookedElsewhere.matrix`."""
         return ShardedMatrix(self, table, digests)
 
-    @property
-    def rows_of_parts(self) -> list[slice]:
-        """Rows of each partition among all."""
-        return [slice(*ends) for ends in pairwise(accumulate(self.sizes, initial=0))]
+    @cached_property
+    def masks(self) -> list[Mask | None]:
+        """Which rows of each partition count; None: all."""
+        counted = self.counted
+        if counted is None:
+            return [None] * len(self.sizes)
+        return [counted[slice(*ends)] for ends in pairwise(accumulate(self.sizes, initial=0))]
 
-    def counted_of(self, part: int) -> Mask | None:
-        """Which rows of a partition count; None: all."""
-        return None if self.counted is None else self.counted[self.rows_of_parts[part]]
-
-    @property
+    @cached_property
     def counts(self) -> list[int]:
         """Rows of each partition that count."""
-        masks = [self.counted_of(part) for part in range(len(self.parts))]
-        return [n if mask is None else int(mask.sum()) for n, mask in zip(self.sizes, masks, strict=True)]
+        return [n if mask is None else int(mask.sum()) for n, mask in zip(self.sizes, self.masks, strict=True)]
 
     def close(self) -> None:
         """Let workers forget what they hold of the table."""
@@ -102,7 +102,11 @@ def first_look(
         looks.append(delayed(_look)(part, number, n, first, keep, categorical_features, max_bins))
         row, first = row + n, first + (n if keep is None else int(keep.sum()))
     found = cluster.fetched(cluster.client.compute(delayed(list)(looks)))
-    return reduce(FirstLook.merged, found, FirstLook(categorical_features, max_bins))
+    merged = FirstLook(categorical_features, max_bins)
+    for number, look in enumerate(found):
+        with Piece(None, f"partition {number}").named_in_errors():
+            merged = merged.merged(look)
+    return merged
 
 
 def _look(
@@ -156,7 +160,7 @@ class ShardedMatrix(PiecedMatrix):
                 delayed(_coded)(self._encoded(part, firsts[part]), edges, offset, n_categories, wide, digests, cells)
                 for part in groups[shard]
             ]
-            return delayed(_held)(fit, shard, coded, n_bins)
+            return delayed(_held)(fit, shard, coded, n_bins, version("committee"))
 
         homes = ShardHomes(looked.cluster, held, [sum(counts[part] for part in group) for group in groups])
         looked.homes.append(homes)
@@ -186,7 +190,7 @@ class ShardedMatrix(PiecedMatrix):
         """Graph of the rows of a partition that count, as numbers and codes; `first` is the first of them."""
         looked, count = self.looked, self.looked.counts[number]
         numbers = {j: values[first : first + count] for j, values in self.numbers.items()}
-        encode = partial(_rows, self.table, looked.counted_of(number), numbers, number)
+        encode = partial(_rows, self.table, looked.masks[number], numbers, number)
         return needed("dask").delayed(encode)(looked.parts[number])
 
 
@@ -222,8 +226,13 @@ def _coded(
 
 
 def _held(
-    fit: str, shard: int, coded: list[tuple[NDArray[Any], NDArray[Any] | None, F64 | None]], n_bins: NDArray[np.int32]
+    fit: str,
+    shard: int,
+    coded: list[tuple[NDArray[Any], NDArray[Any] | None, F64 | None]],
+    n_bins: NDArray[np.int32],
+    of_client: str,
 ) -> NDArray[np.uint64] | None:
+    refuse_other_version(of_client)
     codes, digests, cells = (_end_to_end(parts) for parts in zip(*coded, strict=True))
     assert codes is not None
     hold(fit, shard, HeldShard(codes, n_bins, cells))

@@ -63,6 +63,15 @@ def _parts(job: Job) -> list[Any]:
     return [part for part in (function, *given, *named.values()) if not isinstance(part, SMALL)]
 
 
+def refuse_other_version(of_client: str) -> None:
+    """Raise ``RuntimeError`` where this worker has another version of the library than the client."""
+    if of_client != version("committee"):
+        raise RuntimeError(
+            f"the client has committee {of_client}, and a worker has {version('committee')}; "
+            "install the same everywhere."
+        )
+
+
 def run_jobs(task: bytes | Sent, *sent: Sent) -> Results:
     """Run the jobs of `SharedObjects.task` with the objects that they share, on one thread.
 
@@ -77,10 +86,7 @@ def run_jobs(task: bytes | Sent, *sent: Sent) -> Results:
 
     begun = time.perf_counter()
     theirs, calls = pickle.loads(task.value if isinstance(task, Sent) else task)
-    if theirs != version("committee"):
-        raise RuntimeError(
-            f"the client has committee {theirs}, and a worker has {version('committee')}; install the same everywhere."
-        )
+    refuse_other_version(theirs)
 
     def get(part: Any) -> Any:
         return sent[part.number].value if isinstance(part, _Shared) else part

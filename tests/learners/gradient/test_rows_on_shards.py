@@ -22,7 +22,7 @@ from committee.learners.gradient.rows_on_shards import RowsOnShards
 from committee.learners.gradient.scored_rows import RowsInMemory
 from committee.learners.gradient.scores import Target
 from committee.learners.gradient.shard import Shard
-from committee.learners.gradient.shards import Call, ShardsHere
+from committee.learners.gradient.shards import Call, Shards, sum_of
 from committee.objectives.losses import Logistic, Squared
 
 LIMITS = {
@@ -119,7 +119,7 @@ class Problem:
         for rows in [slice(*ends) for ends in pairwise([0, *cuts, self.n])]:
             if rows.start == rows.stop:
                 continue
-            target = self.target.of_rows(np.arange(self.n)[rows], None if self.w is None else self.w[rows])
+            target = self.target.part(rows)
             codes = np.ascontiguousarray(self.binned.codes[rows])
             X = np.ascontiguousarray(self.X[rows])
             found.append(Shard(codes, self.binned.bins.n_bins, target, self.outputs, 1, X))
@@ -190,6 +190,20 @@ def test_shards_grow_the_trees_of_one_table(problem, drawn, data):
     for run in (whole, parted):
         run.replay(target, LeafPenalty(0.0, 0.0, 1.0), intercept / 2, 2)
     assert_same(whole, parted)
+
+
+class ShardsHere(Shards):
+    """Shards in this process."""
+
+    def __init__(self, shards: list[Shard]) -> None:
+        super().__init__([len(shard) for shard in shards])
+        self.shards = list(shards)
+
+    def _replies(self, calls):
+        return [[call.made(shard, i) for call in calls][-1] for i, shard in enumerate(self.shards)]
+
+    def _sum(self, calls):
+        return sum_of(self._replies(calls))
 
 
 class LosesShards(ShardsHere):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -44,14 +43,19 @@ def refitted(
     return new
 
 
-def node_sums(terms: Sequence[F64], leaf: NDArray[np.int32], n_nodes: int) -> F64:
-    """Sums of terms, each ``(n,)``, over the rows of each leaf, ``(n_nodes, k)``; in any order of the rows the same.
+def leaf_terms(gradient: F64, hessian: F64, w: F64 | None) -> F64:
+    """What a leaf's weight is made of, ``(2 D, n)`` or with weights ``(2 D + 1, n)``: what is summed over its rows."""
+    terms = [*np.atleast_2d(gradient), *np.atleast_2d(hessian)]
+    return np.stack(terms if w is None else [*terms, w])
+
+
+def node_sums(terms: F64, leaf: NDArray[np.int32], n_nodes: int) -> F64:
+    """Sums of terms ``(k, n)`` over the rows of each leaf, ``(n_nodes, k)``; in any order of the rows the same.
 
     Equation: order-free-sum (docs/kernels.md).
     """
-    stacked = np.stack(terms)
-    largest = np.abs(stacked).max(axis=1)
-    return _core.sums_of_limbs(_core.node_sums(stacked, leaf, n_nodes, largest), largest)
+    largest = np.abs(terms).max(axis=1)
+    return _core.sums_of_limbs(_core.node_sums(terms, leaf, n_nodes, largest), largest)
 
 
 def refitted_tree(

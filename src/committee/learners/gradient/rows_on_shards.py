@@ -181,7 +181,7 @@ class RowsOnShards(ScoredRows):
     def restart(self, target: Target, intercept: F64) -> None:
         """As `ScoredRows.restart`."""
         self.target, self._weighted = target, target.w is not None
-        parts = [target.of_rows(rows, target.w if target.w is None else target.w[rows]) for rows in self.shards.slices]
+        parts = [target.part(rows) for rows in self.shards.slices]
         self.shards.tell_each("restart", [(self.run, part, intercept) for part in parts])
 
     def regrown(self, tree: _core.GradientTree, k: int, penalty: LeafPenalty) -> _core.GradientTree:

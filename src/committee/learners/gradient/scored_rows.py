@@ -13,7 +13,7 @@ from committee.data.binning import Binned
 from committee.data.number_types import F64
 from committee.learners.base.recorded_growth import leaf_of_rows
 from committee.learners.gradient.leaf import LeafPenalty
-from committee.learners.gradient.leaf_refit import node_sums, refitted, refitted_tree
+from committee.learners.gradient.leaf_refit import leaf_terms, node_sums, refitted, refitted_tree
 from committee.learners.gradient.line_fit import LineFit, add_lines
 from committee.learners.gradient.round_draws import Draws
 from committee.learners.gradient.scores import Target, add_tree
@@ -175,8 +175,8 @@ class RowsInMemory(ScoredRows):
         """As `ScoredRows.regrown`."""
         own = self._own(k)
         self.leaf = leaf_of_rows(self.binned, tree, None)
-        terms = [*np.atleast_2d(self.gradient[own]), *np.atleast_2d(self.hessian[own])]
-        sums = node_sums([*terms, *([] if self.w is None else [self.w])], self.leaf, len(tree.feature))
+        terms = leaf_terms(self.gradient[own], self.hessian[own], self.w)
+        sums = node_sums(terms, self.leaf, len(tree.feature))
         count = np.bincount(self.leaf, minlength=len(tree.feature))
         return refitted_tree(tree, sums, count, penalty, weighted=self.w is not None)
 

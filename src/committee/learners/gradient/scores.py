@@ -66,9 +66,13 @@ class Target:
         """Number of scores of a row, of so many classes or None."""
         return len(self.y) if self.y.ndim == 2 else self.loss.n_scores(n_classes)
 
-    def of_rows(self, rows: NDArray[np.integer] | slice, w: F64 | None) -> Self:
+    def of_rows(self, rows: NDArray[np.integer], w: F64 | None) -> Self:
         """The same loss of some rows, with weights of their own."""
         return replace(self, y=self.y[..., rows], w=w)
+
+    def part(self, rows: slice) -> Self:
+        """The same loss of some rows, with their weights."""
+        return replace(self, y=self.y[..., rows], w=None if self.w is None else self.w[rows])
 
     def best_constant(self, n_scores: int) -> F64:
         """Scores ``(n_scores,)`` that are best if all rows have the same."""

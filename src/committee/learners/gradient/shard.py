@@ -12,6 +12,7 @@ from committee import _core
 from committee.data.number_types import F64
 from committee.learners.base.recorded_growth import tree_of_parts
 from committee.learners.base.row_units import Mask, RowUnits
+from committee.learners.gradient.leaf_refit import leaf_terms
 from committee.learners.gradient.line_fit import LineFit, add_lines
 from committee.learners.gradient.scores import Target, add_tree
 from committee.voters.leaf_lines import LeafLines
@@ -83,25 +84,25 @@ class Shard:
         if self.gradient.shape != self.runs[run].F.shape:
             self.gradient, self.hessian = np.empty_like(self.runs[run].F), np.empty_like(self.runs[run].F)
 
-    def begin(self, run: int, share: float, seed: int) -> int:
-        """Draw the rows of a round, and take gradients at their scores; the number of rows drawn."""
+    def begin(self, run: int, share: float, seed: int) -> None:
+        """Draw the rows of a round, and take gradients at their scores."""
         state = self.runs[run]
         if state.units is None:
-            return self._begin(state, None, None)
+            self._begin(state, None, None)
+            return
         drawn = state.units.below(share, seed, state.training) if share < 1.0 else state.training
         assert drawn is not None
-        return self._begin(state, *state.units.rows_of(drawn))
+        self._begin(state, *state.units.rows_of(drawn))
 
-    def begin_with(self, run: int, units: Mask) -> int:
+    def begin_with(self, run: int, units: Mask) -> None:
         """As `begin`, with units that somebody else has drawn."""
         state = self.runs[run]
         assert state.units is not None
-        return self._begin(state, *state.units.rows_of(units))
+        self._begin(state, *state.units.rows_of(units))
 
-    def _begin(self, state: ScoredShard, rows: I32 | None, w: F64 | None) -> int:
+    def _begin(self, state: ScoredShard, rows: I32 | None, w: F64 | None) -> None:
         state.rows, state.w = rows, state.target.w if w is None else w
         state.target.write_gradients(state.F, state.w, self.gradient, self.hessian, self.n_threads)
-        return len(self) if rows is None else len(rows)
 
     def tree(self, run: int, k: int, features: I32 | None) -> _core.Begun:
         """Begin the tree of score k."""
@@ -187,9 +188,8 @@ class Shard:
         return np.concatenate([sums, count], axis=1)
 
     def _terms(self, run: int, k: int) -> F64:
-        state, own = self.runs[run], self._own(k)
-        terms = [*np.atleast_2d(self.gradient[own]), *np.atleast_2d(self.hessian[own])]
-        return np.stack([*terms, *([] if state.w is None else [state.w])])
+        own = self._own(k)
+        return leaf_terms(self.gradient[own], self.hessian[own], self.runs[run].w)
 
     def _find_leaves(self, tree: tuple[Any, ...]) -> None:
         """Let rows find their leaves that the tree grown last was not grown on."""
