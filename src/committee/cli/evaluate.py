@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from committee.cli.files import check_writable, load_learner
+from committee.cli.model_options import AnswersColumn, ModelFile
 from committee.cli.table_options import TableOptions, takes_table_options
 from committee.cli.terminal import Debug, errors_in_one_line, print_grids, say
 from committee.files.replacement import write_file
@@ -18,15 +19,10 @@ if TYPE_CHECKING:
 
 @takes_table_options
 def evaluate(
-    model: Annotated[Path, typer.Argument(help="File that fit wrote.")],
+    model: ModelFile,
     data: Annotated[Path, typer.Argument(help="Table that the model was not trained on, with the answers.")],
     table: TableOptions,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target", "-t", help="Column of the answers; by default the only one that the model does not know."
-        ),
-    ] = None,
+    target: AnswersColumn = None,
     json: Annotated[Path | None, typer.Option(help="Write every figure as JSON here.")] = None,
     debug: Debug = False,
 ) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from committee.cli.columns import columns_of
 from committee.cli.files import check_writable, load_learner
+from committee.cli.model_options import ModelFile
 from committee.cli.pictures import check_picture, write_picture
 from committee.cli.table_options import TableOptions, takes_table_options
 from committee.cli.terminal import Debug, console, errors_in_one_line, print_grids, say
@@ -17,7 +18,7 @@ from committee.data.names import printable
 
 @takes_table_options
 def explain(
-    model: Annotated[Path, typer.Argument(help="File that fit wrote.")],
+    model: ModelFile,
     data: Annotated[Path, typer.Argument(help="Table with the columns the model learned from.")],
     table: TableOptions,
     row: Annotated[int, typer.Option(help="Which row, from 0 on; -1 is the last.")] = 0,

@@ -211,20 +211,12 @@ def _of_target(target: str, y: NDArray[Any], numbers: bool) -> str:
 def _learner(name: str, settings: list[str], seed: int, *, numbers: bool) -> Any:
     """Unfitted learner with its parameters set."""
     from committee import model as new_model
-    from committee.data.names import hint_of_names
+    from committee.cli.settings import set_parameters
 
     model = new_model(name, numbers=numbers)
     if name == "committee":
         model.set_params(on_interrupt="keep")
-    for setting in settings:
-        parameter, equals, text = setting.partition("=")
-        parameter = parameter.strip()
-        if not equals or not parameter:
-            raise ValueError(f"-p {setting!r} must read NAME=VALUE, as in -p n_estimators=200")
-        known = model.get_params()
-        if parameter not in known:
-            raise ValueError(f"{name} has no parameter {parameter!r}; {hint_of_names(parameter, list(known))}")
-        model.set_params(**{parameter: _value(text)})
+    set_parameters(model, name, settings)
     if model.get_params().get("random_state", seed) is None:
         model.set_params(random_state=seed)
     return model
@@ -237,20 +229,6 @@ def _set_options(learner: Any, model: str, **options: Any) -> None:
             if model != "committee":
                 raise ValueError(f"--{name.replace('_', '-')} is for the committee; leave it or --model {model} out")
             learner.set_params(**{name: value})
-
-
-def _value(text: str) -> Any:
-    """Value of a parameter: a Python literal, the name of a learner (for a voter), or else text."""
-    import ast
-
-    from committee import model as new_model
-
-    if text in MODELS:
-        return new_model(text)
-    try:
-        return ast.literal_eval(text.strip())
-    except (ValueError, SyntaxError):
-        return text
 
 
 def _save(learner: Any, output: Path, checkpoint: Path | None) -> None:

@@ -19,6 +19,9 @@ COMMANDS = {
     "evaluate": "committee.cli.evaluate:evaluate",
     "explain": "committee.cli.explain:explain",
     "inspect": "committee.cli.inspect:inspect",
+    "prune": "committee.cli.prune:prune",
+    "margins": "committee.cli.margins:margins",
+    "certify": "committee.cli.certify:certify",
     "papers": "committee.cli.papers:app",
 }
 """Functions, or groups of commands, by the name of the command."""

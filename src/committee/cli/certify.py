@@ -1,0 +1,120 @@
+"""``committee certify``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from committee.cli.columns import columns_of
+from committee.cli.files import load_learner
+from committee.cli.model_options import AnswersColumn, ModelFile, RowsAre, check_choice
+from committee.cli.table_options import TableOptions, split_names, takes_table_options
+from committee.cli.terminal import Debug, console, errors_in_one_line, print_grids
+
+if TYPE_CHECKING:
+    from committee.learners.trained.certificates import Certificate
+    from committee.report.grid import Grid
+
+
+@takes_table_options
+def certify(
+    model: ModelFile,
+    data: Annotated[Path, typer.Argument(help="Rows that judge the model, see --on.")],
+    table: TableOptions,
+    target: AnswersColumn = None,
+    on: RowsAre = "validation",
+    delta: Annotated[float, typer.Option(help="Probability with which any of the bounds may fail.")] = 0.05,
+    bounds: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A,B", help="Bounds by name; by default all that the rows can give.", show_default=False),
+    ] = None,
+    votes: Annotated[
+        str,
+        typer.Option(metavar="own|labels", help="The model's vote as it is, or one in which each voter names a class."),
+    ] = "own",
+    test: Annotated[
+        Path | None,
+        typer.Option(help="Table of further rows: the error on them stands beside the bounds.", show_default=False),
+    ] = None,
+    unlabelled: Annotated[
+        Path | None,
+        typer.Option(help="Table of rows without answers, for one more bound.", show_default=False),
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Say what the error of a model of classes on new rows cannot exceed, with probability 1 - delta.
+
+    The rows must have had no part in training; with --on oob they are those of the training, each judged by the voters
+    that have not drawn it. Training rows given as others make numbers that mean nothing.
+
+    Example: committee certify model.safetensors new.csv --target outcome
+    """
+    with errors_in_one_line(debug):
+        from committee import certify as certified
+        from committee.cli.labelled_rows import labelled_rows
+
+        check_choice("--on", on, ("validation", "oob"))
+        check_choice("--votes", votes, ("own", "labels"))
+        learner = load_learner(model)
+        rows = labelled_rows(learner, data, target, table)
+        further = None if test is None else labelled_rows(learner, test, target, table)
+        names = split_names(bounds)
+        try:
+            found = certified(
+                learner,
+                rows.X,
+                rows.y,
+                delta,
+                on,  # type: ignore[arg-type]  # checked above
+                None if further is None else further.X,
+                None if further is None else further.y,
+                bounds=names or None,
+                votes=votes,  # type: ignore[arg-type]
+                X_unlabelled=None if unlabelled is None else columns_of(learner, unlabelled, table),
+            )
+        except TypeError as error:
+            raise ValueError(f"{model} cannot be certified: {error}") from error
+        print_grids([certificate_grid(found)])
+        console().print()
+        for sentence in certificate_sentences(found, data):
+            console().print(sentence, soft_wrap=True)
+
+
+def certificate_grid(found: Certificate) -> Grid:
+    """The bounds, smallest first, with what would make each smaller."""
+    from committee.report.grid import BLANK, Grid
+
+    records = sorted(found.rows(), key=lambda row: row["value"])
+    tested = found.test_error is not None
+    rows = tuple(
+        (
+            row["bound"],
+            f"{row['value']:.4f}",
+            *((BLANK if row["gap"] is None else f"{row['gap']:+.4f}",) if tested else ()),
+            "says nothing" if row["vacuous"] else "holds",
+            row["advice"],
+        )
+        for row in records
+    )
+    columns = ("bound", "error at most", *(("above test error",) if tested else ()), "", "smaller by")
+    return Grid("Bounds on the error on new rows", columns, rows, "lr" + ("r" if tested else "") + "ll")
+
+
+def certificate_sentences(found: Certificate, data: Path) -> list[str]:
+    """What the smallest bound says, by which rows, and the test error."""
+    surely = f"with probability {1.0 - found.delta:g}"
+    by = {"validation": f"{found.n_rows:,} rows of {data}", "oob": f"{found.n_rows:,} training rows, out of bag"}[
+        found.on
+    ]
+    best: Any = found.best
+    if found.vacuous:
+        sentences = [f"No bound says more than guessing does, by {by}; more rows make bounds smaller."]
+    else:
+        sentences = [f"On new rows of this kind the error is at most {best.value:.4f} {surely} ({best.name}), by {by}."]
+    if found.on == "validation":
+        sentences.append("That holds if these rows had no part in training.")
+    if found.test_error is not None:
+        sentences.append(f"The error on the further rows is {found.test_error:.4f}.")
+    return sentences

@@ -1,0 +1,202 @@
+"""``committee margins``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from committee.cli.files import check_writable, load_learner
+from committee.cli.model_options import AnswersColumn, ModelFile, RowsAre, check_choice
+from committee.cli.pictures import check_picture, write_picture
+from committee.cli.table_options import TableOptions, takes_table_options
+from committee.cli.terminal import Debug, errors_in_one_line, note, notes_on_warnings, print_grids, say
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from committee.cli.labelled_rows import LabelledRows
+    from committee.vote.margin_distribution import MarginDistribution
+
+OBJECTIVES = (
+    "soft_margin", "doom", "min_margin", "variance", "mincq", "tandem", "uniform", "rank", "percentile", "range",
+)  # fmt: skip
+"""Names for the help; a test holds them against those that there are."""
+
+
+@takes_table_options
+def margins(
+    model: ModelFile,
+    data: Annotated[Path, typer.Argument(help="Rows whose margins are shown, with their classes.")],
+    table: TableOptions,
+    target: AnswersColumn = None,
+    on: RowsAre = "validation",
+    objective: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help=f"Find weights of the voters that suit these margins: {', '.join(OBJECTIVES)}."
+        ),
+    ] = None,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--parameter", "-p", metavar="NAME=VALUE", help="Of the objective, such as nu=0.3; repeat for more."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="With --objective: file of the model with the new weights.")
+    ] = None,
+    rows: Annotated[Path | None, typer.Option(help="Margin of every row: .csv, .parquet or .feather.")] = None,
+    picture: Annotated[Path | None, typer.Option(help="Picture of the margins, .svg, .png or .pdf.")] = None,
+    debug: Debug = False,
+) -> None:
+    """Show how clear a model's vote is: a row's margin is the votes for its class less those for the strongest other.
+
+    Margins are shares of all votes, from -1 to 1; the model is wrong where they are negative. With --objective the
+    voters get new weights, by the margins of these rows, and voters without weight go.
+
+    Example: committee margins model.safetensors patients.csv --target outcome --on train --objective soft_margin
+    """
+    with errors_in_one_line(debug):
+        from committee.cli.labelled_rows import labelled_rows
+        from committee.cli.predictions import check_ending, write_predictions
+
+        check_choice("--on", on, ("oob", "validation", "train"))
+        _check(objective, parameter, output)
+        check_picture(picture)
+        if rows is not None:
+            check_ending(rows)
+        check_writable(output, rows, picture, read=[model, data])
+        learner = load_learner(model)
+        given = labelled_rows(learner, data, target, table)
+        asked = _asked(learner, given, on)
+        before = _distribution(learner, given, asked)
+        after: MarginDistribution | None = None
+        found: Any = None
+        if objective is not None:
+            found = _reweighted(learner, given, objective, parameter or [], on)
+            after = _distribution(found, given, None if asked is None else asked[:, found.voters_])
+        print_grids(margin_grids(before, after, learner, found))
+        if found is not None:
+            note("the new weights were chosen by these rows, whose margins after flatter; evaluate by others")
+        if rows is not None:
+            write_predictions(_every_row(learner, given, before, after), rows)
+            say(f"margins of {len(given.y):,} rows written to {rows}")
+        if picture is not None:
+            write_picture(_picture(before, after), picture)
+            say(f"picture written to {picture}")
+        if found is not None and output is None:
+            note("the model is not kept; --output FILE keeps it")
+        elif found is not None and output is not None:
+            found.save(output)
+            say(f"saved to {output} ({output.stat().st_size:,} bytes)")
+
+
+def _check(objective: str | None, parameter: list[str] | None, output: Path | None) -> None:
+    """Refuse options that go with --objective where that is not given."""
+    if objective is None:
+        for option, given in (("--output", output), ("--parameter", parameter)):
+            if given:
+                raise ValueError(
+                    f"{option} is of new weights; say by which --objective they are found, or leave it out"
+                )
+    else:
+        check_choice("--objective", objective, OBJECTIVES)
+
+
+def _asked(learner: Any, given: LabelledRows, on: str) -> Any:
+    """Which voters vote on which rows; None: all on all."""
+    if not hasattr(learner, "classes_"):
+        raise ValueError(f"the model is a {type(learner).__name__}: votes for numbers have no margins")
+    if on != "oob":
+        return None
+    from committee.learners.trained.unseen_rows import unseen_in_fit
+
+    return unseen_in_fit(learner, learner.committee_, given.X, given.y, None)
+
+
+def _distribution(learner: Any, given: LabelledRows, asked: Any) -> MarginDistribution:
+    from committee.vote.margin_distribution import MarginDistribution
+
+    return MarginDistribution.of(learner, given.X, given.y, asked=asked)
+
+
+def _reweighted(learner: Any, given: LabelledRows, objective: str, settings: list[str], on: str) -> Any:
+    """The model with new weights."""
+    from committee import MarginReweighter
+    from committee.cli.settings import set_parameters
+
+    found = MarginReweighter(learner, objective, on=on)  # type: ignore[arg-type]  # checked
+    set_parameters(found, "margins", settings)
+    with notes_on_warnings():
+        try:
+            return found.fit(given.X, given.y)
+        except (RuntimeError, TypeError) as error:
+            raise ValueError(f"no weights are found by --objective {objective}: {error}") from error
+
+
+def margin_grids(before: MarginDistribution, after: MarginDistribution | None, learner: Any, found: Any) -> list[Any]:
+    """Figures of the margins, and with new weights of both votes."""
+    from committee.report.grid import Grid
+
+    columns = [_figures(before)] if after is None else [_figures(before), _figures(after)]
+    rows = [(name, *(column[name] for column in columns)) for name in columns[0]]
+    headings = ("", "") if after is None else ("", "before", "after")
+    grids = [Grid(f"Margins of {before.n_rows:,} rows", headings, tuple(rows), "l" + "r" * len(columns))]
+    if found is not None:
+        old, new = learner.committee_, found.committee_
+        sizes = (
+            ("voters", f"{old.n_voters:,}", f"{new.n_voters:,}"),
+            ("nodes", f"{old.n_nodes:,}", f"{new.n_nodes:,}"),
+            (f"objective ({found.objective_.name})", f"{found.value_before_:.4g}", f"{found.value_:.4g}"),
+        )
+        grids.append(Grid("Votes", ("", "before", "after"), sizes, "lrr"))
+    return grids
+
+
+def _figures(margins: MarginDistribution) -> dict[str, str]:
+    figures = {"mean": margins.mean, "standard deviation": margins.variance**0.5, "smallest": margins.minimum}
+    figures |= {f"{q:.0%} quantile": float(margins.quantile(q)) for q in (0.05, 0.25, 0.5, 0.75)}
+    shares = {f"rows at or below {theta:g}": float(margins.nu(theta)) for theta in (0.0, 0.1, 0.25, 0.5)}
+    shares["error of the vote"] = margins.error
+    if margins.voter_margins is not None:
+        shares["error of a voter drawn by weight"] = margins.gibbs_risk
+    return {name: f"{round(value, 3) + 0.0:.3f}" for name, value in figures.items()} | {
+        name: f"{share:.1%}" for name, share in shares.items()
+    }
+
+
+def _every_row(
+    learner: Any, given: LabelledRows, before: MarginDistribution, after: MarginDistribution | None
+) -> pl.DataFrame:
+    """Rows that have margins, by their numbers from 0 on, smallest margins first."""
+    import polars as pl
+
+    predicted = learner.predict(given.X)
+    frame = pl.DataFrame(
+        {
+            "row": before.rows,
+            "class": given.y[before.rows],
+            "predicted": predicted[before.rows],
+            "margin": before.margins,
+        }
+    )
+    if after is not None:
+        new = pl.DataFrame({"row": after.rows, "margin_after": after.margins})
+        frame = frame.join(new, on="row", how="left", maintain_order="left")
+    return frame.sort("margin", maintain_order=True)
+
+
+def _picture(before: MarginDistribution, after: MarginDistribution | None) -> Any:
+    import numpy as np
+
+    from committee.report.displays.margin import MarginDisplay
+    from committee.report.displays.margin_change import MarginChangeDisplay
+
+    if after is None:
+        return MarginDisplay({"margins": before}).plot().figure_
+    if np.array_equal(before.rows, after.rows):
+        return MarginChangeDisplay(before, after).plot().figure_
+    # rows that only voters without weight had not seen have no margin any more
+    return MarginDisplay({"before": before, "after": after}).plot().figure_

@@ -1,0 +1,33 @@
+"""Arguments and options of commands that take a saved model and rows with answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ModelFile = Annotated[Path, typer.Argument(help="File that fit, prune, margins or convert wrote.")]
+
+AnswersColumn = Annotated[
+    str | None,
+    typer.Option("--target", "-t", help="Column of the answers; by default the only one that the model does not know."),
+]
+
+RowsAre = Annotated[
+    str,
+    typer.Option(
+        "--on",
+        metavar="oob|validation|train",
+        help="What the rows are to the model: oob, its training rows, each judged by the voters that have not drawn it;"
+        " validation, rows that it has not seen; train, its training rows, judged by all voters.",
+    ),
+]
+
+
+def check_choice(option: str, given: str, known: tuple[str, ...]) -> None:
+    """Refuse a value that is none of those known, before any work is done."""
+    from committee.data.names import hint_of_names
+
+    if given not in known:
+        raise ValueError(f"{option} {given!r} is unknown; {hint_of_names(given, list(known))}")

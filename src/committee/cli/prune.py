@@ -1,0 +1,205 @@
+"""``committee prune``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from committee.cli.files import check_writable, load_learner
+from committee.cli.margins import OBJECTIVES
+from committee.cli.model_options import RowsAre, check_choice
+from committee.cli.table_options import TableOptions, takes_table_options
+from committee.cli.terminal import Debug, errors_in_one_line, note, notes_on_warnings, print_grids, say
+
+if TYPE_CHECKING:
+    from committee.cli.labelled_rows import LabelledRows
+    from committee.report.grid import Grid
+
+OF_COMMITTEE = 0.33
+"""Share of the nodes of a committee of ensembles that stays where no limit is given."""
+
+
+@takes_table_options
+def prune(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL|TABLE", help="Model to make smaller; or a table, on which a forest is trained first."
+        ),
+    ],
+    data: Annotated[
+        Path | None,
+        typer.Argument(help="With a model: rows that choose what stays, see --on. Not of a committee of ensembles."),
+    ] = None,
+    *,
+    table: TableOptions,
+    target: Annotated[str | None, typer.Option("--target", "-t", help="Column of the classes.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="File of the smaller model.")] = None,
+    level: Annotated[
+        str, typer.Option(metavar="leaf|voter", help="Drop sub-trees, and let leaves vote anew; or drop whole voters.")
+    ] = "leaf",
+    max_nodes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE|NUMBER",
+            help="Nodes that stay: 0.05 of them, or 500. By default a tenth.",
+            show_default=False,
+        ),
+    ] = None,
+    max_voters: Annotated[
+        int | None, typer.Option(help="Voters that stay; with --level voter.", show_default=False)
+    ] = None,
+    min_gain: Annotated[
+        float | None,
+        typer.Option(help="The smallest model is taken that loses less accuracy than this.", show_default=False),
+    ] = None,
+    objective: Annotated[
+        str, typer.Option(metavar="NAME", help="With --level voter: what new weights suit, see committee margins.")
+    ] = "doom",
+    on: RowsAre = "oob",
+    trees: Annotated[int, typer.Option(min=1, help="Of a table: trees of its forest.")] = 300,
+    seed: Annotated[int, typer.Option(help="Of a table: seed of its forest.")] = 0,
+    test: Annotated[
+        Path | None, typer.Option(help="Table of further rows, on which both models are judged.", show_default=False)
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Make a trained model of classes smaller: a tenth of its nodes, whose leaves vote anew.
+
+    Rows out of bag need a model that knows its draws, such as a forest fitted with -p oob_score=True.
+
+    Example: committee prune forest.safetensors patients.csv --target outcome --max-nodes 0.05 -o small.safetensors
+    """
+    with errors_in_one_line(debug):
+        from committee.cli.labelled_rows import labelled_rows
+
+        check_choice("--level", level, ("leaf", "voter"))
+        check_choice("--objective", objective, OBJECTIVES)
+        check_choice("--on", on, ("oob", "validation", "train"))
+        check_writable(output, read=[source, data, test])
+        limits = {"max_nodes": _share_or_number(max_nodes), "max_voters": max_voters, "min_gain": min_gain}
+        rows: LabelledRows | None
+        if not _is_model(source):
+            if data is not None:
+                raise ValueError(f"{source} and {data} are both given; name a model and its rows, or one table")
+            before, rows = _forest(source, target, table, trees, seed)
+            on = "oob"
+        else:
+            before = load_learner(source)
+            rows = None if data is None else labelled_rows(before, data, target, table)
+        after = _smaller(before, rows, str(source), level, {"on": on, "objective": objective}, limits)
+        judging = None if test is None else labelled_rows(before, test, target, table)
+        print_grids([_sizes(before, after, judging, test)])
+        for sentence in _expected(after, on):
+            say(sentence)
+        if output is None:
+            note("the model is not kept; --output FILE keeps it")
+        else:
+            after.save(output)
+            say(f"saved to {output} ({output.stat().st_size:,} bytes)")
+
+
+def _is_model(source: Path) -> bool:
+    """Whether a file begins as a model does: with the length of a JSON header, and this."""
+    if not source.is_file():
+        return False
+    with source.open("rb") as file:
+        begins = file.read(9)
+    return begins[8:] == b"{" and int.from_bytes(begins[:8], "little") < source.stat().st_size
+
+
+def _forest(source: Path, target: str | None, table: TableOptions, trees: int, seed: int) -> tuple[Any, LabelledRows]:
+    """Train a forest on a table, which remembers its draws."""
+    from committee import RandomForestClassifier
+    from committee.cli.labelled_rows import LabelledRows
+    from committee.cli.task import task_of
+    from committee.cli.training_table import whole_table
+
+    if not source.exists():
+        raise ValueError(f"there is no file {str(source)!r}")
+    if target is None:
+        raise ValueError("--target is missing: name the column that holds the classes")
+    read = whole_table(source, target, table, ())
+    if task_of(read.y) == "numbers":
+        raise ValueError(
+            f"target {target!r} holds numbers, and forests of classes are pruned; of numbers prune a committee of"
+            " ensembles: committee fit, then committee prune MODEL"
+        )
+    forest = RandomForestClassifier(trees, oob_score=True, random_state=seed).fit(read.X, read.y)
+    say(f"forest of {trees:,} trees, trained on {len(read.y):,} rows")
+    return forest, LabelledRows(read.X, read.y, target)
+
+
+def _smaller(
+    model: Any, rows: LabelledRows | None, name: str, level: str, by: dict[str, str], limits: dict[str, Any]
+) -> Any:
+    """The smaller model."""
+    from committee import prune as pruned
+    from committee.learners.blend.blend import Blend
+
+    with notes_on_warnings():
+        if isinstance(model, Blend) and (level == "leaf" or rows is None or not hasattr(model, "classes_")):
+            if limits["max_voters"] is not None or limits["min_gain"] is not None:
+                raise ValueError(
+                    f"{name} holds a committee of ensembles; give --max-nodes alone, or --level voter with DATA"
+                )
+            if rows is not None:
+                note(
+                    "a committee of ensembles is pruned without rows: of each member a share of the fits or trees stays"
+                )
+            return model.prune(OF_COMMITTEE if limits["max_nodes"] is None else limits["max_nodes"])
+        if rows is None:
+            raise ValueError(
+                f"DATA is missing: {name} holds a {type(model).__name__}, and rows choose what stays of it"
+            )
+        if level == "leaf" and limits["max_voters"] is not None:
+            raise ValueError("--max-voters is of whole voters; add --level voter, or give --max-nodes")
+        try:
+            return pruned(model, rows.X, rows.y, level=level, **by, **limits)  # type: ignore[arg-type]  # checked
+        except TypeError as error:
+            raise ValueError(f"{name} cannot be pruned: {error}") from error
+
+
+def _sizes(before: Any, after: Any, judging: LabelledRows | None, test: Path | None) -> Grid:
+    """Both models: voters, nodes, memory, and how good they are on further rows."""
+    from committee.report.evaluation import evaluate
+    from committee.report.grid import Grid
+
+    old, new = before.committee_, after.committee_
+    rows = [
+        ("voters", f"{old.n_voters:,}", f"{new.n_voters:,}"),
+        ("nodes", f"{old.n_nodes:,}", f"{new.n_nodes:,}"),
+        ("memory, bytes", f"{old.nbytes:,}", f"{new.nbytes:,}"),
+    ]
+    title = "Size"
+    if judging is not None:
+        both = [evaluate(model, judging.X, judging.y) for model in (before, after)]
+        title = f"Size, and figures on the {len(judging.y):,} rows of {test}"
+        wanted = ("accuracy", "log_loss", "rmse", "r2")
+        figures = [each for each in both[0].figures if each.name in wanted] or both[0].figures
+        rows += [(each.heading, f"{each.value:.4f}", f"{both[1][each.name]:.4f}") for each in figures]
+    return Grid(title, ("", "before", "after"), tuple(rows), "lrr")
+
+
+def _expected(after: Any, on: str) -> list[str]:
+    """What the folds that chose the smaller model say of it."""
+    path = getattr(after, "path_", None)
+    if path is None:
+        return []
+    step = path.steps[path.chosen(after.min_gain)]
+    rows = {"oob": "rows out of bag", "validation": "rows given", "train": "training rows, which flatters"}[on]
+    return [f"by folds of the {rows}: accuracy {step.accuracy:.4f}, log loss {step.log_loss:.4f}"]
+
+
+def _share_or_number(text: str | None) -> float | int | None:
+    """``0.05`` is a share, ``500`` a number of nodes."""
+    if text is None:
+        return None
+    try:
+        return int(text) if text.strip().isdigit() else float(text)
+    except ValueError:
+        raise ValueError(
+            f"--max-nodes {text!r} is no number; give a share such as 0.05, or a number such as 500"
+        ) from None

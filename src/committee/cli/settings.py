@@ -1,0 +1,56 @@
+"""Parameters of learners that are set by ``-p NAME=VALUE``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from committee import MODELS
+
+
+def set_parameters(learner: Any, name: str, settings: list[str]) -> None:
+    """Set parameters, each by a text ``NAME=VALUE``; `name` is what the learner is called in errors.
+
+    Raises
+    ------
+    ValueError
+        If a text is none such, or there is no such parameter.
+
+    Examples
+    --------
+    >>> from committee import TreeVoter
+    >>> tree = TreeVoter()
+    >>> set_parameters(tree, "tree", ["max_depth=3"])
+    >>> tree
+    TreeVoter(max_depth=3)
+    """
+    from committee.data.names import hint_of_names
+
+    for setting in settings:
+        parameter, equals, text = setting.partition("=")
+        parameter = parameter.strip()
+        if not equals or not parameter:
+            raise ValueError(f"-p {setting!r} must read NAME=VALUE, as in -p n_estimators=200")
+        known = learner.get_params()
+        if parameter not in known:
+            raise ValueError(f"{name} has no parameter {parameter!r}; {hint_of_names(parameter, list(known))}")
+        learner.set_params(**{parameter: value_of(text)})
+
+
+def value_of(text: str) -> Any:
+    """Value of a parameter: a Python literal, the name of a learner (for a voter), or else text.
+
+    Examples
+    --------
+    >>> value_of("3"), value_of("mean"), value_of("tree")
+    (3, 'mean', TreeVoter())
+    """
+    import ast
+
+    from committee import model as new_model
+
+    if text in MODELS:
+        return new_model(text)
+    try:
+        return ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError):
+        return text

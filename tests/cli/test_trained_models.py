@@ -1,0 +1,203 @@
+"""``committee prune``, ``certify`` and ``margins``: what the Python side does, and what is refused."""
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.datasets import load_diabetes
+
+from committee import (
+    AdaBoostClassifier,
+    CommitteeRegressor,
+    MarginReweighter,
+    RandomForestClassifier,
+    certify,
+    load,
+    prune,
+)
+from committee.cli import margins as margins_command
+from committee.data.examples import load_example
+from committee.data.read import split_target
+from committee.objectives.margins.named_objectives import OBJECTIVES
+from tests.cli.calls import fail, succeed
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A table in two parts, a forest that knows its draws, and models of other kinds."""
+    folder = tmp_path_factory.mktemp("trained")
+    frame = load_example("breast_cancer").select("worst perimeter", "worst texture", "mean concavity", "target")
+    frame[:300].write_csv(folder / "train.csv")
+    frame[300:].write_csv(folder / "new.csv")
+    X, y = split_target(frame[:300], "target")
+    RandomForestClassifier(30, oob_score=True, random_state=0).fit(X, y).save(folder / "forest.st")
+    AdaBoostClassifier(10).fit(X, y).save(folder / "boosted.st")
+    numbers = pl.DataFrame(load_diabetes().data[:120, :3], schema=["a", "b", "c"])
+    y = load_diabetes().target[:120]
+    CommitteeRegressor("fast", random_state=0).fit(numbers, y).save(folder / "numbers.st")
+    numbers.with_columns(y=y).write_csv(folder / "numbers.csv")
+    return folder
+
+
+def training(folder):
+    return split_target(pl.read_csv(folder / "train.csv"), "target")
+
+
+def new(folder):
+    return split_target(pl.read_csv(folder / "new.csv"), "target")
+
+
+# --- prune -----------------------------------------------------------------------------------------------------------
+
+
+def test_prune_is_that_of_python(folder, tmp_path):
+    path, forest = tmp_path / "small.st", load(folder / "forest.st")
+    result = succeed(
+        "prune",
+        folder / "forest.st",
+        folder / "train.csv",
+        "--max-nodes",
+        0.2,
+        "-o",
+        path,
+        "--test",
+        folder / "new.csv",
+    )
+    expected = prune(forest, *training(folder), max_nodes=0.2)
+    X, y = new(folder)
+    np.testing.assert_array_equal(load(path).predict_proba(X), expected.predict_proba(X))
+    lines = {line.split("  ")[0].strip(): line.split()[-2:] for line in result.stdout.splitlines() if line.strip()}
+    assert lines["nodes"] == [f"{forest.committee_.n_nodes:,}", f"{expected.committee_.n_nodes:,}"]
+    assert lines["accuracy"] == [f"{model.score(X, y):.4f}" for model in (forest, expected)]
+    assert "by folds of the rows out of bag: accuracy" in result.stderr
+    assert "MODEL" not in succeed("evaluate", path, folder / "new.csv").stdout
+
+
+def test_prune_drops_whole_voters(folder):
+    options = ("--level", "voter", "--max-voters", 5, "--objective", "mincq")
+    result = succeed("prune", folder / "forest.st", folder / "train.csv", *options)
+    assert "note: the model is not kept" in result.stderr
+    expected = prune(
+        load(folder / "forest.st"), *training(folder), level="voter", max_voters=5, objective="mincq"
+    ).committee_
+    assert f"{expected.n_nodes:,}" in result.stdout and expected.n_voters <= 5
+
+
+def test_prune_of_a_table_trains_a_forest(folder, tmp_path):
+    path = tmp_path / "small.st"
+    result = succeed("prune", folder / "train.csv", "-t", "target", "--trees", 30, "-o", path)
+    assert "forest of 30 trees, trained on 300 rows" in result.stderr
+    assert load(path).committee_.n_nodes <= 0.1 * load(folder / "forest.st").committee_.n_nodes
+
+
+def test_prune_of_a_committee_of_ensembles_takes_no_rows(folder, tmp_path):
+    path = tmp_path / "small.st"
+    out = succeed("prune", folder / "numbers.st", "--max-nodes", 0.5, "-o", path).stdout
+    assert load(path).committee_.n_nodes <= 0.5 * load(folder / "numbers.st").committee_.n_nodes
+    assert "nodes" in out
+    judged = succeed("prune", folder / "numbers.st", "--test", folder / "numbers.csv").stdout
+    assert "RMSE" in judged and "R2" in judged
+
+
+def test_prune_refuses(folder, tmp_path):
+    model, data = folder / "forest.st", folder / "train.csv"
+    assert "DATA is missing" in fail("prune", model)
+    assert "--target is missing" in fail("prune", data)
+    assert "are both given" in fail("prune", data, folder / "new.csv", "-t", "target")
+    assert "--max-nodes 'some' is no number" in fail("prune", model, data, "--max-nodes", "some")
+    assert "max_nodes=2.5 must be a share" in fail("prune", model, data, "--max-nodes", 2.5)
+    assert "--level 'tree' is unknown" in fail("prune", model, data, "--level", "tree")
+    assert "--max-voters is of whole voters" in fail("prune", model, data, "--max-voters", 3)
+    assert "other rows were left out" in fail("prune", model, folder / "new.csv")
+    assert "on='oob' needs an ensemble that knows" in fail("prune", folder / "boosted.st", data)
+    assert "give --max-nodes alone" in fail("prune", folder / "numbers.st", "--min-gain", 0.1)
+    assert "holds numbers, and forests of classes" in fail("prune", folder / "numbers.csv", "-t", "y")
+
+
+# --- certify ---------------------------------------------------------------------------------------------------------
+
+
+def test_certify_is_that_of_python(folder):
+    out = succeed("certify", folder / "forest.st", folder / "new.csv", "--delta", 0.1).stdout
+    found = certify(load(folder / "forest.st"), *new(folder), 0.1)
+    for bound in found.bounds.values():
+        assert bound.name in out and f"{bound.value:.4f}" in out
+    assert f"the error is at most {found.best.value:.4f} with probability 0.9 (test set), by 269 rows" in out
+    assert "if these rows had no part in training" in out
+
+
+def test_certify_by_rows_out_of_bag_beside_the_test_error(folder):
+    options = ("--on", "oob", "--bounds", "first_order,tandem", "--test", folder / "new.csv", "--votes", "labels")
+    out = succeed("certify", folder / "forest.st", folder / "train.csv", *options).stdout
+    X, y = new(folder)
+    found = certify(
+        load(folder / "forest.st"), *training(folder), on="oob", bounds=("first_order", "tandem"), votes="labels",
+        X_test=X, y_test=y,
+    )  # fmt: skip
+    assert f"{found['tandem'].value - found.test_error:+.4f}" in out
+    assert f"The error on the further rows is {found.test_error:.4f}." in out and "C-bound" not in out
+
+
+def test_certify_by_rows_without_answers(folder, tmp_path):
+    pl.read_csv(folder / "new.csv").drop("target").write_csv(tmp_path / "bare.csv")
+    out = succeed("certify", folder / "forest.st", folder / "new.csv", "--unlabelled", tmp_path / "bare.csv").stdout
+    assert "unlabelled margins" in out
+
+
+def test_certify_refuses(folder):
+    model, data = folder / "forest.st", folder / "new.csv"
+    assert "bounds holds 'foo'" in fail("certify", model, data, "--bounds", "foo")
+    assert "delta is 2.0" in fail("certify", model, data, "--delta", 2)
+    assert "--on 'train' is unknown" in fail("certify", model, data, "--on", "train")
+    assert "numbers.st cannot be certified" in fail("certify", folder / "numbers.st", folder / "numbers.csv")
+
+
+# --- margins ---------------------------------------------------------------------------------------------------------
+
+
+def test_margins_of_rows(folder, tmp_path):
+    out = succeed(
+        "margins", folder / "forest.st", folder / "new.csv", "--rows", tmp_path / "rows.csv", "--picture",
+        tmp_path / "margins.svg",
+    ).stdout  # fmt: skip
+    X, y = new(folder)
+    forest = load(folder / "forest.st")
+    expected = forest.committee_.margins(X, y)
+    assert f"{expected.mean():.3f}" in out and f"{(forest.predict(X) != y).mean():.1%}" in out
+    rows = pl.read_csv(tmp_path / "rows.csv")
+    assert rows.columns == ["row", "class", "predicted", "margin"] and rows["margin"].is_sorted()
+    np.testing.assert_allclose(rows.sort("row")["margin"], expected)
+    assert (tmp_path / "margins.svg").read_bytes().startswith(b"<?xml")
+
+
+def test_new_weights_are_those_of_python(folder, tmp_path):
+    path = tmp_path / "new.st"
+    options = ("--on", "oob", "--objective", "soft_margin", "-p", "nu=0.3", "-o", path)
+    result = succeed(
+        "margins", folder / "forest.st", folder / "train.csv", *options, "--rows", tmp_path / "rows.parquet"
+    )
+    X, y = training(folder)
+    expected = MarginReweighter(load(folder / "forest.st"), on="oob", nu=0.3).fit(X, y)
+    np.testing.assert_array_equal(load(path).predict_proba(X), expected.predict_proba(X))
+    assert f"{expected.value_before_:.4g}" in result.stdout and f"{expected.value_:.4g}" in result.stdout
+    assert "margin_after" in pl.read_parquet(tmp_path / "rows.parquet").columns
+    assert "whose margins after flatter" in result.stderr
+
+
+def test_margins_before_and_after_as_a_picture(folder, tmp_path):
+    picture = tmp_path / "margins.png"
+    options = ("--on", "train", "--objective", "min_margin", "--picture", picture)
+    result = succeed("margins", folder / "boosted.st", folder / "train.csv", *options)
+    assert "note: the model is not kept" in result.stderr and picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_margins_refuses(folder, tmp_path):
+    assert set(margins_command.OBJECTIVES) == set(OBJECTIVES)
+    model, data = folder / "forest.st", folder / "train.csv"
+    assert "--objective 'foo' is unknown" in fail("margins", model, data, "--objective", "foo")
+    assert "--output is of new weights" in fail("margins", model, data, "-o", tmp_path / "x.st")
+    assert "nu=3 has no meaning" in fail("margins", model, data, "--objective", "mincq", "-p", "nu=3")
+    assert "margins has no parameter 'nuu'; did you mean 'nu'?" in fail(
+        "margins", model, data, "--objective", "mincq", "-p", "nuu=3"
+    )
+    assert "votes for numbers have no margins" in fail("margins", folder / "numbers.st", folder / "numbers.csv")
+    assert not list(tmp_path.iterdir())
