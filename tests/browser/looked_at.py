@@ -37,6 +37,11 @@ class Looked:
         page.goto(address)
         return looked
 
+    def show(self, width: int, scheme: str) -> None:
+        """Give the window another width, and the page another scheme."""
+        self.page.set_viewport_size({"width": width, "height": 900})
+        self.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+
     def close(self) -> None:
         self.page.close()
 
@@ -57,5 +62,13 @@ class Looked:
         ]
 
     def all_that_is_wrong(self) -> list[str]:
-        """Everything that can be seen without knowing what page it is."""
-        return [*self.said, *(f"asks for {url}" for url in self.asked), *self.wrong_boxes(), *self.hard_to_use()]
+        """Everything that can be seen without knowing what page it is, at all widths and in both schemes."""
+        wrong = [*self.said, *(f"asks for {url}" for url in self.asked)]
+        for width in WIDTHS:
+            for scheme in SCHEMES:
+                self.show(width, scheme)
+                # boxes are the same in any colour, and contrast is the same at any width
+                boxes = self.wrong_boxes() if scheme == SCHEMES[0] else []
+                used = self.hard_to_use() if (width == WIDTHS[0] or scheme == SCHEMES[0]) else []
+                wrong += [f"{width} px, {scheme}: {fault}" for fault in [*boxes, *used]]
+        return wrong

@@ -4,32 +4,75 @@ from collections.abc import Callable
 
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
-from committee import GradientBoostingRegressor, ProbitModelTreeClassifier, RandomForestClassifier
+from committee import (
+    CommitteeClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    ProbitModelTreeClassifier,
+    RandomForestClassifier,
+)
 from committee.report.comparison import compare
+from committee.report.evaluation_page import evaluation_page
 from committee.report.html import render_report
 from committee.report.model_page import render_model
 
+TUMOURS, KINDS = load_breast_cancer(return_X_y=True, as_frame=True)
+WINES, CULTIVARS = load_wine(return_X_y=True, as_frame=True)
+PATIENTS, PROGRESSION = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+LEARNT, NEW = slice(None, None, 2), slice(1, None, 2)
+
 
 def comparison_of_three() -> str:
-    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    return render_report(compare(X, y, ["adaboost", "random_forest", "scikit-learn:random_forest"], folds=3))
+    return render_report(compare(TUMOURS, KINDS, ["adaboost", "random_forest", "scikit-learn:random_forest"], folds=3))
 
 
 def model_of_trees() -> str:
-    X, y = load_wine(return_X_y=True, as_frame=True)
-    return render_model(RandomForestClassifier(20, random_state=0).fit(X, y))
+    """Many names, long and odd ones among them."""
+    names = {name: f"{name} & <very> long, " * 4 for name in WINES.columns[:4]}
+    X = WINES.rename(columns=names).assign(hall=[f"hall {i % 12}" for i in range(len(WINES))])
+    return render_model(GradientBoostingClassifier(n_estimators=20, random_state=0).fit(X, CULTIVARS))
 
 
-def model_of_lines() -> str:
-    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    return render_model(ProbitModelTreeClassifier(max_depth=2).fit(X, y), X)
+def model_of_members() -> str:
+    model = CommitteeClassifier("fast", random_state=0).fit(TUMOURS[LEARNT], KINDS[LEARNT])
+    return render_model(model, TUMOURS[NEW], KINDS[NEW])
 
 
 def model_of_numbers() -> str:
-    X, y = load_diabetes(return_X_y=True, as_frame=True)
-    return render_model(GradientBoostingRegressor(n_estimators=20, random_state=0).fit(X, y))
+    return render_model(GradientBoostingRegressor(n_estimators=20, random_state=0).fit(PATIENTS, PROGRESSION))
+
+
+def evaluation_of_lines() -> str:
+    model = ProbitModelTreeClassifier(max_depth=2).fit(TUMOURS[LEARNT], KINDS[LEARNT])
+    return render_model(model, TUMOURS[NEW], KINDS[NEW], data="new.csv")
+
+
+def evaluation_of_classes() -> str:
+    labels = CULTIVARS.map({0: "Barolo", 1: "Grignolino, of the hills", 2: "Barbera"})
+    model = RandomForestClassifier(20, random_state=0).fit(WINES[LEARNT], labels[LEARNT])
+    return evaluation_page(model, WINES[NEW], labels[NEW], title="Wines", data="new.csv")
+
+
+def evaluation_of_numbers() -> str:
+    model = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(PATIENTS[LEARNT], PROGRESSION[LEARNT])
+    return evaluation_page(model, PATIENTS[NEW], PROGRESSION[NEW])
+
+
+def evaluation_of_quantiles() -> str:
+    quantiles = GradientBoostingRegressor("quantile", n_estimators=20, quantile=[0.1, 0.5, 0.9], random_state=0)
+    return evaluation_page(quantiles.fit(PATIENTS[LEARNT], PROGRESSION[LEARNT]), PATIENTS[NEW], PROGRESSION[NEW])
 
 
 PAGES: dict[str, Callable[[], str]] = {
-    each.__name__: each for each in (comparison_of_three, model_of_trees, model_of_lines, model_of_numbers)
+    each.__name__: each
+    for each in (
+        comparison_of_three,
+        model_of_trees,
+        model_of_members,
+        model_of_numbers,
+        evaluation_of_lines,
+        evaluation_of_classes,
+        evaluation_of_numbers,
+        evaluation_of_quantiles,
+    )
 }

@@ -5,7 +5,6 @@
 
 import pytest
 
-from tests.browser.looked_at import SCHEMES, WIDTHS
 from tests.browser.pages import PAGES
 
 pytestmark = pytest.mark.browser
@@ -13,11 +12,32 @@ pytestmark = pytest.mark.browser
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_can_be_read_and_used(name, look_at):
-    page = PAGES[name]()
-    wrong = [
-        f"{width} px, {scheme}: {fault}"
-        for width in WIDTHS
-        for scheme in SCHEMES
-        for fault in look_at(page, width=width, scheme=scheme).all_that_is_wrong()
-    ]
+    wrong = look_at(PAGES[name]()).all_that_is_wrong()
     assert not wrong, "\n".join([f"{len(wrong)} faults of the page {name}", *wrong[:40]])
+
+
+def test_tables_sort_by_mouse_and_by_keyboard(look_at):
+    page = look_at(PAGES["evaluation_of_classes"]()).page
+    table = page.locator("table.sortable", has_text="probability of that").first
+    column = lambda k: [row.locator("td").nth(k).inner_text() for row in table.locator("tbody tr").all()]  # noqa: E731
+    shares = lambda: [float(text.rstrip("%")) for text in column(3)]  # noqa: E731
+    button = table.get_by_role("button", name="probability of that")
+    button.click()
+    assert shares() == sorted(shares())
+    assert table.locator("th[aria-sort]").get_attribute("aria-sort") == "ascending"
+    button.focus()
+    page.keyboard.press("Enter")
+    assert shares() == sorted(shares(), reverse=True) and len(shares()) > 1
+    assert table.locator("th[aria-sort]").get_attribute("aria-sort") == "descending"
+
+
+def test_contents_lead_to_sections_and_pictures_say_what_they_are(look_at):
+    page = look_at(PAGES["evaluation_of_classes"](), width=390).page
+    for link in page.locator(".contents a").all():
+        assert page.locator(link.get_attribute("href")).is_visible()
+    pictures = page.locator("svg[role=img]").all()
+    assert len(pictures) > 5
+    assert all(len(picture.get_attribute("aria-label")) > 10 for picture in pictures)
+    cell = page.locator("svg.chart rect[data-tip]").first
+    cell.hover(force=True)
+    assert page.locator("#tip").inner_text() == cell.get_attribute("data-tip")

@@ -1,5 +1,6 @@
 """What members say of rows: their figures, where they are apart, and the tables of both."""
 
+import re
 import warnings
 
 import numpy as np
@@ -156,7 +157,7 @@ def test_without_labels_there_are_the_disputed_rows_alone(classes):
 
 
 def headings(page):
-    return [part.split("</h2>")[0] for part in page.split("<h2>")[1:]]
+    return re.findall(r"<h[234][^>]*>(.*?)</h[234]>", page)
 
 
 @pytest.mark.parametrize("kind", [CommitteeClassifier, CommitteeRegressor])
@@ -169,11 +170,14 @@ def test_the_page_shows_what_is_known(some, kind):
     assert [title for title in rows if title in pictures] == pictures
     more = set(whole) - set(rows)
     assert any(heading.startswith("Members on 120 rows") for heading in more)
-    assert ({"Reliability", "Margins"} <= more) == (kind is CommitteeClassifier)
+    assert {"Figures", "Rows that are most wrong"} <= more
+    assert ({"Reliability", "Margins", "Confusion matrix"} <= more) == (kind is CommitteeClassifier)
+    assert ("Residuals by prediction" in more) == (kind is CommitteeRegressor)
+    assert {"Columns that are used", "What columns do", "Leaves in words", "Model card"} <= set(bare) <= set(rows)
     page = render_model(model, X, y)
     assert page == render_model(model, X, y)
-    assert page.count("<img ") == (5 if kind is CommitteeClassifier else 3)
-    assert "http" not in page.split("base64")[0]
+    assert page.count('class="drawn"') == (5 if kind is CommitteeClassifier else 3)
+    assert not set(re.findall(r"https?://[^\"]*", page)) - {"http://www.w3.org/1999/xlink"}
 
 
 def test_the_page_of_frames_and_of_many_rows(some, monkeypatch):

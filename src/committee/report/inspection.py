@@ -114,13 +114,16 @@ def _span(nodes: NDArray[np.int64]) -> str:
 
 
 def _parameters(model: Any) -> Grid:
-    """Parameters that differ from the defaults."""
+    rows = changed_parameters(model) or [("(all)", "defaults")]
+    return Grid("Parameters set", ("", ""), tuple(rows), "ll")
+
+
+def changed_parameters(model: Any) -> list[tuple[str, str]]:
+    """Parameters of a learner that differ from the defaults, and their values."""
     trained = dict.fromkeys(model.trained_parameters)  # another model, whose parameters are no setting of this one
     defaults = type(model)(**trained).get_params(deep=False)
     given = {name: value for name, value in model.get_params(deep=False).items() if name not in trained}
-    changed = [(name, repr(v)) for name, v in given.items() if repr(v) != repr(defaults.get(name, ...))]
-    rows = changed or [("(all)", "defaults")]
-    return Grid("Parameters set", ("", ""), tuple(rows), "ll")
+    return [(name, repr(v)) for name, v in given.items() if repr(v) != repr(defaults.get(name, ...))]
 
 
 def _voters(model: Any) -> Grid | None:
@@ -181,9 +184,14 @@ def _features(model: Any) -> Grid | None:
     most = [j for j in np.argsort(-importances, kind="stable")[:MOST_FEATURES] if importances[j] > 0.0]
     rows = tuple((model.table_.column(j), f"{importances[j]:.3f}") for j in most)
     used = int(np.count_nonzero(importances))
+    title = f"Most used features ({used} of {importances.size} used)"
+    return Grid(title, ("feature", importance_words(model)), rows, "lr")
+
+
+def importance_words(model: Any) -> str:
+    """What the importances of a fitted learner are shares of."""
     splits = "share of gain, lines aside" if isinstance(model.committee_.voters, LinearLeaves) else "share of gain"
-    share = "share of risk decrease" if has_model_trees(model) else splits
-    return Grid(f"Most used features ({used} of {importances.size} used)", ("feature", share), rows, "lr")
+    return "share of risk decrease" if has_model_trees(model) else splits
 
 
 def has_model_trees(model: Any) -> bool:

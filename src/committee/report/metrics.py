@@ -167,6 +167,8 @@ def _f1_macro(fold: FittedFold) -> float:
 def _mcc(fold: FittedFold) -> float:
     from sklearn.metrics import matthews_corrcoef
 
+    if len({*fold.y_test.tolist(), *fold.predicted.tolist()}) == 1:
+        return 0.0  # as scikit-learn has it, without its warning
     return float(matthews_corrcoef(fold.y_test, fold.predicted))
 
 

@@ -1,4 +1,4 @@
-"""A fitted model as one HTML page: the tables of `inspection`, and pictures of its leaves."""
+"""A fitted model as one HTML page: what it is, what columns do, its leaves in words, and what rows say of it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.report.displays.coefficient_map import CoefficientMapDisplay
-from committee.report.displays.margin import MarginDisplay
 from committee.report.displays.risk import RiskPathDisplay
 from committee.report.drawn import svg_of
+from committee.report.evaluation_page import answer_sections, column_sections
+from committee.report.explained.columns import encoded_rows
+from committee.report.explained.explanation import Explanation
+from committee.report.explained.leaf_pictures import leaves_picture, terms_picture
+from committee.report.explained.leaves import TreeLeaves, leaf_terms
+from committee.report.explained.model_card import model_card
+from committee.report.grid import Grid
 from committee.report.inspection import has_model_trees, inspection
 from committee.report.member_answers import MemberAnswers
 from committee.report.member_pictures import member_pictures
 from committee.report.member_rows import rows_grids
 from committee.report.members import has_members
-from committee.report.page import Picture, Section, render_page
+from committee.report.page import Part, Picture, Section, render_page
 
 
 def render_model(
@@ -25,6 +30,7 @@ def render_model(
     y: ArrayLike | None = None,
     *,
     name: str | None = None,
+    data: str = "",
     file_bytes: int | None = None,
     margins: NDArray[np.float64] | None = None,
 ) -> str:
@@ -35,20 +41,21 @@ def render_model(
     model : BaseClassifier or BaseRegressor
         Fitted.
     X : frame or array (n, p), default=None
-        Rows that make the coefficients of a map comparable; None: the map is in the user's units. Of a committee of
-        ensembles rows on which its members are shown: where they disagree, and what the columns add; best such rows as
-        training has not seen.
+        Rows, best such as training has not seen: what columns do to them, and of a committee of ensembles where its
+        members disagree. None: what the model itself remembers of its training rows.
     y : array-like (n,), default=None
-        Labels or numbers of these rows: how good the members of a committee of ensembles are on them.
+        Labels or numbers of these rows: how good the model is on them, and where it errs.
     name : str, default=None
         Heading; the class name by default.
+    data : str, default=""
+        What the rows are called, such as their file's name.
     file_bytes, margins
         As for `committee.report.inspection.inspection`.
 
     Returns
     -------
     str
-        A whole HTML page that needs nothing else. The same model gives the same text.
+        A whole HTML page that needs nothing else. On the same day the same model gives the same text.
 
     Examples
     --------
@@ -59,45 +66,65 @@ def render_model(
     >>> render_model(ProbitModelTreeClassifier().fit(X, y), X).splitlines()[0]
     '<!DOCTYPE html>'
     """
-    grids, pictures = inspection(model, file_bytes=file_bytes, margins=margins), _pictures(model, X, margins)
-    if X is not None and has_members(model):
-        answers = MemberAnswers.of(model, X, y)
-        grids += rows_grids(answers)
-        pictures = member_pictures(model, answers, X)
-    tables = [Section(grid.title, [grid]) for grid in grids]
+    found = Explanation.of(model, X, y)
     return render_page(
-        name or type(model).__name__, [*tables, *(Section(picture.heading, [picture]) for picture in pictures)]
+        name or type(model).__name__,
+        [
+            *column_sections(found),
+            Section("Leaves in words", _leaves(found)),
+            *_members(found),
+            *answer_sections(found),
+            *_tables(found, file_bytes, margins),
+            model_card(found, data=data),
+        ],
+        lead=_lead(found, data),
     )
 
 
-def _pictures(model: Any, X: Any, margins: NDArray[np.float64] | None) -> list[Picture]:
-    pictures = []
-    if margins is not None:
-        pictures.append(
-            Picture(
-                "Margins",
-                "Share of rows whose margin is at most the value below; left of zero are those the vote gets wrong.",
-                svg_of(MarginDisplay({"margins": margins}).plot().figure_, "Cumulative distribution of the margins"),
-            )
-        )
-    if has_model_trees(model):
-        scale = "its coefficient" if X is None else "its coefficient times its standard deviation"
-        display = CoefficientMapDisplay.from_estimator(model, X, max_columns=12)
-        pictures.append(
-            Picture(
-                "Leaves of the first tree",
-                f"One row for each leaf, one column for each column of the table: {scale}. Blue speaks for the class.",
-                svg_of(
-                    display.figure_, "Map of the coefficients of the leaves: " + "; ".join(display.rules), themed=False
-                ),
-            )
-        )
-    if hasattr(model, "risk_path_"):
-        pictures.append(
-            Picture(
-                "Risk by boosting step",
-                "Mean risk of the training rows after every step; where a curve is flat, more steps change nothing.",
-                svg_of(RiskPathDisplay.from_estimator(model).figure_, "Curves of the mean training risk"),
-            )
-        )
-    return pictures
+def _lead(found: Explanation, data: str) -> str:
+    name = type(found.model).__name__
+    if found.X is None:
+        return f"{name}, by itself: nothing on this page needs rows. More is shown of rows, most of rows with answers."
+    rows = f"{len(found.answers):,} rows" + (f" of {data}" if data else "")
+    return f"{name}, and {rows}, of which training should have seen none."
+
+
+def _tables(found: Explanation, file_bytes: int | None, margins: NDArray[np.float64] | None) -> list[Section]:
+    """All that `inspection` says, but for what pictures show."""
+    grids = inspection(found.model, file_bytes=file_bytes, margins=margins)
+    parts: list[Part] = [grid for grid in grids if not grid.title.startswith("Most used features")]
+    if hasattr(found.model, "risk_path_"):
+        parts.append(_risk(found.model))
+    return [Section("What it is made of", parts)]
+
+
+def _risk(model: Any) -> Picture:
+    return Picture(
+        "Risk by boosting step",
+        "Mean risk of the training rows after every step; where a curve is flat, more steps change nothing.",
+        svg_of(RiskPathDisplay.from_estimator(model).figure_, "Curves of the mean training risk"),
+    )
+
+
+def _leaves(found: Explanation) -> list[Part]:
+    """Leaves of one tree, and of model trees the lines in them."""
+    if found.model.table_ is None:
+        return []
+    encoded = None if found.X is None else encoded_rows(found.model, found.some_rows)
+    had_missing = None if encoded is None else np.asarray(np.isnan(encoded).any(axis=0))
+    parts: list[Part] = []
+    tree = TreeLeaves.of(found.model, had_missing)
+    if tree is not None:
+        parts.append(leaves_picture(tree))
+    if encoded is not None and has_model_trees(found.model):
+        parts.append(terms_picture(*leaf_terms(found.model, encoded)))
+    return parts
+
+
+def _members(found: Explanation) -> list[Section]:
+    """Of a committee of ensembles its members on the rows."""
+    if found.X is None or not has_members(found.model):
+        return []
+    answers = MemberAnswers.of(found.model, found.X, found.y)
+    tables: list[Grid] = rows_grids(answers)
+    return [Section("Members on these rows", [*tables, *member_pictures(found.model, answers, found.X)])]

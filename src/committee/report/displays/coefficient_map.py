@@ -30,7 +30,7 @@ class CoefficientMapDisplay(Display):
     deviation : array-like (q,), default=None
         Standard deviation of each column. Given, a cell shows the coefficient times it: what one standard deviation
         adds to the score, the same scale in all columns. Otherwise a cell shows the coefficient in the user's
-        units, and its colour is relative to the largest of its column.
+        units, and no cell is coloured, as those of different columns cannot be compared.
     subject : str, default="score"
         What the coefficients add to, for the title.
     max_leaves, max_columns : int, default=20
@@ -71,12 +71,14 @@ class CoefficientMapDisplay(Display):
         self.standardised = deviation is not None
         shown = given if deviation is None else given * np.asarray(deviation, dtype=np.float64)
         largest = np.abs(shown).max(axis=0)
-        color = shown if self.standardised else np.divide(shown, largest, out=np.zeros_like(shown), where=largest > 0)
+        relative = np.divide(np.abs(shown), largest, out=np.zeros_like(shown), where=largest > 0)
         # columns that no leaf uses are left out; in the user's units it counts how many leaves use one, not its size
-        weight = largest if self.standardised else np.abs(color).sum(axis=0)
+        weight = largest if self.standardised else relative.sum(axis=0)
         kept = np.sort(np.argsort(-weight, kind="stable")[:max_columns])
         kept = kept[weight[kept] > 0] if weight.any() else kept[:1]
-        self.values, self.color = shown[:max_leaves, kept], color[:max_leaves, kept]
+        self.values = shown[:max_leaves, kept]
+        # a colour means one thing: coefficients in different units cannot be compared, and have none
+        self.color = self.values if self.standardised else np.zeros_like(self.values)
         self.rules, self.columns = list(rules[:max_leaves]), [columns[c] for c in kept]
         self.subject, self.n_leaves, self.n_columns = subject, len(rules), len(columns)
 

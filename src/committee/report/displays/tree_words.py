@@ -42,6 +42,10 @@ class TreeWords:
     table: TableSchema
     number: int
     n_trees: int
+    values: list[Any]
+    """What each node says: the number of a class, numbers, or None for a line without a mean."""
+    names: list[str]
+    """Of the classes, or of the numbers that are predicted."""
     leaves: list[str]
     colors: list[str]
     colors_tell: str
@@ -74,7 +78,8 @@ class TreeWords:
         slopes = _slopes(votes.voters, t, float(trees.weights[t]), table)
         leaves, colors = ([each[i] for each in said] for i in (0, 1))
         tell = "sign of the mean" if speaks.have_lines and np.size(values[0]) == 1 and values[0] is not None else ""
-        return cls(forest, table, tree, n_trees, leaves, colors, tell, subject, slopes or [[]] * len(leaves))
+        slopes = slopes or [[]] * len(leaves)
+        return cls(forest, table, tree, n_trees, list(values), speaks.names, leaves, colors, tell, subject, slopes)
 
     @property
     def title(self) -> str:

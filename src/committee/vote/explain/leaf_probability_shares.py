@@ -68,7 +68,7 @@ def leaf_probability_shares(voters: ModelForest, X: F64, weights: F64, n_threads
     value = np.zeros((len(leaf), K))
     value[leaf] = link.probability(at_centre[voters.model[leaf]])
     total = _core.tree_contributions(
-        X, *voters.forest.walk_arrays, _cover(voters, record.mass), value, weights, K, n_threads
+        X, *voters.forest.walk_arrays, cover(voters, record.mass), value, weights, K, n_threads
     )
     node, first_node = voters.forest.apply(X, n_threads), voters.forest.offset
     step = max(1, _BLOCK // (X.shape[1] * (K + at_centre.shape[1])))
@@ -90,7 +90,7 @@ def leaf_probability_shares(voters: ModelForest, X: F64, weights: F64, n_threads
     return total
 
 
-def _cover(voters: ModelForest, mass: F64) -> F64:
+def cover(voters: ModelForest, mass: F64) -> F64:
     """Weight of the training rows in every node, in the user's weights and not those that the trees were boosted by."""
     forest, cover = voters.forest, np.zeros(len(voters.model))
     leaf = voters.model >= 0

@@ -97,7 +97,7 @@ def _tally_shares(committee: Committee, X: Any, n_threads: int) -> F64:
         shares = _member_shares(voters, weights, committee.encode(X), n_threads)
     elif isinstance(voters, LinearScores):
         shares = contributions(voters, committee.encode(X), weights, n_threads)
-    elif isinstance(voters, BoostedCommittees) and _are_soft(voters.members):
+    elif isinstance(voters, BoostedCommittees) and are_soft(voters.members):
         shares = leaf_probability_shares(voters.members, committee.encode(X), voters.tree_weights(weights), n_threads)
     else:
         raise TypeError(
@@ -119,7 +119,7 @@ def _member_shares(voters: MemberCommittees, weights: F64, data: F64, n_threads:
     return total
 
 
-def _are_soft(trees: ModelForest) -> bool:
+def are_soft(trees: ModelForest) -> bool:
     """Whether each voter is one tree that gives probabilities."""
     return trees.soft and trees.trees_per_voter == 1
 

@@ -1,0 +1,134 @@
+"""Bars that lie, each below its name, so that long names have all the width of a telephone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from committee.report.svg.axes import WIDTH
+from committee.report.svg.element import drawing, element, words
+from committee.report.svg.letters import SIZE, lines_of, text_width
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+FOR, AGAINST, REST = "var(--c0)", "var(--c1)", "var(--pale)"
+"""Colours of what speaks for, of what speaks against, and of sums of what is not shown."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar: its name, its length, what is written at its end, and whether it stands for several."""
+
+    name: str
+    value: float
+    text: str
+    is_rest: bool = False
+
+
+def bars(
+    some: Sequence[Bar],
+    description: str,
+    *,
+    heading: str = "",
+    least: float | None = None,
+    largest: float | None = None,
+    most_lines: int = 1,
+) -> Markup:
+    """Draw bars from zero, to the right of it what is above and to the left what is below.
+
+    Parameters
+    ----------
+    some : sequence of Bar
+        From top to bottom.
+    description : str
+        What they show, for who cannot see them.
+    heading : str, default=""
+    least, largest : float, default=None
+        Numbers that the picture has room for, that several pictures have one scale; None: those of the bars.
+    most_lines : int, default=1
+        Lines that a name may take.
+
+    Examples
+    --------
+    >>> bars([Bar("age", 0.7, "0.700"), Bar("city", 0.3, "0.300")], "Shares of two columns").count("<rect")
+    2
+    """
+    values = [bar.value for bar in some]
+    low = min([0.0, *values]) if least is None else min(0.0, least)
+    high = max([0.0, *values]) if largest is None else max(0.0, largest)
+    span = (high - low) or 1.0
+    wide = max((text_width(bar.text) for bar in some), default=0.0) + 6.0
+    # figures stand beyond the ends of bars, on either side where there are bars on both
+    left, right = (wide if low < 0.0 else 0.0) + 1.0, WIDTH - (wide if high > 0.0 or low == 0.0 else 0.0) - 1.0
+    unit = (right - left) / span
+    zero = left - low * unit
+    parts: list[Markup] = []
+    y = 0.0
+    for bar in some:
+        for line in lines_of(bar.name, WIDTH - 4.0, most_lines):
+            y += SIZE + 3.0
+            parts.append(words(line, 1.0, y))
+        length = bar.value * unit
+        color = REST if bar.is_rest else FOR if bar.value >= 0.0 else AGAINST
+        parts.append(
+            element(
+                "rect", x=min(zero, zero + length), y=y + 4.0, width=max(abs(length), 0.5), height=10.0,
+                style=f"fill: {color}",
+            )
+        )  # fmt: skip
+        end = zero + length + (4.0 if bar.value >= 0.0 else -4.0)
+        anchor = "start" if bar.value >= 0.0 else "end"
+        parts.append(words(bar.text, end, y + 4.0 + 0.8 * SIZE, anchor=anchor, kind="soft"))
+        y += 23.0
+    if low < 0.0 < high:
+        parts.insert(0, element("line", x1=zero, y1=0.0, x2=zero, y2=y, class_="guide"))
+    return drawing(parts, WIDTH, y, description, heading=heading)
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A bar of parts: its name, of each part a colour, a share and its words, and what is written below."""
+
+    name: str
+    parts: tuple[tuple[str, float, str], ...]
+    text: str
+
+
+def stacks(some: Sequence[Stack], description: str, *, most_lines: int = 1) -> Markup:
+    """Draw bars of the same length, each below its name and divided into shares.
+
+    Parameters
+    ----------
+    some : sequence of Stack
+        From top to bottom.
+    description : str
+        What they show, for who cannot see them.
+    most_lines : int, default=1
+        Lines that a name may take.
+
+    Examples
+    --------
+    >>> stacks([Stack("x <= 1", (("red", 0.25, "a"), ("blue", 0.75, "b")), "b: 75%")], "A bar").count("<rect")
+    2
+    """
+    parts: list[Markup] = []
+    y = 0.0
+    for stack in some:
+        for line in lines_of(stack.name, WIDTH - 4.0, most_lines):
+            y += SIZE + 3.0
+            parts.append(words(line, 1.0, y))
+        x = 1.0
+        for color, share, tip in stack.parts:
+            width = share * (WIDTH - 2.0)
+            if width > 0.0:
+                style = f"fill: {color}"
+                parts.append(element("rect", x=x, y=y + 4.0, width=width, height=10.0, style=style, data_tip=tip))
+            x += width
+        y += 14.0 if stack.parts else 0.0
+        for line in lines_of(stack.text, WIDTH - 4.0, 2):
+            y += SIZE + 3.0
+            parts.append(words(line, 1.0, y, kind="soft"))
+        y += 10.0
+    return drawing(parts, WIDTH, y, description)

@@ -1,0 +1,138 @@
+"""What pages are drawn from: effects of columns, ranked classes, the rows that are most wrong."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.inspection import partial_dependence
+
+from committee import GradientBoostingRegressor, RandomForestClassifier
+from committee.report.evaluation_page import evaluation_page
+from committee.report.explained.columns import TableRows
+from committee.report.explained.effects import MOST_ROWS, effects
+from committee.report.explained.explanation import Explanation
+from committee.report.explained.importance_picture import MOST_BARS, importance_picture
+from committee.report.explained.importances import Importances
+
+FRAMES = [np.asarray, pl.DataFrame, pd.DataFrame]
+
+
+def table(n: int = 240) -> pd.DataFrame:
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": random.normal(size=n), "town": random.choice(["Oslo", "Bern", "Riga"], n)})
+    frame["late"] = random.integers(0, 4, n).astype(float)
+    frame.loc[::7, "late"] = np.nan
+    return frame
+
+
+class Sum:
+    """Answers that are sums of functions of one column each, so that both kinds of effects are these functions."""
+
+    def __init__(self, frame):
+        from committee.data.frames import TableSchema
+
+        self.table_ = TableSchema.learn(frame)
+
+    def validate_rows(self, X):
+        return X
+
+    def answer(self, X):
+        encoded = self.table_.encode(X)
+        return (np.sin(encoded[:, 0]) + encoded[:, 1] ** 2 + np.nan_to_num(encoded[:, 2], nan=-5.0))[:, None]
+
+
+def test_effects_of_a_sum_are_its_terms():
+    frame = pl.from_pandas(table())
+    model = Sum(frame)
+    size, town, late = effects(model, frame, np.arange(3), model.answer)
+    for each, term in ((size, np.sin), (late, lambda x: x)):
+        for curve in (each.dependence[:, 0], each.local[:, 0]):
+            expected = term(each.places)
+            assert_allclose(curve - curve[0], expected - expected[0], atol=1e-9)
+    assert town.names == tuple(pd.Series(frame["town"].to_list()).value_counts().index) and town.local is None
+    codes = np.array([sorted(town.names).index(name) for name in town.names])
+    assert_allclose(town.dependence[:, 0] - town.dependence[0, 0], codes**2 - codes[0] ** 2, atol=1e-9)
+    assert_allclose(late.missing[0] - late.dependence[0, 0], -5.0 - late.places[0])
+    assert size.missing is None and size.n_rows == len(frame) < MOST_ROWS
+    assert_allclose(size.dependence.mean(), model.answer(frame).mean(), atol=1.0)
+
+
+@pytest.mark.parametrize("kind", FRAMES, ids=["numpy", "polars", "pandas"])
+def test_partial_dependence_is_that_of_scikit_learn(kind):
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    rows, target = X[:MOST_ROWS], y[:MOST_ROWS]
+    model = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(kind(rows), target)
+    (found,) = effects(model, kind(rows), np.array([2]), Explanation(model).answer)
+    same = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(rows.to_numpy(), target)
+    theirs = partial_dependence(same, rows.to_numpy(), [2], custom_values={2: found.places}, kind="average")
+    assert_allclose(found.dependence[:, 0], theirs["average"][0], rtol=1e-9)
+
+
+def test_columns_without_effect_and_rows_of_any_kind():
+    constant = pl.DataFrame({"a": [1.0] * 30, "b": ["x"] * 30, "c": [None] * 29 + [1.0]})
+    model = Sum(constant)
+    assert effects(model, constant, np.arange(3), model.answer) == []
+    frame = table(10)
+    some, others = np.array([0, 3]), np.array([4, 5])
+    for kind in (pl.DataFrame, pd.DataFrame):
+        changed = TableRows(kind(frame)).with_column(some, 0, others)
+        assert list(changed["size"]) == frame["size"][[4, 5]].tolist()
+        assert list(changed["town"]) == frame["town"][[0, 3]].tolist()
+    assert TableRows(frame).texts(2)[:2] == ["", str(frame["late"][1])]
+
+
+def test_rows_that_are_most_wrong():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = RandomForestClassifier(20, random_state=0).fit(X[::3], y[::3])
+    found = Explanation.of(model, X[1::3], y[1::3])
+    rows = found.wrong_rows(1000)
+    wrong = model.predict(X[1::3]) != y[1::3]
+    assert set(rows.tolist()) == set(np.flatnonzero(wrong).tolist())
+    own = model.predict_proba(X[1::3])[np.arange(len(wrong)), y[1::3]]
+    assert_allclose(own[rows], np.sort(own[wrong]))
+    assert found.row(int(rows[0])).predicted == model.predict(X[1::3])[rows[0]]
+    numbers = Explanation.of(GradientBoostingRegressor(n_estimators=5).fit(X, y), X, y)
+    assert_allclose(np.sort(numbers.wrongness)[::-1][:5], numbers.wrongness[numbers.wrong_rows(5)])
+
+
+def test_importances_add_up_to_one_with_the_bar_of_the_others():
+    X, y = load_breast_cancer(return_X_y=True)
+    found = Importances.of(RandomForestClassifier(20, random_state=0).fit(X, y))
+    figures = importance_picture(found).figures
+    assert (
+        len(figures.rows) == MOST_BARS + 1 and figures.rows[-1][0] == f"{len(found.order) - MOST_BARS} others, together"
+    )
+    assert sum(float(share.rstrip("%")) for _, share in figures.rows) == pytest.approx(100.0, abs=0.7)
+    assert Importances.of(RandomForestClassifier(2).fit(np.zeros((4, 1)), [0, 1, 0, 1])) is None
+
+
+def test_page_of_an_evaluation_says_what_was_asked():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    y = y.map({0: "<red>", 1: "white", 2: "rosé"})
+    model = RandomForestClassifier(10, random_state=0).fit(X[::2], y[::2])
+    page = evaluation_page(model, X[1::2], y[1::2], title="Wines & more", data="new.csv")
+    for words in ("Wines &amp; more", "89 rows of new.csv", "&lt;red&gt;", "Confusion matrix", "Reliability", "Margins",
+                  "Precision by recall", "What columns do", "Model card", "Limits"):  # fmt: skip
+        assert words in page
+    assert "<red>" not in page and "http" not in page.replace("http://www.w3.org/", "")
+
+
+@pytest.mark.parametrize(("loss", "words"), [("squared_error", "True by predicted"), ("quantile", "is meant")])
+def test_page_of_numbers_and_of_quantiles(loss, words):
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    quantile = {"quantile": [0.1, 0.5, 0.9]} if loss == "quantile" else {}
+    model = GradientBoostingRegressor(loss, n_estimators=10, **quantile).fit(X[::2], y[::2])
+    page = evaluation_page(model, X[1::2], y[1::2])
+    assert words in page and "Residuals by prediction" in page and "Rows of the largest errors" in page
+
+
+def test_page_of_an_evaluation_with_a_class_that_the_model_does_not_know_and_of_one_row():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    known = y < 2
+    model = RandomForestClassifier(5, random_state=0).fit(X[known], y[known])
+    assert "Which classes are taken for which" in evaluation_page(model, X, y)
+    assert "Model card" in evaluation_page(model, X[:1], y[:1])
+    with pytest.raises(ValueError, match="give the answers of one row at least"):
+        evaluation_page(model, X[:0], y[:0])
