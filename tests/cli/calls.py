@@ -5,8 +5,8 @@ from typer.testing import CliRunner
 from committee.cli.main import app
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, [str(a) for a in arguments], env={"COLUMNS": "140", "TERM": "dumb"})
+def run(*arguments, input=None):
+    return CliRunner().invoke(app, [str(a) for a in arguments], input=input, env={"COLUMNS": "140", "TERM": "dumb"})
 
 
 def succeed(*arguments):

@@ -24,46 +24,62 @@ Categorical = Annotated[
 ]
 
 
-def columns_of(learner: Any, data: Path, table: TableOptions, *, rows_needed: bool = True) -> Any:
+def columns_of(learner: Any, data: Path, table: TableOptions) -> Any:
     """Columns of a file that the model learned from, in its order, with its types; a note names the others."""
-    return features_of(learner, read_for(learner, data, table, rows_needed=rows_needed), str(data))
+    return features_of(learner, read_for(learner, data, table), str(data))
 
 
-def read_for(learner: Any, data: Path, table: TableOptions, *, rows_needed: bool = True) -> pl.DataFrame:
-    """Read a file whole, with the types of the model that it is for."""
-    import polars as pl
-
+def read_for(
+    learner: Any, data: Path, table: TableOptions, *, ids: Sequence[str] = (), rows_needed: bool = True
+) -> pl.DataFrame:
+    """Read a file whole, with the types and the forms of cells of the model that it is for; columns of `ids` as is."""
     from committee.data.read import read_noted
+    from committee.data.reading.cell_forms import NUMBERS, in_numbers
 
-    read = read_noted(data, drop=table.dropped, form=table.form, rows_needed=rows_needed)
+    known, (names, text) = forms_of(learner), learned_columns(learner)
+    read = read_noted(
+        data,
+        drop=table.dropped,
+        form=table.form,
+        as_text=text,
+        verbatim=set(ids).difference(() if names is None else names),
+        known=known,
+        rows_needed=rows_needed,
+    )
     say_notes(read.notes)
-    types = read.frame.schema
-    text = [name for name in learned_columns(learner)[1] if name in types]
-    # Categories of text may look like numbers in this file: then read them once more as text.
-    if all(types[name] in (pl.String, pl.Categorical, pl.Enum) for name in text):
-        return read.frame
-    return read_noted(data, categorical=text, drop=table.dropped, form=table.form, rows_needed=rows_needed).frame
+    return in_numbers(read.frame, {name: form for name, form in known.items() if form not in NUMBERS})
 
 
-def features_of(learner: Any, frame: pl.DataFrame, data: str) -> Any:
-    """Columns of a table, called `data` in errors, that the model learned from; a note names the others."""
+def forms_of(learner: Any) -> dict[str, str]:
+    """How numbers are written in the files that the model learned from, such as with decimal commas or as dates."""
+    return {} if learner.table_ is None else learner.table_.forms
+
+
+def features_of(learner: Any, frame: pl.DataFrame, data: str, ids: Sequence[str] = ()) -> Any:
+    """Columns of a table, called `data` in errors, that the model learned from; a note names others, but for `ids`."""
     names, _ = learned_columns(learner)
     if names is None:
         # Learned from an array: columns are matched by place.
-        return frame.to_numpy()
-    choose_learned(data, names, frame.columns)
+        return frame.drop(ids).to_numpy()
+    choose_learned(data, names, [name for name in frame.columns if name not in ids or name in names])
     return frame.select(names)
 
 
-def pieced_columns_of(learner: Any, pieces: Pieces) -> Pieces:
-    """The same of a table in pieces; of a model that learned from an array, all columns in their order."""
+def pieced_columns_of(learner: Any, pieces: Pieces, ids: Sequence[str] = ()) -> Pieces:
+    """The columns of a table in pieces that the model learned from, and `ids`; of one of an array all columns."""
+    from committee.data.pieces.columns_with_forms import with_forms
     from committee.data.pieces.text_columns import with_text
+    from committee.data.pieces.text_files import TextFiles
 
     names, text = learned_columns(learner)
     if names is None:
         return pieces
-    choose_learned("the table", names, list(pieces.columns or ()))
-    return replace(pieces, source=with_text(pieces.source, text), columns=tuple(names))
+    choose_learned("the table", names, [name for name in pieces.columns or () if name not in ids or name in names])
+    others, forms = [name for name in ids if name not in names], forms_of(learner)
+    if isinstance(pieces.source, TextFiles):
+        text = [*text, *forms, *others]
+    source = with_forms(with_text(pieces.source, text), forms)
+    return replace(pieces, source=source, columns=(*names, *others))
 
 
 def learned_columns(learner: Any) -> tuple[Any, list[str]]:

@@ -151,6 +151,8 @@ def fit(
         seconds = time.perf_counter() - start
         if rows.files is not None:
             rows.files.refuse_changes()
+        if rows.forms:
+            learner.table_ = learner.table_.with_forms(rows.forms)  # so that other files are read as this one was
         if output is not None:
             _save(learner, output, checkpoint)
         describe_fit(learner, model, rows, seconds, FOLDS if folds is None else folds)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from committee.data.pieces.piece import Piece
     from committee.data.pieces.scan import Pieces
 
-ONLY_WHOLE = (".feather", ".arrow", ".ipc")
-"""Endings of files that are read whole alone."""
+LARGE = 2**28
+"""Bytes of a file whose predictions are made in pieces, without being asked for."""
 
 Scratch = Annotated[
     Path | None,
@@ -38,11 +38,20 @@ def are_in_pieces(data: Sequence[Path], memory_limit: str | None = None, scratch
     >>> are_in_pieces([Path("a.csv")]), are_in_pieces([Path("a.csv"), Path("b.csv")]), are_in_pieces([Path("*.csv")])
     (False, True, True)
     """
+    from committee.data.pieces.found_files import ENDINGS
+
     if len(data) > 1 or scratch is not None:
         return True
-    if memory_limit is not None and not data[0].name.lower().endswith(ONLY_WHOLE):
+    if memory_limit is not None and data[0].name.lower().endswith(ENDINGS):
         return True
     return data[0].is_dir() or (has_magic(str(data[0])) and not data[0].exists())
+
+
+def is_large(file: Path) -> bool:
+    """Say whether a file is better predicted in pieces: larger than `LARGE`, and of a kind that can be read so."""
+    from committee.data.pieces.found_files import ENDINGS
+
+    return file.name.lower().endswith(ENDINGS) and file.is_file() and file.stat().st_size > LARGE
 
 
 def paths_of(pieces: Pieces) -> list[Path]:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from committee.cli.columns import columns_of, learned_columns, pieced_columns_of
+from committee.cli.answers import Answers
+from committee.cli.columns import features_of, learned_columns, pieced_columns_of, read_for
 from committee.cli.files import check_writable, load_learner
-from committee.cli.inputs import are_in_pieces, paths_of, scanned, words_of
+from committee.cli.inputs import are_in_pieces, is_large, paths_of, scanned, words_of
 from committee.cli.predictions import check_ending, predictions_by_parts, write_predictions
 from committee.cli.reading import watched
-from committee.cli.table_options import TableOptions, takes_table_options
-from committee.cli.terminal import Debug, Progress, errors_in_one_line, say
-from committee.data.names import printable
+from committee.cli.standard_input import STANDARD
+from committee.cli.table_options import TableOptions, split_names, takes_table_options
+from committee.cli.terminal import Debug, Progress, errors_in_one_line, say, say_notes
+from committee.data.names import known_names, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     import polars as pl
 
@@ -31,19 +33,23 @@ def predict(
     data: Annotated[
         list[Path],
         typer.Argument(
-            help="Table with the columns the model learned from. Several files, a folder or a pattern in quotation"
-            " marks are read in pieces, and predictions are written as they come."
+            help="Table with the columns the model learned from; - is standard input. Several files, a folder, a"
+            " pattern in quotation marks or a large file are read in pieces, and predictions are written as they come."
         ),
     ],
     table: TableOptions,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="CSV, Parquet or Feather by ending; CSV to the screen if left out."),
+        typer.Option("--output", "-o", help="CSV, Parquet or Feather by ending; CSV to the screen if left out or -."),
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of every class.")] = False,
     safe_cells: Annotated[
         bool, typer.Option("--safe-cells", help="Put ' before labels that a spreadsheet would run as formulas.")
     ] = False,
+    ids: Annotated[
+        list[str] | None,
+        typer.Option("--id", metavar="A,B", help="Columns of the table to write before the predictions, as they are."),
+    ] = None,
     progress: Progress = None,
     debug: Debug = False,
 ) -> None:
@@ -52,36 +58,37 @@ def predict(
     Columns are matched by name, in any order; a note names those that the model does not use.
     """
     with errors_in_one_line(debug):
-        check_writable(output, read=[model, *data])
-        if output is not None:
-            check_ending(output)  # before any work is done
+        to_screen = output is None or output == STANDARD
+        place = None if to_screen else output
+        check_writable(place, read=[model, *data])
+        if place is not None:
+            check_ending(place)  # before any work is done
         learner = load_learner(model)
         if proba and not hasattr(learner, "predict_proba"):
             raise ValueError(f"{model} holds a {type(learner).__name__}, which predicts numbers; leave out --proba")
-
-        def predictions(X: Any) -> pl.DataFrame:
-            found = _predictions(learner, X, proba=proba)
-            return _without_formulas(found) if safe_cells else found
-
-        if are_in_pieces(data):
+        answers = Answers(learner, proba=proba, safe_cells=safe_cells, ids=split_names(ids))
+        if are_in_pieces(data) or is_large(data[0]):
             pieces = scanned(data, table)
-            check_writable(output, read=paths_of(pieces))
+            known_names(answers.ids, pieces.columns or (), "--id")
+            check_writable(place, read=paths_of(pieces))
             say(words_of(pieces))
-            if output is None and sys.stdout.isatty():
+            if to_screen and sys.stdout.isatty():
                 progress = False  # predictions and a bar would be mixed up
-            pieces = watched(pieced_columns_of(learner, pieces), "predicting", wanted=progress)
-            by_place = learned_columns(learner)[0] is None
-            _write_parts(_parts(pieces, predictions, by_place=by_place), output)
-            return
-        result = predictions(columns_of(learner, data[0], table))
-        if output is None:
-            _show(result.write_csv())
+            pieces = watched(pieced_columns_of(learner, pieces, answers.ids), "predicting", wanted=progress)
+            _write_parts(_parts(pieces, answers), answers, place)
         else:
-            write_predictions(result, output)
-            say(f"{result.height:,} predictions written to {output}")
+            frame = read_for(learner, data[0], table, ids=split_names(ids), rows_needed=False)
+            known_names(answers.ids, frame.columns, "--id")
+            result = answers.of(features_of(learner, frame, str(data[0]), answers.ids), frame.select(answers.ids))
+            if place is None:
+                _show(result.write_csv())
+            else:
+                write_predictions(result, place)
+                say(f"{result.height:,} predictions written to {place}")
+        say_notes(answers.unknown.notes())
 
 
-def _write_parts(parts: Iterator[pl.DataFrame], output: Path | None) -> None:
+def _write_parts(parts: Iterator[pl.DataFrame], answers: Answers, output: Path | None) -> None:
     """Write or show predictions as they come."""
     if output is None:
         for k, part in enumerate(parts):
@@ -92,52 +99,28 @@ def _write_parts(parts: Iterator[pl.DataFrame], output: Path | None) -> None:
         for part in parts:
             write(part)
             n += part.height
-        if not n:
-            raise ValueError("the files have 0 rows; at least one is needed")
     say(f"{n:,} predictions written to {output}")
 
 
-def _parts(pieces: Pieces, predictions: Callable[[Any], pl.DataFrame], *, by_place: bool) -> Iterator[pl.DataFrame]:
-    """Predict the rows of one piece after the other."""
+def _parts(pieces: Pieces, answers: Answers) -> Iterator[pl.DataFrame]:
+    """Predict the rows of one piece after the other; of no rows there is one part, without any."""
     from committee.cli.inputs import frame_of
 
-    files = pieces.files
+    files, empty = pieces.files, True
     for piece in pieces:
         if len(piece):
             with piece.named_in_errors():
                 frame = frame_of(piece)
-                part = predictions(frame.to_numpy() if by_place else frame)
+                names = learned_columns(answers.learner)[0]
+                X = frame.drop(answers.ids).to_numpy() if names is None else frame.select(names)
+                part = answers.of(X, frame.select(answers.ids))
             yield part
+            empty = False
     files.refuse_changes()
+    if empty:
+        yield answers.of_no_rows()
 
 
 def _show(text: str) -> None:
     sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
     sys.stdout.flush()
-
-
-def _predictions(learner: Any, X: Any, *, proba: bool) -> pl.DataFrame:
-    """Predictions by column, and probabilities where they are asked for."""
-    import polars as pl
-
-    result = pl.DataFrame(_named(learner, learner.predict(X)))
-    if not proba:
-        return result
-    chances = learner.predict_proba(X)
-    names = [f"probability:{label}" for label in learner.classes_]
-    return result.with_columns(pl.Series(n, chances[:, k]) for k, n in enumerate(names))
-
-
-def _without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
-    """Put an apostrophe before text that begins as formulas of spreadsheets do."""
-    import polars as pl
-
-    text = pl.col(pl.String)
-    return frame.with_columns(pl.when(text.str.contains(r"^[=+\-@\t\r]")).then("'" + text).otherwise(text).name.keep())
-
-
-def _named(learner: Any, predicted: Any) -> dict[str, Any]:
-    """Predictions by column: one, or one for each quantile."""
-    if predicted.ndim == 1:
-        return {"prediction": predicted}
-    return {f"prediction:{q:g}": predicted[:, k] for k, q in enumerate(learner.quantile)}

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from committee.cli.standard_input import standard_input_as_file
+from committee.cli.terminal import errors_in_one_line
 from committee.data.reading.file_format import FileFormat
 
 Separator = Annotated[
@@ -72,7 +74,7 @@ class TableOptions:
 
 
 def takes_table_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command these options, in the place of its parameter ``table: TableOptions``.
+    """Give a command these options, in the place of its parameter ``table: TableOptions``; its `data` may be ``-``.
 
     Examples
     --------
@@ -87,7 +89,15 @@ def takes_table_options(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def with_options(*arguments: Any, **options: Any) -> None:
         of_table = {name: options.pop(name) for name in names if name in options}
-        command(*arguments, table=TableOptions(**of_table), **options)
+        given = options.get("data")
+        if given is None:
+            command(*arguments, table=TableOptions(**of_table), **options)
+            return
+        several = isinstance(given, list)
+        named = given if several else [given]
+        with errors_in_one_line(options.get("debug", False)), standard_input_as_file(named) as data:
+            options["data"] = data if several else data[0]
+            command(*arguments, table=TableOptions(**of_table), **options)
 
     signature = inspect.signature(command, eval_str=True)
     own = inspect.signature(TableOptions, eval_str=True).parameters

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from committee.data.pieces.scan import Pieces
     from committee.data.pieces.unchanged import FileStates
+    from committee.data.reading.cell_forms import CellForms
 
 SHOWN_ROWS = 10_000
 """Of a table in pieces what is said of its rows is said of the first so many."""
@@ -39,6 +40,8 @@ class TrainingTable:
         Files in pieces, as they were before their labels were read.
     notes : tuple of str
         What has been pointed out of how files were read, and of their columns.
+    forms : dict
+        How numbers are written in the files, of columns where that is no matter of course.
     """
 
     X: Any
@@ -46,6 +49,7 @@ class TrainingTable:
     rows: pl.DataFrame
     files: FileStates | None = None
     notes: tuple[str, ...] = ()
+    forms: dict[str, str] = field(default_factory=dict)
 
     @property
     def y_of_rows(self) -> NDArray[Any]:
@@ -87,6 +91,8 @@ def training_table(
     bar: bool,
 ) -> TrainingTable:
     """Read a table whole, or the labels of one in pieces; point out what is odd, and leave out identifiers."""
+    from committee.data.pieces.columns_with_forms import with_forms
+    from committee.data.reading.cell_forms import in_numbers
     from committee.data.reading.features import chosen_features
 
     if not are_in_pieces(data, memory_limit, scratch):
@@ -95,13 +101,34 @@ def training_table(
     assert pieces.columns is not None
     say(words_of(pieces))
     files, seen = pieces.files, watched(pieces, "reading", wanted=progress, bar=bar)
-    y = labels_of(seen, target)
-    columns = tuple(name for name in pieces.columns if name != target)
-    rows = first_rows(replace(pieces, columns=columns))
+    rows = first_rows(pieces)
+    found = pieced_forms(pieces, rows, target, table, categorical)
+    y = labels_of(replace(seen, source=with_forms(seen.source, found.forms)), target)
+    forms = _without(found.forms, target)
+    rows = in_numbers(rows.drop(target), forms)
     chosen = chosen_features(rows, table.kept, part_of(len(rows), len(y)))
-    say_notes(chosen.notes)
-    columns = tuple(name for name in columns if name not in chosen.left_out)
-    return TrainingTable(replace(seen, columns=columns), y, rows.select(columns), files, chosen.notes)
+    notes = (*found.notes, *chosen.notes)
+    say_notes(notes)
+    columns = tuple(name for name in pieces.columns if name not in (target, *chosen.left_out))
+    seen = replace(seen, source=with_forms(seen.source, forms), columns=columns)
+    return TrainingTable(seen, y, rows.select(columns), files, notes, forms)
+
+
+def pieced_forms(
+    pieces: Pieces, rows: pl.DataFrame, target: str, table: TableOptions, categorical: Sequence[str]
+) -> CellForms:
+    """Find how numbers and dates are written, by the first rows."""
+    import polars as pl
+
+    from committee.data.pieces.text_files import TextFiles
+    from committee.data.reading.cell_forms import CellForms, forms_of_numbers, forms_of_times
+
+    numbers, columns = CellForms(), [column for column in rows.get_columns() if column.name not in categorical]
+    if isinstance(pieces.source, TextFiles):
+        texts = [column for column in columns if column.dtype == pl.String]
+        numbers = forms_of_numbers(texts, table.decimal, pieces.source.separator)
+    times = forms_of_times([column for column in columns if column.name not in (target, *numbers.forms)])
+    return CellForms(numbers.forms | times.forms, (*numbers.notes, *times.notes))
 
 
 def whole_table(data: Path, target: str, table: TableOptions, categorical: Sequence[str]) -> TrainingTable:
@@ -109,19 +136,37 @@ def whole_table(data: Path, target: str, table: TableOptions, categorical: Seque
     from committee.data.read import read_noted, split_target
 
     read = read_noted(data, categorical=categorical, drop=table.dropped, form=table.form)
+    say_notes(read.notes)
     X, y = split_target(read.frame, target)
-    return learned_from(X, y, table, read.notes)
+    return learned_from(X, y, table, read.notes, _without(read.forms, target), categorical)
 
 
-def learned_from(X: pl.DataFrame, y: NDArray[Any], table: TableOptions, notes: Sequence[str] = ()) -> TrainingTable:
-    """Take the columns of a table in memory that are learned from, and point out what is odd of it."""
+def _without(forms: Mapping[str, str], target: str) -> dict[str, str]:
+    return {name: form for name, form in forms.items() if name != target}
+
+
+def learned_from(
+    X: pl.DataFrame,
+    y: NDArray[Any],
+    table: TableOptions,
+    notes: Sequence[str] = (),
+    forms: Mapping[str, str] | None = None,
+    categorical: Sequence[str] = (),
+) -> TrainingTable:
+    """Take the columns of a table in memory that are learned from, as numbers, and point out what is odd of it.
+
+    `notes` have been said before.
+    """
+    from committee.data.reading.cell_forms import forms_of_times, in_numbers
     from committee.data.reading.features import chosen_features
 
+    times = forms_of_times([column for column in X.get_columns() if column.name not in categorical])
+    X = in_numbers(X, times.forms)
     chosen = chosen_features(X, table.kept)
-    found = (*notes, *chosen.notes)
+    found = (*times.notes, *chosen.notes)
     say_notes(found)
     X = X.drop(chosen.left_out)
-    return TrainingTable(X, y, X, notes=found)
+    return TrainingTable(X, y, X, notes=(*notes, *found), forms={**(forms or {}), **times.forms})
 
 
 def first_rows(pieces: Pieces) -> pl.DataFrame:
@@ -134,6 +179,8 @@ def first_rows(pieces: Pieces) -> pl.DataFrame:
             found.append(frame_of(piece))
         if sum(map(len, found)) >= SHOWN_ROWS:
             break
+    if not found:
+        raise ValueError("the files have 0 rows; at least one is needed")
     return pl.concat(found, how="vertical_relaxed").head(SHOWN_ROWS)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from committee.data.frame_columns import (
 )
 from committee.data.names import is_unicode
 from committee.data.number_types import F64
+from committee.data.reading.cell_forms import KNOWN
 from committee.data.sparse import SparseMatrix
 
 if TYPE_CHECKING:
@@ -63,6 +64,10 @@ class TableSchema:
     values : tuple of (LevelValues or None), default=()
         For each column the numbers that stand for its categories; None where their codes do, and ``()`` where they
         do in all columns.
+    written : tuple of (str or None), default=()
+        For each column how its numbers are written in files, such as with decimal commas or as dates, out of
+        `committee.data.reading.cell_forms`; None and ``()``: as numbers are. Frames have them as numbers. Schemas are
+        equal whatever this is.
 
     Raises
     ------
@@ -86,6 +91,7 @@ class TableSchema:
     categories: tuple[tuple[Category, ...] | None, ...]
     refuses_unknown: bool = False
     values: tuple[LevelValues | None, ...] = ()
+    written: tuple[str | None, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         if not self.categories:
@@ -97,6 +103,13 @@ class TableSchema:
                 _check_categories(categories, self.column(j))
         if len(self.values) not in (0, len(self.categories)):
             raise ValueError(f"a table schema has values for {len(self.values)} of {len(self.categories)} columns")
+        if len(self.written) not in (0, len(self.categories)):
+            raise ValueError(
+                f"a table schema says of {len(self.written)} of {len(self.categories)} columns how they are"
+            )
+        for form in self.written:
+            if form is not None and form not in KNOWN:
+                raise ValueError(f"a table schema knows no way to write numbers {form!r}")
         for j, values in enumerate(self.values):
             if values is not None and len(values.values) != len(self.categories[j] or ()):
                 raise ValueError(f"column {self.column(j)!r} has not as many values as categories")
@@ -128,6 +141,22 @@ class TableSchema:
     def with_values(self, values: Mapping[int, LevelValues]) -> TableSchema:
         """Return this schema with numbers in the place of the categories of some columns, by their number."""
         return replace(self, values=tuple(values.get(j) for j in range(self.n_features)))
+
+    @property
+    def forms(self) -> dict[str, str]:
+        """How numbers are written in files of the columns for which `written` says it, by name."""
+        return {self.column(j): form for j, form in enumerate(self.written) if form is not None}
+
+    def with_forms(self, forms: Mapping[str, str]) -> TableSchema:
+        """Return this schema with how numbers of some columns are written in files, by name.
+
+        Examples
+        --------
+        >>> TableSchema(("day", "x"), (None, None)).with_forms({"day": "%d.%m.%Y"}).written
+        ('%d.%m.%Y', None)
+        """
+        written = tuple(forms.get(self.column(j)) for j in range(self.n_features))
+        return replace(self, written=written if any(written) else ())
 
     def coded(self, j: int) -> tuple[Category, ...] | None:
         """Return the categories whose codes column ``j`` of the matrix has; None if it has numbers."""
@@ -302,6 +331,7 @@ class TableSchema:
             "categories": [None if found is None else list(found) for found in self.categories],
             **({"refuses_unknown": True} if self.refuses_unknown else {}),
             **({"values": [each and each.to_json() for each in self.values]} if self.values else {}),
+            **({"written": list(self.written)} if self.written else {}),
         }
 
     @classmethod
@@ -319,7 +349,7 @@ class TableSchema:
         array([2], dtype=int32)
         """
         known = {"names", "categories"}
-        if not isinstance(stored, dict) or not known <= set(stored) <= known | {"refuses_unknown", "values"}:
+        if not isinstance(stored, dict) or not known <= set(stored) <= known | {"refuses_unknown", "values", "written"}:
             raise ValueError("a table schema must be an object with 'names' and 'categories', and nothing else")
         values = _read_values(stored["values"]) if "values" in stored else ()
         if stored.get("refuses_unknown", True) is not True:
@@ -336,6 +366,7 @@ class TableSchema:
             tuple(None if found is None else tuple(found) for found in categories),
             "refuses_unknown" in stored,
             values,
+            _read_forms(stored["written"]) if "written" in stored else (),
         )
 
     def _encode_frame(self, frame: nw.DataFrame[Any], n_threads: int) -> F64:
@@ -412,6 +443,14 @@ def _read_values(stored: Any) -> tuple[LevelValues | None, ...]:
     if not isinstance(stored, list) or all(each is None for each in stored):
         raise ValueError("'values' of a table schema must be a list, not all of it null, where it is there")
     return tuple(None if each is None else LevelValues.from_json(each) for each in stored)
+
+
+def _read_forms(stored: Any) -> tuple[str | None, ...]:
+    if not isinstance(stored, list) or not all(each is None or isinstance(each, str) for each in stored):
+        raise ValueError("'written' of a table schema must be a list of text or null where it is there")
+    if not any(stored):
+        raise ValueError("'written' of a table schema must not be all null")
+    return tuple(stored)
 
 
 def _kind_of_category(category: Any) -> str | None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.extras import needed
-from committee.data.names import hint_of_names, known_names
+from committee.data.names import hint_of_names, known_names, listing
 from committee.data.reading.file_format import UNSAID, FileFormat
 
 if TYPE_CHECKING:
@@ -30,11 +30,14 @@ class TableRead:
     ----------
     frame : polars.DataFrame
         Its cells.
+    forms : dict
+        How cells were written of columns that have become numbers, by name: out of `committee.data.reading.cell_forms`.
     notes : tuple of str
         What a user should know of how they were read.
     """
 
     frame: pl.DataFrame
+    forms: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
@@ -44,6 +47,7 @@ def read_table(
     categorical: Iterable[str] = (),
     drop: Iterable[str] = (),
     separator: str | None = None,
+    decimal: str | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
 ) -> pl.DataFrame:
@@ -68,6 +72,9 @@ def read_table(
     separator : str, default=None
         Character between the cells of a text file; None: out of comma, semicolon, tab and pipe the one that
         parts all of the first lines into the same number of cells, the most if several do.
+    decimal : {".", ","}, default=None
+        Decimal mark of a text file; None: a column all of whose cells are numbers if commas are decimal commas is
+        read as such, and one that has commas between thousands as such.
     encoding : str, default=None
         Encoding of a text file, as Python names it; None: UTF-8, or UTF-16 if the file begins with its mark.
     sheet : str, default=None
@@ -94,7 +101,7 @@ def read_table(
     >>> read_table(path, categorical=["zip"]).rows()
     [(31, '0150', 'Oslo'), (None, '3011', 'Bern')]
     """
-    form = FileFormat(separator, None, encoding, sheet)
+    form = FileFormat(separator, decimal, encoding, sheet)
     return read_noted(path, categorical=categorical, drop=drop, form=form).frame
 
 
@@ -104,9 +111,16 @@ def read_noted(
     categorical: Iterable[str] = (),
     drop: Iterable[str] = (),
     form: FileFormat = UNSAID,
+    as_text: Iterable[str] = (),
+    verbatim: Iterable[str] = (),
+    known: Mapping[str, str] | None = None,
     rows_needed: bool = True,
 ) -> TableRead:
     """Read a table as :func:`read_table` does, with notes on what was found out about its file.
+
+    Columns of `as_text` are made text like those of `categorical`, but need not be there; those that are `verbatim` are
+    text as it stands there if the file is one of text. Numbers of columns that are
+    `known` are read by the form that they have there.
 
     Raises
     ------
@@ -120,40 +134,73 @@ def read_noted(
 
     wanted = categorical if isinstance(categorical, str) else tuple(categorical)
     file = table_file(path)
-    frame, notes = _read(file, wanted, form)
+    read = _read(file, {*wanted, *as_text, *verbatim}, form, known or {})
+    frame = read.frame
     if not frame.width or not (frame.height or not rows_needed):
-        raise ValueError(f"{file} has {frame.width} columns and {frame.height} rows; both must be at least 1")
-    texts = known_names(wanted, frame.columns, "categorical")
+        remarks = "".join(f"; {note}" for note in read.notes)
+        raise ValueError(f"{file} has {frame.width} columns and {frame.height} rows; both must be at least 1{remarks}")
+    texts = {*known_names(wanted, frame.columns, "categorical"), *as_text}
     dropped = known_names(drop, frame.columns, "drop")
     types = frame.schema
-    nested = [name for name in texts if types[name].is_nested()]
+    nested = [name for name in wanted if types[name].is_nested()]
     if nested:
         raise ValueError(f"categorical names {nested[0]!r}, which holds {types[nested[0]]}; drop it")
-    casts = [name for name in texts if types[name] not in (pl.String, pl.Categorical, pl.Enum)]
-    return TableRead(frame.with_columns(pl.col(casts).cast(pl.String)).drop(dropped), notes)
+    casts = [name for name in types if name in texts and types[name] not in (pl.String, pl.Categorical, pl.Enum)]
+    frame = frame.with_columns(pl.col(casts).cast(pl.String)).drop(dropped)
+    return replace(read, frame=frame)
 
 
-def _read(file: TableFile, texts: Iterable[str], form: FileFormat) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def _read(file: TableFile, texts: set[str], form: FileFormat, known: Mapping[str, str]) -> TableRead:
     from committee.data.reading.column_names import without_nameless
-    from committee.data.reading.separated_text import SeparatedText, read_separated
     from committee.data.reading.typed_files import read_typed
 
     if form.sheet is not None and file.kind != "sheets":
         raise ValueError(f"a sheet is given for {file}, which is no spreadsheet; leave it out")
-    notes: tuple[str, ...] = ()
     if file.kind == "sheets":
         from committee.data.reading.spreadsheets import read_sheet
 
         frame, notes = read_sheet(file, form.sheet)
+        read = TableRead(frame, {}, notes)
     elif file.kind == "text":
-        text = SeparatedText.of(file, form)
-        if text.recognised:
-            notes = (f"the cells of {file} are taken to be separated by {text.separator!r}",)
-        frame = read_separated(text, texts)
+        read = _read_text(file, texts, form, known)
     else:
-        return read_typed(file), ()
-    frame, more = without_nameless(file, frame)
-    return frame, (*notes, *more)
+        return TableRead(read_typed(file))
+    frame, more = without_nameless(file, read.frame)
+    return replace(read, frame=frame, notes=(*read.notes, *more))
+
+
+def _read_text(file: TableFile, texts: set[str], form: FileFormat, known: Mapping[str, str]) -> TableRead:
+    """Read separated text, and its numbers however they are written."""
+    import polars as pl
+
+    from committee.data.reading.cell_forms import NUMBERS, forms_of_numbers, in_numbers
+    from committee.data.reading.number_forms import COMMA, have_points_between_thousands
+    from committee.data.reading.separated_text import SeparatedText, read_separated
+
+    text = SeparatedText.of(file, form)
+    notes: tuple[str, ...] = ()
+    if text.recognised:
+        notes = (f"the cells of {file} are taken to be separated by {text.separator!r}",)
+    numbers = {name: own for name, own in known.items() if own in NUMBERS}
+    frame = read_separated(text, texts | set(numbers))
+    unknown = [
+        column
+        for column in frame.get_columns()
+        if column.dtype == pl.String and column.name not in texts and column.name not in numbers
+    ]
+    found = forms_of_numbers(unknown, form.decimal, text.separator)
+    forms = numbers | found.forms
+    if form.decimal == "," or COMMA in found.forms.values():
+        # a point before three digits is no decimal point here, though the reader takes it for one
+        pointed = [column.name for column in frame.get_columns() if column.dtype == pl.Float64]
+        again = read_separated(text, pointed) if pointed else frame
+        grouped = [again[name] for name in pointed if have_points_between_thousands(again[name])]
+        if grouped:
+            frame = frame.with_columns(grouped)
+            forms |= dict.fromkeys([column.name for column in grouped], COMMA)
+            names = listing(column.name for column in grouped)
+            notes += (f"points between thousands, as the file has decimal commas: {names}",)
+    return TableRead(in_numbers(frame, forms), forms, (*notes, *found.notes))
 
 
 def split_target(frame: pl.DataFrame, target: str) -> tuple[pl.DataFrame, NDArray[Any]]:

@@ -216,9 +216,9 @@ def test_sources_that_are_none(tmp_path):
     for given, kind, message in cases:
         with pytest.raises(kind, match=message):
             scan(given)
-    (tmp_path / "a.txt").write_text("x\n")
-    with pytest.raises(ValueError, match=r"a.txt' has an unknown ending; read in pieces are .parquet"):
-        scan(tmp_path / "a.txt")
+    (tmp_path / "a.doc").write_text("x\n")
+    with pytest.raises(ValueError, match=r"a.doc' has an unknown ending; read in pieces are .parquet"):
+        scan(tmp_path / "a.doc")
     (tmp_path / "a.csv").write_text("x,y\n1,0\n")
     FRAME.write_parquet(tmp_path / "b.parquet")
     with pytest.raises(ValueError, match=r"several kinds, such as .*; scan those of one kind"):

@@ -9,7 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-TEXT_ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+from committee.data.reading.table_file import SEPARATORS
+
+TEXT_ENDINGS = tuple(ending + packed for ending in SEPARATORS for packed in ("", ".gz"))
 ENDINGS = (".parquet", *TEXT_ENDINGS)
 
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")

@@ -60,6 +60,11 @@ class TextFiles:
         """Columns of the first file."""
         return tuple(self.types[0])
 
+    @property
+    def separator(self) -> str:
+        """What separates the cells of the first file."""
+        return SeparatedText.of(table_file(self.files[0]), self.form).separator
+
     @cached_property
     def n_rows(self) -> int:
         """Rows of all files, which are read for it."""
@@ -106,8 +111,10 @@ def _types_of_cells(
 def _scanned(path: Path, form: FileFormat, **types: Any) -> pl.LazyFrame:
     import polars as pl
 
-    separator = SeparatedText.of(table_file(path), form).separator
-    return pl.scan_csv(path, separator=separator, null_values=list(MISSING), glob=False, **types)
+    text = SeparatedText.of(table_file(path), form)
+    if not text.is_utf_8:
+        raise ValueError(f"{str(path)!r} is {text.encoding} text; files that are read in pieces must be UTF-8")
+    return pl.scan_csv(path, separator=text.separator, null_values=list(MISSING), glob=False, **types)
 
 
 @contextmanager

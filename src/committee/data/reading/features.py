@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from committee.data.names import known_names
 from committee.data.reading.identifiers import id_like_columns
-from committee.data.reading.nearly_numeric import nearly_numeric_columns
+from committee.data.reading.nearly_numeric import are_numbers, nearly_numeric_columns
 
 if TYPE_CHECKING:
     import polars as pl
@@ -59,7 +59,7 @@ def chosen_features(X: pl.DataFrame, keep: Sequence[str] = (), part: str = "") -
     kept = set(known_names(keep, X.columns, "--keep"))
     nearly = nearly_numeric_columns(X)
     spoilt = {each.name for each in nearly}
-    found = [each for each in id_like_columns(X) if each.name not in kept | spoilt]
+    found = [each for each in id_like_columns(X) if each.name not in kept | spoilt and not _is_of_numbers(X[each.name])]
     if len(found) == X.width:
         notes = [f"column {each.name!r} {each.reason}{part}; it is kept, as there is no other" for each in found]
         found = []
@@ -100,6 +100,13 @@ def refuse_long_text(X: pl.DataFrame) -> None:
                 f" category has at most {LONGEST_CATEGORY:,}: leave the column out with --drop"
                 f" {_as_word(column.name)}, or make categories or numbers of it first"
             )
+
+
+def _is_of_numbers(column: pl.Series) -> bool:
+    """Whether a column of text holds numbers alone, which are not all written in one way."""
+    import polars as pl
+
+    return column.dtype == pl.String and bool(are_numbers(column.drop_nulls()).all())
 
 
 def _as_word(name: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from committee.data.reading.cells import as_numbers
+from committee.data.reading.number_forms import COMMA, THOUSANDS, numbers
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,8 +42,22 @@ def nearly_numeric_columns(frame: pl.DataFrame) -> list[NearlyNumeric]:
         if column.dtype != pl.String:
             continue
         texts = column.drop_nulls()
-        others = texts.filter(as_numbers(texts).is_null())
+        others = texts.filter(~are_numbers(texts))
         if 0 < len(others) <= 0.1 * len(texts):
             values = tuple(others.unique(maintain_order=True).head(3).to_list())
             found.append(NearlyNumeric(column.name, values, len(others)))
     return found
+
+
+def are_numbers(texts: pl.Series) -> pl.Series:
+    """Say which texts are numbers, in one way of writing them or another.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> are_numbers(pl.Series(["1.5", "1,5", "1,234.5", "?"])).to_list()
+    [True, True, True, False]
+    """
+    return (
+        as_numbers(texts).is_not_null() | numbers(texts, COMMA).is_not_null() | numbers(texts, THOUSANDS).is_not_null()
+    )

@@ -11,7 +11,6 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from committee.data.names import known_names
 from committee.data.reading import memory_room
 from committee.data.reading.cells import MISSING, as_numbers
 from committee.data.reading.column_names import distinct_names
@@ -131,8 +130,8 @@ def _errors(file: TableFile) -> Iterator[None]:
         raise ValueError(f"{file} cannot be read: {first_line(error)}") from error
 
 
-def read_separated(text: SeparatedText, categorical: Iterable[str]) -> pl.DataFrame:
-    """Read separated text, refuse rows of a wrong length, and find out the types.
+def read_separated(text: SeparatedText, as_text: Iterable[str] = ()) -> pl.DataFrame:
+    """Read separated text, refuse rows of a wrong length, and find out the types, but for columns wanted `as_text`.
 
     Raises
     ------
@@ -143,7 +142,7 @@ def read_separated(text: SeparatedText, categorical: Iterable[str]) -> pl.DataFr
 
     header = header_of(text)
     names = distinct_names(text.file, header)
-    texts = set(known_names(categorical, names, "categorical"))
+    texts = set(as_text).intersection(names)
     plain = text.file.packing is None and text.is_utf_8
     try:
         frame = pl.read_csv(

@@ -44,7 +44,7 @@ def read_sheet(file: TableFile, sheet: str | None) -> tuple[pl.DataFrame, tuple[
         raise ValueError(f"{file} cannot be read as a spreadsheet: {first_line(error)}") from error
     frame.columns = header
     frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))  # rows that are empty
-    return frame.with_columns(_typed(column) for column in frame.get_columns() if column.dtype == pl.String), notes
+    return frame.with_columns(map(_typed, frame.get_columns())), notes
 
 
 def _chosen(file: TableFile, names: list[str], sheet: str | None) -> tuple[str, tuple[str, ...]]:
@@ -67,9 +67,15 @@ def _header(file: TableFile, sheet: str, book: Any) -> list[str]:
     return distinct_names(file, ["" if cell is None else str(cell) for cell in first.row(0)])
 
 
-def _typed(texts: pl.Series) -> pl.Series:
+def _typed(column: pl.Series) -> pl.Series:
+    """Text as numbers where it is that alone, and numbers as whole ones: a spreadsheet has no others."""
     import polars as pl
 
-    present = texts.set(texts.is_in(MISSING).fill_null(False), None)
-    numbers = as_numbers(present)
-    return numbers if numbers.null_count() == present.null_count() else present.cast(pl.String)
+    if column.dtype == pl.String:
+        present = column.set(column.is_in(MISSING).fill_null(False), None)
+        numbers = as_numbers(present)
+        column = numbers if numbers.null_count() == present.null_count() else present
+    if column.dtype != pl.Float64 or column.null_count() == len(column):
+        return column
+    whole = column.cast(pl.Int64, strict=False)
+    return whole if (whole.cast(pl.Float64) == column).fill_null(True).all() and not whole.null_count() else column

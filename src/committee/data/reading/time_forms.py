@@ -1,0 +1,107 @@
+"""Dates and times as numbers: seconds since the beginning of 1970 in UTC, or since midnight."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+DURATION = "duration"
+"""The form of typed lengths of time, which are not read from text."""
+
+_CLOCK = ("%H:%M:%S%.f", "%H:%M")
+_DAYS = (
+    "%Y-%m-%d",
+    "%Y/%m/%d",
+    "%d.%m.%Y",
+    "%d/%m/%Y",
+    "%m/%d/%Y",
+    "%d-%m-%Y",
+    "%m-%d-%Y",
+    "%d %b %Y",
+    "%d-%b-%Y",
+    "%b %d, %Y",
+)
+OF_DAY = "%H:%M:%S%.f"
+"""The form of typed times of the day."""
+DAY, MOMENT = "%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%.f"
+"""The forms of typed dates, and of dates with a time."""
+
+FORMS = (
+    *_DAYS,
+    *(f"{day} {clock}" for day in _DAYS for clock in _CLOCK),
+    *(f"%Y-%m-%dT{clock}" for clock in _CLOCK),
+    "%Y-%m-%dT%H:%M:%S%.f%#z",
+    "%Y-%m-%d %H:%M:%S%.f%#z",
+    *_CLOCK,
+)
+"""How dates and times are written, as the formats of strftime have it; years have four digits."""
+
+_SWAPPED = {"%d/%m": "%m/%d", "%d-%m": "%m-%d"}
+
+
+def seconds(texts: pl.Series, form: str) -> pl.Series:
+    """Read text of a form as seconds, null where it is none of it.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> seconds(pl.Series(["02.01.1970", "soon"]), "%d.%m.%Y").to_list()
+    [86400.0, None]
+    """
+    import polars as pl
+
+    if form in _CLOCK:
+        return seconds_of_typed(texts.str.strip_chars().str.strptime(pl.Time, form, strict=False))
+    zoned = form.endswith("z")
+    kind = pl.Datetime("us", "UTC" if zoned else None)
+    found = texts.str.strip_chars().str.strptime(kind, form, strict=False)
+    return seconds_of_typed(found.set(found.dt.year() < 1000, None))  # "24" is no year
+
+
+def seconds_of_typed(times: pl.Series) -> pl.Series:
+    """Return typed dates, times and lengths of time as seconds.
+
+    Examples
+    --------
+    >>> import datetime
+    >>> import polars as pl
+    >>> seconds_of_typed(pl.Series([datetime.date(1970, 1, 2), None])).to_list()
+    [86400.0, None]
+    """
+    import polars as pl
+
+    if times.dtype == pl.Time:
+        return times.cast(pl.Int64).cast(pl.Float64) / 1e9
+    if isinstance(times.dtype, pl.Duration):
+        return times.dt.total_microseconds().cast(pl.Float64) / 1e6
+    return times.cast(pl.Datetime("us", getattr(times.dtype, "time_zone", None))).dt.epoch("us").cast(pl.Float64) / 1e6
+
+
+def form_of_times(column: pl.Series) -> tuple[str | None, bool]:
+    """Return the form in which all cells of a column are dates or times, None if there is none; whether days are sure.
+
+    Days that could as well be months are taken for days, and are not sure.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> form_of_times(pl.Series(["03/04/2024", None])), form_of_times(pl.Series(["03/14/2024"]))
+    (('%d/%m/%Y', False), ('%m/%d/%Y', True))
+    """
+    import polars as pl
+
+    typed = {pl.Date: DAY, pl.Datetime: MOMENT, pl.Time: OF_DAY, pl.Duration: DURATION}
+    form = next((form for kind, form in typed.items() if column.dtype == kind), None)
+    if form is not None:
+        return form, True
+    if column.dtype != pl.String or column.null_count() == len(column):
+        return None, True
+    present = column.drop_nulls()
+    first = present.head(1)
+    for form in FORMS:  # one cell rules out nearly all of them
+        if not seconds(first, form).null_count() and not seconds(present, form).null_count():
+            other = next((form.replace(day, month) for day, month in _SWAPPED.items() if day in form), None)
+            return form, other is None or bool(seconds(present, other).null_count())
+    return None, True
