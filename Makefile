@@ -4,7 +4,7 @@ BIN := .venv/bin
 CORE := $(wildcard core/*.hpp core/*.cpp core/bindings/*.hpp core/bindings/*.cpp)
 JOBS ?= 2
 
-.PHONY: demo test browser lint format sanitize fuzz coverage mutants bench clean
+.PHONY: demo test browser site lint format sanitize fuzz coverage mutants bench clean
 .DEFAULT_GOAL := test
 
 .venv/built: pyproject.toml CMakeLists.txt $(CORE)
@@ -18,14 +18,24 @@ demo: .venv/built
 test: .venv/built
 	$(BIN)/pytest -n $(JOBS) -m 'not slow and not browser'
 
-# The pages of reports in a real browser: Playwright drives the system's Chromium, axe-core checks that all can use them.
+# The pages of reports and the website in a real browser: Playwright drives the system's Chromium, axe-core checks that all can use them.
 # What the extra asks for is installed without the package, which pip would build once more.
 .venv/browser: .venv/built
 	$(BIN)/pip install --quiet $$($(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['browser'])")
 	touch $@
 
-browser: .venv/browser
+browser: .venv/browser site
 	$(BIN)/pytest -n $(JOBS) -m browser tests/browser
+
+# The website, in build/site/html; warnings are errors, links that lead nowhere among them. What has not changed since the
+# last time is not made again.
+.venv/site: .venv/built
+	$(BIN)/pip install --quiet $$($(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['docs'])")
+	touch $@
+
+site: .venv/site
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --jobs $(JOBS) docs build/site/html --doctree-dir build/site/doctrees
+	$(BIN)/python -m tests.site_links build/site/html
 
 lint: .venv/built
 	$(BIN)/ruff check .

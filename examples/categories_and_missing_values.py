@@ -1,5 +1,7 @@
-"""A table as tables are: text beside numbers, gaps, a category that training never saw - and a saved model.
+"""Categories and missing values
+=============================
 
+A table as tables are: text beside numbers, gaps, a category that training never saw - and a saved model.
 scikit-learn's wines, with two columns made coarse and a tenth of all cells emptied.
 """
 
@@ -25,11 +27,17 @@ frame = frame.with_columns(
 y = wine.target_names[wine.target]
 train, test = train_test_split(np.arange(len(y)), stratify=y, random_state=0)
 
+# %%
+# The learner takes the frame as it is.
+
 model = AdaBoostClassifier(n_estimators=50, vote="confidence").fit(frame[train], y[train])
 print(f"accuracy {model.score(frame[test], y[test]):.3f}, with {frame.null_count().sum_horizontal()[0]} cells missing")
 
 most = sorted(zip(model.feature_importances_, frame.columns, strict=True), reverse=True)[:3]
 print("most used:", ", ".join(f"{name} ({share:.0%})" for share, name in most))
+
+# %%
+# A category that training never saw, a saved model, and a cell that is refused.
 
 unknown = frame[test[:1]].with_columns(pl.lit("orange").alias("hue"))
 missing = frame[test[:1]].with_columns(pl.lit(None, dtype=pl.String).alias("hue"))

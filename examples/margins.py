@@ -1,6 +1,8 @@
-"""Margins: how clearly a committee is right, for boosting and for a scikit-learn forest alike.
+"""Margins of boosting and of a forest
+===================================
 
-Draws margins.png: the share of test rows whose margin is at most theta.
+Margins: how clearly a committee is right, for boosting and for a scikit-learn forest alike. Drawn is the share of test
+rows whose margin is at most theta.
 """
 
 import numpy as np
@@ -27,5 +29,8 @@ for name, committee in committees.items():
     accuracy = np.mean(committee.predict(X_test) == y_test)
     print(f"{name:26} {m.mean():6.3f} {m.min():8.3f} {np.mean(m <= 0.1):12.1%} {accuracy:9.3f}")
 
-MarginDisplay(margins).plot().figure_.savefig("margins.png", dpi=150)
-print("drawn: margins.png")
+# %%
+# A curve further right is a more unanimous vote; left of zero are the rows that are wrong.
+
+display = MarginDisplay(margins).plot()
+display.figure_.savefig("margins.png", dpi=150)

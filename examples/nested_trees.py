@@ -1,6 +1,8 @@
-"""Voters that answer at random: added up, in a tree, and in trees nested in trees, with as many voters.
+"""Voters that answer at random
+============================
 
-Draws nested_trees_bounds.png and nested_trees_graph.png.
+Voters that answer at random: added up, in a tree, and in trees nested in trees, with as many voters. Drawn are the
+bounds on their training errors, and the graph of the nested trees.
 """
 
 from sklearn.datasets import load_breast_cancer
@@ -23,6 +25,14 @@ for name, model in models.items():
     model.fit(X_train, y_train)
     print(f"{name:14} {model.bound_:6.3f} {model.cost(X_test).mean():11.1f} {model.score(X_test, y_test):9.3f}")
 
-BoundDisplay.from_estimators(models).figure_.savefig("nested_trees_bounds.png", dpi=150)
-NestDisplay.from_estimator(models["2-matryoshka"]).figure_.savefig("nested_trees_graph.png", dpi=150)
-print("drawn: nested_trees_bounds.png, nested_trees_graph.png")
+# %%
+# The bound on the training error falls with every voter.
+
+bounds = BoundDisplay.from_estimators(models)
+bounds.figure_.savefig("nested_trees_bounds.png", dpi=150)
+
+# %%
+# The nested trees as a graph: a row goes right where a voter names the class, and meets few of the voters.
+
+graph = NestDisplay.from_estimator(models["2-matryoshka"])
+graph.figure_.savefig("nested_trees_graph.png", dpi=150)

@@ -1,6 +1,8 @@
-"""Make a scikit-learn forest smaller: as a committee it can be cut, reordered and asked again.
+"""A forest cut to its best trees
+==============================
 
-Trees are added one at a time, each time the one that lowers the log loss of a validation set most.
+A scikit-learn forest made smaller: as a committee it can be cut, reordered and asked again. Trees are added one at a
+time, each time the one that lowers the log loss of a validation set most.
 """
 
 import numpy as np
@@ -24,6 +26,9 @@ def log_loss(share, y):
     true = np.take_along_axis(share, y.reshape(-1, *[1] * (share.ndim - 1)), axis=-1)[..., 0]
     return -np.log(np.maximum(true, 1e-3)).mean(axis=0)
 
+
+# %%
+# The 25 trees that vote best together on the validation rows, against the first 25.
 
 H = whole.votes(X_val)  # (rows, voters, classes): every tree's class shares
 chosen: list[int] = []

@@ -1,6 +1,8 @@
-"""AdaBoost's three votes beside scikit-learn's models, on the same folds of one table.
+"""Three votes of AdaBoost
+=======================
 
-Discrete votes count heads, confidence-rated votes say how sure they are, abstaining voters may keep silent.
+AdaBoost's three votes beside scikit-learn's, on the same folds of one table. Discrete votes count heads,
+confidence-rated votes say how sure they are, abstaining voters may keep silent.
 """
 
 from sklearn.datasets import load_breast_cancer

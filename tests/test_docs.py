@@ -44,6 +44,7 @@ PAGES = [
     ROOT / "CHANGELOG.md",
     ROOT / "SECURITY.md",
     *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
 ]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 MODULES = sorted(
@@ -210,11 +211,15 @@ def test_links_lead_somewhere(page):
         assert not anchor or anchor in anchors(file), f"{page.name} links to {target}, but there is no such heading"
 
 
-def test_index_names_every_page():
-    index = (ROOT / "docs" / "index.md").read_text("utf-8")
-    assert not [
-        page.name for page in PAGES if page.parent.name == "docs" and f"({page.name})" not in index + "(index.md)"
-    ]
+def test_every_page_is_in_a_table_of_the_site():
+    """Of the start page or of the page of a part; the menus of the website have the same."""
+    docs = ROOT / "docs"
+    tables = [docs / f"{name}.md" for name in ("index", "how-to", "reference", "explanation", "project")]
+    tables += [docs / "tutorials" / "index.md", docs / "papers" / "index.md"]
+    links = {table: re.findall(r"\]\(([^)#\s]+\.md)", table.read_text("utf-8")) for table in tables}
+    named = {(table.parent / link).resolve() for table, found in links.items() for link in found}
+    pages = {*docs.glob("*.md"), *docs.glob("tutorials/*.md"), *docs.glob("papers/*.md")}
+    assert not [str(page.relative_to(docs)) for page in sorted(pages - named - {docs / "index.md"})]
 
 
 # --- docstrings and examples -----------------------------------------------------------------------------------------

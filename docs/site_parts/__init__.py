@@ -1,0 +1,1 @@
+"""What the website needs beside Sphinx's own extensions."""

@@ -1,0 +1,93 @@
+"""The website in a real browser, and the routes of docs/routes.md: `make browser` builds it first."""
+
+import functools
+import http.server
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.looked_at import SCHEMES, WIDTHS
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.browser
+SITE = Path(__file__).resolve().parent.parent.parent / "build" / "site" / "html"
+PAGES = ("index", "tutorials/explain", "imbalance", "reference", "api/committee.CommitteeClassifier", "gallery/margins")
+ROUTES = {
+    "Make my forest ten times smaller": ("tutorials/smaller-forest.html", "smaller forest"),
+    "Probabilities I can trust": ("tutorials/probabilities.html", "calibrated"),
+    "Explain one prediction": ("tutorials/explain.html", "explain prediction"),
+    "Missing values and categories": ("guide.html#missing-values-and-categories", "categories"),
+    "class weights": ("imbalance.html#what-the-weights-are", "class weights"),
+}
+"""The words of a link of the start page: where it leads, and what finds that page by a search."""
+FIRST = 5
+"""So many results of a search are looked at."""
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    assert (SITE / "index.html").is_file(), "there is no website: make site"
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(SITE)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+def wrong_with(page: "Page", url: str, address: str, *, axe: bool) -> list[str]:
+    """What a page says, asks of other hosts, and hides beyond its window; what axe-core finds serious."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found: list[str] = []
+    page.on("console", lambda m: found.append(m.text) if m.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: found.append(str(error)))
+    page.on("request", lambda r: None if r.url.startswith((address, "data:")) else found.append(r.url))
+    page.goto(url)
+    before, width = list(found), page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+    if width > 0:
+        before.append(f"{width} px wider than the window")
+    if axe:  # which asks for style sheets once more, and is not held to that
+        violations = Axe().run(page).response["violations"]
+        before += [f"{each['id']}: {each['nodes'][0]['html'][:120]}" for each in violations if serious(each)]
+    return before
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_of_the_site_can_be_read(name: str, browser: "Browser", address: str) -> None:
+    for width in WIDTHS:
+        for scheme in SCHEMES:
+            page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+            wrong = wrong_with(page, f"{address}{name}.html", address, axe=width == max(WIDTHS))
+            page.close()
+            assert not wrong, f"{name} at {width} px, {scheme}: {wrong}"
+
+
+def serious(violation: dict[str, str]) -> bool:
+    return violation["impact"] in ("serious", "critical")
+
+
+@pytest.mark.parametrize("words", ROUTES)
+def test_a_task_is_found_from_the_start_page(words: str, browser: "Browser", address: str) -> None:
+    leads_to, query = ROUTES[words]
+    page = browser.new_page(viewport={"width": 390, "height": 900})
+    page.goto(f"{address}index.html")
+    page.get_by_role("link", name=words, exact=True).first.click()
+    assert page.url == address + leads_to
+    assert page.locator("h1").first.is_visible()
+    page.goto(f"{address}search.html?q={query.replace(' ', '+')}")
+    page.wait_for_selector("#search-results ul.search li")
+    page.wait_for_function("document.querySelector('.search-summary').textContent.includes('found')")
+    links = page.locator("#search-results ul.search > li > a")
+    first = [links.nth(i).get_attribute("href") or "" for i in range(min(FIRST, links.count()))]
+    assert any(leads_to.partition("#")[0] in link for link in first), first
+    page.close()
