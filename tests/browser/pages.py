@@ -33,6 +33,11 @@ def model_of_trees() -> str:
     return render_model(GradientBoostingClassifier(n_estimators=20, random_state=0).fit(X, CULTIVARS))
 
 
+def model_of_kinds() -> str:
+    kinds = CULTIVARS.map({0: "Barolo", 1: "Grignolino", 2: "Barbera"})
+    return render_model(RandomForestClassifier(30, random_state=0).fit(WINES, kinds), name="wines.safetensors")
+
+
 def model_of_members() -> str:
     model = CommitteeClassifier("fast", random_state=0).fit(TUMOURS[LEARNT], KINDS[LEARNT])
     return render_model(model, TUMOURS[NEW], KINDS[NEW])
@@ -68,6 +73,7 @@ PAGES: dict[str, Callable[[], str]] = {
     for each in (
         comparison_of_three,
         model_of_trees,
+        model_of_kinds,
         model_of_members,
         model_of_numbers,
         evaluation_of_lines,

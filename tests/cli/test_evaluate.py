@@ -47,7 +47,11 @@ def test_classes(files, tmp_path):
 
 
 def test_numbers_and_quantiles(files):
-    out = succeed("evaluate", files / "numbers.st", files / "new.csv", "-t", "price", "--drop", "code").stdout
+    page = files / "page.html"
+    called = ("evaluate", files / "numbers.st", files / "new.csv", "-t", "price", "--drop", "code", "--report", page)
+    out = succeed(*called).stdout
+    text = page.read_text("utf-8")
+    assert "numbers.st" in text and "100 rows of new.csv" in text and "Residuals by prediction" in text
     assert "RMSE" in out and "R2" in out and "Confusion" not in out
     out = succeed("evaluate", files / "quantiles.st", files / "new.csv", "-t", "price", "--drop", "code").stdout
     assert "pinball loss of 0.9" in out and "coverage of 0.1 to 0.9" in out

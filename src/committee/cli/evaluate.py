@@ -23,6 +23,7 @@ def evaluate(
     data: Annotated[Path, typer.Argument(help="Table that the model was not trained on, with the answers.")],
     table: TableOptions,
     target: AnswersColumn = None,
+    report: Annotated[Path | None, typer.Option(help="HTML page with pictures: where it errs, and why.")] = None,
     json: Annotated[Path | None, typer.Option(help="Write every figure as JSON here.")] = None,
     debug: Debug = False,
 ) -> None:
@@ -37,12 +38,17 @@ def evaluate(
         from committee.cli.labelled_rows import labelled_rows
         from committee.report.evaluation import evaluate as judge
 
-        check_writable(json, read=[model, data])
+        check_writable(report, json, read=[model, data])
         learner = load_learner(model)
         rows = labelled_rows(learner, data, target, table)
         say(words_of_target(rows.target, learner, rows.y))
         found = judge(learner, rows.X, rows.y)
         print_grids(found.grids())
+        if report is not None:
+            from committee.report.evaluation_page import evaluation_page
+
+            write_file(report, evaluation_page(learner, rows.X, rows.y, title=model.name, data=data.name))
+            say(f"report written to {report}")
         if json is not None:
             from json import dumps
 

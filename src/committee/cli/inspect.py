@@ -19,7 +19,10 @@ def inspect(
     model: Annotated[Path, typer.Argument(help="File that fit wrote.")],
     table: TableOptions,
     data: Annotated[
-        Path | None, typer.Option(help="Table to measure margins on, and the members of a committee of ensembles.")
+        Path | None,
+        typer.Option(
+            help="Rows with answers: margins of classes, errors of numbers, members of a committee of ensembles."
+        ),
     ] = None,
     target: Target = None,
     report: Annotated[Path | None, typer.Option(help="HTML page of the same, with pictures.")] = None,
@@ -38,10 +41,6 @@ def inspect(
             raise ValueError("--data and --target go together: margins need rows and their labels")
         learner = load_learner(model)
         X = y = margins = None
-        if data is not None and not hasattr(learner, "classes_") and not has_members(learner):
-            raise ValueError(
-                f"{model} holds a {type(learner).__name__}: a vote on numbers has no margins; leave out --data"
-            )
         if data is not None and target is not None:
             rows = labelled_rows(learner, data, target, table)
             X, y = rows.X, rows.y
@@ -51,10 +50,15 @@ def inspect(
         grids = inspection(learner, file_bytes=size, margins=margins)
         if X is not None and has_members(learner):
             grids += rows_grids(MemberAnswers.of(learner, X, y))
+        elif X is not None and y is not None and margins is None:
+            from committee.report.evaluation import evaluate  # numbers have errors where classes have margins
+
+            grids += evaluate(learner, X, y).grids()
         print_grids(grids)
         if report is not None:
             from committee.report.model_page import render_model
 
-            page = render_model(learner, X, y, name=model.name, file_bytes=size, margins=margins)
+            of_rows = "" if data is None else data.name
+            page = render_model(learner, X, y, name=model.name, data=of_rows, file_bytes=size, margins=margins)
             write_file(report, page)
             say(f"report written to {report}")

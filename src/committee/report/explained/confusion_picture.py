@@ -37,7 +37,7 @@ def confusion_picture(found: Confusion) -> Picture | None:
         if flat:
             parts.append(words(name, at, top - 6.0, anchor="middle"))
         else:
-            parts.append(words(fitted(name, 90.0), at + 0.36 * SIZE, top - 6.0, turned=True))
+            parts.append(words(fitted(name, 90.0), at + 0.36 * SIZE, top - 6.0, turned=True, tip=name))
         parts.append(words(fitted(name, left - 8.0), 1.0, top + (k + 0.5) * height + 0.36 * SIZE, tip=name))
     for (i, k), n in np.ndenumerate(counts):
         x, y, color = left + k * side, top + i * height, "var(--c0)" if i == k else "var(--c1)"

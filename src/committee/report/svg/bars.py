@@ -74,14 +74,14 @@ def bars(
         color = REST if bar.is_rest else FOR if bar.value >= 0.0 else AGAINST
         parts.append(
             element(
-                "rect", x=min(zero, zero + length), y=y + 4.0, width=max(abs(length), 0.5), height=10.0,
+                "rect", x=min(zero, zero + length), y=y + 6.0, width=max(abs(length), 0.5), height=10.0,
                 style=f"fill: {color}",
             )
         )  # fmt: skip
         end = zero + length + (4.0 if bar.value >= 0.0 else -4.0)
         anchor = "start" if bar.value >= 0.0 else "end"
-        parts.append(words(bar.text, end, y + 4.0 + 0.8 * SIZE, anchor=anchor, kind="soft"))
-        y += 23.0
+        parts.append(words(bar.text, end, y + 6.0 + 0.8 * SIZE, anchor=anchor, kind="soft"))
+        y += 25.0
     if low < 0.0 < high:
         parts.insert(0, element("line", x1=zero, y1=0.0, x2=zero, y2=y, class_="guide"))
     return drawing(parts, WIDTH, y, description, heading=heading)

@@ -1,0 +1,42 @@
+"""Pictures of the pages for the documentation: `python -m tests.browser.pictures` writes them to docs/pages/."""
+
+import io
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+from tests.browser.conftest import ARGUMENTS, executable
+from tests.browser.looked_at import Looked
+from tests.browser.pages import PAGES
+
+FOLDER = Path(__file__).parents[2] / "docs" / "pages"
+
+PICTURES = {
+    "comparison-of-three": ("comparison_of_three", 1280, 1000, "light"),
+    "model-of-trees": ("model_of_kinds", 1280, 1150, "light"),
+    "evaluation-of-classes": ("evaluation_of_classes", 1280, 1150, "light"),
+    "evaluation-of-classes-narrow": ("evaluation_of_classes", 390, 1150, "light"),
+    "evaluation-of-numbers-dark": ("evaluation_of_numbers", 820, 1150, "dark"),
+}
+"""Files, and of each the page, its width, how much of its height is shown, and the scheme."""
+
+
+def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    with sync_playwright() as driver, tempfile.TemporaryDirectory() as folder:
+        browser = driver.chromium.launch(executable_path=executable(), args=list(ARGUMENTS))
+        for name, (page, width, height, scheme) in PICTURES.items():
+            file = Path(folder) / f"{name}.html"
+            file.write_text(PAGES[page](), "utf-8")
+            looked = Looked.open(browser, file, width, scheme)
+            taken = looked.page.screenshot(clip={"x": 0, "y": 0, "width": width, "height": height}, full_page=True)
+            # few colours make small files, and pages have few
+            Image.open(io.BytesIO(taken)).quantize(160).save(FOLDER / f"{name}.png", optimize=True)
+            looked.close()
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
