@@ -447,11 +447,11 @@ def test_inspect_every_learner(table, tmp_path):
         assert "Model" in succeed("inspect", path).stdout
 
 
-def test_a_committee_alone_is_no_learner(model, table):
+def test_a_committee_alone_stands_for_its_learner(model, table):
     vote = model.with_name("vote.safetensors")
     load(model).committee_.save(vote)
-    for command in (("inspect", vote), ("predict", vote, table)):
-        assert "vote.safetensors holds a Committee alone" in fail(*command)
+    assert succeed("predict", vote, table).stdout == succeed("predict", model, table).stdout
+    assert "voters   30" in succeed("inspect", vote).stdout
 
 
 def test_inspect_errors(model, table):

@@ -59,10 +59,15 @@ def features_of(learner: Any, frame: pl.DataFrame, data: str, ids: Sequence[str]
     """Columns of a table, called `data` in errors, that the model learned from; a note names others, but for `ids`."""
     names, _ = learned_columns(learner)
     if names is None:
-        # Learned from an array: columns are matched by place.
-        return frame.drop(ids).to_numpy()
+        # Learned from an array: columns are matched by place. Converted models may have text even so.
+        return frame.drop(ids) if _has_text(learner.table_) else frame.drop(ids).to_numpy()
     choose_learned(data, names, [name for name in frame.columns if name not in ids or name in names])
     return frame.select(names)
+
+
+def _has_text(table: Any) -> bool:
+    """Whether a column's categories are text."""
+    return table is not None and any(levels and isinstance(levels[0], str) for levels in table.categories)
 
 
 def pieced_columns_of(learner: Any, pieces: Pieces, ids: Sequence[str] = ()) -> Pieces:

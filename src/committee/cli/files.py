@@ -11,16 +11,15 @@ from committee.files.replacement import check_replaceable
 
 
 def load_learner(path: Path) -> Any:
-    """Load a model with the learner that made it, as commands need it; ``ValueError`` for a committee alone."""
+    """Load a model with the learner that made it, as commands need it; a committee alone stands for its learner."""
     from committee import load
 
     model = load(path)
-    if not hasattr(model, "committee_"):
-        raise ValueError(
-            f"{path} holds a {type(model).__name__} alone, and commands take a learner with its parameters, as fit "
-            "writes it; load it in Python with committee.load"
-        )
-    return model
+    if hasattr(model, "committee_"):
+        return model
+    from committee.cli.bare_committee import bare_committee
+
+    return bare_committee(model)
 
 
 def check_writable(*paths: Path | None, read: Iterable[Path | None] = ()) -> None:

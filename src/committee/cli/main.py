@@ -22,6 +22,7 @@ COMMANDS = {
     "prune": "committee.cli.prune:prune",
     "margins": "committee.cli.margins:margins",
     "certify": "committee.cli.certify:certify",
+    "convert": "committee.cli.convert:convert",
     "papers": "committee.cli.papers:app",
 }
 """Functions, or groups of commands, by the name of the command."""

@@ -81,6 +81,8 @@ def prune(
         check_writable(output, read=[source, data, test])
         limits = {"max_nodes": _share_or_number(max_nodes), "max_voters": max_voters, "min_gain": min_gain}
         rows: LabelledRows | None
+        if not source.exists():
+            raise FileNotFoundError(f"there is no file {str(source)!r}")
         if not _is_model(source):
             if data is not None:
                 raise ValueError(f"{source} and {data} are both given; name a model and its rows, or one table")
@@ -117,8 +119,6 @@ def _forest(source: Path, target: str | None, table: TableOptions, trees: int, s
     from committee.cli.task import task_of
     from committee.cli.training_table import whole_table
 
-    if not source.exists():
-        raise ValueError(f"there is no file {str(source)!r}")
     if target is None:
         raise ValueError("--target is missing: name the column that holds the classes")
     read = whole_table(source, target, table, ())

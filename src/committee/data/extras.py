@@ -11,6 +11,7 @@ EXTRAS = {
     "matplotlib": "plots",
     "polars": "polars",
     "rich": "cli",
+    "skops": "convert",
     "typer": "cli",
 }
 """The smallest extra of pyproject.toml that has a package."""

@@ -60,7 +60,23 @@ def parts_of_booster(estimator: Any) -> CommitteeParts:
     ``parts_of_booster(XGBClassifier().fit(X, y))``
     """
     package = _package(estimator)
-    model, classes = BOOSTERS[str(package)](estimator)
+    return parts_of_model(*BOOSTERS[str(package)](estimator))
+
+
+def parts_of_model(model: BoostedModel, classes: NDArray[Any] | None = None) -> CommitteeParts:
+    """Parts of the committee of boosted trees that are read already.
+
+    Parameters
+    ----------
+    model : BoostedModel
+    classes : array (K,), default=None
+        Labels; None: 0, ..., K - 1.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many labels as classes.
+    """
     classes = np.arange(model.n_classes) if classes is None else classes
     if len(classes) != model.n_classes:
         raise ValueError(

@@ -81,6 +81,7 @@ def forest_of_trees(
     left, right = (_joined(inner, side) for side in ("children_left", "children_right"))
     split = left >= 0
     left, right = left + start, right + start
+    _check_children(left, right, split, offset)
     order, position, _ = breadth_first(left, right, split, offset[:-1])
 
     columns = _joined(inner, "feature")
@@ -110,6 +111,14 @@ def forest_of_trees(
         weight=weight[order],
         count=_joined(inner, "n_node_samples")[order].astype(np.int64),
     )
+
+
+def _check_children(left: Index, right: Index, split: NDArray[np.bool_], offset: Index) -> None:
+    """Refuse nodes that are no trees, as a crafted file may hold: scikit-learn's children come after their parent."""
+    node, end = np.arange(len(left)), np.repeat(offset[1:], np.diff(offset))
+    nearest, furthest = np.minimum(left, right), np.maximum(left, right)
+    if (split & ((nearest <= node) | (furthest >= end))).any():
+        raise ValueError("a tree has nodes whose children are not among those after them; it is no tree")
 
 
 def float64_threshold(threshold: NDArray[np.float64]) -> NDArray[np.float64]:

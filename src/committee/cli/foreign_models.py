@@ -1,0 +1,141 @@
+"""Models that other libraries saved, read as committees."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from committee.cli.terminal import note, notes_on_warnings
+from committee.data.extras import needed
+from committee.vote.adapters.boosters import parts_of_model
+from committee.vote.committee import Committee
+
+TRUSTED = ("sklearn.tree._tree.Tree",)
+"""Types beyond those of skops that are read: arrays of nodes, which run no code and are checked."""
+
+PICKLES = (".pkl", ".pickle", ".joblib")
+
+
+def foreign_committee(path: Path, *, trust_pickle: bool) -> Any:
+    """Read a committee, or a learner of this library, from a file of another kind, by its ending.
+
+    Parameters
+    ----------
+    path : path
+        .skops, .json or .ubj of XGBoost, .txt of LightGBM, or a pickle.
+    trust_pickle : bool
+        Whether a pickle may be opened, which can run any code.
+
+    Raises
+    ------
+    ValueError
+        If the file is of no such kind, broken, or holds a model that is no vote for classes.
+    """
+    ending = path.suffix.lower()
+    if ending not in (*READERS, *PICKLES):
+        raise ValueError(f"{path} has an unknown ending; known are {', '.join((*READERS, *PICKLES))}")
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {str(path)!r}")
+    try:
+        if ending in PICKLES:
+            return _voting(_unpickled(path, trust_pickle))
+        return READERS[ending](path)
+    except TypeError as error:
+        raise ValueError(f"{path} cannot be converted: {error}") from error
+
+
+def _voting(model: Any) -> Any:
+    """The committee of an estimator; learners of this library and committees are what they are."""
+    if isinstance(model, Committee) or hasattr(model, "committee_"):
+        return model
+    return Committee.from_estimator(model)
+
+
+def _xgboost_json(path: Path) -> Committee:
+    return _of_xgboost(path, path.read_bytes())
+
+
+def _xgboost_ubj(path: Path) -> Committee:
+    """Universal binary JSON, which XGBoost itself makes JSON of."""
+    try:
+        import xgboost
+    except ImportError as error:
+        raise ValueError(
+            f"{path} is read by xgboost, which is not installed: pip install xgboost; or save .json"
+        ) from error
+    booster = xgboost.Booster()
+    try:
+        booster.load_model(path)
+        document = bytes(booster.save_raw("json"))
+    except xgboost.core.XGBoostError as error:
+        raise ValueError(f"{path} is no model of XGBoost: {str(error).splitlines()[0]}") from error
+    return _of_xgboost(path, document)
+
+
+def _of_xgboost(path: Path, document: bytes) -> Committee:
+    from committee.vote.adapters.xgboost_model import xgboost_model
+
+    try:
+        best = json.loads(document)["learner"].get("attributes", {}).get("best_iteration")
+        # what early stopping left is all that the classifier predicts with
+        model = xgboost_model(document, None if best is None else int(best) + 1)
+    except (KeyError, IndexError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path} is no model of XGBoost, or one of a version that is not known: {error!r}") from error
+    return Committee(*parts_of_model(model))
+
+
+def _lightgbm_text(path: Path) -> Committee:
+    from committee.vote.adapters.lightgbm_model import lightgbm_model
+
+    text = path.read_text("utf-8", errors="replace")
+    if not text.startswith("tree\n"):
+        raise ValueError(f"{path} is no model of LightGBM: it does not begin with the line 'tree'")
+    try:
+        return Committee(*parts_of_model(lightgbm_model(text)))
+    except (KeyError, IndexError) as error:
+        raise ValueError(f"{path} is a model of LightGBM that is cut off or not known: {error!r}") from error
+
+
+def _skops(path: Path) -> Any:
+    """scikit-learn's models as skops keeps them, which runs no code of the file."""
+    needed("skops", "a .skops file")
+    from zipfile import BadZipFile
+
+    from skops.io import get_untrusted_types, load
+
+    try:
+        unknown = sorted(set(get_untrusted_types(file=path)) - set(TRUSTED))
+        if unknown:
+            raise ValueError(f"{path} holds {', '.join(unknown)}, which skops does not trust; convert it in Python")
+        with notes_on_warnings():
+            model = load(path, trusted=list(TRUSTED))
+        return _voting(model)
+    except (BadZipFile, KeyError, IndexError, AttributeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path} is no file of skops, or a broken one: {error!r}") from error
+
+
+def _unpickled(path: Path, trusted: bool) -> Any:
+    if not trusted:
+        raise ValueError(
+            f"{path} is a pickle, which can run any code when it is opened. If you trust who made it, say"
+            " --trust-pickle; a .skops file needs no trust"
+        )
+    note(f"{path} is opened as a pickle: whatever code is in it runs")
+    from joblib import load
+
+    with notes_on_warnings():
+        try:
+            return load(path)
+        except Exception as error:  # any code runs, and may fail in any way
+            raise ValueError(f"{path} cannot be opened as a pickle: {type(error).__name__}: {error}") from error
+
+
+READERS: dict[str, Callable[[Path], Any]] = {
+    ".skops": _skops,
+    ".json": _xgboost_json,
+    ".ubj": _xgboost_ubj,
+    ".txt": _lightgbm_text,
+}
+"""Readers by the ending of files; a further one is one more function and one more line."""

@@ -1,0 +1,113 @@
+"""``committee convert``: other libraries' models become committees that all commands take, and what is refused."""
+
+import joblib
+import lightgbm
+import numpy as np
+import polars as pl
+import pytest
+import skops.io
+import xgboost
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor, VotingClassifier
+from sklearn.linear_model import LogisticRegression
+
+from committee import load
+from tests.cli.calls import fail, succeed
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("convert")
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    pl.from_pandas(X).with_columns(kind=np.array(["a", "b", "c"])[y]).write_csv(folder / "rows.csv")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def iris():
+    return load_iris(return_X_y=True, as_frame=True)
+
+
+def rows(folder):
+    return pl.read_csv(folder / "rows.csv").drop("kind")
+
+
+def test_scikit_learns_forest_by_skops_and_by_a_trusted_pickle(folder, iris, tmp_path):
+    X, y = iris
+    forest = RandomForestClassifier(10, random_state=0).fit(X, np.array(["a", "b", "c"])[y])
+    skops.io.dump(forest, tmp_path / "forest.skops")
+    joblib.dump(forest, tmp_path / "forest.joblib")
+    succeed("convert", tmp_path / "forest.skops", "-o", tmp_path / "a.st")
+    trusted = succeed("convert", tmp_path / "forest.joblib", "--trust-pickle", "-o", tmp_path / "b.st")
+    assert "is opened as a pickle: whatever code is in it runs" in trusted.stderr
+    for name in ("a.st", "b.st"):
+        np.testing.assert_array_equal(load(tmp_path / name).predict_proba(rows(folder)), forest.predict_proba(X))
+    assert "can run any code when it is opened" in fail("convert", tmp_path / "forest.joblib", "-o", tmp_path / "c.st")
+    assert not (tmp_path / "c.st").exists()
+    model = tmp_path / "a.st"
+    assert "Figures on 150 rows" in succeed("evaluate", model, folder / "rows.csv").stdout
+    assert "The score for" in succeed("explain", model, folder / "rows.csv", "--row", 60).stdout
+    assert "Margins of 150 rows" in succeed("margins", model, folder / "rows.csv").stdout
+    assert "error at most" in succeed("certify", model, folder / "rows.csv").stdout
+    assert "after" in succeed("prune", model, folder / "rows.csv", "--on", "validation", "--max-nodes", 0.5).stdout
+    assert "10, each of weight 1" in succeed("inspect", model).stdout
+    printed = succeed("predict", model, folder / "rows.csv", "--proba").stdout.splitlines()
+    assert printed[0] == "prediction,probability:a,probability:b,probability:c" and len(printed) == 151
+
+
+@pytest.mark.parametrize("ending", ["json", "ubj"])
+def test_xgboost_until_early_stopping(folder, iris, tmp_path, ending):
+    X, y = iris
+    booster = xgboost.XGBClassifier(n_estimators=60, early_stopping_rounds=2)
+    booster.fit(X[::2], y[::2], eval_set=[(X[1::2], y[1::2])], verbose=False)
+    booster.save_model(tmp_path / f"x.{ending}")
+    result = succeed("convert", tmp_path / f"x.{ending}", "--classes", "a,b,c", "-o", tmp_path / "x.st")
+    assert f"{booster.best_iteration + 1} voters" in result.stderr and "'a', 'b', 'c'" in result.stderr
+    found = load(tmp_path / "x.st")
+    np.testing.assert_allclose(found.predict_proba(rows(folder)), booster.predict_proba(X), atol=1e-6)
+    assert found.classes.tolist() == ["a", "b", "c"]
+
+
+def test_lightgbm_with_categories_by_place(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({"my_size": rng.normal(size=300), "my_colour": rng.choice(["red", "green", "blue"], 300)})
+    y = (frame["my_size"] > 0).to_numpy() ^ (frame["my_colour"] == "red").to_numpy()
+    pandas = frame.with_columns(pl.col("my_colour").cast(pl.Categorical)).to_pandas()
+    model = lightgbm.LGBMClassifier(n_estimators=5, verbose=-1).fit(pandas, y)
+    model.booster_.save_model(tmp_path / "l.txt")
+    frame.write_csv(tmp_path / "rows.csv")
+    result = succeed("convert", tmp_path / "l.txt", "--classes", "0,1", "-o", tmp_path / "l.st")
+    assert "2 columns without names, taken by their place; votes for the classes 0, 1" in result.stderr
+    printed = succeed("predict", tmp_path / "l.st", tmp_path / "rows.csv").stdout.splitlines()[1:]
+    assert [int(label) for label in printed] == model.predict(pandas).astype(int).tolist()
+
+
+def test_refused(iris, tmp_path):
+    X, y = iris
+    out = ("-o", tmp_path / "m.st")
+    for name in ("bad.json", "bad.txt", "bad.skops", "bad.ubj", "bad.pkl"):
+        (tmp_path / name).write_text("hello")
+    (tmp_path / "empty.json").write_text("{}")
+    for name in ("bad.json", "empty.json", "bad.ubj"):
+        assert "is no model of XGBoost" in fail("convert", tmp_path / name, *out)
+    assert "is no model of LightGBM" in fail("convert", tmp_path / "bad.txt", *out)
+    assert "is no file of skops" in fail("convert", tmp_path / "bad.skops", *out)
+    assert "cannot be opened as a pickle" in fail("convert", tmp_path / "bad.pkl", "--trust-pickle", *out)
+    assert "there is no file" in fail("convert", tmp_path / "none.json", *out)
+    assert "unknown ending; known are .skops, .json" in fail("convert", tmp_path / "m.onnx", *out)
+    skops.io.dump(RandomForestRegressor(2).fit(X, y), tmp_path / "numbers.skops")
+    assert "only classifiers cast votes" in fail("convert", tmp_path / "numbers.skops", *out)
+    vote = VotingClassifier([("a", LogisticRegression(max_iter=500))]).fit(X, y)
+    joblib.dump(vote, tmp_path / "vote.joblib")
+    assert "vote.joblib cannot be converted" in fail("convert", tmp_path / "vote.joblib", "--trust-pickle", *out)
+    xgboost.XGBClassifier(n_estimators=2).fit(X, y).save_model(tmp_path / "x.json")
+    assert "--classes has 2 names; the model votes for 3" in fail(
+        "convert", tmp_path / "x.json", "--classes", "a,b", *out
+    )
+    forest = RandomForestClassifier(1, random_state=0).fit(X, y)
+    state = forest.estimators_[0].tree_.__getstate__()
+    state["nodes"]["left_child"][2] = 0  # a circle
+    forest.estimators_[0].tree_.__setstate__(state)
+    skops.io.dump(forest, tmp_path / "circle.skops")
+    assert "children are not among those after them" in fail("convert", tmp_path / "circle.skops", *out)
+    assert not (tmp_path / "m.st").exists()
