@@ -197,7 +197,7 @@ def test_a_mixture_of_decimal_marks_is_pointed_out(tmp_path):
 
 
 def test_pieces_are_read_as_whole_tables_are(tmp_path, plain):
-    _, _, expected = plain
+    _, plain_model, expected = plain
     lines = text(";", german, "%d.%m.%Y").splitlines(keepends=True)
     parts = tmp_path / "parts"
     parts.mkdir()
@@ -210,11 +210,26 @@ def test_pieces_are_read_as_whole_tables_are(tmp_path, plain):
     one = tmp_path / "one.safetensors"
     succeed("fit", whole, *TREE, "-o", one)
     assert one.read_bytes() == model.read_bytes()
+    assert run("predict", plain_model, parts, "--proba").stdout == expected
     assert run("predict", model, parts, "--proba").stdout == expected
     (parts / "3.csv").write_text(lines[0] + lines[1].replace(";", ";0,5.5;", 1).replace(";red", "", 1))
     assert run("predict", model, parts).exit_code == 2
     (parts / "3.csv").write_bytes("id;a\nü;1\n".encode("cp1252"))
     assert "3.csv" in fail("predict", model, parts)
+
+
+def test_points_between_thousands_are_no_decimal_points(tmp_path):
+    """Where other columns have decimal commas: in one file and in several."""
+    lines = ["a;b;c;answer\n", *(f"{k % 7},5;{k % 3}.{k:03};{k}.5;{'ab'[k % 2]}\n" for k in range(60))]
+    models = [tmp_path / "one.safetensors", tmp_path / "two.safetensors"]
+    whole, parts = tmp_path / "whole.csv", [tmp_path / "0.csv", tmp_path / "1.csv"]
+    for path, some in ((whole, lines[1:]), (parts[0], lines[1:30]), (parts[1], lines[30:])):
+        path.write_text("".join([lines[0], *some]))
+    for model, paths in zip(models, ([whole], parts), strict=True):
+        said = succeed("fit", *paths, *TREE[:-2], "-o", model).stderr
+        assert "points between thousands, as the file has decimal commas: 'b'" in said
+        assert load(model).table_.forms == {"a": "0,5", "b": "0,5"}
+    assert models[0].read_bytes() == models[1].read_bytes()
 
 
 # --- predict ---------------------------------------------------------------------------------------------

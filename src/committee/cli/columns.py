@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from committee.cli.pieced_forms import first_rows, forms_of_new_numbers
 from committee.cli.table_options import TableOptions
 from committee.cli.terminal import note, say_notes
 
@@ -70,7 +71,7 @@ def _has_text(table: Any) -> bool:
     return table is not None and any(levels and isinstance(levels[0], str) for levels in table.categories)
 
 
-def pieced_columns_of(learner: Any, pieces: Pieces, ids: Sequence[str] = ()) -> Pieces:
+def pieced_columns_of(learner: Any, pieces: Pieces, table: TableOptions, ids: Sequence[str] = ()) -> Pieces:
     """The columns of a table in pieces that the model learned from, and `ids`; of one of an array all columns."""
     from committee.data.pieces.columns_with_forms import with_forms
     from committee.data.pieces.text_columns import with_text
@@ -82,7 +83,10 @@ def pieced_columns_of(learner: Any, pieces: Pieces, ids: Sequence[str] = ()) -> 
     choose_learned("the table", names, [name for name in pieces.columns or () if name not in ids or name in names])
     others, forms = [name for name in ids if name not in names], forms_of(learner)
     if isinstance(pieces.source, TextFiles):
-        text = [*text, *forms, *others]
+        rows = first_rows(replace(pieces, columns=tuple(names)))
+        new = forms_of_new_numbers(rows, pieces.source.separator, {*text, *forms}, table.decimal)
+        say_notes(new.notes)
+        text, forms = [*text, *forms, *others], forms | new.forms
     source = with_forms(with_text(pieces.source, text), forms)
     return replace(pieces, source=source, columns=(*names, *others))
 

@@ -74,7 +74,7 @@ def predict(
             say(words_of(pieces))
             if to_screen and sys.stdout.isatty():
                 progress = False  # predictions and a bar would be mixed up
-            pieces = watched(pieced_columns_of(learner, pieces, answers.ids), "predicting", wanted=progress)
+            pieces = watched(pieced_columns_of(learner, pieces, table, answers.ids), "predicting", wanted=progress)
             _write_parts(_parts(pieces, answers), answers, place)
         else:
             frame = read_for(learner, data[0], table, ids=split_names(ids), rows_needed=False)

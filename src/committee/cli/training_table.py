@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from committee.cli.inputs import are_in_pieces, frame_of, scanned, words_of
+from committee.cli.inputs import are_in_pieces, scanned, words_of
+from committee.cli.pieced_forms import forms_of_pieces
 from committee.cli.reading import watched
 from committee.cli.table_options import TableOptions
 from committee.cli.terminal import say, say_notes
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from committee.data.pieces.scan import Pieces
     from committee.data.pieces.unchanged import FileStates
-    from committee.data.reading.cell_forms import CellForms
 
 SHOWN_ROWS = 10_000
 """Of a table in pieces what is said of its rows is said of the first so many."""
@@ -98,11 +98,10 @@ def training_table(
     if not are_in_pieces(data, memory_limit, scratch):
         return whole_table(data[0], target, table, categorical)
     pieces = scanned(data, table, text=categorical, memory_limit=memory_limit, scratch=scratch)
-    assert pieces.columns is not None
     say(words_of(pieces))
+    pieces, found, rows = forms_of_pieces(pieces, target, table, categorical, SHOWN_ROWS)
+    assert pieces.columns is not None
     files, seen = pieces.files, watched(pieces, "reading", wanted=progress, bar=bar)
-    rows = first_rows(pieces)
-    found = pieced_forms(pieces, rows, target, table, categorical)
     y = labels_of(replace(seen, source=with_forms(seen.source, found.forms)), target)
     forms = _without(found.forms, target)
     rows = in_numbers(rows.drop(target), forms)
@@ -112,23 +111,6 @@ def training_table(
     columns = tuple(name for name in pieces.columns if name not in (target, *chosen.left_out))
     seen = replace(seen, source=with_forms(seen.source, forms), columns=columns)
     return TrainingTable(seen, y, rows.select(columns), files, notes, forms)
-
-
-def pieced_forms(
-    pieces: Pieces, rows: pl.DataFrame, target: str, table: TableOptions, categorical: Sequence[str]
-) -> CellForms:
-    """Find how numbers and dates are written, by the first rows."""
-    import polars as pl
-
-    from committee.data.pieces.text_files import TextFiles
-    from committee.data.reading.cell_forms import CellForms, forms_of_numbers, forms_of_times
-
-    numbers, columns = CellForms(), [column for column in rows.get_columns() if column.name not in categorical]
-    if isinstance(pieces.source, TextFiles):
-        texts = [column for column in columns if column.dtype == pl.String]
-        numbers = forms_of_numbers(texts, table.decimal, pieces.source.separator)
-    times = forms_of_times([column for column in columns if column.name not in (target, *numbers.forms)])
-    return CellForms(numbers.forms | times.forms, (*numbers.notes, *times.notes))
 
 
 def whole_table(data: Path, target: str, table: TableOptions, categorical: Sequence[str]) -> TrainingTable:
@@ -167,21 +149,6 @@ def learned_from(
     say_notes(found)
     X = X.drop(chosen.left_out)
     return TrainingTable(X, y, X, notes=(*notes, *found), forms={**(forms or {}), **times.forms})
-
-
-def first_rows(pieces: Pieces) -> pl.DataFrame:
-    """The first `SHOWN_ROWS` rows, or all."""
-    import polars as pl
-
-    found: list[pl.DataFrame] = []
-    for piece in pieces:
-        if len(piece):
-            found.append(frame_of(piece))
-        if sum(map(len, found)) >= SHOWN_ROWS:
-            break
-    if not found:
-        raise ValueError("the files have 0 rows; at least one is needed")
-    return pl.concat(found, how="vertical_relaxed").head(SHOWN_ROWS)
 
 
 def labels_of(pieces: Pieces, target: str) -> NDArray[Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.extras import needed
-from committee.data.names import hint_of_names, known_names, listing
+from committee.data.names import hint_of_names, known_names
 from committee.data.reading.file_format import UNSAID, FileFormat
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def _read_text(file: TableFile, texts: set[str], form: FileFormat, known: Mappin
     """Read separated text, and its numbers however they are written."""
     import polars as pl
 
-    from committee.data.reading.cell_forms import NUMBERS, forms_of_numbers, in_numbers
+    from committee.data.reading.cell_forms import NUMBERS, forms_of_numbers, in_numbers, words_of_points
     from committee.data.reading.number_forms import COMMA, have_points_between_thousands
     from committee.data.reading.separated_text import SeparatedText, read_separated
 
@@ -198,8 +198,7 @@ def _read_text(file: TableFile, texts: set[str], form: FileFormat, known: Mappin
         if grouped:
             frame = frame.with_columns(grouped)
             forms |= dict.fromkeys([column.name for column in grouped], COMMA)
-            names = listing(column.name for column in grouped)
-            notes += (f"points between thousands, as the file has decimal commas: {names}",)
+            notes += (words_of_points([column.name for column in grouped]),)
     return TableRead(in_numbers(frame, forms), forms, (*notes, *found.notes))
 
 

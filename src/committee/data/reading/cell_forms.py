@@ -61,6 +61,17 @@ def forms_of_numbers(columns: Sequence[pl.Series], decimal: str | None, separato
     return CellForms(found.forms, tuple(notes))
 
 
+def words_of_points(names: Sequence[str]) -> str:
+    """Note on columns whose points are none of decimals.
+
+    Examples
+    --------
+    >>> words_of_points(["price"])
+    "points between thousands, as the file has decimal commas: 'price'"
+    """
+    return f"points between thousands, as the file has decimal commas: {listing(names)}"
+
+
 def forms_of_times(columns: Sequence[pl.Series]) -> CellForms:
     """Find columns that are dates or times, typed or as text.
 
