@@ -10,7 +10,7 @@ from sklearn.ensemble import AdaBoostClassifier as ScikitLearnAdaBoost
 
 from committee import AdaBoostClassifier
 from committee.report.comparison import compare
-from committee.report.tables import verdict
+from committee.report.verdict import verdict
 
 X, y = load_breast_cancer(return_X_y=True)
 models = {

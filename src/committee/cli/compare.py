@@ -22,7 +22,7 @@ from committee.cli.terminal import (
     say,
 )
 from committee.files.replacement import write_file
-from committee.report.models import PEERS
+from committee.report.peers import PEERS
 
 if TYPE_CHECKING:
     import polars as pl

@@ -17,7 +17,7 @@ from committee.cli.inputs import Scratch
 from committee.cli.table_options import TableOptions, split_names, takes_table_options
 from committee.cli.terminal import Debug, errors_in_one_line, note, notes_on_warnings, say
 from committee.cli.training_table import training_table
-from committee.report.models import PEERS
+from committee.report.peers import PEERS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -180,7 +180,8 @@ def _check_options(model: str, task: str | None, folds: int | None) -> None:
 
 def _predicts_numbers(target: str, y: NDArray[Any], model: str, task: str | None) -> bool:
     """Whether numbers are to be predicted: as the user says, or else as the target looks."""
-    from committee.cli.task import are_whole, refuse_spoilt_numbers, task_of
+    from committee.cli.task import refuse_spoilt_numbers
+    from committee.data.task import are_whole, task_of
 
     if task is not None:
         return task == "numbers"
@@ -199,7 +200,7 @@ def _of_target(target: str, y: NDArray[Any], numbers: bool) -> str:
     """What is predicted, and how to have it otherwise."""
     import numpy as np
 
-    from committee.cli.task import are_whole
+    from committee.data.task import are_whole
 
     values = np.unique(y).tolist()
     either = y.dtype.kind in "iuf" and are_whole(y) and len(values) > 2

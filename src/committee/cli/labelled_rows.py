@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from committee.cli.columns import features_of, learned_columns, read_for
 from committee.cli.table_options import TableOptions
-from committee.cli.task import are_whole
 from committee.cli.terminal import note
 from committee.data.names import listing
+from committee.data.task import are_whole
 
 
 @dataclass(frozen=True)

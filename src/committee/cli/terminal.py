@@ -131,7 +131,8 @@ def print_grids(grids: list[Grid]) -> None:
 
 def print_comparison(result: Comparison) -> None:
     """Print a comparison: what on, the tables, the verdict, and what the models warned of."""
-    from committee.report.tables import grids, table_sentence, verdict
+    from committee.report.tables import grids, table_sentence
+    from committee.report.verdict import verdict
 
     terminal = console()
     terminal.print(printable(table_sentence(result)))

@@ -2,42 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
-from hashlib import blake2b
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from committee.report.crossvalidation import FoldResult, Labels, Table, run_folds, stratified_folds
-from committee.report.metrics import METRICS, chosen_metrics
+from committee.data.task import Task
+from committee.report.crossvalidation import Cells, FoldResult, Limits, Table, run_folds, stratified_folds
+from committee.report.finished_fits import finished_fits
+from committee.report.metric_choice import chosen_metrics
+from committee.report.model_result import LEVEL, ModelResult, collected, placed
 from committee.report.models import ComparedModel, compared_models
-from committee.report.reliability import Reliability
-from committee.report.statistics import average_ranks, corrected_paired_t_test, holm
+from committee.report.targets import Numbers, read_target
 
-if TYPE_CHECKING:
-    from committee.files.journal import Journal
+Progress: TypeAlias = Callable[[int, int, str, FoldResult], None]
 
-Progress: TypeAlias = Callable[[int, int, str], None]
-
-SCHEMA = "committee.comparison/2"
+SCHEMA = "committee.comparison/3"
 """Name and version of the layout that `Comparison.to_json` writes."""
-
-LEVEL = 0.05
-"""Level of the tests: the accepted chance of any false alarm among a comparison's differences."""
 
 
 @dataclass(frozen=True)
 class TableSummary:
-    """The table of a comparison: size, kinds of column, missing cells, rows of each class."""
+    """The table of a comparison: size, kinds of column, missing cells, and what is predicted."""
 
     name: str
     target: str
@@ -46,98 +38,9 @@ class TableSummary:
     categorical: int
     missing_cells: int
     classes: dict[str, int]
-
-
-@dataclass(frozen=True)
-class AgainstBest:
-    """Paired test of one model against the best: positive ``difference`` means worse by that much."""
-
-    difference: float
-    standard_error: float
-    pvalue: float
-    adjusted_pvalue: float
-
-    @property
-    def significant(self) -> bool:
-        """Whether the difference stands at level 0.05 after Holm's correction."""
-        return self.adjusted_pvalue <= LEVEL
-
-
-@dataclass(frozen=True, eq=False)
-class ModelResult:
-    """One model's folds, its place and its test against the best.
-
-    Attributes
-    ----------
-    name : str
-        Name in the comparison.
-    own : bool
-        Whether it is a learner of this library.
-    fold_results : tuple of FoldResult
-        In the order of the folds.
-    place : int or None
-        1 for the best mean; None when the model failed in a fold.
-    average_rank : float or None
-        Mean over folds of its rank within the fold; ties share the mean of their ranks.
-    against_best : AgainstBest or None
-        None for the best model itself and for one that failed.
-    error : str or None
-        The first error, with its fold; such a model has no place.
-    warnings : tuple of str
-        Distinct warnings it raised while it learned and predicted.
-    margin_quantiles : tuple of float or None
-        101 evenly spaced quantiles of the training margins, averaged over folds.
-    reliability : Reliability or None
-        Test rows of all folds by the probability of their class; None for a model that gives none.
-    """
-
-    name: str
-    own: bool
-    fold_results: tuple[FoldResult, ...]
-    place: int | None = None
-    average_rank: float | None = None
-    against_best: AgainstBest | None = None
-    error: str | None = None
-    warnings: tuple[str, ...] = ()
-    margin_quantiles: tuple[float, ...] | None = None
-    reliability: Reliability | None = None
-
-    def values(self, metric: str) -> NDArray[np.float64]:
-        """Values of a metric in the folds that have it, ``(at most n_folds,)``."""
-        values = [fold.figures[metric] for fold in self.fold_results]
-        return np.array([value for value in values if value is not None], dtype=np.float64)
-
-    def mean(self, metric: str) -> float | None:
-        """Mean over folds; None where the model has no such figure."""
-        values = self.values(metric)
-        return float(values.mean()) if values.size else None
-
-    def sd(self, metric: str) -> float | None:
-        """Standard deviation over folds (n - 1); None with fewer than two values."""
-        values = self.values(metric)
-        return float(values.std(ddof=1)) if values.size > 1 else None
-
-    def median(self, metric: str) -> float | None:
-        """Median over folds: the figure quoted for times, which a busy machine disturbs now and then."""
-        values = self.values(metric)
-        return float(np.median(values)) if values.size else None
-
-    def to_json(self) -> dict[str, Any]:
-        """Summaries and every fold's figures as plain values."""
-        summary = {m: {"mean": self.mean(m), "sd": self.sd(m), "median": self.median(m)} for m in METRICS}
-        test = self.against_best
-        return {
-            "name": self.name,
-            "own": self.own,
-            "place": self.place,
-            "average_rank": self.average_rank,
-            "against_best": None if test is None else asdict(test) | {"significant": test.significant},
-            "error": self.error,
-            "warnings": list(self.warnings),
-            "summary": summary,
-            "folds": [fold.figures | {"error": fold.error} for fold in self.fold_results],
-            "margin_quantiles": None if self.margin_quantiles is None else list(self.margin_quantiles),
-        }
+    """Rows of each; empty where numbers are predicted."""
+    numbers: tuple[float, float, float] | None = None
+    """Least, mean and greatest of the numbers to predict."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +61,12 @@ class Comparison:
         Versions of Python and of the libraries whose models took part.
     notes : tuple of str
         Remarks on the table or the run.
+    task : {"classes", "numbers"}
+        What is predicted.
+    stopped : str or None
+        Why it ended before all fits were done: "an interrupt" or "the time limit".
+    folds_done : int or None
+        Folds that every model has done, on which they are compared; None: all.
     """
 
     table: TableSummary
@@ -169,6 +78,9 @@ class Comparison:
     metrics: tuple[str, ...]
     versions: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    task: Task = "classes"
+    stopped: str | None = None
+    folds_done: int | None = None
 
     @property
     def metric(self) -> str:
@@ -197,8 +109,11 @@ class Comparison:
                 "seed": self.seed,
                 "jobs": self.jobs,
                 "metric": self.metric,
+                "task": self.task,
                 "level": LEVEL,
             },
+            "stopped": self.stopped,
+            "folds_done": self.folds * self.repeats if self.folds_done is None else self.folds_done,
             "versions": self.versions,
             "notes": list(self.notes),
             "models": [model.to_json() for model in self.models],
@@ -208,19 +123,23 @@ class Comparison:
 def compare(
     frame: Any,
     y: Any,
-    models: Iterable[str] | Mapping[str, Any] | None = None,
+    models: Iterable[str] | Mapping[str, Any] | str | None = None,
     *,
+    task: Task | None = None,
+    parameters: Mapping[str, Mapping[str, Any]] | None = None,
     folds: int = 10,
     repeats: int = 1,
     seed: int = 0,
     jobs: int = 1,
-    metric: str | Iterable[str] = "accuracy",
+    metric: str | Iterable[str] | None = None,
     name: str = "table",
     target: str | None = None,
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    time_limit: float | None = None,
+    on_interrupt: Literal["raise", "keep"] = "raise",
 ) -> Comparison:
-    r"""Compare classifiers on one table: every model on the same stratified folds.
+    r"""Compare models on one table, each on the same folds, which are stratified where classes are predicted.
 
     Every model learns on one thread, from the table to the fitted model. Learners of this library take the
     frame; all others take the matrix of a `committee.data.frames.TableSchema` learned on the training rows of
@@ -232,10 +151,14 @@ def compare(
     frame : DataFrame or array-like of shape (n_samples, n_features)
         polars, pandas or Arrow table, or a NumPy array.
     y : Series or array-like of shape (n_samples,)
-        Labels, none missing.
-    models : iterable of str, mapping of str to estimator, or None, default=None
-        Names of `committee.MODELS` and `committee.report.models.PEERS`, or unfitted classifiers by the name to show.
-        An estimator that has a ``random_state`` of None gets ``seed``. None takes `default_models`.
+        Labels or numbers, none missing.
+    models : iterable of str, mapping of str to estimator, "all" or None, default=None
+        Names of `committee.MODELS` and `committee.report.peers.PEERS`, or unfitted estimators by the name to show.
+        An estimator that has a ``random_state`` of None gets ``seed``. None takes `default_models`, a handful.
+    task : {"classes", "numbers"}, default=None
+        What is predicted; None: text and a few whole numbers are classes, other numbers are numbers.
+    parameters : mapping of str to mapping, default=None
+        Parameters to set, by the name of the model.
     folds : int, default=10
         Stratified folds; 10 is the field's custom.
     repeats : int, default=1
@@ -244,30 +167,35 @@ def compare(
         For the folds and every model.
     jobs : int, default=1
         Processes. Only times depend on it: more than one let the models disturb each other.
-    metric : str or iterable of str, default="accuracy"
+    metric : str or iterable of str, default=None
         Metric of the places, the tests and the pictures: "accuracy", "balanced_accuracy", "f1_macro", "mcc",
-        "log_loss", "brier", "roc_auc" or "average_precision". Of several the first; the others get columns. All of them
-        are measured.
+        "log_loss", "brier", "roc_auc" or "average_precision"; of numbers "rmse", "mae" or "r2". Of several the first;
+        the others get columns. All of them are measured. None: "accuracy", of numbers "rmse".
     name : str, default="table"
         Name of the table.
     target : str, default=None
         Name of the labels; that of ``y`` by default.
-    progress : callable ``(done, total, model)``, default=None
-        Called after every fit (a model on a fold).
+    progress : callable ``(done, total, model, result)``, default=None
+        Called after every fit (a model on a fold), with its `FoldResult`.
     checkpoint : path, default=None
         File of finished fits, each written as it ends. The same comparison, begun again, runs those that it has not;
         failed ones are run again. Remove it afterwards.
+    time_limit : float, default=None
+        Seconds after which no fit begins; nor does a fold that would not end in time. Fits under way are finished.
+    on_interrupt : {"raise", "keep"}, default="raise"
+        Whether an interrupt (Ctrl-C) is raised, or ends the comparison with what is done.
 
     Returns
     -------
     Comparison
-        A model that raises in a fold is reported as failed; the others go on.
+        A model that raises in a fold is reported as failed; the others go on. One that was stopped compares the models
+        on the folds that all have done; within the first fold, those that have done it.
 
     Raises
     ------
     ValueError
-        Labels missing, fewer than two classes, a class of one row, a numeric target with more than 50
-        distinct values, folds more than any class has rows, unknown models, settings out of range, or a checkpoint
+        Labels missing, fewer than two classes, a class of one row, numbers that are all the same, folds more than any
+        class has rows, unknown models, settings out of range, or a checkpoint
         that is damaged or of another comparison.
 
     Warns
@@ -297,85 +225,63 @@ def compare(
     from committee.data.frame_columns import is_frame
 
     _check_settings(folds=folds, repeats=repeats, jobs=jobs)
-    metrics = chosen_metrics(metric)
-    chosen = compared_models(models)
-    labels = Labels.read(y, target)
+    _check_limits(time_limit, on_interrupt)
+    labels = read_target(y, target, task)
+    numbers = isinstance(labels, Numbers)
+    metrics = chosen_metrics(metric, numbers)
+    chosen = compared_models(models, numbers=numbers, parameters=parameters)
     table = Table(frame if is_frame(frame) else np.asarray(frame), labels)
     notes = labels.check_folds(folds)
     for note in notes:
         warnings.warn(note, UserWarning, stacklevel=2)
+    for model in chosen:
+        if model.parameters:  # a mistyped one must not wait for its first fit
+            model.make(table.encoded()[0], seed)
     splits = stratified_folds(labels.codes, folds, repeats, seed)
     settings = {"folds": folds, "repeats": repeats, "seed": seed}
-    with _finished(checkpoint, table, chosen, settings) as (finished, finish):
-        grid = run_folds(
-            table, chosen, splits, seed=seed, jobs=jobs, progress=progress, finished=finished, finish=finish
+    versions = _versions(chosen)
+    with finished_fits(checkpoint, table, chosen, settings, versions) as (finished, finish):
+        cells, stopped = run_folds(
+            table,
+            chosen,
+            splits,
+            seed=seed,
+            jobs=jobs,
+            progress=progress,
+            finished=finished,
+            finish=finish,
+            limits=Limits(time_limit, on_interrupt == "keep"),
         )
-    results = [_collect(model, results) for model, results in zip(chosen, grid, strict=True)]
+    done = _common_folds(cells, len(chosen), len(splits))
+    compared = done or _most_done(cells)
+    results = [
+        collected(model, {f: cells[m, f] for f in compared if (m, f) in cells}) for m, model in enumerate(chosen)
+    ]
     return Comparison(
         table=_summarise(table, name),
-        models=tuple(_place(results, metrics[0], test_train_ratio=1.0 / (folds - 1))),
+        models=tuple(placed(results, metrics[0], test_train_ratio=1.0 / (folds - 1))),
         folds=folds,
         repeats=repeats,
         seed=seed,
         jobs=jobs,
         metrics=metrics,
-        versions=_versions(chosen),
+        versions=versions,
         notes=tuple(notes),
+        task="numbers" if numbers else "classes",
+        stopped=stopped,
+        folds_done=None if stopped is None else len(done),
     )
 
 
-@contextmanager
-def _finished(
-    checkpoint: str | os.PathLike[str] | None, table: Table, models: list[ComparedModel], settings: dict[str, int]
-) -> Iterator[tuple[dict[tuple[int, int], FoldResult], Callable[[int, int, FoldResult], None] | None]]:
-    """Fits that a checkpoint holds, by the numbers of model and fold, and how one more is written."""
-    if checkpoint is None:
-        yield {}, None
-        return
-    from committee.files.checkpoint import digest_of  # few comparisons have one
-    from committee.files.journal import Journal
-
-    def described(model: ComparedModel) -> str:
-        if model.estimator is None:
-            return ""
-        return f"{model.estimator!r} {digest_of(model.name, model.estimator)}"  # the first leaves out what is long
-
-    schema, matrix = table.encoded()
-    rows = blake2b(json.dumps(schema.to_json(), default=repr).encode(), digest_size=16)
-    for array in (np.ascontiguousarray(matrix), table.labels.codes):
-        rows.update(array.data)
-    run = {
-        "comparison": SCHEMA,
-        **settings,
-        "models": {model.name: described(model) for model in models},
-        "classes": [str(label) for label in table.labels.classes.tolist()],
-        "rows": rows.hexdigest(),
-        "versions": _versions(models),
-    }
-    with Journal(Path(checkpoint), run) as journal:
-        known = _known_fits(journal, [model.name for model in models], settings["folds"] * settings["repeats"])
-
-        def finish(m: int, f: int, result: FoldResult) -> None:
-            if result.error is None:
-                journal.append({"model": models[m].name, "fold": f, "result": result.to_json()})
-
-        yield known, finish
+def _common_folds(cells: Cells, n_models: int, n_folds: int) -> list[int]:
+    """Folds that every model has done."""
+    return [f for f in range(n_folds) if all((m, f) in cells for m in range(n_models))]
 
 
-def _known_fits(journal: Journal, names: list[str], n_folds: int) -> dict[tuple[int, int], FoldResult]:
-    """Take the fits of a journal, by the numbers of model and fold; ``ValueError`` for what are none."""
-    known = {}
-    for cell in journal.cells:
-        try:
-            result = FoldResult.from_json(cell["result"])
-            if result.figures.keys() != METRICS.keys():
-                raise ValueError("figures are missing")
-            known[names.index(cell["model"]), range(n_folds).index(cell["fold"])] = result
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ValueError(
-                f"{journal.path} holds a line that no comparison has written ({error}); remove that file to begin anew"
-            ) from error
-    return known
+def _most_done(cells: Cells) -> list[int]:
+    """The fold that the most models have done, the first of several; none if there is none."""
+    folds = [f for _, f in cells]
+    return [max(sorted(set(folds)), key=folds.count)] if folds else []
 
 
 def _check_settings(*, folds: int, repeats: int, jobs: int) -> None:
@@ -384,9 +290,18 @@ def _check_settings(*, folds: int, repeats: int, jobs: int) -> None:
             raise ValueError(f"{parameter} must be an integer of at least {least}; got {value!r}")
 
 
+def _check_limits(time_limit: float | None, on_interrupt: str) -> None:
+    if time_limit is not None and not time_limit > 0.0:
+        raise ValueError(f"time_limit must be a number of seconds above 0; got {time_limit!r}")
+    if on_interrupt not in ("raise", "keep"):
+        raise ValueError(f"on_interrupt={on_interrupt!r} is neither 'raise' nor 'keep'")
+
+
 def _summarise(table: Table, name: str) -> TableSummary:
     schema, matrix = table.encoded()
-    counts = np.bincount(table.labels.codes, minlength=table.labels.classes.size)
+    labels = table.labels
+    counts = np.bincount(labels.codes, minlength=labels.classes.size)[: labels.classes.size]
+    values = labels.values if isinstance(labels, Numbers) else None
     return TableSummary(
         name=name,
         target=table.labels.name,
@@ -394,48 +309,9 @@ def _summarise(table: Table, name: str) -> TableSummary:
         columns=matrix.shape[1],
         categorical=int(np.count_nonzero(schema.categorical)),
         missing_cells=int(np.count_nonzero(np.isnan(matrix))),
-        classes={str(c): int(k) for c, k in zip(table.labels.classes, counts, strict=True)},
+        classes={str(c): int(k) for c, k in zip(labels.classes, counts, strict=True)},
+        numbers=None if values is None else (float(values.min()), float(values.mean()), float(values.max())),
     )
-
-
-def _collect(model: ComparedModel, folds: list[FoldResult]) -> ModelResult:
-    failures = [f"fold {i + 1}: {fold.error}" for i, fold in enumerate(folds) if fold.error is not None]
-    raised = dict.fromkeys(text for fold in folds for text in fold.warnings)
-    reliable = [fold.reliability for fold in folds if fold.reliability is not None]
-    curves = [fold.margin_quantiles for fold in folds if fold.margin_quantiles is not None]
-    return ModelResult(
-        name=model.name,
-        own=model.own,
-        fold_results=tuple(folds),
-        error=failures[0] if failures else None,
-        warnings=tuple(raised),
-        margin_quantiles=tuple(np.mean(curves, axis=0).tolist()) if curves else None,
-        reliability=Reliability.sum(reliable) if reliable else None,
-    )
-
-
-def _place(results: list[ModelResult], metric: str, test_train_ratio: float) -> list[ModelResult]:
-    """Order the models by their mean, and test each against the best."""
-    # A model without probabilities has no log loss: it keeps its figures but takes no place by log loss.
-    able = [r for r in results if r.error is None and r.values(metric).size == len(r.fold_results)]
-    rest = [r for r in results if r not in able]
-    if not able:
-        return rest
-    sign = -1.0 if METRICS[metric].best == "highest" else 1.0
-    scores = np.column_stack([sign * r.values(metric) for r in able])
-    ranks = average_ranks(scores, higher_is_better=False)
-    # Rounding: two models that are right equally often must differ by zero, not by 1e-17.
-    order = np.lexsort((ranks, np.round(scores.mean(axis=0), 12)))
-    worse = np.round(scores - scores[:, order[:1]], 12)
-    tests = [corrected_paired_t_test(worse[:, j], test_train_ratio) for j in order[1:]]
-    adjusted = holm([test.pvalue for test in tests])
-    against: list[AgainstBest | None] = [None]
-    for test, p in zip(tests, adjusted, strict=True):
-        against.append(AgainstBest(test.difference, test.standard_error, test.pvalue, float(p)))
-    return [
-        replace(able[j], place=i + 1, average_rank=float(ranks[j]), against_best=against[i])
-        for i, j in enumerate(order)
-    ] + rest
 
 
 def _versions(models: list[ComparedModel]) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.names import listing
 from committee.data.parallel import cells_of_grid, member_executor
-from committee.report.metrics import METRICS, FittedFold
+from committee.report.metric_choice import metrics_of
+from committee.report.metrics import FittedFold
 from committee.report.models import ComparedModel
 from committee.report.reliability import Reliability
+from committee.report.targets import Labels, Numbers
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
@@ -26,89 +27,11 @@ if TYPE_CHECKING:
 Rows: TypeAlias = NDArray[np.intp]
 Split: TypeAlias = tuple[Rows, Rows]
 
-MOST_NUMERIC_CLASSES = 50
-"""A numeric target with more distinct values than this is taken for a regression."""
-
 TIMED_ROWS = 4096
 """Prediction is timed on at least this many rows (test rows, repeated), lest a small fold time overhead."""
 
 MARGIN_LEVELS = np.linspace(0.0, 1.0, 101)
 """Shares of rows at which the distribution of the training margins is kept."""
-
-
-@dataclass(frozen=True, eq=False)
-class Labels:
-    """Labels as class codes.
-
-    Attributes
-    ----------
-    classes : ndarray of shape (n_classes,)
-        Distinct labels, sorted.
-    codes : ndarray of shape (n,)
-        Index of each row's class.
-    name : str
-        Name of the column.
-    """
-
-    classes: NDArray[Any]
-    codes: NDArray[np.intp]
-    name: str
-
-    @classmethod
-    def read(cls, y: Any, name: str | None = None) -> Labels:
-        """Read labels from a series or an array, and refuse what is no classification target."""
-        import narwhals as nw
-
-        series = nw.from_native(y, series_only=True, pass_through=True)
-        name = name or str(getattr(y, "name", None) or "target")
-        if isinstance(series, nw.Series):
-            missing = int(series.is_null().sum())
-            values = np.asarray(series.to_list()) if missing == 0 else np.empty(len(series), dtype=object)
-        else:
-            values = np.asarray(y)
-            missing = 0
-        if values.ndim != 1:
-            raise ValueError(f"labels must be one column; got an array of shape {values.shape}")
-        if missing == 0 and values.dtype.kind in "fO":
-            missing = sum(value is None or value != value for value in values.tolist())
-        if missing:
-            raise ValueError(
-                f"column {name!r} has {missing} missing label(s) in {len(values)} rows; drop those rows first"
-            )
-        if values.dtype.kind == "O" and len({type(value) for value in values}) > 1:
-            raise ValueError(f"column {name!r} mixes types of label; make them all text or all numbers")
-        classes, codes = np.unique(values, return_inverse=True)
-        if classes.size < 2:
-            raise ValueError(f"column {name!r} has {classes.size} class(es); a comparison needs two at least")
-        if values.dtype.kind in "iuf" and classes.size > MOST_NUMERIC_CLASSES:
-            raise ValueError(
-                f"column {name!r} is numeric with {classes.size} distinct values; only classification is"
-                f" compared (at most {MOST_NUMERIC_CLASSES} numeric classes): bin it, or name another target"
-            )
-        return cls(classes, codes.astype(np.intp), name)
-
-    def check_folds(self, folds: int) -> list[str]:
-        """Refuse folds that cannot be stratified; name the classes too small for every fold to have them."""
-        counts = np.bincount(self.codes)
-        rare = {str(c): int(k) for c, k in zip(self.classes, counts, strict=True) if k < folds}
-        single = [c for c, k in rare.items() if k == 1]
-        if single:
-            raise ValueError(
-                f"class(es) {listing(single)} of column {self.name!r} have 1 row each, which cannot be both"
-                " learned and tested; drop those rows or merge the classes"
-            )
-        if counts.max() < folds:
-            raise ValueError(
-                f"folds={folds} is more than any class of column {self.name!r} has rows;"
-                f" use at most {counts.max()} folds"
-            )
-        if not rare:
-            return []
-        named = ", ".join(f"{c!r} ({k} rows)" for c, k in list(rare.items())[:5]) + (", ..." if len(rare) > 5 else "")
-        return [
-            f"column {self.name!r} has classes with fewer rows than folds={folds}, so some folds test without"
-            f" them: {named}; folds={min(rare.values())} or merging classes would avoid that"
-        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +68,7 @@ class FoldResult:
     Attributes
     ----------
     figures : dict of str to float, int or None
-        By the names of `committee.report.metrics.METRICS`; None where the model has no such figure or failed.
+        By the names of `metrics_of` the task; None where the model has no such figure or failed.
     margin_quantiles : ndarray of shape (101,) or None
         Distribution of the training margins.
     error : str or None
@@ -156,7 +79,7 @@ class FoldResult:
         Test rows by the probability of their class; None for a model that gives none.
     """
 
-    figures: dict[str, float | None] = field(default_factory=lambda: dict.fromkeys(METRICS))
+    figures: dict[str, float | None] = field(default_factory=dict)
     margin_quantiles: NDArray[np.float64] | None = None
     error: str | None = None
     warnings: tuple[str, ...] = ()
@@ -202,6 +125,25 @@ def stratified_folds(codes: NDArray[np.intp], folds: int, repeats: int, seed: in
         return list(splitter.split(np.zeros((codes.size, 1)), codes))
 
 
+@dataclass(frozen=True)
+class Limits:
+    """When a comparison stops before it is whole, with what is done.
+
+    Attributes
+    ----------
+    seconds : float or None
+        No fit begins later; nor does a fold that, going by those before, would not end in time.
+    keep : bool
+        Whether an interrupt ends the comparison with what is done; otherwise it is raised.
+    """
+
+    seconds: float | None = None
+    keep: bool = False
+
+
+Cells: TypeAlias = "dict[tuple[int, int], FoldResult]"
+
+
 def run_folds(
     table: Table,
     models: list[ComparedModel],
@@ -209,24 +151,23 @@ def run_folds(
     *,
     seed: int,
     jobs: int,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Callable[[int, int, str, FoldResult], None] | None = None,
     finished: Mapping[tuple[int, int], FoldResult] | None = None,
     finish: Callable[[int, int, FoldResult], None] | None = None,
-) -> list[list[FoldResult]]:
-    """Run every model on every fold; ``[model][fold]``. The order in which they finish changes nothing.
+    limits: Limits = Limits(),
+) -> tuple[Cells, str | None]:
+    """Run every model on every fold; results by the numbers of model and fold, and why it stopped if it did.
 
-    Those `finished` before, by the numbers of model and fold, are not run again; `finish` takes each new one.
+    The order in which they finish changes nothing. Those `finished` before are not run again; `finish` takes each new
+    one.
     """
     from joblib import delayed, dump
 
-    grid: list[list[FoldResult]] = [[FoldResult()] * len(splits) for _ in models]
-    known = finished or {}
-    for (m, f), result in known.items():
-        grid[m][f] = result
-    n_tasks = len(splits) * len(models)
-    tasks = [(m, f) for f in range(len(splits)) for m in range(len(models)) if (m, f) not in known]
+    cells: Cells = dict(finished or {})
+    tasks = [(m, f) for f in range(len(splits)) for m in range(len(models)) if (m, f) not in cells]
     if not tasks:
-        return grid
+        return cells, None
+    n_known, n_tasks, start = len(cells), len(splits) * len(models), time.monotonic()
     with ExitStack() as stack:
         source: Table | Path = table
         if jobs > 1 and member_executor() is None:
@@ -237,13 +178,39 @@ def run_folds(
             dump(table, source)
         calls = [delayed(_task)(source, models[m], splits[f], seed, (m, f)) for m, f in tasks]
         outcome = stack.enter_context(cells_of_grid(calls, jobs))
-        for done, ((m, f), result) in enumerate(outcome, start=1 + len(known)):
-            grid[m][f] = result
-            if finish is not None:
-                finish(m, f, result)
-            if progress is not None:
-                progress(done, n_tasks, models[m].name)
-    return grid
+        stack.callback(_end, outcome)
+        try:
+            while len(cells) < n_tasks:
+                if _is_over(limits, time.monotonic() - start, len(cells) - n_known, len(models)):
+                    return cells, "the time limit"
+                (m, f), result = next(outcome)
+                cells[m, f] = result
+                if finish is not None:
+                    finish(m, f, result)
+                if progress is not None:
+                    progress(len(cells), n_tasks, models[m].name, result)
+        except KeyboardInterrupt:
+            if not limits.keep:
+                raise
+            return cells, "an interrupt"
+    return cells, None
+
+
+def _is_over(limits: Limits, seconds: float, n_done: int, n_models: int) -> bool:
+    """Whether the time is up, or will be before one more fold has ended."""
+    if limits.seconds is None:
+        return False
+    begins = n_done > 0 and n_done % n_models == 0
+    return seconds + (seconds / n_done * n_models if begins else 0.0) >= limits.seconds
+
+
+def _end(outcome: Iterator[Any]) -> None:
+    """Give up the fits that nobody waits for."""
+    close = getattr(outcome, "close", None)
+    if close is not None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # joblib warns of them
+            close()
 
 
 @lru_cache(maxsize=1)
@@ -265,24 +232,25 @@ def run_fold(table: Table, model: ComparedModel, split: Split, seed: int) -> Fol
     """Fit, predict and measure one model on one fold, on one thread; an exception ends as its error."""
     from threadpoolctl import threadpool_limits
 
+    metrics = metrics_of(isinstance(table.labels, Numbers))
     with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
         warnings.simplefilter("default")
         try:
             fold = _fit_and_predict(table, model, split, seed)
             result = FoldResult(
-                figures={name: metric.measure(fold) for name, metric in METRICS.items()},
+                figures={name: metric.measure(fold) for name, metric in metrics.items()},
                 margin_quantiles=None if fold.margins is None else np.quantile(fold.margins, MARGIN_LEVELS),
                 reliability=_reliability(fold),
             )
         except Exception as error:
-            result = FoldResult(error=f"{type(error).__name__}: {error}")
+            result = FoldResult(dict.fromkeys(metrics), error=f"{type(error).__name__}: {error}")
     texts = tuple(dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught))
     return replace(result, warnings=texts)
 
 
 def _reliability(fold: FittedFold) -> Reliability | None:
     """Test rows by the probability of the class that it elects."""
-    p = fold.probabilities
+    p = fold.probabilities if fold.classes.size else None
     return None if p is None else Reliability.of(p, fold.classes[p.argmax(axis=1)] == fold.y_test)
 
 
@@ -293,7 +261,8 @@ def _fit_and_predict(table: Table, model: ComparedModel, split: Split, seed: int
     X_train, X_test = table.rows(train), table.rows(test)
     # Our learners take the labels as they are; all others get codes, which every library accepts.
     classes = labels.classes if model.own else np.arange(labels.classes.size)
-    y_train, y_test = classes[labels.codes[train]], classes[labels.codes[test]]
+    y = labels.values if isinstance(labels, Numbers) else classes[labels.codes]
+    y_train, y_test = y[train], y[test]
     schema: TableSchema | None = None
     given_train = X_train
     start = time.perf_counter()
@@ -314,7 +283,7 @@ def _fit_and_predict(table: Table, model: ComparedModel, split: Split, seed: int
     start = time.perf_counter()
     fitted.predict(given(batch))
     seconds = time.perf_counter() - start
-    committee, rows = model.committee(fitted, given_train)
+    committee, rows = (None, None) if model.peer and model.numbers else model.committee(fitted, given_train)
     return FittedFold(
         model=fitted,
         X_test=given(X_test),
@@ -324,5 +293,5 @@ def _fit_and_predict(table: Table, model: ComparedModel, split: Split, seed: int
         fit_seconds=fit_seconds,
         predict_microseconds=1e6 * seconds / len(batch),
         size=model.size(fitted, committee),
-        margins=None if committee is None else committee.margins(rows, y_train),
+        margins=None if committee is None or not classes.size else committee.margins(rows, y_train),
     )

@@ -9,9 +9,10 @@ from committee.report.displays.comparison import ComparisonDisplay, SizeDisplay
 from committee.report.displays.margin import MarginDisplay
 from committee.report.displays.reliability import ReliabilityDisplay
 from committee.report.drawn import svg_of
-from committee.report.metrics import METRICS
+from committee.report.metric_choice import known_metric
 from committee.report.page import Picture, Section, Terms, render_page
-from committee.report.tables import grids, measures, metric_words, table_sentence, verdict
+from committee.report.tables import grids, measures, metric_words, table_sentence
+from committee.report.verdict import verdict
 
 if TYPE_CHECKING:
     from committee.report.comparison import Comparison
@@ -114,7 +115,7 @@ def _pictures(comparison: Comparison) -> list[Picture]:
                 ),
             )
         )
-    better = "further up" if METRICS[comparison.metric].best == "highest" else "further down"
+    better = "further up" if known_metric(comparison.metric).best == "highest" else "further down"
     if any(model.mean("n_nodes") for model in comparison.ranked):
         pictures.append(
             Picture(

@@ -5,7 +5,7 @@ A further column is one more entry of `METRICS`. Scores of predictions are sciki
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -335,39 +335,3 @@ METRICS: dict[str, Metric] = {
     ),
 }
 """Metrics by their names in results and in the JSON file, in the order of the columns."""
-
-
-def ranking_metrics() -> list[str]:
-    """Names of the metrics that models can be ranked by.
-
-    Examples
-    --------
-    >>> ranking_metrics()[:2]
-    ['accuracy', 'balanced_accuracy']
-    """
-    return [name for name, metric in METRICS.items() if metric.best is not None]
-
-
-def chosen_metrics(metric: str | Iterable[str]) -> tuple[str, ...]:
-    """Names of metrics, the first of which ranks the models.
-
-    Raises
-    ------
-    ValueError
-        If there is none, one is unknown, or models cannot be ranked by it.
-
-    Examples
-    --------
-    >>> chosen_metrics("mcc"), chosen_metrics(["f1_macro", "mcc"])
-    (('mcc',), ('f1_macro', 'mcc'))
-    """
-    from committee.data.names import hint_of_names
-
-    names = (metric,) if isinstance(metric, str) else tuple(metric)
-    if not names:
-        raise ValueError("metric is empty: name at least one to rank the models by")
-    known = ranking_metrics()
-    for name in names:
-        if name not in known:
-            raise ValueError(f"there is no metric {name!r} to rank models by; {hint_of_names(str(name), known)}")
-    return names

@@ -2,63 +2,108 @@
 
 from __future__ import annotations
 
-from math import isclose
+import numpy as np
 
-from committee.report.comparison import LEVEL, Comparison, ModelResult
+from committee.report.comparison import Comparison
 from committee.report.grid import BLANK, Grid
-from committee.report.metrics import METRICS
+from committee.report.metric_choice import known_metric, metrics_of
+from committee.report.metrics import Metric
+from committee.report.metrics_of_numbers import METRICS_OF_NUMBERS
+from committee.report.model_result import LEVEL, ModelResult
 
 MOST_DEVIATIONS = 3
 """With more figures than these the table of predictions has means alone."""
 
 
-def _pvalue(p: float) -> str:
+def pvalue(p: float) -> str:
+    """A p-value with three digits."""
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def quality_grid(comparison: Comparison) -> Grid:
-    """Quality of the predictions: place, scores, average rank and adjusted p of the test against the best.
+def size_text(comparison: Comparison, value: float) -> str:
+    """A value of the metric of the places, or a difference of two: with the decimals of the best model's mean."""
+    if comparison.task == "classes":
+        return f"{value:.4f}"
+    best = abs(comparison.ranked[0].mean(comparison.metric) or 0.0) if comparison.ranked else 0.0
+    if not 1e-4 <= best < 1e12:
+        return f"{value:.4g}"
+    return f"{value:,.{max(0, 3 - int(np.floor(np.log10(best))))}f}"
 
-    A star marks a difference that is significant at level 0.05. Failed models stand last.
-    """
+
+def quality_grid(comparison: Comparison) -> Grid:
+    """Quality of the predictions: place, scores and average rank; models that failed or were not run stand last."""
     metrics = _metrics("quality", comparison)
-    columns = ("", "model", *(METRICS[name].heading for name in metrics), "rank", "p")
+    columns = ("", "model", *(metrics[name].heading for name in metrics), "rank")
     brief = len(metrics) > MOST_DEVIATIONS
     rows = []
     for model in comparison.models:
-        test = model.against_best
-        if model.place == 1:
-            p = "best"
-        else:
-            p = BLANK if test is None else _pvalue(test.adjusted_pvalue) + ("*" if test.significant else "")
         row = [BLANK if model.place is None else str(model.place), model.name]
-        if model.error is not None:
-            row += ["failed", *[BLANK] * (len(columns) - 3)]
+        if model.error is not None or not model.fold_results:
+            row += ["failed" if model.error is not None else "not run", *[BLANK] * (len(columns) - 3)]
         else:
             rank = BLANK if model.average_rank is None else f"{model.average_rank:.2f}"
             texts = [_text(model, name) for name in metrics]
-            row += [*(text.partition(" ±")[0] if brief else text for text in texts), rank, p]
+            row += [*(text.partition(" ±")[0] if brief else text for text in texts), rank]
         rows.append(tuple(row))
-    return Grid("Predictions on the test rows", columns, tuple(rows), "rl" + "r" * (len(columns) - 2))
+    return Grid(
+        "Predictions on the test rows",
+        columns,
+        tuple(rows),
+        "rl" + "r" * (len(columns) - 2),
+        _notes(comparison),
+        tuple(model.name for model in comparison.models),
+        0 if comparison.ranked else None,
+    )
+
+
+def difference_grid(comparison: Comparison) -> Grid:
+    """How much worse than the best each model is: difference, its 95 % interval, and adjusted p.
+
+    A star marks a difference that is significant at level 0.05.
+    """
+    rows, keys = [], []
+    for model in comparison.ranked:
+        test = model.against_best
+        if test is not None:
+            low, high = (size_text(comparison, end) for end in test.interval)
+            star = "*" if test.significant else ""
+            p = pvalue(test.adjusted_pvalue) + star
+            rows.append((model.name, size_text(comparison, test.difference), f"{low} to {high}", p))
+            keys.append(model.name)
+    best = comparison.ranked[0].name if comparison.ranked else ""
+    title = f"How much worse than {best} in {metric_words(comparison.metric)}"
+    columns = ("model", "worse by", "95% interval", "p")
+    return Grid(title, columns, tuple(rows), "lrrr", _notes(comparison), tuple(keys))
+
+
+def failures_grid(comparison: Comparison) -> Grid:
+    """Models that failed, in which fold first, and why."""
+    rows = []
+    for model in comparison.models:
+        if model.error is not None:
+            fold, _, why = model.error.partition(": ")
+            rows.append((model.name, fold.removeprefix("fold "), why))
+    return Grid("Models that failed", ("model", "fold", "why"), tuple(rows), "lrl")
 
 
 def cost_grid(comparison: Comparison) -> Grid:
-    """Time and size of the models, and their training margins; models that failed are left out."""
+    """Time and size of the models, and their training margins; models that failed or were not run are left out."""
     metrics = _metrics("cost", comparison)
-    columns = ("model", *(METRICS[name].heading for name in metrics))
-    rows = tuple(
-        (model.name, *(_text(model, name) for name in metrics)) for model in comparison.models if model.error is None
-    )
-    return Grid("Time, size and training margins", columns, rows, "l" + "r" * len(metrics))
+    columns = ("model", *(metric.heading for metric in metrics.values()))
+    shown = [model for model in comparison.models if model.error is None and model.fold_results]
+    rows = tuple((model.name, *(_text(model, name) for name in metrics)) for model in shown)
+    title = "Time and size" if comparison.task == "numbers" else "Time, size and training margins"
+    keys = tuple(model.name for model in shown)
+    return Grid(title, columns, rows, "l" + "r" * len(metrics), _notes(comparison), keys)
 
 
-def _metrics(table: str, comparison: Comparison) -> list[str]:
-    """Names of the metrics of a table: those that are always shown, and those that were asked for."""
-    return [
-        name
-        for name, metric in METRICS.items()
+def _metrics(table: str, comparison: Comparison) -> dict[str, Metric]:
+    """Metrics of a table: those that are always shown, and those that were asked for."""
+    return {
+        name: metric
+        for name, metric in metrics_of(comparison.task == "numbers").items()
         if metric.table == table and (metric.shown or name in comparison.metrics)
-    ]
+    }
 
 
 def metric_words(name: str) -> str:
@@ -66,22 +111,23 @@ def metric_words(name: str) -> str:
 
     Examples
     --------
-    >>> metric_words("log_loss"), metric_words("mcc"), metric_words("average_precision")
-    ('log loss', 'MCC', 'average precision')
+    >>> metric_words("log_loss"), metric_words("mcc"), metric_words("rmse")
+    ('log loss', 'MCC', 'RMSE')
     """
     return {"f1_macro": "F1", "mcc": "MCC", "roc_auc": "ROC AUC", "brier": "Brier score"}.get(
-        name, name.replace("_", " ")
+        name, name.upper() if name in METRICS_OF_NUMBERS else name.replace("_", " ")
     )
 
 
 def _text(model: ModelResult, metric: str) -> str:
     values = model.values(metric)
-    return METRICS[metric].text(values) if values.size else BLANK
+    return known_metric(metric).text(values) if values.size else BLANK
 
 
 def grids(comparison: Comparison) -> list[Grid]:
-    """Both tables of a comparison, without those that have no row."""
-    return [grid for grid in (quality_grid(comparison), cost_grid(comparison)) if grid.rows]
+    """The tables of a comparison, without those that have no row."""
+    made = (quality_grid, failures_grid, difference_grid, cost_grid)
+    return [grid for each in made if (grid := each(comparison)).rows]
 
 
 def table_sentence(comparison: Comparison) -> str:
@@ -93,49 +139,24 @@ def table_sentence(comparison: Comparison) -> str:
     repeats = f" x {comparison.repeats} repeats" if comparison.repeats > 1 else ""
     return (
         f"{table.name}: {table.rows:,} rows, {table.columns:,} columns ({numeric:,} numeric,"
-        f" {table.categorical:,} categorical), {len(table.classes)} classes of {table.target!r}, {missing};"
-        f" {comparison.folds} stratified folds{repeats}, seed {comparison.seed}"
+        f" {table.categorical:,} categorical), {_predicted(comparison)}, {missing};"
+        f" {comparison.folds}{' stratified' if table.classes else ''} folds{repeats}, seed {comparison.seed}"
     )
 
 
-def verdict(comparison: Comparison) -> list[str]:
-    """Say in words who is best, which differences mean something, and who failed."""
-    sentences = []
-    if comparison.ranked:
-        best, *others = comparison.ranked
-        metric = comparison.metric
-        kind, words = METRICS[metric].best, metric_words(metric)
-        value = best.mean(metric) or 0.0
-        tied = [m.name for m in others if isclose(m.mean(metric) or 0.0, value, rel_tol=1e-9)]
-        if tied:
-            sentences.append(
-                f"{best.name}, {', '.join(tied)} share the {kind} mean {words} ({value:.4f});"
-                f" {best.name} has the best average rank, and the others are tested against it."
-            )
-        else:
-            sentences.append(f"{best.name} has the {kind} mean {words} ({value:.4f}).")
-        worse = [m for m in others if m.against_best is not None and m.against_best.significant]
-        level = [m for m in others if m not in worse]
-        if worse:
-            sentences.append(f"Significantly worse than {best.name}: {_names(worse, with_p=True)}.")
-        if level:
-            sentences.append(f"Not significantly different from {best.name}: {_names(level)}.")
-    for model in comparison.models:
-        if model.error is not None:
-            sentences.append(f"{model.name} failed in {model.error.rstrip('.')}.")
-        elif model.place is None:
-            sentences.append(f"{model.name} has no {metric_words(comparison.metric)}, so it takes no place.")
-    return sentences
+def _predicted(comparison: Comparison) -> str:
+    table = comparison.table
+    if table.numbers is None:
+        return f"{len(table.classes)} classes of {table.target!r}"
+    return f"numbers of {table.target!r} from {table.numbers[0]:.6g} to {table.numbers[2]:.6g}"
 
 
-def _names(models: list[ModelResult], *, with_p: bool = False) -> str:
-    texts = []
-    for model in models:
-        test = model.against_best
-        p = "" if test is None else _pvalue(test.adjusted_pvalue)
-        suffix = f" (p {p})" if p.startswith("<") else f" (p = {p})"
-        texts.append(model.name + (suffix if with_p and p else ""))
-    return ", ".join(texts)
+def _notes(comparison: Comparison) -> dict[str, str]:
+    """Explanations of columns, by their headings."""
+    told = dict(measures(comparison))
+    told |= dict.fromkeys(("voters", "nodes"), told["voters, nodes"])
+    told |= {heading: told["margins"] for heading in ("mean margin", "min margin") if "margins" in told}
+    return told
 
 
 def measures(comparison: Comparison) -> list[tuple[str, str]]:
@@ -143,7 +164,7 @@ def measures(comparison: Comparison) -> list[tuple[str, str]]:
     words = metric_words(comparison.metric)
     others = max(len(comparison.ranked) - 1, 0)
     notes = {
-        table: [note for name in _metrics(table, comparison) if (note := METRICS[name].note)]
+        table: [metric.note for metric in _metrics(table, comparison).values() if metric.note]
         for table in ("quality", "cost")
     }
     run = _side_by_side(comparison.jobs)
@@ -152,6 +173,15 @@ def measures(comparison: Comparison) -> list[tuple[str, str]]:
         (
             "rank",
             f"Rank by {words} among the models within each fold (1 is best, ties averaged), averaged.",
+        ),
+        (
+            "worse by",
+            f"By how much the mean {words} is worse than the best model's; below 0 would be better.",
+        ),
+        (
+            "95% interval",
+            "Where that difference lies with 95 % confidence, by the same t-test as p and for each model alone: an interval"
+            " may leave 0 out where p, which accounts for the number of models, is above 0.05.",
         ),
         (
             "p",

@@ -5,7 +5,8 @@ import polars as pl
 import pytest
 
 from committee.papers.shared.folds import Fold, NamedTable
-from committee.report.crossvalidation import Labels, Table
+from committee.report.crossvalidation import Table
+from committee.report.targets import Labels
 
 
 @pytest.fixture(scope="module")

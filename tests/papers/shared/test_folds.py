@@ -4,7 +4,8 @@ import numpy as np
 import polars as pl
 
 from committee.papers.shared.folds import Fold, NamedTable, draw_stratified
-from committee.report.crossvalidation import Labels, Table
+from committee.report.crossvalidation import Table
+from committee.report.targets import Labels
 
 
 def test_splits_are_stratified_and_one_does_not_depend_on_the_others():

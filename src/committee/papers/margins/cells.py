@@ -61,7 +61,8 @@ def trained(fold: Fold, ensemble: str, trees: int = TREES) -> Committee:
     Examples
     --------
     >>> import numpy as np
-    >>> from committee.report.crossvalidation import Labels, Table
+    >>> from committee.report.crossvalidation import Table
+    >>> from committee.report.targets import Labels
     >>> from committee.papers.margins.cells import trained
     >>> from committee.papers.shared.folds import Fold, NamedTable
     >>> X = np.random.default_rng(0).normal(size=(60, 3))

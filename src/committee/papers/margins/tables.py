@@ -9,7 +9,8 @@ import numpy as np
 
 from committee.papers.shared.folds import NamedTable
 from committee.papers.shared.tables import check_rows, document_numbers, labels_of, read_from_folder
-from committee.report.crossvalidation import Labels, Table
+from committee.report.crossvalidation import Table
+from committee.report.targets import Labels
 
 HELPS, HURTS, NEITHER = "+", "-", "="
 """Outcome of a paired test of new weights: significantly fewer test errors, more, neither."""

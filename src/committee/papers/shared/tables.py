@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from committee.data.names import listing
 from committee.papers.shared.options import DATA_VARIABLE
-from committee.report.crossvalidation import Labels, Table
+from committee.report.crossvalidation import Table
+from committee.report.targets import Labels
 
 if TYPE_CHECKING:
     import polars as pl
