@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from committee import MODELS
 from committee.cli.columns import Categorical, Target
+from committee.cli.compare_progress import comparison_progress
 from committee.cli.files import check_writable
 from committee.cli.inputs import are_in_pieces, paths_of, scanned, table_name, words_of
+from committee.cli.settings import parameters_of_models
 from committee.cli.table_options import TableOptions, split_names, takes_table_options
+from committee.cli.task import of_target, refuse_spoilt_numbers
 from committee.cli.terminal import (
     Debug,
     Progress,
     errors_in_one_line,
     notes_on_warnings,
     print_comparison,
-    progress_hook,
     say,
 )
+from committee.data.task import Task, task_of
 from committee.files.replacement import write_file
 from committee.report.peers import PEERS
 
 if TYPE_CHECKING:
     import polars as pl
+    from numpy.typing import NDArray
 
     from committee.cli.training_table import TrainingTable
     from committee.report.comparison import Comparison
+
+INTERRUPTED = 130
+"""Exit code of what Ctrl-C has ended, as shells have it."""
 
 
 @takes_table_options
@@ -44,18 +51,38 @@ def compare(
     *,
     table: TableOptions,
     target: Target = None,
-    example: Annotated[str | None, typer.Option(help="Instead of DATA: breast_cancer, digits, iris or wine.")] = None,
+    example: Annotated[
+        str | None, typer.Option(help="Instead of DATA: breast_cancer, diabetes, digits, iris or wine.")
+    ] = None,
     models: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="A,B", help=f"Out of {', '.join([*MODELS, *PEERS])}; by default all but abstaining_stump."
+            metavar="A,B",
+            help=f"Out of {', '.join([*MODELS, *PEERS])}; all: every one but abstaining_stump. By default a"
+            " handful that differ.",
+        ),
+    ] = None,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--parameter", "-p", metavar="MODEL:NAME=VALUE", help="Set a parameter of a model; repeat for more."
+        ),
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            metavar="classes|numbers",
+            help="By default text and a few whole numbers are classes, other numbers are numbers.",
+            show_default=False,
         ),
     ] = None,
     sample: Annotated[
         int | None,
-        typer.Option(help="Compare on so many rows, drawn of each class by its share; the rest is not kept in memory."),
+        typer.Option(
+            help="Compare on so many rows, drawn of each class by its share; the rest is not kept in memory.",
+        ),
     ] = None,
-    folds: Annotated[int, typer.Option(help="Stratified folds.")] = 10,
+    folds: Annotated[int, typer.Option(help="Folds, stratified where classes are predicted.")] = 10,
     repeats: Annotated[int, typer.Option(help="Times that folds are drawn anew.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the folds and of every model.")] = 0,
     jobs: Annotated[int, typer.Option(help="Processes; more than one disturb the measured times a little.")] = 1,
@@ -64,7 +91,8 @@ def compare(
         typer.Option(
             metavar="A,B",
             help="Places and tests by the first, columns for all, out of accuracy, balanced_accuracy, f1_macro, mcc,"
-            " log_loss, brier, roc_auc, average_precision; by default accuracy.",
+            " log_loss, brier, roc_auc, average_precision; of numbers out of rmse, mae, r2. By default accuracy"
+            " or rmse.",
         ),
     ] = None,
     categorical: Categorical = None,
@@ -74,26 +102,48 @@ def compare(
         Path | None,
         typer.Option(help="File of finished fits: begun again with it, the same comparison runs only the others."),
     ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            help="Seconds after which no fit begins; the models are compared on the folds that all have done."
+        ),
+    ] = None,
     progress: Progress = None,
     debug: Debug = False,
 ) -> None:
-    """Compare models on the same stratified folds of a table, and say which differences mean something."""
+    """Compare models on the same folds of a table, and say which differences mean something.
+
+    Ctrl-C ends it with the folds that are done, and writes them. The exit code is 1 if a model failed.
+
+    Example: committee compare patients.csv --target outcome --report report.html
+    """
     with errors_in_one_line(debug):
         from committee.report.comparison import compare as run
-        from committee.report.metrics import chosen_metrics
+        from committee.report.metric_choice import chosen_metrics
         from committee.report.models import compared_models
 
         data = data or []
         check_writable(report, json, checkpoint, read=data)
-        chosen = list(split_names(models)) or None
-        metrics = chosen_metrics(list(split_names(metric)) or "accuracy")
-        compared_models(chosen)  # a mistyped name must not wait for the table to be read
+        chosen, metrics = list(split_names(models)) or None, list(split_names(metric)) or None
+        settings = parameters_of_models(parameter or [])
+        # what is mistyped must not wait for the table to be read
+        known = None if task is None else task == "numbers"
+        if task not in (None, "classes", "numbers"):
+            raise ValueError(f"--task {task} is neither classes nor numbers")
+        chosen_metrics(metrics, known)
+        compared_models(chosen, numbers=known, parameters=settings)
         rows, target, name = _table_to_compare(data, example, target, split_names(categorical), table, sample, progress)
-        with notes_on_warnings(), progress_hook(progress) as hook:
+        task = _task(target, rows.y, task)
+        numbers = task == "numbers"
+        metrics = list(chosen_metrics(metrics, numbers))
+        names = [each.name for each in compared_models(chosen, numbers=numbers, parameters=settings)]
+        with notes_on_warnings(), comparison_progress(progress, names, metrics[0]) as hook:
             result = run(
                 rows.X,
                 rows.y,
-                chosen,
+                names,
+                task=task,
+                parameters=settings,
                 folds=folds,
                 repeats=repeats,
                 seed=seed,
@@ -103,13 +153,38 @@ def compare(
                 target=target,
                 progress=hook,
                 checkpoint=checkpoint,
+                time_limit=time_limit,
+                on_interrupt="keep",
             )
-        print_comparison(result)
-        _write_comparison(result, json=json, report=report, notes=list(rows.notes))
-        if checkpoint is not None and (json is not None or report is not None):
-            checkpoint.unlink()  # what it was for is written
-        if all(model.error is not None for model in result.models):
-            raise ValueError("every model failed; see their errors above")
+        _finish(result, json=json, report=report, notes=list(rows.notes), checkpoint=checkpoint)
+
+
+def _task(target: str, y: NDArray[Any], task: str | None) -> Task:
+    """What is predicted, which is said where it is inferred and could be otherwise."""
+    if task is None:
+        refuse_spoilt_numbers(target, y)
+        task = task_of(y)
+        told = of_target(target, y, task == "numbers")
+        if "--task" in told:
+            say(told)
+    return "numbers" if task == "numbers" else "classes"
+
+
+def _finish(
+    result: Comparison, *, json: Path | None, report: Path | None, notes: list[str], checkpoint: Path | None
+) -> None:
+    """Print and write what there is, and end with the exit code that tells how it went."""
+    if not any(model.fold_results for model in result.models):
+        say(f"stopped by {result.stopped} before a fit was done; nothing is written")
+        raise typer.Exit(INTERRUPTED if result.stopped == "an interrupt" else 2)
+    print_comparison(result)
+    _write_comparison(result, json=json, report=report, notes=notes)
+    if checkpoint is not None and (json is not None or report is not None) and result.stopped is None:
+        checkpoint.unlink()  # what it was for is written
+    if result.stopped == "an interrupt":
+        raise typer.Exit(INTERRUPTED)
+    if any(model.error is not None for model in result.models):
+        raise typer.Exit(1)
 
 
 def _table_to_compare(
@@ -167,6 +242,8 @@ def _sample(
     progress: bool | None,
 ) -> tuple[pl.DataFrame, list[Path]]:
     """Draw rows of files by the labels, which are read first; return them and the files."""
+    import numpy as np
+
     from committee.cli.reading import watched
     from committee.cli.training_table import labels_of
     from committee.data.pieces.row_draw import drawn_rows, read_rows
@@ -176,7 +253,7 @@ def _sample(
     pieces = watched(scanned(data, table, text=categorical), "reading", wanted=progress)
     files = pieces.files
     y = labels_of(pieces, target)
-    rows = drawn_rows(y, sample)
+    rows = drawn_rows(y if task_of(y) == "classes" else np.zeros(len(y), dtype=np.intp), sample)
     say(f"{words_of(pieces)}; a sample of {len(rows):,} of {len(y):,} rows")
     frame = read_rows(pieces, rows)
     files.refuse_changes()

@@ -12,9 +12,10 @@ from committee import MODELS, MODELS_OF_NUMBERS
 from committee.cli.columns import Categorical
 from committee.cli.files import check_writable
 from committee.cli.fit_progress import member_progress
-from committee.cli.fitted import count, describe_fit
+from committee.cli.fitted import describe_fit
 from committee.cli.inputs import Scratch
 from committee.cli.table_options import TableOptions, split_names, takes_table_options
+from committee.cli.task import of_target
 from committee.cli.terminal import Debug, errors_in_one_line, note, notes_on_warnings, say
 from committee.cli.training_table import training_table
 from committee.report.peers import PEERS
@@ -140,7 +141,7 @@ def fit(
         learner = _learner(model, parameter or [], seed, numbers=numbers)
         of_committee = {"memory_limit": memory_limit} if model == "committee" or rows.files is None else {}
         _set_options(learner, model, effort=effort, time_limit=time_limit, **of_committee)
-        say(_of_target(target, rows.y, numbers))
+        say(of_target(target, rows.y, numbers))
         if output is None:
             note("the model is not kept; --output FILE keeps it")
         if checkpoint is not None and checkpoint.exists():
@@ -194,21 +195,6 @@ def _predicts_numbers(target: str, y: NDArray[Any], model: str, task: str | None
         return False
     refuse_spoilt_numbers(target, y)
     return task_of(y) == "numbers"
-
-
-def _of_target(target: str, y: NDArray[Any], numbers: bool) -> str:
-    """What is predicted, and how to have it otherwise."""
-    import numpy as np
-
-    from committee.data.task import are_whole
-
-    values = np.unique(y).tolist()
-    either = y.dtype.kind in "iuf" and are_whole(y) and len(values) > 2
-    if numbers:
-        otherwise = "; --task classes takes them for classes" if either and len(values) <= len(y) // 2 else ""
-        return f"target {target!r}: numbers from {values[0]:.6g} to {values[-1]:.6g}{otherwise}"
-    otherwise = "; --task numbers takes them for numbers" if either else ""
-    return f"target {target!r}: {count(len(values), 'class', 'classes')}{otherwise}"
 
 
 def _learner(name: str, settings: list[str], seed: int, *, numbers: bool) -> Any:

@@ -1,7 +1,8 @@
-"""Parameters of learners that are set by ``-p NAME=VALUE``."""
+"""Parameters of learners that are set by ``-p NAME=VALUE``, or ``-p MODEL:NAME=VALUE`` where there are several."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from committee import MODELS
@@ -54,3 +55,26 @@ def value_of(text: str) -> Any:
         return ast.literal_eval(text.strip())
     except (ValueError, SyntaxError):
         return text
+
+
+def parameters_of_models(settings: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Values by the name of the model and of the parameter; a model's name may hold colons itself.
+
+    Raises
+    ------
+    ValueError
+        If one does not read MODEL:NAME=VALUE.
+
+    Examples
+    --------
+    >>> parameters_of_models(["scikit-learn:random_forest:n_estimators=50"])
+    {'scikit-learn:random_forest': {'n_estimators': 50}}
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for setting in settings:
+        named, equals, text = setting.partition("=")
+        model, colon, parameter = (part.strip() for part in named.rpartition(":"))
+        if not (equals and colon and model and parameter):
+            raise ValueError(f"-p {setting!r} must read MODEL:NAME=VALUE, as in -p random_forest:n_estimators=200")
+        found.setdefault(model, {})[parameter] = value_of(text)
+    return found

@@ -1,4 +1,4 @@
-"""A target of numbers that a few spoilt cells have made text."""
+"""What is said of a target: classes or numbers, and how to have it otherwise."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from committee.data.task import MOST_NUMERIC_CLASSES
+from committee.cli.fitted import count
+from committee.data.task import MOST_NUMERIC_CLASSES, are_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,3 +25,14 @@ def refuse_spoilt_numbers(target: str, y: NDArray[Any]) -> None:
                 f"target {nearly.name!r} is text, as {nearly.count} cell(s) are no numbers"
                 f" ({', '.join(map(repr, nearly.values))}); leave these rows out, or say --task classes"
             )
+
+
+def of_target(target: str, y: NDArray[Any], numbers: bool) -> str:
+    """What is predicted, and how to have it otherwise."""
+    values = np.unique(y).tolist()
+    either = y.dtype.kind in "iuf" and are_whole(y) and len(values) > 2
+    if numbers:
+        otherwise = "; --task classes takes them for classes" if either and len(values) <= len(y) // 2 else ""
+        return f"target {target!r}: numbers from {values[0]:.6g} to {values[-1]:.6g}{otherwise}"
+    otherwise = "; --task numbers takes them for numbers" if either else ""
+    return f"target {target!r}: {count(len(values), 'class', 'classes')}{otherwise}"

@@ -12,7 +12,7 @@ from committee.data.names import hint_of_names
 if TYPE_CHECKING:
     import polars as pl
 
-EXAMPLES = ("breast_cancer", "digits", "iris", "wine")
+EXAMPLES = ("breast_cancer", "diabetes", "digits", "iris", "wine")
 """Names :func:`load_example` takes."""
 
 
@@ -21,13 +21,14 @@ def load_example(name: str) -> pl.DataFrame:
 
     Parameters
     ----------
-    name : {"breast_cancer", "digits", "iris", "wine"}
-        Which one: 569 x 30 and 2 classes, 1,797 x 64 and 10, 150 x 4 and 3, 178 x 13 and 3.
+    name : {"breast_cancer", "diabetes", "digits", "iris", "wine"}
+        Which one: 569 x 30 and 2 classes, 442 x 10 and numbers to predict, 1,797 x 64 and 10 classes, 150 x 4 and 3,
+        178 x 13 and 3.
 
     Returns
     -------
     polars.DataFrame
-        The features, and last the column ``target`` with the class names as text - as
+        The features, and last the column ``target`` with the class names as text, or numbers - as
         :func:`~committee.data.read.read_table` would give it.
 
     Raises
@@ -48,5 +49,6 @@ def load_example(name: str) -> pl.DataFrame:
 
     bunch = getattr(datasets, f"load_{name}")()
     columns = {str(feature): np.ascontiguousarray(bunch.data[:, j]) for j, feature in enumerate(bunch.feature_names)}
-    labels = [str(bunch.target_names[code]) for code in bunch.target]
-    return pl.DataFrame(columns).with_columns(pl.Series("target", labels))
+    names = bunch.get("target_names")
+    answers = bunch.target if names is None else [str(names[code]) for code in bunch.target]
+    return pl.DataFrame(columns).with_columns(pl.Series("target", answers))

@@ -180,8 +180,8 @@ def measures(comparison: Comparison) -> list[tuple[str, str]]:
         ),
         (
             "95% interval",
-            "Where that difference lies with 95 % confidence, by the same t-test as p and for each model alone: an interval"
-            " may leave 0 out where p, which accounts for the number of models, is above 0.05.",
+            "Where that difference lies with 95 % confidence, by the same t-test as p and for each model alone: it may"
+            " leave 0 out where p, which accounts for the number of models, is above 0.05.",
         ),
         (
             "p",

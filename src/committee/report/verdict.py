@@ -27,7 +27,8 @@ def verdict(comparison: Comparison) -> list[str]:
         sentences += _tested(comparison, best, tested)
     for model in comparison.models:
         if model.error is not None:
-            sentences.append(f"{model.name} failed in {model.error.rstrip('.')}.")
+            fold = model.error.partition(":")[0]
+            sentences.append(f"{model.name} failed in {fold}; the table of models that failed says why.")
         elif model.place is None and model.fold_results:
             sentences.append(f"{model.name} has no {metric_words(comparison.metric)}, so it takes no place.")
     return sentences
@@ -72,7 +73,8 @@ def _tested(comparison: Comparison, best: ModelResult, tested: list[tuple[ModelR
     if level:
         most = max(test.difference for _, test in level)
         names = _listed([model.name for model, _ in level])
-        by = f" (worse by at most {size_text(comparison, most)})" if most > 0.0 else ""
+        text = size_text(comparison, most)
+        by = f" (worse by at most {text})" if text.strip("0.,") else ""
         sentences.append(f"Not significantly different from {best.name}: {names}{by}.")
         least = median(test.least_shown for _, test in level)
         if least > 0.0:

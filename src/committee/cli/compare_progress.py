@@ -1,0 +1,111 @@
+"""Progress of `committee compare`: on a terminal a table that fills as fits end, else a line for each tenth of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from committee.cli.terminal import console, say
+from committee.data.names import printable
+from committee.report.metric_choice import known_metric
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from committee.report.crossvalidation import FoldResult
+
+Hook: TypeAlias = "Callable[[int, int, str, FoldResult], None]"
+
+
+@contextmanager
+def comparison_progress(wanted: bool | None, names: list[str], metric: str) -> Iterator[Hook | None]:
+    """What `compare` is to call after every fit; None where nothing is to be shown."""
+    terminal = console(stderr=True)
+    if wanted is False or (wanted is None and not terminal.is_terminal):
+        yield None
+    elif terminal.is_terminal:
+        with _live(terminal, names, metric) as hook:
+            yield hook
+    else:
+        yield _line
+
+
+def _line(done: int, total: int, model: str, result: FoldResult) -> None:
+    if done * 10 // total > (done - 1) * 10 // total:
+        say(f"{done}/{total} fits done")
+
+
+@contextmanager
+def _live(terminal: Console, names: list[str], metric: str) -> Iterator[Hook]:
+    from rich.live import Live
+
+    so_far = SoFar(names, metric)
+    with Live(console=terminal, transient=True, get_renderable=so_far.table, refresh_per_second=4):
+        yield so_far.add
+
+
+class SoFar:
+    """Results of the fits that have ended, and the table that shows them."""
+
+    def __init__(self, names: list[str], metric: str) -> None:
+        self.metric = metric
+        self.results: dict[str, list[FoldResult]] = {name: [] for name in names}
+        self.done, self.total, self.start = 0, 0, time.monotonic()
+
+    def add(self, done: int, total: int, model: str, result: FoldResult) -> None:
+        """Take one more result."""
+        self.done, self.total = done, total
+        self.results.setdefault(model, []).append(result)
+
+    def table(self) -> RenderableType:
+        """The table as it is now."""
+        from rich import box
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        shown = known_metric(self.metric)
+        table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+        table.add_column("model", no_wrap=True)
+        for heading in ("fits", shown.heading, "fit s"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        for name, results in self.results.items():
+            values = _figures(results, self.metric)
+            seconds = _figures(results, "fit_seconds")
+            failed = any(result.error is not None for result in results)
+            score = "failed" if failed else shown.text(values) if values.size else ""
+            told = f"{np.median(seconds):.2f}" if seconds.size else ""
+            table.add_row(Text(printable(name)), str(len(results)), score, told)
+        return Group(table, Text(self._time()))
+
+    def _time(self) -> str:
+        if not self.total:
+            return "comparing"
+        passed = time.monotonic() - self.start
+        n = sum(map(len, self.results.values()))
+        left = passed / n * (self.total - self.done)
+        return (
+            f"comparing {self.done}/{self.total} fits, {_clock(passed)} passed, about {_clock(left)} left;"
+            " Ctrl-C ends with what is done"
+        )
+
+
+def _figures(results: list[FoldResult], name: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    values = [value for result in results if (value := result.figures.get(name)) is not None]
+    return np.array(values, dtype=np.float64)
+
+
+def _clock(seconds: float) -> str:
+    """Minutes and seconds.
+
+    Examples
+    --------
+    >>> _clock(75.2)
+    '1:15'
+    """
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}:{rest:02}"
