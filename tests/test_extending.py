@@ -39,7 +39,7 @@ from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.report.comparison import compare
 from committee.report.displays.base import Display
 from committee.report.metrics import METRICS, Metric
-from committee.report.models import PEERS, Peer
+from committee.report.peers import PEERS, Peer
 from committee.report.tables import quality_grid
 from committee.vote.adapters.scikit_learn import ADAPTERS, Members
 from committee.vote.links.mean import MEAN_LINKS, MeanLink

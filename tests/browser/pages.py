@@ -10,6 +10,7 @@ from committee import (
     GradientBoostingRegressor,
     ProbitModelTreeClassifier,
     RandomForestClassifier,
+    TreeVoter,
 )
 from committee.report.comparison import compare
 from committee.report.evaluation_page import evaluation_page
@@ -24,6 +25,17 @@ LEARNT, NEW = slice(None, None, 2), slice(1, None, 2)
 
 def comparison_of_three() -> str:
     return render_report(compare(TUMOURS, KINDS, ["adaboost", "random_forest", "scikit-learn:random_forest"], folds=3))
+
+
+def comparison_of_numbers() -> str:
+    return render_report(compare(PATIENTS, PROGRESSION, ["tree", "scikit-learn:hist_gradient_boosting"], folds=3))
+
+
+def comparison_of_twenty_five() -> str:
+    """Trees of many sizes under names of many lengths, one of which fails."""
+    leaves = {f"tree_of_{'very_' * (n % 4)}many_leaves:{n}": n for n in range(2, 26)}
+    models = {name: TreeVoter(max_leaf_nodes=n, max_depth=None) for name, n in leaves.items()}
+    return render_report(compare(WINES, CULTIVARS, {**models, "none": TreeVoter(max_depth=-1)}, folds=3, metric="log_loss"))
 
 
 def model_of_trees() -> str:
@@ -72,6 +84,8 @@ PAGES: dict[str, Callable[[], str]] = {
     each.__name__: each
     for each in (
         comparison_of_three,
+        comparison_of_numbers,
+        comparison_of_twenty_five,
         model_of_trees,
         model_of_kinds,
         model_of_members,

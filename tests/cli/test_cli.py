@@ -4,6 +4,7 @@ import contextlib
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -122,7 +123,7 @@ def test_compare_writes_report_and_json(table, tmp_path):
     )  # fmt: skip
     document = json.loads(figures.read_text())
     assert document["settings"] == {
-        "folds": 3, "repeats": 2, "seed": 5, "jobs": 1, "metric": "log_loss", "level": 0.05,
+        "folds": 3, "repeats": 2, "seed": 5, "jobs": 1, "metric": "log_loss", "task": "classes", "level": 0.05,
     }  # fmt: skip
     assert document["table"]["categorical"] == 2
     assert len(document["models"][0]["folds"]) == 6
@@ -142,9 +143,9 @@ def test_compare_goes_on_from_a_checkpoint_and_removes_it_when_all_is_written(ta
 
 def test_compare_example_and_default_models():
     result = succeed("compare", "--example", "iris", "--folds", 2)
-    for name in ("adaboost", "subagging", "tree", "scikit-learn:random_forest"):
+    for name in ("gradient_boosting", "sbpmt", "tree", "scikit-learn:random_forest"):
         assert name in result.stdout
-    assert "abstaining_stump" not in result.stdout
+    assert "matryoshka" not in result.stdout, "a handful; --models all has every one"
     assert "ROC AUC" in result.stdout and "MCC" not in result.stdout
 
 
@@ -230,7 +231,13 @@ def test_compare_errors(table, tmp_path):
     assert "--drop names 'nothing'" in fail("compare", "--example", "iris", "--drop", "nothing")
     assert "no such folder" in fail("compare", table, "-t", "label", "--report", tmp_path / "no" / "r.html")
     assert "not a regular file" in fail("compare", table, "-t", "label", "--json", tmp_path)
-    assert "distinct values" in fail("compare", table, "-t", "size")
+    assert "too many for classes" in fail("compare", table, "-t", "size", "--task", "classes")
+    assert "must read MODEL:NAME=VALUE" in fail("compare", table, "-t", "label", "-p", "max_depth=1")
+    assert "which is not compared" in fail("compare", table, "-t", "label", "-p", "tre:max_depth=1")
+    assert "no parameter 'max_dept'" in fail("compare", table, "-t", "label", "-p", "tree:max_dept=1")
+    assert "neither classes nor numbers" in fail("compare", table, "-t", "label", "--task", "labels")
+    assert "rmse is a metric of numbers" in fail("compare", table, "-t", "label", "--metric", "rmse")
+    assert "adaboost predicts classes only" in fail("compare", table, "-t", "size", "--models", "adaboost")
 
 
 def test_compare_when_every_model_fails(table, monkeypatch):
@@ -238,10 +245,46 @@ def test_compare_when_every_model_fails(table, monkeypatch):
         raise RuntimeError("out of order")
 
     monkeypatch.setattr(TreeVoter, "fit", refuse)
-    result = run("compare", table, "-t", "label", "--models", "tree", "--folds", 2)
-    assert result.exit_code == 2
-    assert "tree failed in fold 1: RuntimeError: out of order" in result.stdout
-    assert "every model failed" in result.stderr
+    for models in ("tree", "tree,adaboost"):
+        result = run("compare", table, "-t", "label", "--models", models, "--folds", 2)
+        assert result.exit_code == 1
+        assert re.search(r"tree +1 +RuntimeError: out of order", result.stdout)
+
+
+def test_compare_predicts_numbers_and_says_so(table, tmp_path):
+    figures, page = tmp_path / "figures.json", tmp_path / "page.html"
+    options = ("--folds", 3, "--drop", "id", "--json", figures, "--report", page)
+    models = ("--models", "gradient_boosting,tree", "-p", "tree:max_depth=1", "-p", "gradient_boosting:n_estimators=9")
+    result = succeed("compare", table, "-t", "size", *models, *options)
+    assert "numbers of 'size' from" in result.stdout and "has the lowest mean RMSE" in result.stdout
+    nodes = {each["name"]: each["summary"]["n_nodes"]["mean"] for each in json.loads(figures.read_text())["models"]}
+    assert nodes["tree"] == 3
+    assert "Size against RMSE" in page.read_text()
+    result = succeed("compare", table, "-t", "code", *models, *options, "--task", "numbers")
+    assert "has the lowest mean RMSE" in result.stdout
+    result = succeed("compare", table, "-t", "code", "--models", "tree", *options)
+    assert "target 'code': 3 classes; --task numbers takes them for numbers" in result.stderr
+
+
+def test_compare_that_is_interrupted_writes_what_is_done(table, tmp_path, monkeypatch):
+    fit, fits, page, checkpoint = TreeVoter.fit, [], tmp_path / "page.html", tmp_path / "fits"
+
+    def interrupted(self, *arguments):
+        fits.append(1)
+        if len(fits) == 3:
+            raise KeyboardInterrupt
+        return fit(self, *arguments)
+
+    monkeypatch.setattr(TreeVoter, "fit", interrupted)
+    options = ("compare", table, "-t", "label", "--drop", "id", "--models", "tree", "--folds", 4)
+    result = run(*options, "--report", page, "--checkpoint", checkpoint)
+    assert result.exit_code == 130
+    assert "Stopped by an interrupt after 2 of 4 folds, on which the models are compared." in result.stdout
+    assert "Stopped by an interrupt after 2 of 4 folds" in page.read_text()
+    assert len(checkpoint.read_text().splitlines()) == 3, "the same command goes on from it"
+    fits[:] = [1, 1]
+    result = run(*options, "--report", tmp_path / "none.html")
+    assert result.exit_code == 130 and not (tmp_path / "none.html").exists()
 
 
 # --- fit -------------------------------------------------------------------------------------------------

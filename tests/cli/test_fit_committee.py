@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 from committee import MODELS, MODELS_OF_NUMBERS, CommitteeClassifier, CommitteeRegressor, learner, load
 from committee.cli import fit_progress
 from committee.cli.main import app
-from committee.data.task import task_of
 from committee.data.read import read_table, split_target
+from committee.data.task import task_of
 from committee.learners.blend.portfolio import candidates
 from committee.report.members import estimate, left_out_grid, members_grid
 

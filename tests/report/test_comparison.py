@@ -1,17 +1,20 @@
 """The comparison: the same folds for all, the same figures as scikit-learn's own, failures reported."""
 
 import json
+import re
 import warnings
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.stats import t as student_t
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.dummy import DummyClassifier
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import AdaBoostClassifier as ScikitAdaBoost
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LinearRegression
 from sklearn.metrics import average_precision_score, brier_score_loss, get_scorer, make_scorer
 from sklearn.model_selection import RepeatedStratifiedKFold, cross_validate
 from sklearn.naive_bayes import GaussianNB
@@ -22,12 +25,17 @@ from threadpoolctl import threadpool_limits
 
 from committee import AdaBoostClassifier
 from committee.data.frames import TableSchema
-from committee.report.comparison import SCHEMA, compare
-from committee.report.crossvalidation import FoldResult, stratified_folds
-from committee.report.metrics import METRICS, Metric, ranking_metrics
-from committee.report.models import PEERS, Peer, compared_models, default_models, installed_peers
+from committee.report.comparison import SCHEMA, Comparison, TableSummary, compare
+from committee.report.crossvalidation import FoldResult, Limits, is_over, stratified_folds
+from committee.report.html import render_report
+from committee.report.metric_choice import ranking_metrics
+from committee.report.metrics import METRICS, Metric
+from committee.report.model_result import collected, placed
+from committee.report.models import ComparedModel, all_models, compared_models, default_models
+from committee.report.peers import PEERS, Peer, installed_peers
 from committee.report.statistics import corrected_paired_t_test, holm
-from committee.report.tables import grids, measures, metric_words, quality_grid, verdict
+from committee.report.tables import grids, measures, metric_words, quality_grid, table_sentence
+from committee.report.verdict import verdict
 
 X_CANCER, Y_CANCER = load_breast_cancer(return_X_y=True)
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
@@ -295,8 +303,8 @@ def test_two_classes_with_a_fold_that_lacks_one():
         (pd.Series(["a", None] * 30, name="kind"), "'kind' has 30 missing"),
         (pl.Series("kind", [1, None] * 30), "'kind' has 30 missing"),
         (np.zeros(60), "two at least"),
-        (np.arange(60), r"numeric with 60 distinct values; only classification"),
-        (np.linspace(0, 1, 60), "numeric with 60 distinct"),
+        (np.r_[np.arange(59) / 7, np.inf], "infinite numbers"),
+        (np.full(60, 1.5), "holds 1.5 in all rows"),
         (["a", 1] * 30, "mixes types"),
         (np.zeros((60, 2)), "one column"),
         (["a"] * 59 + ["b"], r"class\(es\) 'b' .* 1 row each"),
@@ -322,6 +330,13 @@ def test_refused_labels(y, match):
         ({"metric": "f1"}, "there is no metric 'f1' to rank models by; .*'f1_macro'"),
         ({"metric": "fit_seconds"}, "there is no metric 'fit_seconds' to rank models by"),
         ({"metric": []}, "metric is empty"),
+        ({"metric": "rmse"}, "rmse is a metric of numbers, and classes are predicted"),
+        ({"task": "number"}, "neither 'classes' nor 'numbers'"),
+        ({"task": "numbers", "models": ["tree", "sbpmt"]}, "sbpmt predicts classes only; of numbers choose out of"),
+        ({"parameters": {"tree": {"depth": 1}}}, "tree has no parameter 'depth'"),
+        ({"parameters": {"forest": {"max_depth": 1}}}, "'forest', which is not compared"),
+        ({"time_limit": 0.0}, "time_limit must be"),
+        ({"on_interrupt": "stop"}, "on_interrupt='stop'"),
         ({"models": []}, "at least one"),
         ({"models": ["adabost"]}, "there is no model 'adabost'; did you mean 'adaboost'"),
         ({"models": ["tree", "tree"]}, "named 2 times"),
@@ -339,13 +354,13 @@ def test_infinite_column_is_named():
 
 
 def test_missing_peer_says_what_to_install(monkeypatch):
-    import committee.report.models
+    import committee.report.peers
 
-    monkeypatch.setattr(committee.report.models, "find_spec", lambda module: None)
+    monkeypatch.setattr(committee.report.peers, "find_spec", lambda module: None)
     with pytest.raises(ValueError, match="needs the package 'xgboost'"):
         compared_models(["xgboost"])
     assert installed_peers() == []
-    assert set(default_models()) == set(committee.MODELS) - {"abstaining_stump"}
+    assert set(all_models()) == set(committee.MODELS) - {"abstaining_stump"}
 
 
 def test_progress_counts_every_cell():
@@ -387,8 +402,10 @@ def test_json_layout_is_stable():
     frame, y = mixed_table()
     result = compare(frame, y, ["adaboost", "scikit-learn:random_forest"], folds=3, name="mixed")
     document = json.loads(json.dumps(result.to_json(), allow_nan=False))
-    assert document["schema"] == SCHEMA == "committee.comparison/2"
-    assert list(document) == ["schema", "table", "settings", "versions", "notes", "models"]
+    assert document["schema"] == SCHEMA == "committee.comparison/3"
+    assert list(document) == [
+        "schema", "table", "settings", "stopped", "folds_done", "versions", "notes", "models",
+    ]  # fmt: skip
     assert document["table"] == {
         "name": "mixed",
         "target": "target",
@@ -397,8 +414,9 @@ def test_json_layout_is_stable():
         "categorical": 1,
         "missing_cells": frame["color"].null_count(),
         "classes": {str(c): int((y == c).sum()) for c in np.unique(y)},
+        "numbers": None,
     }
-    assert set(document["settings"]) == {"folds", "repeats", "seed", "jobs", "metric", "level"}
+    assert set(document["settings"]) == {"folds", "repeats", "seed", "jobs", "metric", "task", "level"}
     model = document["models"][0]
     assert list(model) == [
         "name",
@@ -417,6 +435,9 @@ def test_json_layout_is_stable():
     assert set(document["models"][1]["against_best"]) == {
         "difference",
         "standard_error",
+        "interval",
+        "least_shown",
+        "in_every_fold",
         "pvalue",
         "adjusted_pvalue",
         "significant",
@@ -498,7 +519,7 @@ def test_a_further_metric_is_a_column_of_its_own(monkeypatch):
     result = compare(X_IRIS, Y_IRIS, {"bayes": GaussianNB()}, folds=3)
     recalls = [fold["worst_recall"] for fold in result.to_json()["models"][0]["folds"]]
     grid, _ = grids(result)
-    assert grid.columns == ("", "model", "accuracy", "log loss", "ROC AUC", "worst class", "rank", "p")
+    assert grid.columns == ("", "model", "accuracy", "log loss", "ROC AUC", "worst class", "rank")
     assert grid.rows[0][5] == f"{min(recalls):.2f}" and ("worst class", "Least recall of a class.") in measures(result)
 
 
@@ -601,3 +622,118 @@ def test_figures_come_back_from_json(figure):
     result = FoldResult({"accuracy": figure}, np.array([0.1, 0.3]), None, ("odd",))
     again = FoldResult.from_json(json.loads(json.dumps(result.to_json(), allow_nan=False)))
     assert repr(again) == repr(result)
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def test_numbers_have_the_errors_of_scikit_learn():
+    X, y = load_diabetes(return_X_y=True)
+    models = {"line": LinearRegression(), "mean": DummyRegressor()}
+    result = compare(X, y, models, folds=4, seed=3, metric=["mae", "r2"])
+    assert result.task == "numbers" and result.table.classes == {} and result.table.numbers[0] == y.min()
+    scoring = {"rmse": "neg_root_mean_squared_error", "mae": "neg_mean_absolute_error", "r2": "r2"}
+    splits = stratified_folds(np.zeros(len(y), dtype=np.intp), 4, 1, 3)
+    scores = cross_validate(LinearRegression(), X, y, cv=splits, scoring=scoring)
+    for name in scoring:
+        np.testing.assert_allclose(np.abs(scores[f"test_{name}"]), result["line"].values(name), rtol=1e-9)
+    assert [model.name for model in result.ranked] == ["line", "mean"]
+    test = result["mean"].against_best
+    differences = result["mean"].values("mae") - result["line"].values("mae")
+    half = student_t.ppf(0.975, 3) * np.sqrt((1 / 4 + 1 / 3) * differences.var(ddof=1))
+    assert test.interval == pytest.approx((differences.mean() - half, differences.mean() + half))
+    assert test.in_every_fold == bool((differences > 0).all())
+    assert "numbers of 'target' from 25 to 346" in table_sentence(result)
+    document = json.loads(json.dumps(result.to_json(), allow_nan=False))
+    assert document["settings"]["task"] == "numbers" and "accuracy" not in document["models"][0]["summary"]
+
+
+def test_all_models_of_numbers_learn_categories(tmp_path):
+    frame, labels = mixed_table(120)
+    y = np.where(labels == "yes", 10.0, 20.0) + frame["noise"].to_numpy()
+    names = [name for name in all_models(numbers=True) if name != "committee"]
+    assert set(default_models(numbers=True)) <= set(names)
+    result = compare(
+        frame, y, names, folds=2, parameters={"gradient_boosting": {"n_estimators": 20}}, checkpoint=tmp_path / "fits"
+    )
+    assert all(model.error is None for model in result.models), [model.error for model in result.models]
+    assert all(model.mean("r2") > 0.5 and model.mean("n_nodes") > 1 for model in result.models)
+    assert result["gradient_boosting"].mean("n_voters") == 20
+    assert all(model.margin_quantiles is None and model.reliability is None for model in result.models)
+
+
+# --- limits ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n_fits", "folds_done", "missing"), [(1, 0, ["b"]), (5, 2, []), (8, 4, [])])
+def test_an_interrupted_comparison_keeps_the_folds_that_all_have_done(n_fits, folds_done, missing):
+    def stop(done, total, model, result):
+        if done == n_fits:
+            raise KeyboardInterrupt
+
+    models = {"a": GaussianNB(), "b": DummyClassifier()}
+    result = compare(X_IRIS, Y_IRIS, models, folds=4, progress=stop, on_interrupt="keep")
+    assert (result.stopped, result.folds_done) == ("an interrupt", folds_done)
+    assert [model.name for model in result.models if not model.fold_results] == missing
+    whole = compare(X_IRIS, Y_IRIS, models, folds=4)
+    folds = max(folds_done, 1)
+    np.testing.assert_array_equal(result["a"].values("accuracy"), whole["a"].values("accuracy")[:folds])
+    assert (result.ranked[-1].against_best is not None) == (folds_done > 1)
+    assert verdict(result)[0].startswith("Stopped by an interrupt")
+    assert render_report(result).startswith("<!DOCTYPE html>")
+    with pytest.raises(KeyboardInterrupt):
+        compare(X_IRIS, Y_IRIS, models, folds=4, progress=stop)
+
+
+def test_a_time_limit_begins_no_fold_that_would_not_end_in_time():
+    assert not is_over(Limits(), 1e9, 4, 2)
+    assert not is_over(Limits(10.0), 4.0, 4, 2), "two folds took 4 s: one more ends in time"
+    assert is_over(Limits(5.0), 4.0, 4, 2)
+    assert not is_over(Limits(5.0), 4.0, 3, 2), "a fold that has begun goes on while there is time"
+    assert is_over(Limits(5.0), 5.0, 3, 2)
+    result = compare(X_IRIS, Y_IRIS, {"a": GaussianNB(), "b": DummyClassifier()}, folds=4, time_limit=1e-9)
+    assert result.stopped == "the time limit" and not any(model.fold_results for model in result.models)
+
+
+# --- what folds can show ---------------------------------------------------------------------------------------------
+
+
+def comparison_of(scores: dict[str, list[float]], metric: str = "accuracy") -> Comparison:
+    """A comparison with these values in its folds."""
+    n = len(next(iter(scores.values())))
+    results = [
+        collected(ComparedModel(name, GaussianNB()), {f: FoldResult({metric: v}) for f, v in enumerate(values)})
+        for name, values in scores.items()
+    ]
+    table = TableSummary("t", "y", 100, 2, 0, 0, {"a": 50, "b": 50})
+    return Comparison(table, tuple(placed(results, metric, 1 / (n - 1))), n, 1, 0, 1, (metric,))
+
+
+def test_three_folds_cannot_show_a_large_difference():
+    found = comparison_of({"good": [0.999, 0.998, 1.0], "bad": [0.90, 0.78, 0.855], "near": [0.998, 0.999, 0.997]})
+    text = verdict(found)
+    assert not found["bad"].against_best.significant
+    assert text[1].startswith(
+        "3 folds cannot show a difference of this size, which is large all the same: bad by 0.154"
+    )
+    assert text[2] == "Not significantly different from good: near (worse by at most 0.0010)."
+    least = found["near"].against_best.least_shown
+    assert text[3].startswith(f"Between these, 3 folds show differences from about {least:.4f} on")
+
+
+def test_many_worse_models_are_summed_up():
+    rng = np.random.default_rng(0)
+    scores = {f"m{i:02}": (0.95 - 0.01 * i + rng.normal(0, 1e-4, 10)).tolist() for i in range(12)}
+    text = verdict(comparison_of(scores))
+    assert len(text) == 2
+    assert re.fullmatch(
+        r"Significantly worse than m00: 11 models, by 0\.01\d\d \(m01\) to 0\.1\d\d\d \(m11\)\.", text[1]
+    )
+    equal = verdict(comparison_of({f"m{i}": [0.9, 0.8, 0.9] for i in range(9)}))
+    assert equal[0].startswith("m0, m1, m2, m3 and 5 more share the highest mean accuracy (0.8667)")
+
+
+def test_losses_are_worse_upwards():
+    found = comparison_of({"low": [1.0, 1.1, 1.0, 1.05], "high": [2.0, 2.1, 2.05, 2.0]}, "log_loss")
+    assert [model.name for model in found.models] == ["low", "high"]
+    assert found["high"].against_best.significant and found["high"].against_best.in_every_fold

@@ -25,8 +25,18 @@ from committee.report.drawn import svg_of
 from committee.report.grid import rich_table
 from committee.report.html import render_report
 from committee.report.inspection import describe_margins, inspection
-from committee.report.metrics import METRICS, ranking_metrics
-from committee.report.tables import cost_grid, grids, measures, quality_grid, table_sentence, verdict
+from committee.report.metric_choice import ranking_metrics
+from committee.report.metrics import METRICS
+from committee.report.tables import (
+    cost_grid,
+    difference_grid,
+    failures_grid,
+    grids,
+    measures,
+    quality_grid,
+    table_sentence,
+)
+from committee.report.verdict import verdict
 
 X, Y = load_breast_cancer(return_X_y=True)
 VOID = {"meta", "img", "br", "link", "hr", "input"}
@@ -107,7 +117,7 @@ def test_page_is_whole_and_asks_for_nothing(result):
         "benign" if "benign" in result.table.classes else "357",
     ):
         assert words in text
-    assert len(parsed.pictures) == 4
+    assert len(parsed.pictures) == 1 + 1 + 2 + 4 + 1, "differences, folds, margins, reliability, size"
     assert all(len(picture["aria-label"]) > 20 for picture in parsed.pictures)
     assert "broken" not in re.findall(r'type="checkbox" checked value="([^"]*)"', page)
 
@@ -152,14 +162,18 @@ def test_page_of_a_model_without_size_or_margins():
 
 def test_cells_are_those_of_the_comparison(result):
     grid = quality_grid(result)
-    assert grid.columns == ("", "model", "accuracy", "log loss", "ROC AUC", "rank", "p")
+    assert grid.columns == ("", "model", "accuracy", "log loss", "ROC AUC", "rank")
     first = result.ranked[0]
     row = grid.rows[0]
     assert row[:2] == ("1", first.name)
     assert row[2] == f"{first.mean('accuracy'):.4f} ±{first.sd('accuracy'):.4f}"
     assert row[4] == f"{first.mean('roc_auc'):.4f}"
-    assert row[-1] == "best"
-    assert grid.rows[-1] == ("-", "broken", "failed", "-", "-", "-", "-")
+    assert grid.rows[-1] == ("-", "broken", "failed", "-", "-", "-")
+    assert failures_grid(result).rows == (("broken", "1", "RuntimeError: no <wish> to learn"),)
+    other = result.ranked[1]
+    low, high = other.against_best.interval
+    shown = difference_grid(result).rows[0]
+    assert shown[:3] == (other.name, f"{other.against_best.difference:.4f}", f"{low:.4f} to {high:.4f}")
     cost = {row[0]: row[1:] for row in cost_grid(result).rows}
     assert "broken" not in cost
     assert cost["boosted"][2:4] == ("10", "30")
@@ -169,10 +183,10 @@ def test_cells_are_those_of_the_comparison(result):
 def test_only_a_few_columns_are_there_unasked():
     models = {"bayes": GaussianNB()}
     grid = quality_grid(compare(*load_iris(return_X_y=True), models, folds=2))
-    assert grid.columns == ("", "model", "accuracy", "log loss", "ROC AUC", "rank", "p")
+    assert grid.columns == ("", "model", "accuracy", "log loss", "ROC AUC", "rank")
     found = compare(*load_iris(return_X_y=True), models, folds=2, metric=["brier", "mcc"])
     grid = quality_grid(found)
-    assert grid.columns == ("", "model", "accuracy", "MCC", "log loss", "Brier", "ROC AUC", "rank", "p")
+    assert grid.columns == ("", "model", "accuracy", "MCC", "log loss", "Brier", "ROC AUC", "rank")
     assert len(grid.rows[0]) == len(grid.columns)
     notes = dict(measures(found))
     assert {"MCC", "Brier"} <= notes.keys() and "F1" not in notes
@@ -223,15 +237,15 @@ def test_verdict_names_everyone(result):
     for model in result.models:
         assert model.name in text
     assert "mean accuracy" in text
-    assert "broken failed in fold 1: RuntimeError" in text
+    assert "broken failed in fold 1" in text
 
 
 def test_verdict_of_equal_models_and_of_worse_ones():
     models = {"a": GaussianNB(), "b": GaussianNB(), "c": GaussianNB(var_smoothing=1e9)}
     sentences = verdict(compare(X, Y, models, folds=10))
     assert sentences[0].startswith("a, b share the highest mean accuracy")
-    assert re.search(r"Significantly worse than a: c \(p <0\.001\)", sentences[1])
-    assert sentences[2] == "Not significantly different from a: b."
+    assert re.search(r"Significantly worse than a: c by 0\.3\d+ \(0\.\d+ to 0\.\d+; p <0\.001\)", sentences[1])
+    assert sentences[2:] == ["Not significantly different from a: b."]
 
 
 def test_verdict_names_models_that_cannot_be_ranked():

@@ -181,7 +181,7 @@ def run_folds(
         stack.callback(_end, outcome)
         try:
             while len(cells) < n_tasks:
-                if _is_over(limits, time.monotonic() - start, len(cells) - n_known, len(models)):
+                if is_over(limits, time.monotonic() - start, len(cells) - n_known, len(models)):
                     return cells, "the time limit"
                 (m, f), result = next(outcome)
                 cells[m, f] = result
@@ -196,7 +196,7 @@ def run_folds(
     return cells, None
 
 
-def _is_over(limits: Limits, seconds: float, n_done: int, n_models: int) -> bool:
+def is_over(limits: Limits, seconds: float, n_done: int, n_models: int) -> bool:
     """Whether the time is up, or will be before one more fold has ended."""
     if limits.seconds is None:
         return False

@@ -40,7 +40,8 @@ def _stopped(comparison: Comparison) -> list[str]:
     n, done = comparison.folds * comparison.repeats, comparison.folds_done or 0
     stopped = f"Stopped by {comparison.stopped}"
     if done:
-        return [f"{stopped} after {done} of {n} folds; these are what the models are compared on."]
+        alone = ", and one fold tests nothing" if done == 1 else ""
+        return [f"{stopped} after {done} of {n} folds, on which the models are compared{alone}."]
     missing = [each.name for each in comparison.models if not each.fold_results]
     return [f"{stopped} before all models had done one fold, so nothing is tested; not run: {', '.join(missing)}."]
 
@@ -52,7 +53,7 @@ def _best(comparison: Comparison, best: ModelResult, others: list[ModelResult]) 
     tied = [each.name for each in others if isclose(each.mean(metric) or 0.0, value, rel_tol=1e-9)]
     if tied:
         return (
-            f"{best.name}, {', '.join(tied)} share the {kind} mean {words} ({text}); {best.name} has the best average"
+            f"{_listed([best.name, *tied])} share the {kind} mean {words} ({text}); {best.name} has the best average"
             " rank, and the others are tested against it."
         )
     return f"{best.name} has the {kind} mean {words} ({text})."

@@ -1,0 +1,169 @@
+"""Pictures of a comparison on its page: every one readable with three models and with twenty-five."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from committee.report.charts.dot_rows import DotRow, dot_rows
+from committee.report.charts.plot import Plot, panels
+from committee.report.charts.scale import Scale
+from committee.report.grid import Grid
+from committee.report.metric_choice import known_metric
+from committee.report.page import Picture
+from committee.report.tables import metric_words, size_text
+
+if TYPE_CHECKING:
+    from committee.report.comparison import Comparison
+    from committee.report.model_result import ModelResult
+
+MOST_FOLDS = 20
+"""Folds that a table of their figures has columns for."""
+
+FEW = 0.005
+"""Share of the rows below which a bin of probabilities is too empty to be drawn."""
+
+
+def differences_picture(comparison: Comparison) -> list[Picture]:
+    """How much worse than the best the others are, with intervals; nothing where nothing is tested."""
+    tested = [(each, each.against_best) for each in comparison.ranked if each.against_best is not None]
+    rows, words = [], metric_words(comparison.metric)
+    for model, test in tested:
+        low, high = (size_text(comparison, end) for end in test.interval)
+        text = size_text(comparison, test.difference)
+        tip = f"{model.name}\nworse by {text}\n95% interval {low} to {high}"
+        rows.append(DotRow(model.name, [test.difference], text, _color(comparison, model), test.interval, [tip]))
+    if not rows:
+        return []
+    best = comparison.ranked[0].name
+    description = f"By how much {words} is worse than that of {best}: " + "; ".join(f"{r.name} {r.end}" for r in rows)
+    caption = (
+        "A dot is the mean difference over the folds, the line its 95% interval. An interval that reaches the broken"
+        " line leaves open who is better."
+    )
+    return [Picture("", caption, dot_rows(rows, description=description, reference=0.0))]
+
+
+def folds_picture(comparison: Comparison) -> Picture:
+    """The metric of the places in every fold."""
+    metric, words = comparison.metric, metric_words(comparison.metric)
+    rows = []
+    for model in comparison.ranked:
+        values = model.values(metric).tolist()
+        tips = [f"{model.name}\nfold {k + 1}: {size_text(comparison, value)}" for k, value in enumerate(values)]
+        text = known_metric(metric).text(model.values(metric))
+        rows.append(DotRow(model.name, values, text, _color(comparison, model), tips=tips))
+    description = f"{words} in every fold; means: " + "; ".join(f"{row.name} {row.end}" for row in rows)
+    caption = "One dot per fold; the upright line is the mean, the level one a standard deviation either side."
+    return Picture("", caption, dot_rows(rows, description=description), _folds_grid(comparison))
+
+
+def _folds_grid(comparison: Comparison) -> Grid | None:
+    ranked, metric = comparison.ranked, comparison.metric
+    n = len(ranked[0].fold_results)
+    if n > MOST_FOLDS:
+        return None
+    rows = tuple((m.name, *(size_text(comparison, v) for v in m.values(metric).tolist())) for m in ranked)
+    columns = ("model", *(f"fold {k + 1}" for k in range(n)))
+    return Grid(f"{metric_words(metric)} in every fold", columns, rows, "l" + "r" * n, keys=_names(ranked))
+
+
+def margins_picture(comparison: Comparison) -> list[Picture]:
+    """Cumulative curves of the training margins, one panel for each model that has some."""
+    curves = [(m, m.margin_quantiles) for m in comparison.ranked if m.margin_quantiles is not None]
+    if not curves:
+        return []
+    lowest = min(quantiles[0] for _, quantiles in curves)
+    x, y = Scale(min(-0.05, lowest - 0.05), 1.05), Scale(0.0, 1.05)
+    levels = [i / 100.0 for i in range(101)]
+    drawn, rows = [], []
+    for model, quantiles in curves:
+        low, mid, high = (f"{quantiles[i]:.3f}" for i in (5, 50, 95))
+        share = sum(value <= 0.0 for value in quantiles) / len(quantiles)
+        plot = Plot(x, y, f"Training margins of {model.name}: median {mid}", size="small")
+        plot.reference([(0.0, 0.0), (0.0, 1.05)])
+        if model is not curves[0][0]:
+            plot.reference(zip(curves[0][1], levels, strict=True))
+        tip = f"{model.name}\nmedian margin {mid}, 5% at most {low}"
+        plot.line(zip(quantiles, levels, strict=True), color=_color(comparison, model), tip=tip)
+        drawn.append((model.name, plot.svg()))
+        rows.append((model.name, low, mid, high, f"{share:.1%}"))
+    caption = (
+        "Share of training rows (upwards) whose margin is at most the value (across), averaged over folds. Left of the"
+        " broken line at 0 are rows that the vote gets wrong; a curve further right is a more unanimous vote. The"
+        f" broken curve is that of {curves[0][0].name}."
+    )
+    columns = ("model", "5% at most", "median", "95% at most", "at most 0")
+    figures = Grid("Training margins", columns, tuple(rows), "lrrrr", keys=_names([model for model, _ in curves]))
+    return [Picture("", caption, panels(drawn), figures)]
+
+
+def reliability_picture(comparison: Comparison) -> list[Picture]:
+    """How often elected classes are right beside their probability, one panel for each model that gives some."""
+    curves = [(m, m.reliability) for m in comparison.ranked if m.reliability is not None]
+    if not curves:
+        return []
+    drawn, rows = [], []
+    for model, reliability in curves:
+        share = reliability.weight / reliability.weight.sum()
+        bins = [i for i in range(len(share)) if share[i] >= FEW]
+        points = [
+            (
+                float(reliability.expected[i] / reliability.weight[i]),
+                float(reliability.right[i] / reliability.weight[i]),
+            )
+            for i in bins
+        ]
+        error = f"{reliability.calibration_error:.3f}"
+        plot = Plot(Scale(0.0, 1.05), Scale(0.0, 1.05), f"Reliability of {model.name}: error {error}", size="small")
+        plot.reference([(0.0, 0.0), (1.0, 1.0)])
+        color = _color(comparison, model)
+        plot.line(points, color=color)
+        for i, point in zip(bins, points, strict=True):
+            tip = f"{model.name}\n{share[i]:.1%} of the rows: probability {point[0]:.3f}, right {point[1]:.3f}"
+            plot.dot(point, color=color, radius=2.5 + 4.0 * float(share[i]) ** 0.5, tip=tip)
+        drawn.append((model.name, plot.svg()))
+        rows.append((model.name, error))
+    caption = (
+        "Test rows of all folds by the probability of the class they are given (across), and the share of them for"
+        " which it is right (upwards). On the broken line probabilities mean what they say; below it a model is too"
+        " sure of itself."
+    )
+    columns = ("model", "calibration error")
+    figures = Grid("Expected calibration error", columns, tuple(rows), "lr", keys=_names([m for m, _ in curves]))
+    return [Picture("", caption, panels(drawn), figures)]
+
+
+def size_picture(comparison: Comparison) -> list[Picture]:
+    """The metric of the places against the nodes of all trees, of models whose nodes are counted."""
+    metric, words = comparison.metric, metric_words(comparison.metric)
+    counted = [
+        (model, nodes, value)
+        for model in comparison.ranked
+        if (nodes := model.mean("n_nodes")) and (value := model.mean(metric)) is not None
+    ]
+    if not counted:
+        return []
+    x = Scale.around([nodes for _, nodes, _ in counted], log=True)
+    y = Scale.around([value for *_, value in counted])
+    description = f"{words} against nodes: " + "; ".join(
+        f"{model.name} {size_text(comparison, value)} with {nodes:,.0f}" for model, nodes, value in counted
+    )
+    plot = Plot(x, y, description, labels=("nodes in all trees", words))
+    for model, nodes, value in counted:
+        tip = f"{model.place}. {model.name}\n{words} {size_text(comparison, value)}, {nodes:,.0f} nodes"
+        plot.dot((nodes, value), color=_color(comparison, model), radius=5.0, key=model.name, tip=tip)
+    names = _names([model for model, *_ in counted])
+    plot.labels_of([(n, v) for _, n, v in counted], [str(model.place) for model, *_ in counted], names)
+    better = "further up" if known_metric(metric).best == "highest" else "further down"
+    caption = f"Further left is smaller, {better} is better; the numbers are the places of the first table."
+    return [Picture("", caption, plot.svg())]
+
+
+def _color(comparison: Comparison, model: ModelResult) -> int:
+    """The colour that a model has in all pictures."""
+    return [each.name for each in comparison.ranked].index(model.name)
+
+
+def _names(models: Sequence[ModelResult]) -> tuple[str, ...]:
+    return tuple(model.name for model in models)
