@@ -116,8 +116,8 @@ def _forest(source: Path, target: str | None, table: TableOptions, trees: int, s
     """Train a forest on a table, which remembers its draws."""
     from committee import RandomForestClassifier
     from committee.cli.labelled_rows import LabelledRows
-    from committee.cli.task import task_of
     from committee.cli.training_table import whole_table
+    from committee.data.task import task_of
 
     if target is None:
         raise ValueError("--target is missing: name the column that holds the classes")
