@@ -9,12 +9,10 @@ import typer
 
 from committee import MODELS
 from committee.cli.columns import Categorical, Target
-from committee.cli.compare_progress import comparison_progress
 from committee.cli.files import check_writable
 from committee.cli.inputs import are_in_pieces, paths_of, scanned, table_name, words_of
 from committee.cli.settings import parameters_of_models
 from committee.cli.table_options import TableOptions, split_names, takes_table_options
-from committee.cli.task import of_target, refuse_spoilt_numbers
 from committee.cli.terminal import (
     Debug,
     Progress,
@@ -23,7 +21,6 @@ from committee.cli.terminal import (
     print_comparison,
     say,
 )
-from committee.data.task import Task, task_of
 from committee.files.replacement import write_file
 from committee.report.peers import PEERS
 
@@ -32,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from committee.cli.training_table import TrainingTable
+    from committee.data.task import Task
     from committee.report.comparison import Comparison
 
 INTERRUPTED = 130
@@ -118,6 +116,7 @@ def compare(
     Example: committee compare patients.csv --target outcome --report report.html
     """
     with errors_in_one_line(debug):
+        from committee.cli.compare_progress import comparison_progress
         from committee.report.comparison import compare as run
         from committee.report.metric_choice import chosen_metrics
         from committee.report.models import compared_models
@@ -161,6 +160,9 @@ def compare(
 
 def _task(target: str, y: NDArray[Any], task: str | None) -> Task:
     """What is predicted, which is said where it is inferred and could be otherwise."""
+    from committee.cli.task import of_target, refuse_spoilt_numbers
+    from committee.data.task import task_of
+
     if task is None:
         refuse_spoilt_numbers(target, y)
         task = task_of(y)
@@ -247,6 +249,7 @@ def _sample(
     from committee.cli.reading import watched
     from committee.cli.training_table import labels_of
     from committee.data.pieces.row_draw import drawn_rows, read_rows
+    from committee.data.task import task_of
 
     if sample < 1:
         raise ValueError(f"--sample {sample} must be at least 1")

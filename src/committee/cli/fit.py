@@ -15,7 +15,6 @@ from committee.cli.fit_progress import member_progress
 from committee.cli.fitted import describe_fit
 from committee.cli.inputs import Scratch
 from committee.cli.table_options import TableOptions, split_names, takes_table_options
-from committee.cli.task import of_target
 from committee.cli.terminal import Debug, errors_in_one_line, note, notes_on_warnings, say
 from committee.cli.training_table import training_table
 from committee.report.peers import PEERS
@@ -123,6 +122,8 @@ def fit(
     Ctrl-C ends the training of a committee: the model has the members that are ready. A second one ends the command.
     """
     with errors_in_one_line(debug):
+        from committee.cli.task import of_target
+
         model = "committee" if model == "auto" else model
         _check_options(model, task, folds)
         check_writable(output, checkpoint, read=data)
