@@ -35,7 +35,9 @@ def comparison_of_twenty_five() -> str:
     """Trees of many sizes under names of many lengths, one of which fails."""
     leaves = {f"tree_of_{'very_' * (n % 4)}many_leaves:{n}": n for n in range(2, 26)}
     models = {name: TreeVoter(max_leaf_nodes=n, max_depth=None) for name, n in leaves.items()}
-    return render_report(compare(WINES, CULTIVARS, {**models, "none": TreeVoter(max_depth=-1)}, folds=3, metric="log_loss"))
+    return render_report(
+        compare(WINES, CULTIVARS, {**models, "none": TreeVoter(max_depth=-1)}, folds=3, metric="log_loss")
+    )
 
 
 def model_of_trees() -> str:
