@@ -12,6 +12,7 @@ from sklearn.model_selection import train_test_split
 
 import committee
 from committee import AdaBoostClassifier
+from committee.report import TreeDisplay
 
 wine = load_wine()
 rng = np.random.default_rng(0)
@@ -35,6 +36,8 @@ print(f"accuracy {model.score(frame[test], y[test]):.3f}, with {frame.null_count
 
 most = sorted(zip(model.feature_importances_, frame.columns, strict=True), reverse=True)[:3]
 print("most used:", ", ".join(f"{name} ({share:.0%})" for share, name in most))
+
+display = TreeDisplay.from_estimator(model, tree=0)
 
 # %%
 # A category that training never saw, a saved model, and a cell that is refused.

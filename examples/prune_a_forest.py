@@ -11,6 +11,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 
 from committee import Committee
+from committee.report import MarginDisplay
 
 X, y = load_digits(return_X_y=True)
 X_rest, X_test, y_rest, y_test = train_test_split(X, y, stratify=y, random_state=0)
@@ -49,3 +50,6 @@ for name, committee in {
     loss = log_loss(committee.predict_proba(X_test), y_test)
     size = f"{committee.n_voters:7} {committee.n_nodes:7,} {committee.nbytes / 1000:6.0f}"
     print(f"{name:16} {size} {accuracy:9.3f} {loss:9.3f}")
+
+margins = {"the forest": whole.margins(X_test, y_test), "25 chosen trees": whole[chosen].margins(X_test, y_test)}
+display = MarginDisplay(margins).plot()

@@ -9,6 +9,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import AdaBoostClassifier as ScikitLearnAdaBoost
 
 from committee import AdaBoostClassifier
+from committee.report import ComparisonDisplay
 from committee.report.comparison import compare
 from committee.report.verdict import verdict
 
@@ -30,3 +31,8 @@ for sentence in verdict(result):
 
 silent = AdaBoostClassifier(100, vote="abstaining").fit(X, y).committee_
 print(f"the abstaining stumps were silent on {(silent.votes(X) == 0).mean():.0%} of their votes")
+
+# %%
+# A dot for each fold, the mean and a standard deviation.
+
+display = ComparisonDisplay(result).plot()
