@@ -16,7 +16,15 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 SITE = Path(__file__).resolve().parent.parent.parent / "build" / "site" / "html"
-PAGES = ("index", "tutorials/explain", "gallery/index", "imbalance", "reference", "api/committee.CommitteeClassifier", "gallery/margins")
+PAGES = (
+    "index",
+    "tutorials/explain",
+    "gallery/index",
+    "imbalance",
+    "reference",
+    "api/committee.CommitteeClassifier",
+    "gallery/margins",
+)
 ROUTES = {
     "Make my forest ten times smaller": ("tutorials/smaller-forest.html", "smaller forest"),
     "Probabilities I can trust": ("tutorials/probabilities.html", "calibrated"),
