@@ -42,8 +42,9 @@ def effect_pictures(found: list[Effect], outputs: list[tuple[int, str]], *, of_c
     if found[0].n_rows:
         caption = (
             f"Partial dependence: mean {what} of {found[0].n_rows:,} rows if all of them had the value below in this "
-            "column, and what they have in all others. Strokes on the axis are rows."
+            "column, and what they have in all others."
         )
+        caption += " Strokes on the axis are rows." if any(len(effect.seen) for effect in found) else ""
     else:
         caption = (
             "What the trees answer if this column alone is known: rows go both ways at splits on others, in the shares "

@@ -12,6 +12,7 @@ import numpy as np
 from committee.data.names import listing
 from committee.report.explained.explanation import Explanation
 from committee.report.inspection import changed_parameters
+from committee.report.members import has_members
 from committee.report.page import Section, Terms
 from committee.voters.forest import Forest
 from committee.voters.linear_leaves import LinearLeaves
@@ -40,13 +41,14 @@ def model_card(found: Explanation, *, data: str = "") -> Section:
 
 def _model(model: Any) -> list[tuple[str, str]]:
     committee = model.committee_
+    voters = "1 voter" if committee.n_voters == 1 else f"{committee.n_voters:,} voters"
     changed = ", ".join(f"{name}={value}" for name, value in changed_parameters(model))
     rows = [
         ("model", type(model).__name__),
         ("parameters", changed or "defaults"),
         ("predicts", _target(model)),
         ("columns", _columns(model)),
-        ("size", f"{committee.n_voters:,} voters, {committee.n_nodes:,} nodes, {committee.nbytes:,} bytes"),
+        ("size", f"{voters}, {committee.n_nodes:,} nodes, {committee.nbytes:,} bytes"),
     ]
     name = "accuracy" if hasattr(model, "classes_") else "R2"
     for attribute, words in _ESTIMATES.items():
@@ -95,7 +97,8 @@ def limits(found: Explanation) -> list[tuple[str, str]]:
         said.append(("beyond", text))
     elif isinstance(voters, Forest | Rounds):
         said.append(("beyond", "Beyond the numbers that it was trained on, it answers as at their ends."))
-    if hasattr(model, "classes_") and getattr(model, "temperature_", None) is None:
+    members = has_members(model)  # each of which has a temperature of its own
+    if hasattr(model, "classes_") and not members and getattr(model, "temperature_", None) is None:
         text = "They have no temperature: see whether they mean what they say before they are used."
         said.append(("probabilities", text))
     said += _limits_of_rows(found)

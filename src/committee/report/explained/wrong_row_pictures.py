@@ -24,10 +24,21 @@ def wrong_rows(found: Explanation) -> list[Part]:
     if not rows:
         return []
     parts: list[Part] = [_grid(found, rows)]
-    explained = [(row, each) for row in rows[:MOST_PICTURES] if (each := found.row(row)) is not None]
+    explained = _explained(found, rows)
     if explained:
         parts.append(_picture(found, explained))
     return parts
+
+
+def _explained(found: Explanation, rows: list[int]) -> list[tuple[int, RowExplanation]]:
+    """The first few rows, of those with the same values one."""
+    shown: dict[tuple[str, ...], tuple[int, RowExplanation]] = {}
+    for row in rows:
+        each = found.row(row)
+        if each is None or len(shown) == MOST_PICTURES:
+            break
+        shown.setdefault(each.labels, (row, each))
+    return list(shown.values())
 
 
 def _grid(found: Explanation, rows: list[int]) -> Grid:
@@ -72,11 +83,11 @@ def _picture(found: Explanation, explained: list[tuple[int, RowExplanation]]) ->
         heading = f"Row {row} is {truth}, {each.remark}"
         panels.append(bars(lines, f"{heading}: {said}", heading=heading, least=min(sizes), largest=max(sizes)))
     subject = explained[0][1]
-    many = found.of_classes and len(found.model.classes_) > 2
+    many = found.of_classes and (len(found.model.classes_) > 2 or subject.total == "probability")
     what = f"{subject.total} of the class predicted" if many else subject.subject
     return Picture(
         "What made the model think so",
-        f"What each column's value adds, to the {what}. All rows have one scale.",
+        f"What each column's value adds to the {what}. All rows have one scale; of equal rows one is shown.",
         legend([(FOR, "adds"), (AGAINST, "takes away"), (REST, "all other columns together")]) + side_by_side(panels),
     )
 
