@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -58,6 +59,7 @@ def numeric_matrix(X: Any, names: Sequence[str] | None) -> NDArray[np.float64]:
         return checked
     if is_sparse(X):
         raise TypeError(f"X is a sparse {type(X).__name__}, which is not supported here; pass X.toarray()")
+    refuse_path(X)
     if isinstance(X, InPieces):
         raise TypeError(
             "X is read in pieces, which fit, predict, predict_proba, decision_function and score take; give rows in "
@@ -85,6 +87,19 @@ def numeric_matrix(X: Any, names: Sequence[str] | None) -> NDArray[np.float64]:
         place = next(place for place, value in enumerate(values.flat) if is_beyond_float(value))
         row, j = divmod(place, values.shape[1])
         raise ValueError(beyond_float(_name_of(j, values, names), row)) from None
+
+
+def refuse_path(X: Any) -> None:
+    """Raise if a path is given in the place of a table.
+
+    Raises
+    ------
+    TypeError
+        Saying what to write.
+    """
+    if isinstance(X, str | os.PathLike):
+        path = os.fspath(X)
+        raise TypeError(f"X is the path {path!r}, and no table; write committee.scan({path!r})")
 
 
 def is_beyond_float(value: Any) -> bool:

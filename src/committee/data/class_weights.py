@@ -11,6 +11,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.coded_text import CodedText, Labels
 from committee.data.number_types import F64
 from committee.data.rows import class_numbers, counted
 
@@ -27,7 +28,7 @@ class ClassWeights:
     """``(K,)``: by what the weights of their rows are multiplied."""
 
     @classmethod
-    def of(cls, choice: ClassWeightChoice, y: NDArray[Any], weights: F64) -> Self:
+    def of(cls, choice: ClassWeightChoice, y: Labels, weights: F64) -> Self:
         """Return the factors that a dict asks for, or those that balance the classes of rows of these weights.
 
         Rows without weight are absent. A class that a dict does not name has the factor 1.
@@ -53,8 +54,11 @@ class ClassWeights:
             return cls(classes, _given_factors(choice, classes))
         return cls(classes, balancing_factors(np.bincount(number, weights[keep], len(classes))))
 
-    def of_rows(self, y: NDArray[Any]) -> F64:
+    def of_rows(self, y: Labels) -> F64:
         """Factors of rows with these labels, ``(n,)``; 1 for a label that is no class."""
+        if isinstance(y, CodedText):
+            factors: F64 = self.of_rows(y.texts)[y.codes]
+            return factors
         place = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
         return np.where(self.classes[place] == y, self.factors[place], 1.0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from numbers import Real
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
@@ -14,17 +15,18 @@ def bytes_of(limit: float | str, name: str = "memory_limit") -> float:
     Raises
     ------
     ValueError
-        If it is no amount above 0, naming the parameter.
+        If it is no number above 0, or text of such a one, naming the parameter.
 
     Examples
     --------
     >>> bytes_of("3 GB"), bytes_of("1.5GiB"), bytes_of(2e6)
     (3000000000.0, 1610612736.0, 2000000.0)
     """
-    if not isinstance(limit, str):
-        return float(limit)
-    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)\s*", limit.lower())
-    amount = float(found[1]) * _UNITS.get(found[2], 0) if found else 0.0
+    if isinstance(limit, str):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)\s*", limit.lower())
+        amount = float(found[1]) * _UNITS.get(found[2], 0) if found else 0.0
+    else:
+        amount = float(limit) if isinstance(limit, Real) and not isinstance(limit, bool) else 0.0
     if not amount > 0.0:
         raise ValueError(f"{name}={limit!r} is no amount of memory; give bytes, or text such as '3 GB' or '500 MiB'.")
     return amount

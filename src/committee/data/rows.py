@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, assert_all_finite, column_or_1d
 
 from committee.data.binning import Binned
+from committee.data.coded_text import CodedText, Labels
 from committee.data.frames import TableSchema
 from committee.data.pieces.pieced_matrix import PiecedMatrix, numbered_columns
 from committee.data.sparse import Matrix, SparseMatrix
@@ -252,7 +253,7 @@ def have_weight(sample_weight: ArrayLike | None, n: int) -> NDArray[np.bool_]:
 # --- weights in ------------------------------------------------------------------------------------------------------
 
 
-def row_weights(sample_weight: ArrayLike | None, X: NDArray[Any] | SparseMatrix) -> NDArray[np.float64]:
+def row_weights(sample_weight: ArrayLike | None, X: Labels | SparseMatrix) -> NDArray[np.float64]:
     """One weight for each row of X; ones if none are given.
 
     Raises
@@ -271,7 +272,7 @@ def row_weights(sample_weight: ArrayLike | None, X: NDArray[Any] | SparseMatrix)
         raise ValueError("sample_weight holds complex numbers; give real ones, as by sample_weight.real.")
     try:
         weights: NDArray[np.float64] = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, allow_all_zero_weights=True
+            sample_weight, X.codes if isinstance(X, CodedText) else X, dtype=np.float64, allow_all_zero_weights=True
         )
     except OverflowError as error:
         raise ValueError("sample_weight holds a number of more than 300 digits; scale the weights.") from error
@@ -301,7 +302,7 @@ def refuse_total(weights: NDArray[np.float64], name: str = "sample_weight") -> N
 # --- labels and targets in -----------------------------------------------------------------------------------
 
 
-def label_vector(y: ArrayLike | None) -> NDArray[Any]:
+def label_vector(y: ArrayLike | CodedText | None) -> Labels:
     """The class labels as a vector ``(n,)``: whole numbers, booleans or text; a series of pandas, polars or Arrow too.
 
     The result is `y` itself if it is one already.
@@ -324,6 +325,8 @@ def label_vector(y: ArrayLike | None) -> NDArray[Any]:
             f"y has {q} columns, but classes are one label a row; for several labels a row wrap the classifier in "
             "sklearn.multioutput.MultiOutputClassifier."
         )
+    if isinstance(y, CodedText):
+        return y
     target: NDArray[Any] = column_or_1d(y, warn=True)
     if target.dtype.kind in "biu":
         return target
@@ -337,7 +340,7 @@ def label_vector(y: ArrayLike | None) -> NDArray[Any]:
     return target
 
 
-def class_numbers(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def class_numbers(y: Labels) -> tuple[NDArray[Any], NDArray[Any]]:
     """Sorted classes, and each row's class number, ``(n,)``, of labels as `label_vector` gives them.
 
     Small whole numbers are counted instead of sorted.
@@ -348,6 +351,8 @@ def class_numbers(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     >>> classes.tolist(), number.tolist()
     ([3, 7], [1, 0, 1])
     """
+    if isinstance(y, CodedText):
+        return y.counted()
     if y.dtype.kind in "biu" and len(y):
         low, high = int(y.min()), int(y.max())
         if high - low < 65_536 and high < 2**63:

@@ -30,7 +30,15 @@ def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
     False
     """
     remove_left_folders(parent)
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+    except OSError as error:
+        where = str(parent or tempfile.gettempdir())
+        raise OSError(
+            error.errno,
+            f"no scratch folder can be made here ({error.strerror}); choose another by scan(..., scratch=...)",
+            where,
+        ) from error
     try:
         with (folder / "new").open("wb") as file:
             with suppress(OSError):  # a file system without locks, where nobody removes the folder either

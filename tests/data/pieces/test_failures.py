@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -79,6 +80,13 @@ OTHER_TUPLES: dict[str, tuple[list[Any], str]] = {
     "fewer weights": ([(X, Y, Y[:-1])], "piece 0: it has 120 rows and 119 weights"),
     "labels in some": ([(X, Y), (X,)], "some pieces bring y and some do not: there are 120 for 240 rows"),
     "weights in some": ([(X, Y), (X, Y, Y)], "some pieces bring weights and some do not: there are 120 for 240 rows"),
+    "a list of both": (
+        [[X, Y]],
+        r"piece 0 is a list of 2 that is no table; give rows of one length.*a tuple, \(X, y\)",
+    ),
+    "rows of two lengths": ([(X, Y), ([[1.0, 2.0, 3.0], [4.0]], [0, 1])], "piece 1 is a list of 2 that is no table"),
+    "labels of two lengths": ([([[1.0], [2.0]], [[0], [1, 2]])], "piece 0: its y has entries of several lengths"),
+    "weights of text": ([(X, Y, Y.astype(str))], "piece 0: its weights hold text, such as '[01]'; weights are numbers"),
     "four parts": ([(X, Y, Y, Y)], r"piece 0 is a tuple of 4; give X, \(X, y\) or"),
     "other columns": ([(X, Y), (X[:, :2], Y)], "piece 1: it has 2 columns, and those before have 3"),
     "no columns": ([(X[:, :0], Y)], r"0 feature\(s\)"),
@@ -228,6 +236,10 @@ def test_sources_that_are_none(tmp_path):
 def test_arguments_that_are_none(tmp_path):
     for arguments, kind, message in [
         ({"memory_limit": "much"}, ValueError, "memory_limit='much' is no amount of memory"),
+        ({"memory_limit": 0}, ValueError, "memory_limit=0 is no amount of memory"),
+        ({"memory_limit": -3}, ValueError, "memory_limit=-3 is no amount of memory"),
+        ({"memory_limit": np.nan}, ValueError, "memory_limit=nan is no amount of memory"),
+        ({"memory_limit": [1]}, ValueError, r"memory_limit=\[1\] is no amount of memory"),
         ({"columns": "a"}, TypeError, r"columns must be a list of names, got the string 'a'; write \['a'\]"),
         ({"columns": []}, ValueError, "columns must name at least one column"),
         ({"scratch": tmp_path / "none"}, FileNotFoundError, "is no folder; make it first"),
@@ -236,6 +248,56 @@ def test_arguments_that_are_none(tmp_path):
             scan(X, **arguments)
     refuses(scan([FRAME], columns=["a", "bb"]), "piece 0: there is no column 'bb'; did you mean 'b'", y="label")
     refuses(scan([FRAME]), "piece 0: there is no column 'lable'; did you mean 'label'", y="lable")
+    refuses(scan(X, columns=["a"]), r"columns=\['a'\] are names, but the pieces are arrays, whose columns have", y=Y)
+    for named in ({"y": "label"}, {"y": Y, "weights": "label"}):
+        message = "column 'label' holds labels or weights, and columns= names it among the features; leave it out"
+        refuses(scan(FRAME.lazy(), columns=["a", "label"]), message, **named)
+    fitted = model().fit(FRAME.select("a", "b"), Y)
+    with pytest.raises(ValueError, match="column 'label' holds labels or weights"):
+        fitted.score(scan(FRAME.lazy(), columns=["a", "b", "label"]), "label")
+    text = FRAME.with_columns(t=pl.lit("much"))
+    refuses(scan([text]), "piece 0: sample_weight='t' holds text, such as 'much'; weights", y="label", weights="t")
+
+
+def test_paths_in_the_place_of_tables(tmp_path):
+    FRAME.write_parquet(tmp_path / "a.parquet")
+    fitted = model().fit(X, Y)
+    for path in (tmp_path / "a.parquet", str(tmp_path)):
+        refuses(path, r"X is the path '.*', and no table; write committee.scan\('.*'\)", TypeError, y="label")
+        with pytest.raises(TypeError, match="X is the path"):
+            fitted.predict(path)
+    for given in ("s3://bucket/x.parquet", Path("https://example.org/*.csv"), ["gs://bucket/x.parquet"]):
+        with pytest.raises(ValueError, match=r"is no path of this machine, and others are not read; copy"):
+            scan(given)
+
+
+def test_errors_of_lazy_frames_have_one_line():
+    query = FRAME.lazy().with_columns(b=pl.lit("x").cast(pl.Int64))
+    for lazy, message in (
+        (query, "the LazyFrame cannot be read: conversion from `str` to `i64` failed"),
+        (FRAME.lazy().select("a", "zz"), "the LazyFrame cannot be read: unable to find column"),
+    ):
+        with pytest.raises(ValueError, match=message) as raised:
+            model().fit(lazy, Y)
+        assert "\n" not in str(raised.value)
+    refuses(scan(FRAME.lazy(), columns=["a", "bb"]), "there is no column 'bb'; did you mean 'b'", y="label")
+
+
+def test_rows_in_errors_are_counted_within_the_piece(tmp_path):
+    path = tmp_path / "a.parquet"
+    FRAME.with_columns(b=pl.when(pl.int_range(N) == 70).then(np.inf).otherwise("b")).write_parquet(path)
+    with patch.object(source, "CELLS", 3 * 64), patch.object(source, "LEAST_ROWS", 64):
+        message = "rows 64 to 119: column 'b' holds infinity at row 6; .*; rows are counted from the beginning of the p"
+        refuses(scan(path), message, y="label")
+
+
+def test_a_scratch_folder_that_cannot_be_made(tmp_path):
+    with patch("tempfile.mkdtemp", side_effect=PermissionError(errno.EACCES, "Permission denied")):
+        refuses(
+            scan([(X, Y)], memory_limit=1, scratch=tmp_path),
+            r"no scratch folder can be made here \(Permission denied\); choose another by scan\(..., scratch=",
+            PermissionError,
+        )
 
 
 def test_broken_files(tmp_path):
@@ -244,11 +306,15 @@ def test_broken_files(tmp_path):
     FRAME.write_parquet(tmp_path / "a.parquet")
     FRAME.drop("b").write_parquet(tmp_path / "b.parquet")
     refuses(scan(tmp_path), "b.parquet'.*column 'b'", y="label")
+    refuses(scan(tmp_path, columns=["a", "b"]), "b.parquet': there is no column 'b', which other files have", y="label")
+    refuses(scan(tmp_path, columns=["a", "zz"]), "a.parquet': there is no column 'zz'; there are 'a', 'b'", y="label")
     folder = tmp_path / "text"
     folder.mkdir()
     FRAME.write_csv(folder / "a.csv")
     (folder / "b.csv").write_text("a,label\n1,0\n")
     refuses(scan(folder), "b.csv': column 'b' is not in all files", y="label")
+    (folder / "b.csv").write_text("a,b,b,label\n1,2,3,0\n")
+    refuses(scan(folder), "b.csv' has the column 'b' more than once", y="label")
     (folder / "b.csv").write_text("a,b,c,label\n1,2,3,0\n1,2,3,4,5,6\n")
     refuses(scan(folder), "b.csv' cannot be read", y="label")
 
@@ -280,7 +346,7 @@ def left(folder: Path) -> list[str]:
 
 
 def test_the_scratch_folder_is_removed(tmp_path, monkeypatch):
-    pieces = scan([(X, Y)], memory_limit=0, scratch=tmp_path)
+    pieces = scan([(X, Y)], memory_limit=1, scratch=tmp_path)
     seen = []
     mapped = Storage.mapped
 
@@ -321,7 +387,7 @@ def test_a_full_disk(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "posix_fallocate", broken, raising=False)
     with pytest.raises(OSError, match=re.escape("[Errno 5] Input/output error")):
-        model().fit(scan([(X, Y)], memory_limit=0, scratch=tmp_path))
+        model().fit(scan([(X, Y)], memory_limit=1, scratch=tmp_path))
     assert not left(tmp_path)
 
 
@@ -329,7 +395,7 @@ def test_systems_that_reserve_no_room(tmp_path, monkeypatch):
     whole = model().fit(X, Y)
     monkeypatch.delattr(os, "posix_fallocate", raising=False)
     monkeypatch.setattr("committee.data.pieces.storage._ZEROS", 100)
-    found = model().fit(scan([(X, Y)], memory_limit=0, scratch=tmp_path))
+    found = model().fit(scan([(X, Y)], memory_limit=1, scratch=tmp_path))
     np.testing.assert_array_equal(found.predict_proba(X), whole.predict_proba(X))
 
 

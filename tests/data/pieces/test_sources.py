@@ -17,7 +17,9 @@ from pyarrow.dataset import dataset
 import committee
 from committee import scan
 from committee.data.pieces import source
+from committee.data.pieces.storage import Storage
 from committee.data.pieces.text_columns import with_text
+from committee.data.pieces.training_pass import look_at
 
 N = 300
 RNG = np.random.default_rng(0)
@@ -116,6 +118,39 @@ def test_chosen_columns(kind, tmp_path):
     whole = model().fit(chosen, FRAME["label"].to_numpy(), FRAME["weight"].to_numpy())
     assert_array_equal(found.predict_proba(pieces), whole.predict_proba(chosen))
     assert found.score(pieces, "label") == whole.score(chosen, FRAME["label"].to_numpy())
+
+
+def test_labels_of_text_are_coded_piece_by_piece():
+    """Labels of text take a byte a row beside the classes, and change nothing."""
+    rng = np.random.default_rng(3)
+    label = rng.choice(["b", "a rather long name of a class", "c"], N)
+    label[250] = "late"
+    weight = np.where(np.arange(N) == 250, 0.0, 1.0)  # no row of this class counts
+    for settings in ({}, {"class_weight": "balanced"}, {"class_weight": {"b": 2.0}}):
+        same = committee.GradientBoostingClassifier(**MODEL, **settings).fit(FEATURES, label, weight)
+        frame = FEATURES.with_columns(label=pl.Series(label.tolist()), w=weight)
+        types = (pl.String, pl.Categorical, pl.Enum(["late", "c", "b", "a rather long name of a class"]))
+        labelled: list[Any] = [[frame.cast({"label": each})[:99], frame.cast({"label": each})[99:]] for each in types]
+        labelled.append([each.to_pandas().astype({"label": "category"}) for each in labelled[0]])
+        for pieces in labelled:
+            found = committee.GradientBoostingClassifier(**MODEL, **settings).fit(scan(pieces), "label", "w")
+            assert found.classes_.tolist() == same.classes_.tolist() and found.classes_.dtype == same.classes_.dtype
+            assert_array_equal(found.predict_proba(FEATURES), same.predict_proba(FEATURES))
+            assert found.score(scan(pieces, columns=FEATURES.columns), "label") == same.score(FEATURES, label)
+        tuples = [(FEATURES[:99], label[:99], weight[:99]), (FEATURES[99:], label[99:], weight[99:])]
+        found = committee.GradientBoostingClassifier(**MODEL, **settings).fit(scan(tuples))
+        assert found.classes_.dtype == same.classes_.dtype
+        assert_array_equal(found.predict_proba(FEATURES), same.predict_proba(FEATURES))
+    looked = look_at(scan(labelled[0]), "label", "w", Storage(None, Path))
+    assert looked.y.codes.nbytes == N and looked.y.texts.tolist() == sorted({*label.tolist()})
+    with pytest.raises(ValueError, match=r"y holds text, '.*' in row 0; a regressor predicts numbers"):
+        committee.GradientBoostingRegressor(n_estimators=2).fit(scan(labelled[0]), "label")
+
+
+def test_labels_that_are_categories_of_numbers():
+    frame = FEATURES.to_pandas().assign(label=pd.Categorical([7, 3, 5] * 100))
+    found = model().fit(scan([frame[:99], frame[99:]]), "label")
+    assert found.classes_.tolist() == [3, 5, 7]
 
 
 def test_labels_and_weights_in_memory(whole):

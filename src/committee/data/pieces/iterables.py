@@ -46,13 +46,31 @@ class IterablePieces:
             parts = given if isinstance(given, tuple) else (given,)
             if not 1 <= len(parts) <= 3:
                 raise ValueError(f"piece {number} is a tuple of {len(parts)}; give X, (X, y) or (X, y, weight)")
-            y, weight = (None if part is None else _array(part) for part in (*parts[1:], None, None)[:2])
-            yield Piece(_table(parts[0]), f"piece {number}", y, weight)
+            X, y, weight = (*parts, None, None)[:3]
+            yield Piece(
+                _table(X, number), f"piece {number}", _vector(y, "y", number), _vector(weight, "weight", number)
+            )
 
 
-def _table(X: Any) -> Any:
-    return np.asarray(X) if isinstance(X, list) else X
+def _table(X: Any, number: int) -> Any:
+    if not isinstance(X, list):
+        return X
+    try:
+        rows = np.asarray(X)
+    except ValueError:  # rows of several lengths
+        rows = np.empty(0)
+    if rows.ndim != 2:
+        raise ValueError(
+            f"piece {number} is a list of {len(X)} that is no table; give rows of one length, and X with y as a tuple, "
+            "(X, y)"
+        )
+    return rows
 
 
-def _array(values: Any) -> Any:
-    return values if hasattr(values, "__len__") and hasattr(values, "dtype") else np.asarray(values)
+def _vector(values: Any, name: str, number: int) -> Any:
+    if values is None or (hasattr(values, "__len__") and hasattr(values, "dtype")):
+        return values
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"piece {number}: its {name} has entries of several lengths; give one for each row") from error

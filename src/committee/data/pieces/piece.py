@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.arrays import numeric_matrix
+from committee.data.coded_text import CodedText, Labels
+from committee.data.columns import Column
 from committee.data.frame_columns import is_frame, open_frame
 from committee.data.names import hint_of_names
 
@@ -51,8 +53,18 @@ class Piece:
             raise kind(f"{self.name}: {error}{counted}") from error
 
     def with_columns(self, columns: Sequence[str] | None, without: Sequence[str]) -> Piece:
-        """Return the piece with some of its columns alone: those that are asked for, or all but some."""
+        """Return the piece with some of its columns alone: those that are asked for, or all but some.
+
+        Raises
+        ------
+        ValueError
+            If columns are asked for that are not there, or of an array, where they have no names.
+        """
         if not is_frame(self.X):
+            if columns is not None:
+                raise ValueError(
+                    f"columns={list(columns)!r} are names, but the pieces are arrays, whose columns have none"
+                )
             return self
         frame = open_frame(self.X)
         wanted = [name for name in frame.columns if name not in without] if columns is None else list(columns)
@@ -61,7 +73,7 @@ class Piece:
         self._check(wanted, frame.columns)
         return replace(self, X=frame.select(wanted).to_native())
 
-    def column(self, name: str) -> NDArray[Any]:
+    def column(self, name: str) -> Labels:
         """Return the cells of one column: text, whole numbers, booleans or numbers.
 
         Raises
@@ -79,7 +91,11 @@ class Piece:
         if cells.null_count():
             raise ValueError(f"column {name!r} is missing in {cells.null_count()} rows; leave such rows out")
         if isinstance(cells.dtype, nw.String | nw.Categorical | nw.Enum):
-            return np.array(cells.cast(nw.String).to_list(), dtype=np.str_)
+            column = Column.read(cells, name)
+            if column.kind == "text":
+                texts = np.array(sorted(map(str, column.distinct())), dtype=np.str_)
+                codes = column.codes(texts.tolist())
+                return CodedText.of_parts([CodedText(codes.astype(np.uint32), texts)])
         found: NDArray[Any] = cells.to_numpy()
         return found
 

@@ -54,10 +54,26 @@ class Pieces(InPieces):
                 features = piece.with_columns(self.columns, self.without)
             yield features
 
+    def with_targets(self, names: tuple[str, ...]) -> Pieces:
+        """Return the pieces with these columns as labels and weights.
+
+        Raises
+        ------
+        ValueError
+            If one of them is among the `columns` that are to be features.
+        """
+        for name in names:
+            if name in (self.columns or ()):
+                raise ValueError(
+                    f"column {name!r} holds labels or weights, and columns= names it among the features; leave it out"
+                    " there"
+                )
+        return replace(self, without=names)
+
     def for_model(self, names: Sequence[str] | None, without: tuple[str, ...]) -> Pieces:
         """Return the pieces for a model of columns with these `names`, which are read if nobody has said which."""
         if names is None or self.columns is not None or self.source.names is None:
-            return replace(self, without=without)
+            return self.with_targets(without)
         return replace(self, columns=tuple(names), without=without)
 
     def _read(self, columns: tuple[str, ...] | None) -> Iterator[Piece]:

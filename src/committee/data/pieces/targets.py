@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.coded_text import CodedText, Labels
 from committee.data.number_types import Mask
 from committee.data.pieces.piece import Piece
 
@@ -34,7 +36,7 @@ class TargetsSoFar:
     y: Any
     sample_weight: Any
     n_rows: int = 0
-    _labels: list[NDArray[Any]] = field(default_factory=list)
+    _labels: list[Labels] = field(default_factory=list)
     _weights: list[NDArray[Any]] = field(default_factory=list)
     _counted: list[Mask] = field(default_factory=list)
 
@@ -54,15 +56,16 @@ class TargetsSoFar:
         self.n_rows = last
         labels = piece.column(self.y) if isinstance(self.y, str) else piece.y if self.y is None else None
         if labels is not None:
-            self._add("labels", self._labels, np.asarray(labels), len(piece))
+            self._add("labels", self._labels, _coded(labels), len(piece))
         if self._given is not None:
-            weights = self._given[first:last] if self._given.ndim else None
+            weights: Any = self._given[first:last] if self._given.ndim else None
         else:
             weights = piece.weight if self.sample_weight is None else piece.column(self.sample_weight)
         if weights is None:
             return None
         numbers = np.asarray(weights)
         if self._given is None:
+            self._refuse_text(numbers)
             self._add("weights", self._weights, numbers, len(piece))
         if len(numbers) != len(piece) or numbers.ndim != 1 or numbers.dtype.kind not in "biuf":
             return None  # refused once all are there
@@ -70,8 +73,13 @@ class TargetsSoFar:
         self._counted.append(counted)
         return None if counted.all() else counted
 
+    def _refuse_text(self, weights: NDArray[Any]) -> None:
+        if len(weights) and _kind(weights) == "text" and isinstance(weights[0], str):
+            of = "its weights hold" if self.sample_weight is None else f"sample_weight={self.sample_weight!r} holds"
+            raise ValueError(f"{of} text, such as {str(weights[0])!r}; weights are numbers")
+
     @staticmethod
-    def _add(what: str, before: list[NDArray[Any]], new: NDArray[Any], n: int) -> None:
+    def _add(what: str, before: list[Any], new: Labels, n: int) -> None:
         if len(new) != n:
             raise ValueError(f"it has {n} rows and {len(new)} {what}")
         if not n:
@@ -85,6 +93,11 @@ class TargetsSoFar:
 
     def labels(self) -> Any:
         """Labels of all rows, or what the user gave."""
+        labels = self.coded_labels()
+        return np.asarray(labels) if isinstance(labels, CodedText) else labels
+
+    def coded_labels(self) -> Any:
+        """As `labels`; `CodedText` where they are text of the pieces."""
         if self.y is None or isinstance(self.y, str):
             return _whole("y", self._labels, self.n_rows)
         return self.y
@@ -106,13 +119,24 @@ def _computed(values: Any) -> Any:
     return values.compute() if hasattr(values, "compute") else values
 
 
-def _whole(what: str, parts: list[NDArray[Any]], n: int) -> NDArray[Any] | None:
+def _coded(labels: Any) -> Labels:
+    """Labels of a piece, coded where they are text."""
+    if isinstance(labels, CodedText):
+        return labels
+    values = np.asarray(labels)
+    return CodedText.of(values) if values.dtype.kind == "U" and values.ndim == 1 else values
+
+
+def _whole(what: str, parts: Sequence[Labels], n: int) -> Labels | None:
     if not parts:
         return None
     if (found := sum(map(len, parts))) != n:
         raise ValueError(f"some pieces bring {what} and some do not: there are {found} for {n} rows")
-    return np.concatenate(parts)
+    coded = [part for part in parts if isinstance(part, CodedText)]
+    return (
+        CodedText.of_parts(coded) if len(coded) == len(parts) else np.concatenate([np.asarray(part) for part in parts])
+    )
 
 
-def _kind(values: NDArray[Any]) -> str:
+def _kind(values: Labels) -> str:
     return {"U": "text", "O": "text", "T": "text", "b": "boolean"}.get(values.dtype.kind, "number")

@@ -13,8 +13,9 @@ from committee.data.extras import needed
 from committee.data.pieces.lazy_frames import LazyFramePieces
 from committee.data.pieces.piece import Piece
 from committee.data.reading.cells import MISSING
+from committee.data.reading.column_names import distinct_names
 from committee.data.reading.file_format import UNSAID, FileFormat
-from committee.data.reading.separated_text import SeparatedText
+from committee.data.reading.separated_text import SeparatedText, header_of
 from committee.data.reading.table_file import table_file
 
 if TYPE_CHECKING:
@@ -80,12 +81,14 @@ class TextFiles:
         """Rows of one file after the other."""
         for path, types in zip(self.files, self.types, strict=True):
             with _errors_of(path):
-                rows = LazyFramePieces(_scanned(path, self.form, schema=types), f"{str(path)!r}, ")
+                rows = LazyFramePieces(_scanned(path, self.form, schema=types), repr(str(path)))
                 for piece in rows.pieces(None):  # of fewer columns the scan would not see lines of too many cells
                     yield piece.with_columns(columns or self.names, ())
 
 
 def _types_of(path: Path, form: FileFormat) -> dict[str, pl.DataType]:
+    text = SeparatedText.of(table_file(path), form)
+    distinct_names(text.file, header_of(text))  # polars would rename those that are there twice
     with _errors_of(path):
         return dict(_scanned(path, form, infer_schema_length=None).collect_schema())
 

@@ -123,7 +123,7 @@ def look_at(
         If a piece contradicts those before, naming it, or there are no rows.
     """
     found = TargetsSoFar(y, sample_weight)
-    pieces = replace(pieces, without=found.named)
+    pieces = pieces.with_targets(found.named)
     look, example, files = FirstLook(categorical_features, max_bins), None, pieces.files
     for piece in pieces:
         with piece.named_in_errors():
@@ -139,4 +139,6 @@ def look_at(
     counted_rows = None if weights is None else found.counted_rows()
     if counted_rows is not None and counted_rows.all():
         counted_rows = None
-    return LookedPieces(pieces, look, counted_rows, found.n_rows, example, found.labels(), weights, files, storage)
+    return LookedPieces(
+        pieces, look, counted_rows, found.n_rows, example, found.coded_labels(), weights, files, storage
+    )

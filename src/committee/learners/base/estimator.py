@@ -24,7 +24,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from committee.data.arrays import is_matrix, numeric_matrix
+from committee.data.arrays import is_matrix, numeric_matrix, refuse_path
+from committee.data.coded_text import Labels
 from committee.data.columns import MOST_LEVELS
 from committee.data.frame_columns import check_frame, is_frame
 from committee.data.frames import TableSchema
@@ -131,6 +132,7 @@ class CommitteeEstimator(CallbackSupportMixin, AnsweringLearner, StoredLearner):
         self, X: Any, y: Any, sample_weight: Any, checkpoint: Checkpoint | str | os.PathLike[str] | None
     ) -> Iterator[tuple[FitTasks, Any]]:
         """Make a fit ready: callbacks, rows and checkpoint; one that fails leaves the estimator as it was before."""
+        refuse_path(X)
         if checkpoint is not None and (reason := self._no_checkpoint(X)):
             raise ValueError(f"checkpoint={checkpoint!r} is of no use: {reason}. Leave checkpoint out.")
         context = self._init_callback_context(max_subtasks=self._most_tasks(X))
@@ -232,8 +234,8 @@ class CommitteeEstimator(CallbackSupportMixin, AnsweringLearner, StoredLearner):
         """
 
     def _encoded(
-        self, X: Any, target: NDArray[Any], sample_weight: ArrayLike | None
-    ) -> tuple[Matrix | PiecedMatrix, NDArray[Any], NDArray[np.float64], bool]:
+        self, X: Any, target: Labels, sample_weight: ArrayLike | None
+    ) -> tuple[Matrix | PiecedMatrix, Labels, NDArray[np.float64], bool]:
         """Check and encode training rows: matrix, target, weights, and whether these are all equal.
 
         Sets ``table_``, ``n_features_in_`` and names. Rows without weight are left out here, so that no learner ever
@@ -362,14 +364,14 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
         with np.errstate(over="ignore", under="ignore"):
             weights = weights * of_classes.of_rows(labels)
         refuse_total(weights, "class_weight times sample_weight")
-        if lost := set(of_classes.classes.tolist()).difference(labels[counted(weights)].tolist()):
+        if lost := set(of_classes.classes.tolist()).difference(class_numbers(labels[counted(weights)])[0].tolist()):
             raise ValueError(
                 f"class_weight={self.class_weight!r} leaves class {min(lost)!r} less than 1e-150 of all weight, which "
                 "counts for nothing; give classes weights of fewer magnitudes."
             )
         return weights
 
-    def _class_weights(self, y: NDArray[Any], weights: NDArray[np.float64]) -> ClassWeights:
+    def _class_weights(self, y: Labels, weights: NDArray[np.float64]) -> ClassWeights:
         from committee.data.class_weights import ClassWeights  # few fits weigh classes
 
         return ClassWeights.of(self.class_weight, y, weights)
@@ -465,7 +467,8 @@ class BaseRegressor(RegressorMixin, CommitteeEstimator):
 
     def training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> TargetRows:
         """Check and encode training rows; sets ``table_``, ``n_features_in_`` and names."""
-        rows = TargetRows(*self._encoded(X, self._target(y, "y"), sample_weight))
+        encoded, target, weights, uniform = self._encoded(X, self._target(y, "y"), sample_weight)
+        rows = TargetRows(encoded, np.asarray(target), weights, uniform)
         rows.refuse_squares()
         return self._numbered(rows, "mean" if rows.n_targets == 1 else "target score")
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from committee.data.coded_text import Labels
 from committee.data.number_types import F64
 from committee.data.pieces.looked_elsewhere import LookedElsewhere
 from committee.data.pieces.pieced_matrix import PiecedMatrix
@@ -52,8 +53,8 @@ def of_fit(X: Any) -> LookedPieces:
 
 
 def encoded_pieces(
-    X: LookedPieces, target: NDArray[Any], sample_weight: ArrayLike | None, digests: bool
-) -> tuple[PiecedMatrix, NDArray[Any], F64, bool]:
+    X: LookedPieces, target: Labels, sample_weight: ArrayLike | None, digests: bool
+) -> tuple[PiecedMatrix, Labels, F64, bool]:
     """Return matrix, target and weights of the training rows that count, and whether all weights are equal."""
     uniform = sample_weight is None
     weights = np.ones(len(X)) if uniform else row_weights(sample_weight, target)
