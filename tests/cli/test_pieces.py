@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import signal
 import subprocess
 import sys
 from itertools import pairwise
@@ -351,3 +352,26 @@ def test_a_bar_on_a_terminal(folder, model, monkeypatch, tmp_path):
         text = shown.read()
     assert len(out.splitlines()) == N + 1
     assert "predicting, pass 1" in text and f"{N}/{N}" in text
+
+
+def test_a_command_that_is_ended_leaves_no_scratch_folder(tmp_path):
+    code = """
+import sys, time
+from pathlib import Path
+from committee.cli import main
+from committee.files.scratch import scratch_folder
+
+def command():
+    with scratch_folder(Path(sys.argv[1])):
+        print("ready", flush=True)
+        time.sleep(60)
+
+main.app = command
+main.main()
+"""
+    with subprocess.Popen([sys.executable, "-c", code, tmp_path], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        assert len(list(tmp_path.iterdir())) == 1
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 128 + signal.SIGTERM
+    assert not list(tmp_path.iterdir())

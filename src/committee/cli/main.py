@@ -5,8 +5,10 @@ A command is imported when it is called, and all that it needs inside it, so tha
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator, Mapping
 from pkgutil import resolve_name
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -85,4 +87,11 @@ def _root(
 
 def main() -> None:
     """Run the command line."""
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _ended)
     app()
+
+
+def _ended(number: int, _: FrameType | None) -> None:
+    """End as after an error, which removes scratch folders and files that are half written."""
+    raise SystemExit(128 + number)
