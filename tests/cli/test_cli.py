@@ -522,7 +522,7 @@ def test_models_of_numbers_are_read(tmp_path):
     assert "a number" in succeed("inspect", one).output
     assert "2 numbers" in succeed("inspect", three, "--report", tmp_path / "page.html").output
     assert "leave out --proba" in fail("predict", one, rows, "--proba")
-    assert "no margins" in fail("inspect", one, "--data", rows, "--target", "a")
+    assert "is a column that the model learned from" in fail("inspect", one, "--data", rows, "--target", "a")
     frame.with_columns(c=1.0).write_csv(rows)
     assert "does not use the column(s) 'c'" in succeed("predict", one, rows).stderr
     drawn = ContributionDisplay.from_estimator(number, frame, 3)
