@@ -193,6 +193,15 @@ def test_a_mixture_of_decimal_marks_is_pointed_out(tmp_path):
     assert "read as text, as some numbers have decimal commas and others decimal points: 'x'" in said
 
 
+def test_a_column_of_dates_but_for_a_few_cells_is_pointed_out(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(
+        "day,answer\n" + "".join(f"2023-01-{k % 28 + 1:02},{'ab'[k % 2]}\n" for k in range(40)) + "soon,a\n"
+    )
+    said = succeed("fit", path, *TREE).stderr
+    assert "column 'day' is read as text because 1 cell(s) are no dates or times ('soon'); if they mean missing" in said
+
+
 # --- in pieces -------------------------------------------------------------------------------------------
 
 

@@ -82,10 +82,12 @@ def forms_of_times(columns: Sequence[pl.Series]) -> CellForms:
     ("dates and times read as seconds: 'day' (such as '31.12.2024')",)
     """
     forms: dict[str, str] = {}
-    shown, unsure = [], []
+    shown, unsure, nearly = [], [], []
     for column in columns:
         form, sure = time_forms.form_of_times(column)
         if form is None:
+            if wrong := time_forms.cells_that_are_no_times(column):
+                nearly.append((column.name, wrong))
             continue
         forms[column.name] = form
         first = str(column.drop_nulls().head(1).to_list()[0]) if column.null_count() < len(column) else "no cell"
@@ -97,6 +99,11 @@ def forms_of_times(columns: Sequence[pl.Series]) -> CellForms:
         f"dates of {name!r} such as {first!r} are read with the day before the month; write them as 2024-12-31 if"
         " that is wrong"
         for name, first in unsure
+    ]
+    notes += [
+        f"column {name!r} is read as text because {len(wrong):,} cell(s) are no dates or times"
+        f" ({listing(dict.fromkeys(wrong), 3)}); if they mean missing, leave them empty in the file"
+        for name, wrong in nearly
     ]
     return CellForms(forms, tuple(notes))
 

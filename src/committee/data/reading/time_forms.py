@@ -105,3 +105,26 @@ def form_of_times(column: pl.Series) -> tuple[str | None, bool]:
             other = next((form.replace(day, month) for day, month in _SWAPPED.items() if day in form), None)
             return form, other is None or bool(seconds(present, other).null_count())
     return None, True
+
+
+def cells_that_are_no_times(column: pl.Series) -> list[str]:
+    """Return the cells of text that keep a column from being dates or times: a tenth of it at most, else none.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> cells_that_are_no_times(pl.Series(["2024-12-31"] * 10 + ["soon"]))
+    ['soon']
+    """
+    import polars as pl
+
+    if column.dtype != pl.String or column.null_count() == len(column):
+        return []
+    present = column.drop_nulls()
+    for form in FORMS:
+        if seconds(present.head(1), form).null_count():
+            continue
+        wrong = present.filter(seconds(present, form).is_null())
+        if 0 < len(wrong) <= 0.1 * len(present):
+            return wrong.to_list()
+    return []
