@@ -296,7 +296,7 @@ def test_examples(name: str, shape: tuple[int, int], labels: set[str], tmp_path:
 
 
 def test_examples_are_all_there() -> None:
-    assert EXAMPLES == ("breast_cancer", "digits", "iris", "wine")
+    assert EXAMPLES == ("breast_cancer", "diabetes", "digits", "iris", "wine")
     with pytest.raises(ValueError, match="name 'Iris' is no example table; did you mean 'iris'"):
         load_example("Iris")
 
