@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from committee import AdaBoostClassifier, GradientBoostingRegressor, load
+from committee import AdaBoostClassifier, GradientBoostingRegressor, RandomForestClassifier, load
 from tests.cli.calls import fail, succeed
 
 
@@ -44,6 +44,22 @@ def test_classes(files, tmp_path):
     assert document["rows"] == 100
     assert document["figures"]["accuracy"] == (predicted == frame["code"].to_numpy()).mean()
     assert np.sum(document["confusion"]["counts"]) == 100
+
+
+def test_rows_that_the_model_has_learned_from_are_pointed_out(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({"a": rng.normal(size=300), "b": rng.normal(size=300)})
+    frame = frame.with_columns(y=(frame["a"] + rng.normal(size=300) > 0).cast(pl.Int64))
+    frame[:200].write_csv(tmp_path / "known.csv")
+    frame[200:].write_csv(tmp_path / "new.csv")
+    forest = RandomForestClassifier(30, oob_score=True, random_state=0)
+    forest.fit(frame[:200].select("a", "b"), frame["y"][:200]).save(tmp_path / "forest.st")
+    known, new = (
+        succeed("evaluate", tmp_path / "forest.st", tmp_path / f"{name}.csv", "-t", "y") for name in ("known", "new")
+    )
+    right = (forest.predict(frame[:200].select("a", "b")) == frame["y"][:200].to_numpy()).mean()
+    assert f"was {forest.oob_score_:.4f}, and {right:.4f} is more than chance allows" in known.stderr
+    assert "chance" not in new.stderr
 
 
 def test_numbers_and_quantiles(files):
