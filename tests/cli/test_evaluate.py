@@ -71,6 +71,14 @@ def test_numbers_and_quantiles(files):
     assert "RMSE" in out and "R2" in out and "Confusion" not in out
     out = succeed("evaluate", files / "quantiles.st", files / "new.csv", "-t", "price", "--drop", "code").stdout
     assert "pinball loss of 0.9" in out and "coverage of 0.1 to 0.9" in out
+    predicted = succeed("predict", files / "quantiles.st", files / "new.csv", "-o", "-").stdout
+    assert predicted.startswith("prediction:0.1,prediction:0.5,prediction:0.9\n")
+
+
+def test_pages_and_figures_are_written_to_files(files):
+    for option in ("--report", "--json"):
+        called = ("evaluate", files / "numbers.st", files / "new.csv", "-t", "price", "--drop", "code", option, "-")
+        assert "- is standard output" in fail(*called)
 
 
 def test_the_target_is_told_where_one_column_is_not_known(files, tmp_path):

@@ -98,4 +98,7 @@ def _named(learner: Any, predicted: Any) -> dict[str, Any]:
     """Predictions by column: one, or one for each quantile."""
     if predicted.ndim == 1:
         return {"prediction": predicted}
-    return {f"prediction:{q:g}": predicted[:, k] for k, q in enumerate(learner.quantile)}
+    from committee.report.number_figures import quantile_levels
+
+    levels = quantile_levels(learner, predicted.shape[1])
+    return {f"prediction:{q:g}": predicted[:, k] for k, q in enumerate(levels)}

@@ -28,6 +28,8 @@ def check_writable(*paths: Path | None, read: Iterable[Path | None] = ()) -> Non
     for path in paths:
         if path is None:
             continue
+        if str(path) == "-":
+            raise ValueError("- is standard output, which predictions alone are written to; name a file")
         check_replaceable(path)
         place = os.path.realpath(path)
         if place in named:

@@ -109,7 +109,8 @@ class Column:
         if self.kind == "text":
             if self.series.null_count() == len(self.series):
                 return np.full(len(self.series), np.nan)
-            value = self.series.drop_nulls().head(1).to_list()[0]
+            cells = self.series.drop_nulls().cast(nw.String).to_list()
+            value = next((cell for cell in cells if not _is_number(cell)), cells[0])
             raise ValueError(
                 f"column {self.name!r} must hold numbers but holds text ({value!r}); "
                 "make it numeric (missing cells empty), or name it in categorical_features when fitting"
@@ -372,3 +373,11 @@ def _refusal(series: nw.Series[Any], name: str) -> str:
     remedy = _REMEDIES.get(type(dtype).__name__, "make it numbers or text, or drop it")
     shown = native if type(dtype).__name__ in ("Unknown", "Object") else dtype
     return f"column {name!r} holds {shown}, which is neither numbers nor text; {remedy}"
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

@@ -32,7 +32,7 @@ class PairedTest:
     standard_error : float
         Its corrected standard error.
     statistic : float
-        ``difference / standard_error``; infinite when all differences are the same non-zero number.
+        ``difference / standard_error``.
     degrees_of_freedom : int
         Number of differences minus one.
     pvalue : float
@@ -67,7 +67,8 @@ def corrected_paired_t_test(differences: ArrayLike, test_train_ratio: float) -> 
     Returns
     -------
     PairedTest
-        All differences zero: p = 1. All the same non-zero number: p = 0.
+        All differences zero: p = 1. All the same other number, as happens with few small folds: their spread tells
+        nothing of the error, and p is that of the sign test, ``2^(1 - J)``, with the standard error that goes with it.
 
     Raises
     ------
@@ -99,9 +100,9 @@ def corrected_paired_t_test(differences: ArrayLike, test_train_ratio: float) -> 
     # Equal numbers can have a spread of a rounding error; np.ptp sees that they are equal.
     variance = float(d.var(ddof=1)) if np.ptp(d) > 0.0 else 0.0
     error = float(np.sqrt((1.0 / d.size + test_train_ratio) * variance))
-    # Equal differences: no doubt about their sign, unless they are all zero.
-    limit = 0.0 if mean == 0.0 else float(np.copysign(np.inf, mean))
-    statistic = mean / error if error > 0.0 else limit
+    if error == 0.0 and mean != 0.0:
+        error = abs(mean) / float(stats.t.isf(0.5**d.size, df=d.size - 1))
+    statistic = mean / error if error > 0.0 else 0.0
     pvalue = float(2.0 * stats.t.sf(abs(statistic), df=d.size - 1))
     return PairedTest(mean, error, statistic, d.size - 1, pvalue)
 
