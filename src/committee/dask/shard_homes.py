@@ -8,7 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from committee.dask.cluster import LOOK_SECONDS, Cluster, ClusterError
-from committee.dask.shard_host import LEASE, ShardHost, forget_shard, lease
+from committee.dask.shard_host import LEASE, ShardHost, forget, forget_shard, lease
 
 
 class ShardHomes:
@@ -48,6 +48,7 @@ class ShardHomes:
         while waiting or futures:
             for number in waiting:
                 address = self._least_laden({**self.of_shard, **{i: a for i, (a, _) in futures.items()}})
+                self._take_lease(address)
                 futures[number] = (
                     address,
                     self.cluster.client.compute(
@@ -59,7 +60,6 @@ class ShardHomes:
                 if self._ended(future):
                     results[number], self.of_shard[number] = self.cluster.fetched(future), address
                     del futures[number]
-                    self._take_lease(address)
                 elif address not in self.workers():
                     self.cluster.forget([future])
                     del futures[number]
@@ -117,4 +117,5 @@ class ShardHomes:
 
     def close(self) -> None:
         """Let all workers forget the shards."""
+        self.cluster.on_workers(forget, self.fit)
         self.cluster.forget(list(self._leases.values()))

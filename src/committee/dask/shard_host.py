@@ -102,8 +102,8 @@ class ShardHost(needed("distributed").WorkerPlugin):  # type: ignore[misc]
 
     def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
         """Forget the shards of a fit whose lease ends; called by the worker for each of its tasks."""
-        if start == "memory" and isinstance(key, str) and key.startswith(LEASE):
-            HELD.pop(key.removeprefix(LEASE).partition("@")[0], None)
+        if finish in ("released", "forgotten") and isinstance(key, str) and key.startswith(LEASE):
+            forget(key.removeprefix(LEASE).partition("@")[0])
 
     async def answer(
         self,
@@ -159,6 +159,11 @@ def answers_of(
 def groups_of(below: Below) -> list[Below]:
     """Share out workers to at most `FAN`, each of which asks the others of its group."""
     return [below[first::FAN] for first in range(min(FAN, len(below)))]
+
+
+def forget(fit: str) -> None:
+    """Let go of the shards of a fit."""
+    HELD.pop(fit, None)
 
 
 def lease() -> bool:

@@ -14,7 +14,7 @@ class Scale:
     --------
     >>> scale = Scale.around([0.81, 0.99])
     >>> [f"{text} at {at:.0f}%" for at, text in scale.ticks(4)]
-    ['0.80 at 2%', '0.85 at 27%', '0.90 at 51%', '0.95 at 75%', '1.00 at 99%']
+    ['0.80 at 2%', '0.85 at 26%', '0.90 at 50%', '0.95 at 74%', '1.00 at 98%']
     >>> Scale(10.0, 1000.0, log=True).at(100.0)
     50.0
     """
