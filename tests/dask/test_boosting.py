@@ -165,7 +165,7 @@ def kill_one(client: Client) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("round_", [1, 4])
+@pytest.mark.parametrize("round_", [pytest.param(1, marks=pytest.mark.slow), 4])
 def test_a_worker_killed_in_a_round_changes_no_bit(round_):
     with client_of(2) as client:
         table = frame(800)
@@ -256,7 +256,11 @@ def test_what_needs_all_rows_is_refused(client: Client, settings, message):
 
 
 @pytest.mark.parametrize(
-    ("Learner", "target"), [(GradientBoostingClassifier, "label"), (GradientBoostingRegressor, "number")]
+    ("Learner", "target"),
+    [
+        pytest.param(GradientBoostingClassifier, "label", marks=pytest.mark.slow),
+        (GradientBoostingRegressor, "number"),
+    ],
 )
 def test_a_checkpoint_keeps_finished_rounds(client: Client, tmp_path, Learner, target):
     table = frame(500)

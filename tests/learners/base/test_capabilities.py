@@ -131,8 +131,8 @@ SUBJECTS = [
     Subject(committee.LogitBoostClassifier(8, learner="stump", max_bins=16, random_state=0)),
     # of equally good row weights a program gives some, and which ones depends on the voters' order; trained voters
     # follow them. The dictionaries that are listed have one best vote here
-    Subject(committee.LPBoostClassifier(0.8, tol=0.01, random_state=0)),
-    Subject(committee.LPBoostClassifier(0.8, dictionary="all_stumps", max_bins=16, tol=0.01, random_state=0)),
+    Subject(committee.LPBoostClassifier(0.8, tol=0.03, random_state=0)),
+    Subject(committee.LPBoostClassifier(0.8, dictionary="all_stumps", max_bins=16, tol=0.05, random_state=0)),
     Subject(committee.LPBoostClassifier(0.7, dictionary="trees", tol=0.05, random_state=0), draws_columns=True),
     Subject(
         committee.LPBoostClassifier(0.7, dictionary=committee.TreeVoter(max_depth=2), tol=0.05, random_state=0),
@@ -151,15 +151,15 @@ SUBJECTS = [
         committee.ArcGVClassifier(8, early_stopping=True, validation_fraction=0.2, random_state=0),
         integer_weights=False,
     ),
-    Subject(committee.MDBoostClassifier(2.0, n_estimators=1000, random_state=0)),
-    Subject(committee.MDBoostClassifier(5.0, n_estimators=1000, max_depth=2, tol=0.01, random_state=0)),
+    Subject(committee.MDBoostClassifier(2.0, n_estimators=1000, tol=0.05, random_state=0)),
+    Subject(committee.MDBoostClassifier(5.0, n_estimators=1000, max_depth=2, tol=0.05, random_state=0)),
     Subject(committee.MDBoostClassifier(2.0, voter=GaussianNB(), tol=0.05, random_state=0), storable=False),
-    Subject(committee.DOOMBoostClassifier(n_estimators=10, n_start=5, random_state=0), scale_free=True),
+    Subject(committee.DOOMBoostClassifier(n_estimators=6, n_start=3, random_state=0), scale_free=True),
     Subject(
         committee.DOOMBoostClassifier(5.0, n_estimators=6, n_start=3, max_depth=2, random_state=0), scale_free=True
     ),
     Subject(
-        committee.DOOMBoostClassifier(n_estimators=4, n_start=3, voter=GaussianNB(), random_state=0), storable=False
+        committee.DOOMBoostClassifier(n_estimators=3, n_start=2, voter=GaussianNB(), random_state=0), storable=False
     ),
     Subject(committee.TreeRegressor(random_state=0), scale_free=True),
     Subject(committee.TreeRegressor(max_leaf_nodes=6, max_bins=16, random_state=0), scale_free=True),
