@@ -121,6 +121,7 @@ def test_groups_hold_every_worker_once():
     assert sorted(one for group in groups for one in group) == sorted(workers)
 
 
+@pytest.mark.slow
 def test_two_fits_at_once(client: Client):
     table = frame(500)
     collection = dd.from_pandas(table, npartitions=4, sort=False)
@@ -178,6 +179,7 @@ def test_a_worker_killed_in_a_round_changes_no_bit(round_):
         assert_same(model, other, table[FEATURES])
 
 
+@pytest.mark.slow
 def test_a_worker_that_comes_takes_a_shard_of_one_that_has_two(monkeypatch):
     monkeypatch.setattr("committee.dask.shard_calls.LOOK_SECONDS", 0.0)
     with client_of(2) as client:
