@@ -262,3 +262,12 @@ def test_figures_of_numbers_have_the_digits_of_the_vote():
     assert re.search(r"error \d{1,3},\d{3}$", estimate(model, X[:, 0]))
     model.oof_loss_ = 1e-20
     assert estimate(model, X[:, 0]).endswith("error 1e-10")
+
+
+def test_a_model_is_kept_where_its_folds_are_too_small_to_learn_from(tmp_path):
+    frame = pl.DataFrame({"x": [float(i) for i in range(10)], "y": ["a", "b"] * 5})
+    frame.write_csv(tmp_path / "few.csv")
+    path = tmp_path / "model.safetensors"
+    called = succeed("fit", tmp_path / "few.csv", "-t", "y", "-m", "quadboost_cv", "-p", "n_estimators=3", "-o", path)
+    assert "not known, as a part of the rows cannot be learned from (n_splits=5" in called.stdout + called.stderr
+    assert load(path).n_features_in_ == 1

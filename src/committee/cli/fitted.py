@@ -54,6 +54,9 @@ def say_estimate(learner: Any, table: TrainingTable, folds: int) -> bool:
     except KeyboardInterrupt:
         say("on rows not seen in training: not known, as the fits of folds were interrupted; the model is whole")
         return False
+    except ValueError as error:  # parts of the rows may be too few for the learner, where all are enough
+        say(f"on rows not seen in training: not known, as a part of the rows cannot be learned from ({error})")
+        return False
     if found is None:
         say(f"on rows not seen in training: not known, as the rows are too few for {folds} folds, or of one class")
         return False

@@ -1,9 +1,10 @@
 """Weights of members: on the simplex, and the best there."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
 from committee.learners.blend.pool import PRIOR, log_loss_weights, squared_error_weights
@@ -124,3 +125,10 @@ def test_few_rows_are_no_reason_to_trust_one_member_alone():
     few = log_loss_weights(np.array([good, bad]), np.ones(1))
     many = log_loss_weights(np.array([np.full(1000, 0.9), np.full(1000, 0.1)]), np.ones(1000))
     assert 0.5 < few[0] < 0.8 < 0.99 < many[0]
+
+
+@pytest.mark.parametrize("unit", [2.0**-1000, 2.0**-300, 2.0**1000])
+def test_the_unit_of_errors_changes_no_bit(unit):
+    rng = np.random.default_rng(0)
+    error, v = np.round(rng.normal(size=(3, 40)) * 100.0), rng.exponential(size=40)
+    assert_array_equal(squared_error_weights(error * unit, v), squared_error_weights(error, v))

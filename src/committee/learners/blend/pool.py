@@ -102,6 +102,7 @@ def squared_error_weights(error: F64, weights: F64) -> F64:
     [0.5, 0.5]
     """
     m = len(error)
+    error = np.ldexp(error, -np.frexp(np.abs(error).max(initial=0.0))[1])  # a unit in which squares are numbers
     gram = (error * weights) @ error.T / weights.sum()
     scale = np.trace(gram) / m
     if not scale > 0.0:
