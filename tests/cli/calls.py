@@ -6,7 +6,7 @@ from committee.cli.main import app
 
 
 def run(*arguments, input=None):
-    return CliRunner().invoke(app, [str(a) for a in arguments], input=input, env={"COLUMNS": "140", "TERM": "dumb"})
+    return CliRunner().invoke(app, [str(a) for a in arguments], input=input)
 
 
 def succeed(*arguments):

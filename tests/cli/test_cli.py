@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 import pytest
 from sklearn.ensemble import BaggingClassifier
-from typer.testing import CliRunner
 
 import committee
 from committee import (
@@ -26,19 +25,14 @@ from committee import (
     TreeVoter,
     load,
 )
-from committee.cli.main import COMMANDS, LazyCommands, app
+from committee.cli.main import COMMANDS, LazyCommands
 from committee.data.examples import load_example
 from committee.data.read import read_table, split_target
 from committee.report import ContributionDisplay
+from tests.cli.calls import run, succeed
 from tests.small_portfolio import use_small_members
 
 COMMITTEE = [sys.executable, "-c", "from committee.cli.main import main; main()"]
-
-
-@pytest.fixture(autouse=True)
-def wide_screen(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setenv("TERM", "dumb")
 
 
 @pytest.fixture
@@ -59,16 +53,6 @@ def table(tmp_path):
     path = tmp_path / "data.csv"
     frame.write_csv(path)
     return path
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(a) for a in arguments])
-
-
-def succeed(*arguments):
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
-    return result
 
 
 def fail(*arguments):
@@ -109,7 +93,8 @@ def test_compare_prints_both_tables_and_leaves_out_the_identifier(table):
 def test_compare_fits_the_width(table, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
     models = "adaboost,scikit-learn:hist_gradient_boosting"
-    out = succeed("compare", table, "--target", "label", "--models", models, "--folds", 3, "--drop", "id").stdout
+    command = ("compare", table, "--target", "label", "--models", models, "--folds", 3, "--drop", "id")
+    out = succeed(*command).stdout
     assert max(map(len, out.splitlines())) <= width
     assert "hist_gradient_boosting" in out  # never cut in two
 

@@ -17,12 +17,6 @@ N = 60
 HEADER = ["id", "size", "price", "colour", "day", "answer"]
 
 
-@pytest.fixture(autouse=True)
-def wide_screen(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "300")
-    monkeypatch.setenv("TERM", "dumb")
-
-
 def rows():
     """Cells as Python's values."""
     rng = np.random.default_rng(0)

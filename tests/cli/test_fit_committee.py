@@ -11,21 +11,14 @@ import numpy as np
 import polars as pl
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
 
 from committee import MODELS, MODELS_OF_NUMBERS, CommitteeClassifier, CommitteeRegressor, learner, load
 from committee.cli import fit_progress
-from committee.cli.main import app
 from committee.data.read import read_table, split_target
 from committee.data.task import task_of
 from committee.learners.blend.portfolio import candidates
 from committee.report.members import estimate, left_out_grid, members_grid
-
-
-@pytest.fixture(autouse=True)
-def wide_screen(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setenv("TERM", "dumb")
+from tests.cli.calls import fail, succeed
 
 
 @pytest.fixture
@@ -46,23 +39,6 @@ def table(tmp_path):
     path = tmp_path / "data.csv"
     frame.write_csv(path)
     return path
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(a) for a in arguments])
-
-
-def succeed(*arguments):
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
-    return result
-
-
-def refused(*arguments):
-    result = run(*arguments)
-    assert result.exit_code == 2, result.output
-    (line,) = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
-    return line
 
 
 def test_a_committee_of_classes(table, tmp_path):
@@ -198,12 +174,10 @@ def test_single_learners_of_numbers(table, tmp_path):
     result = succeed("fit", table, "-t", "price", "-m", "tree", "--drop", "label,spoilt", "-o", path)
     assert "on the training rows: R2 1.0000" in result.stderr
     assert type(load(path)).__name__ == "TreeRegressor"
-    assert "adaboost predicts classes only; of numbers choose out of committee" in refused(
+    assert "adaboost predicts classes only; of numbers choose out of committee" in fail(
         "fit", table, "-t", "price", "-m", "adaboost"
     )
-    assert "adaboost predicts classes only" in refused(
-        "fit", table, "-t", "label", "-m", "adaboost", "--task", "numbers"
-    )
+    assert "adaboost predicts classes only" in fail("fit", table, "-t", "label", "-m", "adaboost", "--task", "numbers")
 
 
 def test_one_class_is_said_without_praise(tmp_path):
@@ -225,17 +199,17 @@ def test_too_few_rows_to_judge_by(tmp_path):
 
 def test_refused(table):
     options = ("fit", table, "--drop", "label")
-    assert "--task words is neither classes nor numbers" in refused(*options, "-t", "price", "--task", "words")
-    assert "--folds is for single learners" in refused(*options, "-t", "price", "--folds", 3)
-    assert "--folds 1 must be at least 2, or 0 for none" in refused(*options, "-t", "price", "-m", "tree", "--folds", 1)
-    assert "--effort is for the committee" in refused(*options, "-t", "price", "-m", "tree", "--effort", "best")
-    assert "--time-limit is for the committee" in refused(*options, "-t", "price", "-m", "tree", "--time-limit", 3)
-    assert "memory_limit='some' is no amount of memory" in refused(*options, "-t", "price", "--memory-limit", "some")
-    assert "memory_limit leaves no candidate room on 90 rows of" in refused(
+    assert "--task words is neither classes nor numbers" in fail(*options, "-t", "price", "--task", "words")
+    assert "--folds is for single learners" in fail(*options, "-t", "price", "--folds", 3)
+    assert "--folds 1 must be at least 2, or 0 for none" in fail(*options, "-t", "price", "-m", "tree", "--folds", 1)
+    assert "--effort is for the committee" in fail(*options, "-t", "price", "-m", "tree", "--effort", "best")
+    assert "--time-limit is for the committee" in fail(*options, "-t", "price", "-m", "tree", "--time-limit", 3)
+    assert "memory_limit='some' is no amount of memory" in fail(*options, "-t", "price", "--memory-limit", "some")
+    assert "memory_limit leaves no candidate room on 90 rows of" in fail(
         *options, "-t", "price", "--memory-limit", "1 kB"
     )
-    assert "'effort' parameter" in refused(*options, "-t", "price", "--effort", "some")
-    assert "target 'spoilt' is text, as 1 cell(s) are no numbers ('?')" in refused(*options, "-t", "spoilt")
+    assert "'effort' parameter" in fail(*options, "-t", "price", "--effort", "some")
+    assert "target 'spoilt' is text, as 1 cell(s) are no numbers ('?')" in fail(*options, "-t", "spoilt")
 
 
 @pytest.mark.parametrize(

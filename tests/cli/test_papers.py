@@ -43,7 +43,6 @@ def toy(monkeypatch):
     module.rebuild = rebuild
     monkeypatch.setitem(sys.modules, "toy_paper", module)
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setenv("TERM", "dumb")
     monkeypatch.delenv("COMMITTEE_DATA", raising=False)
     return papers_app({**PAPERS, "toy": "toy_paper"}), calls
 

@@ -12,20 +12,13 @@ import numpy as np
 import polars as pl
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
 
 from committee import AdaBoostClassifier, GradientBoostingRegressor, load
 from committee.cli import reading
-from committee.cli.main import app
 from committee.cli.training_table import SHOWN_ROWS
+from tests.cli.calls import fail, succeed
 
 N = 240
-
-
-@pytest.fixture(autouse=True)
-def wide_screen(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setenv("TERM", "dumb")
 
 
 @pytest.fixture
@@ -57,24 +50,6 @@ def folder(frame, tmp_path):
     frame.write_csv(tmp_path / "whole.csv")
     frame.write_parquet(tmp_path / "whole.parquet")
     return tmp_path
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(a) for a in arguments])
-
-
-def succeed(*arguments):
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
-    return result
-
-
-def refused(*arguments):
-    """The one line that an error is."""
-    result = run(*arguments)
-    assert result.exit_code == 2, result.output
-    (line,) = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
-    return line
 
 
 def ways(folder):
@@ -144,29 +119,29 @@ def test_a_fit_in_pieces_goes_on_from_a_checkpoint(folder):
 
 def test_errors_of_fits_in_pieces(folder, frame):
     out = ("-m", "tree", "-o", folder / "m.safetensors")
-    assert "there is no file" in refused("fit", folder / "*.tsv", "-t", "label", *out)
-    assert "'lable' is no column; did you mean 'label'?" in refused("fit", folder / "csv", "-t", "lable", *out)
-    assert "'label' is no column" in refused("fit", folder / "csv", "-t", "label", "--drop", "label", *out)
-    assert "is the only column" in refused(
+    assert "there is no file" in fail("fit", folder / "*.tsv", "-t", "label", *out)
+    assert "'lable' is no column; did you mean 'label'?" in fail("fit", folder / "csv", "-t", "lable", *out)
+    assert "'label' is no column" in fail("fit", folder / "csv", "-t", "label", "--drop", "label", *out)
+    assert "is the only column" in fail(
         "fit", folder / "csv", "-t", "label", "--drop", "id,size,color,code,price", *out
     )
-    assert "--drop names 'idd'" in refused("fit", folder / "csv", "-t", "label", "--drop", "idd", *out)
-    assert "--categorical names 'cod'" in refused("fit", folder / "csv", "-t", "label", "--categorical", "cod", *out)
-    assert "no amount of memory" in refused("fit", folder / "csv", "-t", "label", "--memory-limit", "much", *out)
-    assert "is no folder; make it first" in refused(
+    assert "--drop names 'idd'" in fail("fit", folder / "csv", "-t", "label", "--drop", "idd", *out)
+    assert "--categorical names 'cod'" in fail("fit", folder / "csv", "-t", "label", "--categorical", "cod", *out)
+    assert "no amount of memory" in fail("fit", folder / "csv", "-t", "label", "--memory-limit", "much", *out)
+    assert "is no folder; make it first" in fail(
         "fit", folder / "csv", "-t", "label", "--scratch", folder / "none", *out
     )
     several = [folder / "whole.csv", folder / "whole.parquet"]
-    assert "files are of several kinds" in refused("fit", *several, "-t", "label", *out)
-    assert "is named twice" in refused("fit", *several[:1], folder / "*.csv", "-t", "label", *out)
-    assert "is named for two files" in refused(
+    assert "files are of several kinds" in fail("fit", *several, "-t", "label", *out)
+    assert "is named twice" in fail("fit", *several[:1], folder / "*.csv", "-t", "label", *out)
+    assert "is named for two files" in fail(
         "fit", folder / "csv", "-t", "label", "-m", "tree", "-o", folder / "csv" / "part-0.csv"
     )
     frame.write_ipc(folder / "whole.feather")
-    assert "unknown ending; read in pieces are .parquet" in refused(
+    assert "unknown ending; read in pieces are .parquet" in fail(
         "fit", folder / "whole.feather", "-t", "label", "--scratch", folder, *out
     )
-    assert "--memory-limit is for the committee" in refused(
+    assert "--memory-limit is for the committee" in fail(
         "fit", folder / "whole.feather", "-t", "label", "--memory-limit", "1 GB", *out
     )
     assert not (folder / "m.safetensors").exists()
@@ -178,20 +153,20 @@ def test_a_file_that_differs_from_the_others_is_named(folder, frame, kind):
     write = getattr(pl.DataFrame, f"write_{kind}")
     command = ("fit", folder / kind, "-t", "label", "-m", "tree", "-o", folder / "m.safetensors")
     write(frame.drop("size"), odd)
-    line = refused(*command)
+    line = fail(*command)
     assert odd.name in line and "'size'" in line
     write(frame.with_columns(label=pl.when(pl.col("id") > 3).then("label")), odd)
-    line = refused(*command)
+    line = fail(*command)
     assert odd.name in line and "column 'label' is missing in 3 rows" in line
     odd.write_bytes(b"\xff\xfe nothing that is a table")
-    assert odd.name in refused(*command)
+    assert odd.name in fail(*command)
     assert not (folder / "m.safetensors").exists()
 
 
 def test_missing_numbers_of_a_target_are_refused(folder):
     pl.DataFrame({"x": [1.0, 2.0], "y": [0.5, None]}).write_csv(folder / "csv" / "part-0.csv")
     pl.DataFrame({"x": [1.0, 2.0], "y": [0.5, np.nan]}).write_parquet(folder / "a.parquet")
-    line = refused("fit", folder / "a.parquet", "--scratch", folder, "-t", "y", "-m", "tree")
+    line = fail("fit", folder / "a.parquet", "--scratch", folder, "-t", "y", "-m", "tree")
     assert "target 'y' is missing in 1 rows" in line and "a.parquet" in line
 
 
@@ -245,21 +220,21 @@ def test_models_of_arrays_and_of_numbers_answer_pieces(folder, frame):
     whole = succeed("predict", path, folder / "whole.csv", *drop).stdout
     assert whole.startswith("prediction:0.25,prediction:0.75\n")
     assert succeed("predict", path, folder / "parquet", *drop).stdout == whole
-    assert "leave out --proba" in refused("predict", path, folder / "parquet", *drop, "--proba")
+    assert "leave out --proba" in fail("predict", path, folder / "parquet", *drop, "--proba")
 
 
 def test_errors_of_predictions_in_pieces_leave_nothing(folder, frame, model):
     out = folder / "out.csv"
     out.write_text("old")
     drop = ("--drop", "id,price", "-o", out)
-    assert "lacks the column(s) 'size'" in refused("predict", model, folder / "csv", "--drop", "id,price,size")
-    assert "there is no file" in refused("predict", model, folder / "none-*", *drop)
-    assert "unknown ending" in refused("predict", model, folder / "csv", "-o", folder / "out.xlsx")
-    assert "is named for two files" in refused(
+    assert "lacks the column(s) 'size'" in fail("predict", model, folder / "csv", "--drop", "id,price,size")
+    assert "there is no file" in fail("predict", model, folder / "none-*", *drop)
+    assert "unknown ending" in fail("predict", model, folder / "csv", "-o", folder / "out.xlsx")
+    assert "is named for two files" in fail(
         "predict", model, folder / "csv", "--drop", "id,price", "-o", folder / "csv" / "part-0.csv"
     )
     frame.with_columns(size=pl.lit("big")).write_parquet(folder / "parquet" / "part-9.parquet")
-    line = refused("predict", model, folder / "parquet", *drop)
+    line = fail("predict", model, folder / "parquet", *drop)
     assert "part-9.parquet" in line and "'size' must hold numbers" in line
     assert out.read_text() == "old"
     assert not [path for path in folder.iterdir() if path.name.startswith(".")]
@@ -319,13 +294,13 @@ def test_a_comparison_on_a_sample_is_the_same_whatever_the_pieces(folder):
 
 def test_errors_of_samples(folder, frame):
     csv = ("compare", folder / "csv", "-t", "label", "--models", "tree")
-    assert "say how many, such as --sample 100000" in refused(*csv)
-    assert "--sample 0 must be at least 1" in refused(*csv, "--sample", 0)
-    assert "a sample of 1 rows has no room for the 2 classes" in refused(*csv, "--sample", 1)
-    assert "leave it or --example out" in refused("compare", "--example", "iris", "--sample", 10)
-    assert "--target is missing" in refused("compare", folder / "csv", "--sample", 10)
+    assert "say how many, such as --sample 100000" in fail(*csv)
+    assert "--sample 0 must be at least 1" in fail(*csv, "--sample", 0)
+    assert "a sample of 1 rows has no room for the 2 classes" in fail(*csv, "--sample", 1)
+    assert "leave it or --example out" in fail("compare", "--example", "iris", "--sample", 10)
+    assert "--target is missing" in fail("compare", folder / "csv", "--sample", 10)
     frame.with_columns(pl.col("size").cast(pl.String)).write_parquet(folder / "parquet" / "part-9.parquet")
-    line = refused("compare", folder / "parquet", "-t", "label", "--models", "tree", "--sample", 50)
+    line = fail("compare", folder / "parquet", "-t", "label", "--models", "tree", "--sample", 50)
     assert "part-9.parquet" in line and "column 'size' holds String here and Float64 in pieces before" in line
 
 

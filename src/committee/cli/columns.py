@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from committee.data.pieces.scan import Pieces
 
 Target = Annotated[str | None, typer.Option("--target", "-t", help="Column that holds the labels.")]
+TaskOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="classes|numbers",
+        help="By default text and a few whole numbers are classes, other numbers are numbers.",
+        show_default=False,
+    ),
+]
 Categorical = Annotated[
     list[str] | None,
     typer.Option(metavar="A,B", help="Columns of numbers that are categories.", show_default=False),

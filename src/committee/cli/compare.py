@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from committee import MODELS
-from committee.cli.columns import Categorical, Target
+from committee.cli.columns import Categorical, Target, TaskOption
 from committee.cli.files import check_writable
 from committee.cli.inputs import are_in_pieces, paths_of, scanned, table_name, words_of
 from committee.cli.settings import parameters_of_models
@@ -66,14 +66,7 @@ def compare(
             "--parameter", "-p", metavar="MODEL:NAME=VALUE", help="Set a parameter of a model; repeat for more."
         ),
     ] = None,
-    task: Annotated[
-        str | None,
-        typer.Option(
-            metavar="classes|numbers",
-            help="By default text and a few whole numbers are classes, other numbers are numbers.",
-            show_default=False,
-        ),
-    ] = None,
+    task: TaskOption = None,
     sample: Annotated[
         int | None,
         typer.Option(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from committee import MODELS, MODELS_OF_NUMBERS
-from committee.cli.columns import Categorical
+from committee.cli.columns import Categorical, TaskOption
 from committee.cli.files import check_writable
 from committee.cli.fit_progress import member_progress
 from committee.cli.fitted import describe_fit
@@ -48,14 +48,6 @@ MemoryLimit = Annotated[
     typer.Option(
         help="Such as '3 GB'; the table is then read in pieces, and bin numbers that would take more are mapped from a"
         " file. The committee draws fewer rows or tries fewer members.",
-        show_default=False,
-    ),
-]
-Task = Annotated[
-    str | None,
-    typer.Option(
-        metavar="classes|numbers",
-        help="By default text and a few whole numbers are classes, other numbers are numbers.",
         show_default=False,
     ),
 ]
@@ -104,7 +96,7 @@ def fit(
     time_limit: TimeLimit = None,
     memory_limit: MemoryLimit = None,
     scratch: Scratch = None,
-    task: Task = None,
+    task: TaskOption = None,
     parameter: Settings = None,
     folds: Folds = None,
     seed: Annotated[int, typer.Option(help="random_state, unless -p sets it.")] = 0,

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from committee.cli.terminal import console
+from committee.data.pieces.over_files import OverFiles
 
 if TYPE_CHECKING:
     from committee.data.pieces.piece import Piece
@@ -38,29 +38,16 @@ def watched(pieces: Pieces, words: str, *, wanted: bool | None, bar: bool = True
 
 
 @dataclass(frozen=True, eq=False)
-class WatchedFiles:
+class WatchedFiles(OverFiles):
     """Files whose passes are numbered and shown."""
 
-    source: Any
     words: str
     shown: Callable[[str, int], Any]
     passes: Iterator[int] = field(default_factory=lambda: count(1))
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Columns of the first file."""
-        names: tuple[str, ...] = self.source.names
-        return names
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The files that are read."""
-        files: tuple[Path, ...] = self.source.files
-        return files
-
     def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
         """Rows of one file after the other."""
-        with self.shown(f"{self.words}, pass {next(self.passes)}", self.source.n_rows) as advance:
+        with self.shown(f"{self.words}, pass {next(self.passes)}", self.n_rows) as advance:
             rows = 0
             for piece in self.source.pieces(columns):
                 yield piece

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib.metadata import version
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,6 +133,7 @@ def rows_of(X: Any) -> tuple[int, Any]:
 class ShardedMatrix(PiecedMatrix):
     """The encoded matrix of a Dask collection: its codes are held by workers, who have found them."""
 
+    elsewhere: ClassVar[bool] = True
     looked: ShardedTable
 
     def blocks(self, n_threads: int = 1) -> Iterator[tuple[int, F64]]:

@@ -68,6 +68,11 @@ class WeightedRows:
         """The rows in bins, learned from them and their weights."""
         return Binned.of(self.X, None if self.uniform else self.weights, table, max_bins, n_threads)
 
+    @property
+    def elsewhere(self) -> bool:
+        """Whether others hold the rows, in shards."""
+        return isinstance(self.X, PiecedMatrix) and self.X.elsewhere
+
     def need_cells(self) -> None:
         """Say that the cells are needed after their bins, as those of a table that others hold may not be."""
         if isinstance(self.X, PiecedMatrix):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.frame_columns import open_frame
 from committee.data.parallel import cells_of_grid, member_executor
 from committee.report.metric_choice import metrics_of
 from committee.report.metrics import FittedFold
@@ -49,9 +50,7 @@ class Table:
         """Take rows, in the frame's own kind."""
         if isinstance(self.frame, np.ndarray):
             return self.frame[rows]
-        import narwhals as nw
-
-        return nw.from_native(self.frame, eager_only=True)[rows.tolist()].to_native()
+        return open_frame(self.frame)[rows.tolist()].to_native()
 
     def encoded(self) -> tuple[TableSchema, NDArray[np.float64]]:
         """Schema and matrix of all rows."""

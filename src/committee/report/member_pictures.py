@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from committee.data.frame_columns import is_frame
-from committee.data.sparse import is_sparse
 from committee.report.displays.margin import MarginDisplay
 from committee.report.displays.mean_contribution import MeanContributionDisplay
 from committee.report.displays.member_disagreement import MemberDisagreementDisplay
 from committee.report.displays.member_votes import MemberVotesDisplay
 from committee.report.displays.reliability import ReliabilityDisplay
 from committee.report.drawn import svg_of
+from committee.report.explained.columns import TableRows, spread_rows
 from committee.report.member_answers import MemberAnswers
 from committee.report.member_rows import reliabilities
 from committee.report.page import Picture
@@ -98,22 +95,11 @@ def _against_the_truth(answers: MemberAnswers) -> list[Picture]:
 def _contributions(model: Any, X: Any, n_rows: int, of_classes: bool) -> Picture:
     per_row = max(1.0, float(model.committee_.n_nodes) * model.committee_.voters.n_outputs)
     most = min(n_rows, max(FEWEST_EXPLAINED, min(MOST_EXPLAINED, int(_WORK / per_row))))
-    some = np.unique(np.linspace(0, n_rows - 1, most).astype(np.intp))
-    display = MeanContributionDisplay.from_estimator(model, _some(X, some))
+    some = spread_rows(n_rows, most)
+    display = MeanContributionDisplay.from_estimator(model, TableRows(X).taken(some))
     moved = "the probability that it moves from class to class" if of_classes else "what it adds or takes away"
     return Picture(
         "What columns add",
         f"Mean over {len(some):,} rows of the size of each column's contribution: {moved}.",
         svg_of(display.figure_, "Bars of mean contributions"),
     )
-
-
-def _some(X: Any, rows: Any) -> Any:
-    """Rows of a table by number; those of a sparse one are made dense."""
-    if is_sparse(X):
-        return X.tocsr()[rows].toarray()
-    if not is_frame(X):
-        return np.asarray(X)[rows]
-    import narwhals.stable.v2 as nw
-
-    return nw.from_native(X, eager_only=True)[rows.tolist()].to_native()

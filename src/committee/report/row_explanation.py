@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from committee.data.frame_columns import is_frame
+from committee.data.frame_columns import is_frame, open_frame
 from committee.data.number_types import F64
 from committee.data.sparse import is_sparse
 from committee.report.arguments import place
@@ -86,7 +86,7 @@ class RowExplanation:
             raise TypeError("X is sparse, and a picture is of the values of one row; pass X[[row]].toarray()")
         encoded = estimator.table_.encode(estimator.validate_rows(X))
         row = place("row", row, len(encoded))
-        one = _row(X, row) if is_frame(X) else np.asarray(X)[[row]]
+        one = open_frame(X)[row : row + 1].to_native() if is_frame(X) else np.asarray(X)[[row]]
         predicted = estimator.predict(one).tolist()[0]
         link, of_classes = estimator.committee_.link, hasattr(estimator, "classes_")
         adds_up = not of_classes and isinstance(link, (Identity, Average))
@@ -117,26 +117,30 @@ class RowExplanation:
 
     def largest(self, most: int) -> tuple[list[tuple[str, float]], tuple[int, float]]:
         """The columns that add most, by size, and how many others there are and what they add together."""
-        shares = self.contributions[:-1]
-        order = np.argsort(-np.abs(shares), kind="stable")
-        n_shown = min(most, max(1, np.count_nonzero(shares)))
-        shown = [(self.labels[j], float(shares[j])) for j in order[:n_shown].tolist()]
-        others = order[n_shown:]
-        return shown, (len(others), float(shares[others].sum()))
+        return largest_shares(self.contributions, self.labels, most)
 
     @property
     def start(self) -> str:
         """Where the sum starts, in words."""
-        # what is expected goes through a link, too, and is then no mean of the training rows' probabilities
-        return "of any row" if self.total == "probability" else "mean of training rows"
+        return start_in_words(self.total)
 
 
-def _row(X: Any, row: int) -> Any:
-    """One row of a frame, as a frame."""
-    import narwhals.stable.v2 as nw
+def largest_shares(
+    contributions: F64, labels: Sequence[str], most: int
+) -> tuple[list[tuple[str, float]], tuple[int, float]]:
+    """As `RowExplanation.largest`: columns that add nothing are among the others, but for one if none adds anything."""
+    shares = contributions[:-1]
+    order = np.argsort(-np.abs(shares), kind="stable")
+    n_shown = min(most, max(1, np.count_nonzero(shares)))
+    shown = [(labels[j], float(shares[j])) for j in order[:n_shown].tolist()]
+    others = order[n_shown:]
+    return shown, (len(others), float(shares[others].sum()))
 
-    frame = nw.from_native(X, eager_only=True)
-    return frame[row : row + 1].to_native()
+
+def start_in_words(total: str) -> str:
+    """Where a sum of contributions to a score, a number or a probability starts."""
+    # what is expected goes through a link, too, and is then no mean of the training rows' probabilities
+    return "of any row" if total == "probability" else "mean of training rows"
 
 
 def _values_in_words(encoded: F64, table: Any) -> Sequence[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from committee.data.pieces.over_files import OverFiles
 from committee.data.pieces.piece import Piece
 from committee.data.reading.cell_forms import in_numbers
 
@@ -15,29 +15,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class FilesWithForms:
+class FilesWithForms(OverFiles):
     """Files of which some columns are written in a form, out of `committee.data.reading.cell_forms`."""
 
-    source: Any
     forms: Mapping[str, str]
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The files that are read."""
-        files: tuple[Path, ...] = self.source.files
-        return files
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Columns of the first file."""
-        names: tuple[str, ...] = self.source.names
-        return names
-
-    @property
-    def n_rows(self) -> int:
-        """Rows of all files."""
-        n_rows: int = self.source.n_rows
-        return n_rows
 
     def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
         """Rows of one file after the other."""

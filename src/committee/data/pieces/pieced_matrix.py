@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,9 @@ class PiecedMatrix:
     numbers : dict of column and array (n,)
         Columns that are in memory, in the place of those of the table.
     """
+
+    elsewhere: ClassVar[bool] = False
+    """Whether the codes are held by others, in shards."""
 
     looked: LookedPieces
     table: TableSchema

@@ -49,6 +49,8 @@ from committee.voters.rounds import Rounds
 
 if TYPE_CHECKING:
     from committee.learners.base.scoring import HeldOutVotes
+    from committee.vote.committee import Committee
+    from committee.vote.regression import RegressionCommittee
 
 
 LEAF_L2 = "Penalty of the leaf weights: half of this times w_j^2; the same of the slopes of lines."
@@ -244,35 +246,26 @@ class GradientBoosting(WarmStart, Boosting):
         whole = Target.of(loss, rows)
         n_scores = whole.n_scores(self._n_classes)
         monotone = self._directions(n_scores)
+        if rows.elsewhere:
+            self._check_on_shards(loss)
         line_fit = self._line_fit(rows, loss, monotone is not None)
         if line_fit is not None:
             rows.need_cells()
         binned = rows.binned(self.table_, self.max_bins, threads)
-        if isinstance(binned.codes, ShardedCodes):
-            self._check_on_shards(loss)
         seed = int(random.randint(2**31 - 1))
         trials = self._trials(rows, parted, seed)
         units = parted.units if parted else trials[0].units if trials else None
         if units is None and self.subsample < 1.0:
             units = RowUnits.of(rows, seed, threads)
-        leaf = "constant" if line_fit is None else "linear"
         of_tree, of_node = self._features_tried(rows.X.shape[1])
         grower = self._grower(binned, n_scores, monotone, of_node, self._leaves(rows.count), threads)
 
         def run(parted: PartedRows | None, rate: float) -> GradientRun:
-            target = whole
+            target = whole if parted is None or not self.line_search else parted.weighted_target(loss)
             if earlier is None:
-                intercept = (target if parted is None else parted.training_target(loss)).best_constant(n_scores)
+                intercept = (whole if parted is None else parted.training_target(loss)).best_constant(n_scores)
             else:
-                of_scores = (earlier.voters.n_outputs, n_scores)
-                leaves = ("linear" if isinstance(earlier.voters, LinearLeaves) else "constant", leaf)
-                self._check_earlier(
-                    earlier, link=(earlier.link, loss.link), leaves=leaves, **{"number of scores": of_scores}
-                )
-                assert earlier.intercept is not None
-                intercept = earlier.intercept
-            if self.line_search and parted is not None:
-                target = parted.weighted_target(loss)
+                intercept = self._earlier_intercept(earlier, loss, n_scores, lines=line_fit is not None)
             training = None if parted is None else ~parted.held
             drawn = None if training is None and self.subsample == 1.0 else units
             draws = Draws(seed, rows.X.shape[1], self.subsample, of_tree, of_node > 0, drawn, training)
@@ -307,6 +300,16 @@ class GradientBoosting(WarmStart, Boosting):
         elif earlier is None:
             self.learning_rate_ = rate_by_trials(trials, run, self.n_estimators)
         return run(parted, self.learning_rate_)
+
+    def _earlier_intercept(
+        self, earlier: Committee | RegressionCommittee, loss: Loss, n_scores: int, *, lines: bool
+    ) -> F64:
+        """Return the intercept of the fit that this one goes on from, which must be of its kind."""
+        of_scores = (earlier.voters.n_outputs, n_scores)
+        leaves = (_kind_of_leaves(isinstance(earlier.voters, LinearLeaves)), _kind_of_leaves(lines))
+        self._check_earlier(earlier, link=(earlier.link, loss.link), leaves=leaves, **{"number of scores": of_scores})
+        assert earlier.intercept is not None
+        return earlier.intercept
 
     def _check_on_shards(self, loss: Loss) -> None:
         """Refuse what needs all rows on one machine."""
@@ -467,6 +470,10 @@ class GradientBoosting(WarmStart, Boosting):
             "training_objectives_": objectives,
             **self._vote(run.voters(0, n_rounds), run.weights(0, n_rounds), run.target.loss, run.intercept),
         }
+
+
+def _kind_of_leaves(lines: bool) -> str:
+    return "linear" if lines else "constant"
 
 
 def _labels(rows: Rows | TargetRows) -> NDArray[np.uint16] | None:

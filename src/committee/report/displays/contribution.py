@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from committee.data.number_types import F64
 from committee.report.arguments import check_most
 from committee.report.displays.base import AGAINST, FOR, INK, PALE, Display, shortened
-from committee.report.row_explanation import RowExplanation
+from committee.report.row_explanation import RowExplanation, largest_shares, start_in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -131,14 +131,12 @@ class ContributionDisplay(Display):
 
     def _draw(self, ax: Axes | None) -> None:
         """One bar for each feature, the largest on top, from the bias down to the score."""
-        bias, shares = float(self.contributions[-1]), self.contributions[:-1]
-        order = np.argsort(-np.abs(shares), kind="stable")
-        n_drawn = min(self.max_features, max(1, np.count_nonzero(shares)))
-        drawn, others = order[:n_drawn], order[n_drawn:]
-        steps, words = shares[drawn].tolist(), [shortened(self.labels[j], 40) for j in drawn]
-        if len(others):
-            steps.append(float(shares[others].sum()))
-            words.append(f"{len(others)} other" + ("s" if len(others) > 1 else ""))
+        bias = float(self.contributions[-1])
+        drawn, (n_others, rest) = largest_shares(self.contributions, self.labels, self.max_features)
+        steps, words = [share for _, share in drawn], [shortened(label, 40) for label, _ in drawn]
+        if n_others:
+            steps.append(rest)
+            words.append(f"{n_others} other" + ("s" if n_others > 1 else ""))
         edges = bias + np.concatenate([[0.0], np.cumsum(steps)])
         ax = self._axes(ax, 7.2, 1.3 + 0.3 * (len(steps) + 2))
         for i, step in enumerate(steps):
@@ -152,9 +150,7 @@ class ContributionDisplay(Display):
         self._write(edges, steps)
         if self.from_zero:
             ax.axvline(0.0, color=PALE, linewidth=0.8, linestyle=":", zorder=0)
-        # what is expected goes through a link, too, and is then no mean of the training rows' probabilities
-        start = "of any row" if self.total == "probability" else "mean of training rows"
-        ax.set_yticks(range(last + 1), [start, *words, self.total], fontsize=9)
+        ax.set_yticks(range(last + 1), [start_in_words(self.total), *words, self.total], fontsize=9)
         ax.set(ylim=(last + 0.6, -0.6), xlabel=self.subject)
         ax.tick_params(axis="y", length=0)
         if self.remark:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from committee.data.frame_columns import is_frame
+from committee.data.frame_columns import is_frame, open_frame
 from committee.data.number_types import F64, Index
 from committee.data.sparse import is_sparse
 
@@ -27,7 +27,7 @@ class TableRows:
             return self.X.tocsr()[rows].toarray()
         if not is_frame(self.X):
             return np.asarray(self.X)[rows]
-        return _frame(self.X)[rows.tolist()].to_native()
+        return open_frame(self.X)[rows.tolist()].to_native()
 
     def with_column(self, rows: Index, column: int, values_of: Index) -> Any:
         """Those rows with the values that other rows have in a column."""
@@ -35,7 +35,7 @@ class TableRows:
             changed = np.array(self.taken(rows))
             changed[:, column] = np.asarray(self.taken(values_of))[:, column]
             return changed
-        frame = _frame(self.X)
+        frame = open_frame(self.X)
         name = frame.columns[column]
         values = frame[name][values_of.tolist()]
         return frame[rows.tolist()].with_columns(values.alias(name)).to_native()
@@ -45,15 +45,9 @@ class TableRows:
         if not is_frame(self.X):
             values: list[Any] = np.asarray(self.taken(np.arange(len(self))))[:, column].tolist()
         else:
-            frame = _frame(self.X)
+            frame = open_frame(self.X)
             values = frame[frame.columns[column]].to_list()
         return ["" if value is None or value != value else str(value) for value in values]
-
-
-def _frame(X: Any) -> Any:
-    import narwhals.stable.v2 as nw
-
-    return nw.from_native(X, eager_only=True)
 
 
 def spread_rows(n: int, most: int) -> Index:

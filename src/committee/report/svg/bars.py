@@ -67,9 +67,7 @@ def bars(
     parts: list[Markup] = []
     y = 0.0
     for bar in some:
-        for line in lines_of(bar.name, WIDTH - 4.0, most_lines):
-            y += SIZE + 3.0
-            parts.append(words(line, 1.0, y))
+        y = _write(parts, bar.name, y, most_lines)
         length = bar.value * unit
         color = REST if bar.is_rest else FOR if bar.value >= 0.0 else AGAINST
         parts.append(
@@ -116,9 +114,7 @@ def stacks(some: Sequence[Stack], description: str, *, most_lines: int = 1) -> M
     parts: list[Markup] = []
     y = 0.0
     for stack in some:
-        for line in lines_of(stack.name, WIDTH - 4.0, most_lines):
-            y += SIZE + 3.0
-            parts.append(words(line, 1.0, y))
+        y = _write(parts, stack.name, y, most_lines)
         x = 1.0
         for color, share, tip in stack.parts:
             width = share * (WIDTH - 2.0)
@@ -127,8 +123,13 @@ def stacks(some: Sequence[Stack], description: str, *, most_lines: int = 1) -> M
                 parts.append(element("rect", x=x, y=y + 4.0, width=width, height=10.0, style=style, data_tip=tip))
             x += width
         y += 14.0 if stack.parts else 0.0
-        for line in lines_of(stack.text, WIDTH - 4.0, 2):
-            y += SIZE + 3.0
-            parts.append(words(line, 1.0, y, kind="soft"))
-        y += 10.0
+        y = _write(parts, stack.text, y, 2, kind="soft") + 10.0
     return drawing(parts, WIDTH, y, description)
+
+
+def _write(parts: list[Markup], text: str, y: float, most_lines: int, *, kind: str = "") -> float:
+    """Add a text below y, in as many lines as it needs and may take; where its last line stands."""
+    for line in lines_of(text, WIDTH - 4.0, most_lines):
+        y += SIZE + 3.0
+        parts.append(words(line, 1.0, y, kind=kind))
+    return y
