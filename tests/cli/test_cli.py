@@ -483,7 +483,7 @@ def test_a_committee_alone_stands_for_its_learner(model, table):
 
 
 def test_inspect_errors(model, table):
-    assert "--data and --target go together" in fail("inspect", model, "--data", table)
+    assert "--target names a column of a table" in fail("inspect", model, "--target", "species")
     assert "cannot be loaded" in fail("inspect", table)
 
 

@@ -62,6 +62,54 @@ def test_rows_that_the_model_has_learned_from_are_pointed_out(tmp_path):
     assert "chance" not in new.stderr
 
 
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_a_model_knows_its_target_and_its_rows(kind, files, tmp_path):
+    every = pl.read_csv(files / "new.csv")
+    every[:60].write_csv(tmp_path / "train.csv")
+    every[40:].write_csv(tmp_path / "mixed.csv")
+    every[60:].write_csv(tmp_path / "new.csv")
+    model, page, target = tmp_path / "model.st", tmp_path / "page.html", {"classes": "code", "numbers": "price"}[kind]
+    other = {"code": "price", "price": "code"}[target]
+    options = ("-t", target, "--drop", other, "-m", "gradient_boosting", "-p", "n_estimators=5", "-o", model)
+    said = succeed("fit", tmp_path / "train.csv", *options).stderr
+    made = load(model).provenance_
+    assert (made.target, made.data, made.n_rows, made.estimate.by) == (target, "train.csv", 60, "5 folds")
+    figure = f"accuracy {made.estimate.figures['accuracy']:.4f}" if kind == "classes" else "root mean squared error"
+    assert f"(5 folds): {figure}" in said or f", {figure} {made.estimate.figures['rmse']:.4g}" in said
+    known = succeed("evaluate", model, tmp_path / "mixed.csv", "--report", page)  # of two columns not known the one
+    assert f"target '{target}': " in known.stderr and "only column" not in known.stderr
+    assert "note: the model has learned from 20 of these 60 rows (33.3%), or from equal ones" in known.stderr
+    text = page.read_text("utf-8")
+    assert (
+        text.count("he model has learned from 20 of these 60 rows") == 2 and "33.3% of which training has seen" in text
+    )
+    for words in (f"train.csv: 60 rows, target &#39;{target}&#39;", made.trained.isoformat(), "(5 folds)", "Limits"):
+        assert words in text
+    new = succeed("evaluate", model, tmp_path / "new.csv", "--report", page)
+    assert "learned from" not in new.stderr and "of which training has seen none." in page.read_text("utf-8")
+    succeed("inspect", model, "--data", tmp_path / "new.csv", "--report", page)
+    assert "train.csv: 60 rows" in succeed("inspect", model).stdout
+    assert "train.csv: 60 rows" in page.read_text("utf-8") and "of which training has seen none." in page.read_text(
+        "utf-8"
+    )
+    every.rename({target: "answer"}).drop(other).write_csv(tmp_path / "renamed.csv")
+    assert "the only column that the model does not know" in succeed("evaluate", model, tmp_path / "renamed.csv").stderr
+    succeed("fit", tmp_path / "train.csv", *options, "--no-row-digests", "--folds", "0")
+    made = load(model).provenance_
+    assert made.rows is None and made.estimate is None
+    assert "learned from" not in succeed("evaluate", model, tmp_path / "train.csv").stderr
+
+
+def test_equal_rows_may_be_chance(tmp_path):
+    """Of two columns of two values every row is known, and that says nothing."""
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({"a": rng.integers(0, 2, 200), "b": rng.integers(0, 2, 200), "y": rng.integers(0, 2, 200)})
+    frame[:100].write_csv(tmp_path / "train.csv")
+    frame[100:].write_csv(tmp_path / "new.csv")
+    succeed("fit", tmp_path / "train.csv", "-t", "y", "-m", "tree", "-o", tmp_path / "tree.st")
+    assert "learned from" not in succeed("evaluate", tmp_path / "tree.st", tmp_path / "new.csv").stderr
+
+
 def test_numbers_and_quantiles(files):
     page = files / "page.html"
     called = ("evaluate", files / "numbers.st", files / "new.csv", "-t", "price", "--drop", "code", "--report", page)

@@ -16,7 +16,7 @@ from rich.console import Console
 from committee import AdaBoostClassifier, GradientBoostingRegressor, load
 from committee.cli import reading
 from committee.cli.training_table import SHOWN_ROWS
-from tests.cli.calls import fail, succeed
+from tests.cli.calls import fail, succeed, without_provenance
 
 N = 240
 
@@ -78,7 +78,7 @@ def test_a_fit_in_pieces_is_the_fit_of_one_file(folder, way):
     succeed("fit", folder / "whole.csv", *options, "-o", one)
     before = sorted(folder.iterdir())
     result = succeed("fit", *ways(folder)[way], *options, "-o", other)
-    assert other.read_bytes() == one.read_bytes()
+    assert without_provenance(other) == without_provenance(one)
     n = 1 if way in ("limit", "scratch") else 5
     assert f"{n} file{'s' if n > 1 else ''}, read in pieces" in result.stderr
     assert f"learned from {N} rows x 3 columns" in result.stderr

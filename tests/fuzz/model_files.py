@@ -156,6 +156,21 @@ def swap_class(random: Random, document: Document, arrays: Arrays) -> None:
         arrays["weights"] = others.get("weights", arrays.get("weights", np.ones(1)))
 
 
+def change_provenance(random: Random, document: Document, arrays: Arrays) -> None:
+    """Where the model comes from, as another file says it, with a value, an array or the kind of model changed."""
+    other, others = parts("provenance")
+    document["provenance"] = made = other["provenance"]
+    arrays["provenance.digests"] = digests = others["provenance.digests"]
+    match random.randrange(4):
+        case 0:
+            digests[random.randrange(len(digests))] = special(random, digests.dtype)
+        case 1:
+            arrays["provenance.digests"] = digests[: random.randrange(len(digests) + 1)]
+        case _:
+            path = random.choice(places(made))
+            at(made, path[:-1])[path[-1]] = some_value(random)
+
+
 def nest(random: Random, document: Document, arrays: Arrays) -> None:
     """The model inside of others."""
     for _ in range(random.choice((1, 2, 9, 40))):
@@ -302,6 +317,7 @@ STRUCTURED: list[Callable[[Random, Document, Arrays], None]] = [
     *[change_array] * 6,
     *[change_name] * 3,
     *[swap_class] * 2,
+    *[change_provenance] * 2,
     *[take_array] * 2,
     lengthen,
     nest,
@@ -369,6 +385,7 @@ def written(document: Document, arrays: Arrays) -> bytes:
 def use(model: Any, path: Path) -> None:
     """Do what is done with a model: describe it, predict, save it and load it again."""
     from committee.report.inspection import inspection
+    from committee.report.known_rows import known_rows
 
     committee = getattr(model, "committee_", model)
     repr(model)
@@ -382,6 +399,8 @@ def use(model: Any, path: Path) -> None:
     if p is None or p > FEW_COLUMNS:
         return
     X = rows(model, committee.table, p)
+    if committee is not model:
+        known_rows(model, X)
     for ask in ("predict", "predict_proba", "decision_function"):
         if hasattr(model, ask):
             said, repeated = getattr(model, ask)(X), getattr(again, ask)(X)

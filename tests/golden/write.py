@@ -8,6 +8,7 @@ writes the models named, or all of them.
 
 import sys
 from collections.abc import Callable, Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,9 @@ from committee import (
     TreeVoter,
     prune,
 )
+from committee.files.provenance import Estimate, Provenance
 from committee.objectives.losses import Huber, Quantile, Quantiles, Tweedie
+from committee.report.known_rows import row_sketch
 from tests.small_portfolio import use_small_members
 
 FOLDER = Path(__file__).parent
@@ -161,6 +164,25 @@ def lightgbm(X: Any, y: NDArray[np.int64]) -> Any:
     return reweighted(LGBMClassifier(n_estimators=3, max_depth=2, n_jobs=1, verbose=-1), "doom")(X, y)
 
 
+def traced(model: Any) -> Make:
+    """A model that knows where it comes from."""
+
+    def make(X: Any, y: Any) -> Any:
+        model.fit(X, y)
+        model.provenance_ = Provenance(
+            "kind",
+            "animals.csv",
+            len(y),
+            date(2026, 11, 23),
+            {"Python": "3.11.7", "committee": "0.1.0"},
+            Estimate("5 folds", len(y), {"accuracy": 0.75, "log_loss": 0.5}),
+            row_sketch(model, X),
+        )
+        return model
+
+    return make
+
+
 SMALL = {"max_depth": 2, "random_state": 0}
 HALF = {"softness": 0.5, "random_state": 0}
 
@@ -175,6 +197,7 @@ add("doomboost", "mixed", "text 2", DOOMBoostClassifier(n_estimators=4, n_start=
 add("lpboost", "plain", "text 2", LPBoostClassifier(0.8, tol=0.05, n_estimators=6, random_state=0))
 add("lpboost_three", "gaps", "text 3", LPBoostClassifier(0.8, dictionary="trees", n_estimators=4, random_state=0))
 add("tree", "mixed", "integers 3", TreeVoter(max_depth=3))
+add("provenance", "mixed", "text 3", traced(TreeVoter(max_depth=2)))
 add("tree_regressor", "mixed", "number", TreeRegressor(max_leaf_nodes=6))
 add("abstaining_stump", "gaps", "floats 2", AbstainingStump())
 add("forest", "mixed", "text 3", RandomForestClassifier(3, max_depth=3, random_state=0))

@@ -10,16 +10,11 @@ import typer
 from committee.cli.files import check_writable, load_learner
 from committee.cli.model_options import AnswersColumn, ModelFile
 from committee.cli.table_options import TableOptions, takes_table_options
-from committee.cli.terminal import Debug, errors_in_one_line, print_grids, say
+from committee.cli.terminal import Debug, errors_in_one_line, note, print_grids, say
 from committee.files.replacement import write_file
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from committee.report.evaluation import Evaluation
-
-BY_CHANCE = 1e-4
-"""Probability of so many right answers below which rows are thought to be known."""
 
 
 @takes_table_options
@@ -42,6 +37,7 @@ def evaluate(
     with errors_in_one_line(debug):
         from committee.cli.labelled_rows import labelled_rows
         from committee.report.evaluation import evaluate as judge
+        from committee.report.known_rows import known_rows, known_rows_sentence
 
         check_writable(report, json, read=[model, data])
         learner = load_learner(model)
@@ -49,8 +45,8 @@ def evaluate(
         say(words_of_target(rows.target, learner, rows.y))
         found = judge(learner, rows.X, rows.y)
         print_grids(found.grids())
-        if known := words_of_known_rows(learner, found):
-            say(known)
+        if known := known_rows_sentence(learner, known_rows(learner, rows.X), found):
+            note(known)
         if report is not None:
             from committee.report.evaluation_page import evaluation_page
 
@@ -69,22 +65,6 @@ def words_of_target(target: str, learner: Any, y: NDArray[Any]) -> str:
         n = len(learner.classes_)
         return f"target {target!r}: {n:,} class{'' if n == 1 else 'es'}"
     return f"target {target!r}: numbers from {y.min():.6g} to {y.max():.6g}"
-
-
-def words_of_known_rows(learner: Any, found: Evaluation) -> str | None:
-    """A note where a classifier is better here than chance allows, by its accuracy on rows not seen in training."""
-    from scipy.stats import binomtest
-
-    before = getattr(learner, "oof_score_", getattr(learner, "oob_score_", float("nan")))
-    if not hasattr(learner, "classes_") or not 0.0 <= before <= 1.0:
-        return None
-    right = round(found["accuracy"] * found.n_rows)
-    if binomtest(right, found.n_rows, before, alternative="greater").pvalue > BY_CHANCE:
-        return None
-    return (
-        f"note: on rows not seen in training the accuracy was {before:.4f}, and {found['accuracy']:.4f} is more than "
-        "chance allows; if the model has learned from these rows the figures say nothing of new ones"
-    )
 
 
 def _without_nan(value: Any) -> Any:

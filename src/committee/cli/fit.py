@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +14,7 @@ from committee.cli.columns import Categorical, TaskOption
 from committee.cli.files import check_writable
 from committee.cli.fit_progress import member_progress
 from committee.cli.fitted import describe_fit
-from committee.cli.inputs import Scratch
+from committee.cli.inputs import Scratch, name_of_data
 from committee.cli.table_options import TableOptions, split_names, takes_table_options
 from committee.cli.terminal import Debug, errors_in_one_line, note, notes_on_warnings, say
 from committee.cli.training_table import training_table
@@ -69,6 +70,14 @@ CheckpointFile = Annotated[
         help="File from which the same command goes on if it is killed or interrupted; removed when MODEL is whole."
     ),
 ]
+RowDigests = Annotated[
+    bool,
+    typer.Option(
+        "--row-digests/--no-row-digests",
+        help="Keep digests of at most 4,096 training rows in MODEL, by which evaluate knows these again. Who has the"
+        " file and all columns of a row can then tell whether it was trained on that row.",
+    ),
+]
 MemberProgress = Annotated[
     bool | None,
     typer.Option(
@@ -102,6 +111,7 @@ def fit(
     seed: Annotated[int, typer.Option(help="random_state, unless -p sets it.")] = 0,
     categorical: Categorical = None,
     checkpoint: CheckpointFile = None,
+    row_digests: RowDigests = True,
     progress: MemberProgress = None,
     debug: Debug = False,
 ) -> None:
@@ -115,6 +125,8 @@ def fit(
     """
     with errors_in_one_line(debug):
         from committee.cli.task import of_target
+        from committee.files.provenance import Provenance
+        from committee.report.known_rows import row_sketch
 
         model = "committee" if model == "auto" else model
         _check_options(model, task, folds)
@@ -135,6 +147,7 @@ def fit(
         of_committee = {"memory_limit": memory_limit} if model == "committee" or rows.files is None else {}
         _set_options(learner, model, effort=effort, time_limit=time_limit, **of_committee)
         say(of_target(target, rows.y, numbers))
+        made = Provenance(target, name_of_data(data), len(rows.y))
         if output is None:
             note("the model is not kept; --output FILE keeps it")
         if checkpoint is not None and checkpoint.exists():
@@ -147,10 +160,14 @@ def fit(
             rows.files.refuse_changes()
         if rows.forms:
             learner.table_ = learner.table_.with_forms(rows.forms)  # so that other files are read as this one was
+        learner.provenance_ = made
         if output is not None:
             _save(learner, output, checkpoint)
-        describe_fit(learner, model, rows, seconds, FOLDS if folds is None else folds)
+        estimate = describe_fit(learner, model, rows, seconds, FOLDS if folds is None else folds)
         if output is not None:
+            sketch = row_sketch(learner, rows.X) if row_digests else None
+            learner.provenance_ = replace(made, estimate=estimate, rows=sketch)
+            learner.save(output)  # once more: what was there is whole, should one of the last steps be interrupted
             say(f"saved to {output} ({output.stat().st_size:,} bytes)")
 
 

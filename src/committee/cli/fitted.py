@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from committee.cli.terminal import print_grids, say
@@ -11,21 +12,23 @@ if TYPE_CHECKING:
     import polars as pl
 
     from committee.cli.training_table import TrainingTable
+    from committee.files.provenance import Estimate
 
 TIMED_ROWS = 1000
 """Prediction is timed on that many rows."""
 
 
-def describe_fit(learner: Any, model: str, table: TrainingTable, seconds: float, folds: int) -> None:
-    """Say how good the model is on rows that it has not seen, what was trained, and what it costs."""
-    from committee.report.members import estimate, has_members, left_out_grid, members_grid
+def describe_fit(learner: Any, model: str, table: TrainingTable, seconds: float, folds: int) -> Estimate | None:
+    """Say how good the model is on rows that it has not seen, which it returns, what was trained, and its costs."""
+    from committee.report.members import estimate, has_members, left_out_grid, members_grid, stored_estimate
 
     vote, members = learner.committee_, has_members(learner)
-    judged = True
+    found: Estimate | None = None
     if members:
         say(estimate(learner, table.y))
+        found = stored_estimate(learner, table.y)
     elif model != "committee":  # one that has seen one class alone tells nothing
-        judged = say_estimate(learner, table, folds)
+        found = say_estimate(learner, table, folds)
     voters = count(vote.n_voters, "fit", "fits") if members else count(vote.n_voters, "voter", "voters")
     say(
         f"{model}: {voters} with {count(vote.n_nodes, 'node', 'nodes')}, learned from"
@@ -35,33 +38,36 @@ def describe_fit(learner: Any, model: str, table: TrainingTable, seconds: float,
         print_grids([grid for grid in (members_grid(learner), left_out_grid(learner)) if grid.rows])
         say(f"prediction: {_microseconds(learner, table.rows):,.1f} µs a row, in a batch of {TIMED_ROWS:,}")
     elif model != "committee":
-        for line in _on_training_rows(learner, table, judged=judged):
+        for line in _on_training_rows(learner, table, judged=found is not None):
             say(line)
+    return found
 
 
-def say_estimate(learner: Any, table: TrainingTable, folds: int) -> bool:
-    """Say how good a single learner is by folds, or why nothing tells; whether it is known."""
+def say_estimate(learner: Any, table: TrainingTable, folds: int) -> Estimate | None:
+    """Say how good a single learner is by folds, which is returned, or why nothing tells."""
     if folds == 0:
         say("on rows not seen in training: not known, as --folds is 0")
-        return False
+        return None
     if table.files is not None:
         say("on rows not seen in training: not known, as tables in pieces have no folds; keep rows for evaluate")
-        return False
+        return None
+    from committee.files.provenance import Estimate
     from committee.report.out_of_fold import out_of_fold
 
     try:
         found = out_of_fold(learner, table.rows, table.y, folds=folds)
     except KeyboardInterrupt:
         say("on rows not seen in training: not known, as the fits of folds were interrupted; the model is whole")
-        return False
+        return None
     except ValueError as error:  # parts of the rows may be too few for the learner, where all are enough
         say(f"on rows not seen in training: not known, as a part of the rows cannot be learned from ({error})")
-        return False
+        return None
     if found is None:
         say(f"on rows not seen in training: not known, as the rows are too few for {folds} folds, or of one class")
-        return False
+        return None
     say(f"on rows not seen in training ({folds} folds): {found.brief()}")
-    return True
+    figures = {each.name: each.value for each in found.figures if isfinite(each.value)}
+    return Estimate(f"{folds} folds", found.n_rows, figures)
 
 
 def count(n: int, one: str, several: str) -> str:

@@ -106,6 +106,18 @@ def frame_of(piece: Piece) -> pl.DataFrame:
     return pl.DataFrame(piece.X)
 
 
+def name_of_data(data: Sequence[Path]) -> str:
+    """Call a table by the files that were named, without their folders.
+
+    Examples
+    --------
+    >>> name_of_data([Path("here/a.csv")]), name_of_data([Path("a.csv"), Path("b.csv"), Path("c.csv")])
+    ('a.csv', 'a.csv and 2 more')
+    """
+    first = data[0].name or data[0].resolve().name
+    return first if len(data) == 1 else f"{first} and {len(data) - 1:,} more"
+
+
 def table_name(files: Sequence[Path]) -> str:
     """Name a table by its file; if there are several by their folder, or what they are called in this one.
 

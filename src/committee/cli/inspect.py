@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from committee.cli.columns import Target
 from committee.cli.files import check_writable, load_learner
+from committee.cli.model_options import AnswersColumn
 from committee.cli.table_options import TableOptions, takes_table_options
 from committee.cli.terminal import Debug, errors_in_one_line, print_grids, say
 from committee.files.replacement import write_file
@@ -24,7 +24,7 @@ def inspect(
             help="Rows with answers: margins of classes, errors of numbers, members of a committee of ensembles."
         ),
     ] = None,
-    target: Target = None,
+    target: AnswersColumn = None,
     report: Annotated[Path | None, typer.Option(help="HTML page of the same, with pictures.")] = None,
     debug: Debug = False,
 ) -> None:
@@ -37,11 +37,11 @@ def inspect(
         from committee.report.members import has_members
 
         check_writable(report, read=[model, data])
-        if (data is None) != (target is None):
-            raise ValueError("--data and --target go together: margins need rows and their labels")
+        if data is None and target is not None:
+            raise ValueError("--target names a column of a table; give that by --data, or leave --target out")
         learner = load_learner(model)
         X = y = margins = None
-        if data is not None and target is not None:
+        if data is not None:
             rows = labelled_rows(learner, data, target, table)
             X, y = rows.X, rows.y
             if hasattr(learner, "classes_"):

@@ -33,7 +33,8 @@ def labelled_rows(learner: Any, data: Path, target: str | None, table: TableOpti
     learner : fitted learner
     data : path
     target : str or None
-        Column of the answers. None: the only one that the model does not know.
+        Column of the answers. None: the one that the model predicts, if its file says so and the table has it; else
+        the only one that the model does not know.
     table : TableOptions
         How it is written, and columns to leave out.
 
@@ -46,7 +47,7 @@ def labelled_rows(learner: Any, data: Path, target: str | None, table: TableOpti
 
     frame = read_for(learner, data, table)
     if target is None:
-        target = _only_unknown(learner, frame.columns)
+        target = _predicted_column(learner, frame.columns) or _only_unknown(learner, frame.columns)
     elif target in (_learned(learner)):
         raise ValueError(f"target {target!r} is a column that the model learned from; name the one that it predicts")
     others, y = split_target(frame, target)
@@ -57,6 +58,12 @@ def labelled_rows(learner: Any, data: Path, target: str | None, table: TableOpti
     if y.dtype.kind not in "iuf":
         raise ValueError(f"target {target!r} is text, and the model predicts numbers; give the column of these")
     return LabelledRows(X, y, target)
+
+
+def _predicted_column(learner: Any, columns: list[str]) -> str | None:
+    """The column that the model predicts, as its file says; None if it does not, or the table lacks the column."""
+    made = getattr(learner, "provenance_", None)
+    return made.target if made is not None and made.target in columns else None
 
 
 def _only_unknown(learner: Any, columns: list[str]) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from committee.cli.derived import keep_provenance
 from committee.cli.files import check_writable, load_learner
 from committee.cli.model_options import AnswersColumn, ModelFile, RowsAre, check_choice
 from committee.cli.pictures import check_picture, write_picture
@@ -89,6 +90,7 @@ def margins(
         if found is not None and output is None:
             note("the model is not kept; --output FILE keeps it")
         elif found is not None and output is not None:
+            keep_provenance(found, learner)
             found.save(output)
             say(f"saved to {output} ({output.stat().st_size:,} bytes)")
 

@@ -11,7 +11,12 @@ ModelFile = Annotated[Path, typer.Argument(help="File that fit, prune, margins o
 
 AnswersColumn = Annotated[
     str | None,
-    typer.Option("--target", "-t", help="Column of the answers; by default the only one that the model does not know."),
+    typer.Option(
+        "--target",
+        "-t",
+        help="Column of the answers; by default what the model predicts, or the only one that it does not know.",
+        show_default=False,
+    ),
 ]
 
 RowsAre = Annotated[

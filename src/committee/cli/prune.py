@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from committee.cli.derived import keep_provenance
 from committee.cli.files import check_writable, load_learner
 from committee.cli.margins import OBJECTIVES
 from committee.cli.model_options import RowsAre, check_choice
@@ -99,6 +100,7 @@ def prune(
         if output is None:
             note("the model is not kept; --output FILE keeps it")
         else:
+            keep_provenance(after, before)
             after.save(output)
             say(f"saved to {output} ({output.stat().st_size:,} bytes)")
 
@@ -118,6 +120,7 @@ def _forest(source: Path, target: str | None, table: TableOptions, trees: int, s
     from committee.cli.labelled_rows import LabelledRows
     from committee.cli.training_table import whole_table
     from committee.data.task import task_of
+    from committee.report.known_rows import provenance_of
 
     if target is None:
         raise ValueError("--target is missing: name the column that holds the classes")
@@ -128,6 +131,7 @@ def _forest(source: Path, target: str | None, table: TableOptions, trees: int, s
             " ensembles: committee fit, then committee prune MODEL"
         )
     forest = RandomForestClassifier(trees, oob_score=True, random_state=seed).fit(read.X, read.y)
+    forest.provenance_ = provenance_of(forest, read.X, target=target, data=source.name)
     say(f"forest of {trees:,} trees, trained on {len(read.y):,} rows")
     return forest, LabelledRows(read.X, read.y, target)
 

@@ -22,7 +22,7 @@ from committee.data.typed_json import field
 from committee.files.replacement import write_file
 
 if TYPE_CHECKING:
-    from committee.files.tensors import Arrays, Document
+    from committee.files.tensors import Arrays, Document, Tensors
 
 FORMAT = "committee"
 CHECKPOINT = "committee checkpoint"
@@ -101,7 +101,7 @@ class Storable:
         Committee(5 voters, 3 classes, share link)
         """
         from committee.files.json_text import parse
-        from committee.files.kinds import COMMITTEES, describe_model, rebuild_model  # only files need them
+        from committee.files.kinds import COMMITTEES, describe_model  # only files need them
         from committee.files.tensors import Tensors  # most processes save no model
 
         arrays: Arrays = {}
@@ -111,11 +111,12 @@ class Storable:
             "schema_version": SCHEMA_VERSION if described["class"] in COMMITTEES else 1,
             "package_version": version("committee"),
             "model": described,
+            **_describe_provenance(self, Tensors(arrays)),
         }
         text = json.dumps(document, allow_nan=False, separators=(",", ":"))
         arrays = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()}
         try:  # nobody should learn from `load` that the only copy of a model is no good
-            rebuild_model(parse(text, "document")["model"], Tensors(dict(arrays)))
+            _rebuild(parse(text, "document"), Tensors(dict(arrays)))
         except ValueError as error:
             raise ValueError(f"The model cannot be saved, as no file of it would load: {error}") from error
         write_contents(path, text, arrays)
@@ -155,17 +156,45 @@ def load(path: str | os.PathLike[str]) -> Any:
     ...     committee.load(path).predict([[0.5], [2.5]]).tolist()
     ['no', 'yes']
     """
-    from committee.files.kinds import rebuild_model
     from committee.files.tensors import Tensors
 
     path = Path(path)
     try:
         document, arrays = read_contents(path)
         _check_version(document)
-        return rebuild_model(field(document, "model", dict), Tensors(arrays))
+        return _rebuild(document, Tensors(arrays))
     except (ValueError, OverflowError, RecursionError, MemoryError) as error:
         reason = str(error) or type(error).__name__
         raise ModelFileError(f"{path} cannot be loaded: {reason.rstrip('.')}.") from error
+
+
+def _describe_provenance(model: Any, tensors: Tensors) -> Document:
+    """Where the model comes from, if it is known: an entry of the document."""
+    made = getattr(model, "provenance_", None)
+    if made is None:
+        return {}
+    from committee.files.provenance import Provenance  # models fitted in Python have none
+
+    if type(made) is not Provenance:
+        raise TypeError(f"provenance_ is a {type(made).__name__}; it must be a committee.files.provenance.Provenance.")
+    return {"provenance": made.to_document(tensors.part("provenance"))}
+
+
+def _rebuild(document: Document, tensors: Tensors) -> Any:
+    """The model of a document, and where it comes from."""
+    from committee.files.kinds import COMMITTEES, rebuild_model
+
+    described, made = field(document, "model", dict), None
+    if "provenance" in document:
+        from committee.files.provenance import Provenance
+
+        if field(described, "class", str) in COMMITTEES:
+            raise ValueError("a committee alone has a provenance, which learners alone have")
+        made = Provenance.from_document(field(document, "provenance", dict), tensors.part("provenance"))
+    model = rebuild_model(described, tensors)
+    if made is not None:
+        model.provenance_ = made
+    return model
 
 
 def digest(text: str, arrays: Arrays) -> str:

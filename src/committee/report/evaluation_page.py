@@ -15,6 +15,7 @@ from committee.report.explained.model_card import model_card
 from committee.report.explained.number_pictures import quantile_picture, residual_pictures, residuals_by_prediction
 from committee.report.explained.probability_pictures import margin_picture, ranking_pictures, reliability_picture
 from committee.report.explained.wrong_row_pictures import wrong_rows
+from committee.report.known_rows import known_rows_sentence
 from committee.report.number_figures import quantile_levels
 from committee.report.page import Part, Section, render_page
 
@@ -64,7 +65,6 @@ def evaluation_page(
     """
     found = Explanation.of(model, X, y)
     name = type(model).__name__
-    rows = f"{len(np.asarray(y)):,} rows" + (f" of {data}" if data else "")
     return render_page(
         title or name,
         [
@@ -72,9 +72,19 @@ def evaluation_page(
             *column_sections(found),
             model_card(found, data=data),
         ],
-        lead=f"{name} on {rows}, of which training should have seen none.",
+        lead=f"{name} on {rows_and_training(found, len(np.asarray(y)), data)}.",
         verdict=_verdict(found),
     )
+
+
+def rows_and_training(found: Explanation, n_rows: int, data: str) -> str:
+    """Words for the rows of a page, and for how many of them training has seen."""
+    rows, known = f"{n_rows:,} rows" + (f" of {data}" if data else ""), found.known_rows
+    if known is None or not known.n_judged:
+        return f"{rows}, of which training should have seen none"
+    if known.n_known:
+        return f"{rows}, {known.share:.1%} of which training has seen, or equal ones"
+    return f"{rows}, of which training has seen none" + ("" if known.exact else f", as {known.n_judged:,} of them tell")
 
 
 def answer_sections(found: Explanation) -> list[Section]:
@@ -134,15 +144,18 @@ def _verdict(found: Explanation) -> list[str]:
     """The one figure to know, beside what could be had for nothing."""
     assert found.evaluation is not None
     by_name = {figure.name: figure for figure in found.evaluation.figures}
+    learned = known_rows_sentence(found.model, found.known_rows, found.evaluation)
+    caution = [] if learned is None else [f"But {learned}."]
     if found.of_classes:
         accuracy, alone = by_name["accuracy"], by_name["accuracy_of_most_frequent"]
         return [
             f"{accuracy.value:.1%} of the rows are predicted right ({accuracy.remark}); naming the most frequent class "
-            f"every time would give {alone.value:.1%}."
+            f"every time would give {alone.value:.1%}.",
+            *caution,
         ]
     figure = by_name.get("rmse", found.evaluation.figures[0])
     remark = f" ({figure.remark})" if figure.remark else ""
     said = [f"{figure.heading}: {figure.value:.4g}{remark}."]
     if "r2" in by_name:
         said.append(f"R2: {by_name['r2'].value:.3f} ({by_name['r2'].remark}).")
-    return said
+    return said + caution

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from committee.data.names import listing
 from committee.report.grid import Grid
 from committee.report.members import IN_MEMBERS_GRID, has_members, left_out_grid, members_grid
+from committee.report.training_words import training_terms
 from committee.vote.explain.contributions import node_means
 from committee.vote.explain.leaf_models import leaf_models, model_trees
 from committee.voters.forest import Forest
@@ -52,6 +53,7 @@ def inspection(model: Any, *, file_bytes: int | None = None, margins: NDArray[np
     """
     grids: list[Grid | None] = [
         _identity(model, file_bytes),
+        Grid("Training", ("", ""), tuple(training_terms(model)) if hasattr(model, "provenance_") else (), "ll"),
         _parameters(model),
         *([members_grid(model), left_out_grid(model)] if has_members(model) else [_voters(model)]),
         _further(model),

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_sample_weight
 
+from committee.files.provenance import Estimate
 from committee.learners.blend.blend import Blend
 from committee.learners.blend.loss_of_rows import name_of, shown
 from committee.objectives.losses import Squared
@@ -92,13 +93,32 @@ def estimate(model: Any, y: NDArray[Any]) -> str:
         name = name_of(model.number_loss).replace("RMSE", "root mean squared error")
         of_score = "R2" if isinstance(model.number_loss, Squared) else "D2"
         return f"on rows not seen in training: {of_score} {score}, {name} {loss}"
-    weights = compute_sample_weight(model.class_weight, y)
-    most = np.bincount(np.unique(y, return_inverse=True)[1], weights).max() / weights.sum()
+    most = _most_frequent(model, y)
     weighed = "" if model.class_weight is None else ", rows counting by class_weight"
     return (
         f"on rows not seen in training: accuracy {model.oof_score_:.4f} ({most:.4f} by the most frequent class"
         f" alone{weighed}), log loss {loss}"
     )
+
+
+def stored_estimate(model: Any, y: NDArray[Any]) -> Estimate | None:
+    """The figures of `estimate`, as a file holds them; None where there are none."""
+    loss, score = float(model.oof_loss_), float(model.oof_score_)
+    if not np.isfinite(loss):
+        return None
+    if _of_classes(model):
+        figures = {"accuracy": score, "accuracy_of_most_frequent": _most_frequent(model, y), "log_loss": loss}
+    elif isinstance(model.number_loss, Squared):
+        figures = {"r2": score, "rmse": loss**0.5}
+    else:
+        figures = {"d2": score, name_of(model.number_loss): shown(model.number_loss, loss)}
+    known = {name: value for name, value in figures.items() if np.isfinite(value)}
+    return Estimate("each by fits that had not seen it", len(y), known)
+
+
+def _most_frequent(model: Any, y: NDArray[Any]) -> float:
+    weights = compute_sample_weight(model.class_weight, y)
+    return float(np.bincount(np.unique(y, return_inverse=True)[1], weights).max() / weights.sum())
 
 
 def _of_classes(model: Any) -> bool:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from committee.report.displays.risk import RiskPathDisplay
 from committee.report.drawn import svg_of
-from committee.report.evaluation_page import answer_sections, column_sections
+from committee.report.evaluation_page import answer_sections, column_sections, rows_and_training
 from committee.report.explained.columns import encoded_rows
 from committee.report.explained.explanation import Explanation
 from committee.report.explained.leaf_pictures import leaves_picture, terms_picture
@@ -85,8 +85,7 @@ def _lead(found: Explanation, data: str) -> str:
     name = type(found.model).__name__
     if found.X is None:
         return f"{name}, by itself: nothing on this page needs rows. More is shown of rows, most of rows with answers."
-    rows = f"{len(found.answers):,} rows" + (f" of {data}" if data else "")
-    return f"{name}, and {rows}, of which training should have seen none."
+    return f"{name}, and {rows_and_training(found, len(found.answers), data)}."
 
 
 def _tables(found: Explanation, file_bytes: int | None, margins: NDArray[np.float64] | None) -> list[Section]:

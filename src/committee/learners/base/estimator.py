@@ -137,6 +137,7 @@ class CommitteeEstimator(CallbackSupportMixin, AnsweringLearner, StoredLearner):
             raise ValueError(f"checkpoint={checkpoint!r} is of no use: {reason}. Leave checkpoint out.")
         context = self._init_callback_context(max_subtasks=self._most_tasks(X))
         with self._as_before_if_it_fails(), ExitStack() as scratch:
+            self.__dict__.pop("provenance_", None)  # of an earlier fit
             if not getattr(self, "warm_start", False):
                 for name in ("committee_", *self.stored_attributes):  # of an earlier fit, on other rows
                     self.__dict__.pop(name, None)

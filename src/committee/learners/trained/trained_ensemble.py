@@ -95,7 +95,7 @@ class TrainedEnsembleClassifier(MetaEstimatorMixin, BaseClassifier):
 
     def _take_columns(self, ensemble: Any, committee: Committee, X: Any) -> TableSchema | None:
         """Set the ensemble's columns; those that it has no names for have the names of the rows."""
-        for name in ("n_features_in_", "feature_names_in_"):
+        for name in ("n_features_in_", "feature_names_in_", "provenance_"):
             self.__dict__.pop(name, None)
         table = committee.table
         width: Any = getattr(ensemble, "n_features_in_", committee.voters.n_features)

@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.data.number_types import F64, Index
+from committee.data.row_sketch import KnownRows
 from committee.report.evaluation import Evaluation, evaluate
 from committee.report.explained.columns import TableRows, spread_rows
 from committee.report.explained.curves import RankedClass, ranked_classes
 from committee.report.explained.effects import MOST_ROWS, Effect, effects, remembered_effects
 from committee.report.explained.importances import Importances
+from committee.report.known_rows import known_rows
 from committee.report.number_figures import quantile_levels
 from committee.report.row_explanation import RowExplanation
 from committee.vote.margin_distribution import MarginDistribution
@@ -122,6 +124,11 @@ class Explanation:
         if self.y is None or (self.of_classes and len(np.union1d(self.model.classes_, self.y)) < 2):
             return None
         return evaluate(self.model, self.X, self.y)
+
+    @cached_property
+    def known_rows(self) -> KnownRows | None:
+        """How many of the rows the model learned from; None if there are none, or its file does not tell."""
+        return None if self.X is None else known_rows(self.model, self.X)
 
     @cached_property
     def predicted(self) -> NDArray[Any]:

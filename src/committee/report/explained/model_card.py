@@ -12,8 +12,10 @@ import numpy as np
 from committee.data.names import listing
 from committee.report.explained.explanation import Explanation
 from committee.report.inspection import changed_parameters
+from committee.report.known_rows import known_rows_sentence
 from committee.report.members import has_members
 from committee.report.page import Section, Terms
+from committee.report.training_words import training_terms
 from committee.voters.forest import Forest
 from committee.voters.linear_leaves import LinearLeaves
 from committee.voters.rounds import Rounds
@@ -33,7 +35,7 @@ def model_card(found: Explanation, *, data: str = "") -> Section:
     return Section(
         "Model card",
         [
-            Terms([*_model(found.model), *_judged(found, data), *_made()]),
+            Terms([*_model(found.model), *training_terms(found.model), *_judged(found, data), *_made()]),
             Terms(limits(found), "Limits"),
         ],
     )
@@ -50,6 +52,8 @@ def _model(model: Any) -> list[tuple[str, str]]:
         ("columns", _columns(model)),
         ("size", f"{voters}, {committee.n_nodes:,} nodes, {committee.nbytes:,} bytes"),
     ]
+    if getattr(getattr(model, "provenance_", None), "estimate", None) is not None:
+        return rows  # which is of as many rows or more
     name = "accuracy" if hasattr(model, "classes_") else "R2"
     for attribute, words in _ESTIMATES.items():
         value = getattr(model, attribute, None)
@@ -76,6 +80,10 @@ def _judged(found: Explanation, data: str) -> list[tuple[str, str]]:
         return [("judged by", "nothing on this page: no rows with answers were given")]
     rows = f"{found.evaluation.n_rows:,} rows" + (f" of {data}" if data else "")
     figures = [f"{each.heading} {each.value:.4g}" for each in found.evaluation.figures[:6]]
+    known = found.known_rows
+    if known is not None:
+        how = "" if known.exact else f", told by {known.n_judged:,} of them"
+        rows += f"; {known.share:.1%} of them are rows of the training, or equal to some{how}" if known.n_judged else ""
     return [("judged by", rows), ("figures", ", ".join(figures))]
 
 
@@ -120,6 +128,9 @@ def _limits_of_rows(found: Explanation) -> list[tuple[str, str]]:
     if found.y is None:
         return []
     said = []
+    if found.evaluation is not None:
+        learned = known_rows_sentence(found.model, found.known_rows, found.evaluation)
+        said += [] if learned is None else [("known rows", learned[0].upper() + learned[1:] + ".")]
     if len(found.y) < FEW_ROWS:
         text = f"The figures are of {len(found.y):,} rows: another such sample could well say something else."
         said.append(("few rows", text))
