@@ -196,9 +196,9 @@ def test_compare_notes_small_classes_and_failures(tmp_path):
 def test_a_spoilt_column_of_numbers_is_pointed_out(tmp_path):
     path = tmp_path / "spoilt.csv"
     rows = [f"{i % 7 + i / 100:.2f},{'ab'[i % 2]}" for i in range(60)]
-    path.write_text("\n".join(["x,label", *rows[:-1], "?,a"]) + "\n")
+    path.write_text("\n".join(["x,label", *rows[:-1], "low,a"]) + "\n")
     result = succeed("compare", path, "--target", "label", "--models", "tree", "--folds", 2)
-    assert "column 'x' is read as text because 1 cell(s) are no numbers ('?')" in result.stderr
+    assert "column 'x' is read as text because 1 cell is no number ('low' in row 59); if they mean" in result.stderr
 
 
 def test_compare_errors(table, tmp_path):
@@ -379,7 +379,7 @@ def test_predict_ignores_other_columns(table, model):
     plain = succeed("predict", model, table, "--drop", "id,label")
     assert plain.stderr == ""
     result = succeed("predict", model, table)
-    assert result.stderr == "note: the model does not use the column(s) 'id', 'label'\n"
+    assert result.stderr == "note: the model does not use the columns 'id', 'label'\n"
     assert result.stdout == plain.stdout and len(result.stdout.splitlines()) == 121
 
 
@@ -406,14 +406,14 @@ def test_columns_of_voters_that_read_the_table_themselves(table, tmp_path):
     assert succeed("predict", path, new).stdout.splitlines()[1:] == model.predict(X).tolist()
     assert "2, read by each voter on its own" in succeed("inspect", path).stdout
     frame.select("code").write_csv(new)
-    assert "lacks the column(s) 'size'" in fail("predict", path, new)
+    assert "lacks the column 'size'" in fail("predict", path, new)
 
 
 def test_predict_errors(table, model, tmp_path):
     new = tmp_path / "new.csv"
     frame = pl.read_csv(table)
     frame.drop("color", "size", "id").write_csv(new)
-    assert "lacks the column(s) 'size', 'color'" in fail("predict", model, new)
+    assert "lacks the columns 'size', 'color'" in fail("predict", model, new)
     frame.drop("id", "label").with_columns(size=pl.lit("big")).write_csv(new)
     assert "'size' must hold numbers" in fail("predict", model, new)
     assert "unknown ending" in fail("predict", model, new, "-o", tmp_path / "out.xlsx")
@@ -509,7 +509,7 @@ def test_models_of_numbers_are_read(tmp_path):
     assert "leave out --proba" in fail("predict", one, rows, "--proba")
     assert "is a column that the model learned from" in fail("inspect", one, "--data", rows, "--target", "a")
     frame.with_columns(c=1.0).write_csv(rows)
-    assert "does not use the column(s) 'c'" in succeed("predict", one, rows).stderr
+    assert "does not use the column 'c'" in succeed("predict", one, rows).stderr
     drawn = ContributionDisplay.from_estimator(number, frame, 3)
     assert drawn.contributions.sum() == pytest.approx(number.predict(frame)[3])
 

@@ -144,7 +144,7 @@ def test_labels_that_are_no_classes(files, tmp_path):
     labels = pl.Series("code", ["c", *np.array(["a", "b"])[frame["code"][1:]]])
     frame.with_columns(labels).write_csv(tmp_path / "odd.csv")
     result = succeed("evaluate", files / "words.st", tmp_path / "odd.csv")
-    assert "target 'code': 1 row(s) of 'c', which the model does not know, count as wrong" in result.stderr
+    assert "target 'code': 1 row of 'c', which the model does not know, counts as wrong" in result.stderr
     assert "holds '0', '1', none of which is a class of the model: 'a', 'b'" in fail(
         "evaluate", files / "words.st", files / "new.csv", "-t", "code", "--drop", "price"
     )

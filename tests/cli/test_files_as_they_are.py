@@ -127,11 +127,11 @@ def test_what_a_model_was_trained_with_settles_what_a_file_leaves_open(tmp_path,
     plain_new.write_text("id,size,price,colour,day\n7,-0.5,1250,red,2024-03-04\n")
     assert run("predict", model, new, "--proba").stdout == run("predict", model, plain_new, "--proba").stdout
     new.write_text("id;size;price;colour;day\n7;-0,5;much;red;03/04/2024\n")
-    assert "column 'price' holds numbers written as '0,5', but 1 cell(s) are none ('much')" in fail(
+    assert "column 'price' holds numbers written as '0,5', but 1 cell is none ('much' in row 0)" in fail(
         "predict", model, new
     )
     new.write_text("id;size;price;colour;day\n7;-0,5;1;red;soon\n")
-    assert "column 'day' holds dates or times written as %m/%d/%Y, but 1 cell(s) are none ('soon')" in fail(
+    assert "column 'day' holds dates or times written as %m/%d/%Y, but 1 cell is none ('soon' in row 0)" in fail(
         "predict", model, new
     )
     new.write_text("id;size;price;colour;day\n7;-0,5;1;red;20240304\n")
@@ -193,7 +193,10 @@ def test_a_column_of_dates_but_for_a_few_cells_is_pointed_out(tmp_path):
         "day,answer\n" + "".join(f"2023-01-{k % 28 + 1:02},{'ab'[k % 2]}\n" for k in range(40)) + "soon,a\n"
     )
     said = succeed("fit", path, *TREE).stderr
-    assert "column 'day' is read as text because 1 cell(s) are no dates or times ('soon'); if they mean missing" in said
+    assert (
+        "column 'day' is read as text because 1 cell is no date or time ('soon' in row 40); if they mean missing"
+        in said
+    )
 
 
 # --- in pieces -------------------------------------------------------------------------------------------
@@ -243,7 +246,7 @@ def test_predictions_keep_the_columns_that_name_rows(tmp_path, plain):
     path, out = tmp_path / "a.csv", tmp_path / "out.parquet"
     path.write_text("\n".join(f"{line},{'key' if k == 0 else f'{k:05}'}" for k, line in enumerate(text().splitlines())))
     result = succeed("predict", model, path, "--id", "key,size")
-    assert "does not use the column(s) 'id', 'answer'" in result.stderr
+    assert "does not use the columns 'id', 'answer'" in result.stderr
     found = pl.read_csv(result.stdout.encode(), schema_overrides={"key": pl.String})
     assert found.columns == ["key", "size", "prediction"]
     assert found["key"].to_list() == [f"{k + 1:05}" for k in range(N)]
@@ -286,7 +289,7 @@ def test_unknown_categories_are_counted(tmp_path, plain):
     path.write_text(text().replace("blue", "green", 3).replace("blue", "grey", 1))
     said = succeed("predict", model, path).stderr
     assert (
-        "note: column 'colour': 4 cell(s) hold categories that the model has not learned and takes for missing:"
+        "note: column 'colour': 4 cells hold categories that the model has not learned and takes for missing:"
         " 'green' (3), 'grey' (1)" in said
     )
 

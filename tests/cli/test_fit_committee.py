@@ -209,7 +209,7 @@ def test_refused(table):
         *options, "-t", "price", "--memory-limit", "1 kB"
     )
     assert "'effort' parameter" in fail(*options, "-t", "price", "--effort", "some")
-    assert "target 'spoilt' is text, as 1 cell(s) are no numbers ('?')" in fail(*options, "-t", "spoilt")
+    assert "target 'spoilt' is missing in 1 of 90 rows (first in row 0)" in fail(*options, "-t", "spoilt")
 
 
 @pytest.mark.parametrize(

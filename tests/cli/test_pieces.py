@@ -197,7 +197,7 @@ def test_predictions_of_pieces_are_those_of_one_file(folder, model, way):
         out = folder / f"out.{ending}"
         result = succeed("predict", model, *ways(folder)[way], *options, "-o", out)
         assert read(out).equals(expected)
-        assert "note: the model does not use the column(s) 'label'" in result.stderr
+        assert "note: the model does not use the column 'label'" in result.stderr
         assert f"{N} predictions written to" in result.stderr
     shown = succeed("predict", model, *ways(folder)[way], *options).stdout
     assert shown == (folder / "out.csv").read_text()
@@ -227,7 +227,7 @@ def test_errors_of_predictions_in_pieces_leave_nothing(folder, frame, model):
     out = folder / "out.csv"
     out.write_text("old")
     drop = ("--drop", "id,price", "-o", out)
-    assert "lacks the column(s) 'size'" in fail("predict", model, folder / "csv", "--drop", "id,price,size")
+    assert "lacks the column 'size'" in fail("predict", model, folder / "csv", "--drop", "id,price,size")
     assert "there is no file" in fail("predict", model, folder / "none-*", *drop)
     assert "unknown ending" in fail("predict", model, folder / "csv", "-o", folder / "out.xlsx")
     assert "is named for two files" in fail(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from committee.data.pieces.scan import Pieces
+    from committee.data.reading.file_format import FileFormat
+    from committee.data.reading.known_columns import KnownColumns
 
 Target = Annotated[str | None, typer.Option("--target", "-t", help="Column that holds the labels.")]
 TaskOption = Annotated[
@@ -39,24 +42,53 @@ def columns_of(learner: Any, data: Path, table: TableOptions) -> Any:
 
 
 def read_for(
-    learner: Any, data: Path, table: TableOptions, *, ids: Sequence[str] = (), rows_needed: bool = True
+    learner: Any,
+    data: Path,
+    table: TableOptions,
+    *,
+    ids: Sequence[str] = (),
+    numbers: Sequence[str] = (),
+    rows_needed: bool = True,
 ) -> pl.DataFrame:
-    """Read a file whole, with the types and the forms of cells of the model that it is for; columns of `ids` as is."""
-    from committee.data.read import read_noted
-    from committee.data.reading.cell_forms import NUMBERS, in_numbers
+    """Read a file whole, with the types and the forms of cells of the model that it is for.
 
-    known, (names, text) = forms_of(learner), learned_columns(learner)
-    read = read_noted(
-        data,
-        drop=table.dropped,
-        form=table.form,
-        as_text=text,
-        verbatim=set(ids).difference(() if names is None else names),
-        known=known,
-        rows_needed=rows_needed,
-    )
+    Columns of `ids` are read as they are, those of `numbers` as numbers though the model has not learned from them.
+    """
+    from committee.data.read import read_noted
+    from committee.data.reading.cell_forms import NUMBERS
+    from committee.data.reading.in_numbers import in_numbers
+    from committee.data.reading.missing_cells import words_of_marks
+
+    known = known_columns(learner, ids, numbers)
+    read = read_noted(data, drop=table.dropped, form=form_for(learner, table), known=known, rows_needed=rows_needed)
     say_notes(read.notes)
-    return in_numbers(read.frame, {name: form for name, form in known.items() if form not in NUMBERS})
+    marks: dict[str, Counter[str]] = {}
+    times = {name: form for name, form in known.forms.items() if form not in NUMBERS}
+    frame = in_numbers(read.frame, times, table.dates, marks)
+    say_notes(words_of_marks(name, counts, learned=True) for name, counts in marks.items())
+    return frame
+
+
+def known_columns(learner: Any, ids: Sequence[str] = (), numbers: Sequence[str] = ()) -> KnownColumns:
+    """What a model knows of the columns of files."""
+    from committee.data.reading.known_columns import KnownColumns
+
+    forms, (names, text) = forms_of(learner), learned_columns(learner)
+    table = learner.table_
+    plain = () if table is None or names is None else zip(names, table.categories, strict=True)
+    return KnownColumns(
+        frozenset(text),
+        frozenset(name for name, levels in plain if levels is None and name not in forms).union(numbers),
+        forms,
+        frozenset(ids).difference(() if names is None else names),
+    )
+
+
+def form_for(learner: Any, table: TableOptions) -> FileFormat:
+    """How files for a model are written: cells that were missing in training are so here, too."""
+    form = table.form
+    learned = () if learner.table_ is None else learner.table_.missing
+    return replace(form, missing=tuple(dict.fromkeys([*form.missing, *learned])))
 
 
 def forms_of(learner: Any) -> dict[str, str]:
@@ -79,24 +111,52 @@ def _has_text(table: Any) -> bool:
     return table is not None and any(levels and isinstance(levels[0], str) for levels in table.categories)
 
 
-def pieced_columns_of(learner: Any, pieces: Pieces, table: TableOptions, ids: Sequence[str] = ()) -> Pieces:
-    """The columns of a table in pieces that the model learned from, and `ids`; of one of an array all columns."""
+def pieced_columns_of(
+    learner: Any,
+    pieces: Pieces,
+    table: TableOptions,
+    ids: Sequence[str] = (),
+    marks: dict[str, Counter[str]] | None = None,
+) -> Pieces:
+    """The columns of a table in pieces that the model learned from, and `ids`; of one of an array all columns.
+
+    Common marks for missing cells are counted in `marks` as the pieces are read.
+    """
+    import polars as pl
+
     from committee.data.pieces.columns_with_forms import with_forms
     from committee.data.pieces.text_columns import with_text
     from committee.data.pieces.text_files import TextFiles
+    from committee.data.reading.in_numbers import PLAIN
+    from committee.data.reading.text_forms import refuse_percentages
 
     names, text = learned_columns(learner)
     if names is None:
         return pieces
     choose_learned("the table", names, [name for name in pieces.columns or () if name not in ids or name in names])
-    others, forms = [name for name in ids if name not in names], forms_of(learner)
+    others, known = [name for name in ids if name not in names], known_columns(learner)
+    forms = dict(known.forms)
     if isinstance(pieces.source, TextFiles):
         rows = first_rows(replace(pieces, columns=tuple(names)))
+        texts = [column.name for column in rows.get_columns() if column.dtype == pl.String]
+        rows = _written_otherwise(rows.select(texts))
         new = forms_of_new_numbers(rows, pieces.source.separator, {*text, *forms}, table.decimal)
         say_notes(new.notes)
-        text, forms = [*text, *forms, *others], forms | new.forms
-    source = with_forms(with_text(pieces.source, text), forms)
+        refuse_percentages(rows, new.forms, known)
+        plain = dict.fromkeys(known.numbers.intersection(texts), PLAIN)
+        text, forms = [*text, *forms, *others], forms | plain | new.forms
+    how = {"missing": form_for(learner, table).missing, "dates": table.dates, "verbatim": tuple(others)}
+    source = with_forms(with_text(pieces.source, text), forms, **how, marks={} if marks is None else marks)
     return replace(pieces, source=source, columns=(*names, *others))
+
+
+def _written_otherwise(rows: pl.DataFrame) -> pl.DataFrame:
+    """Columns of text without common marks for missing cells, but for those that are plain numbers then."""
+    from committee.data.reading.cells import as_numbers
+    from committee.data.reading.missing_cells import are_common_marks
+
+    found = [column.set(are_common_marks(column), None) for column in rows.get_columns()]
+    return rows.select(column for column in found if as_numbers(column).null_count() > column.null_count())
 
 
 def learned_columns(learner: Any) -> tuple[Any, list[str]]:
@@ -112,12 +172,16 @@ def learned_columns(learner: Any) -> tuple[Any, list[str]]:
 
 def choose_learned(data: str, learned: Sequence[str], names: Sequence[str]) -> None:
     """Refuse a table that lacks columns of the model, and note those that it does not need."""
-    from committee.data.names import listing
-
     there, known = set(names), set(learned)
     missing = [name for name in learned if name not in there]
     extra = [name for name in names if name not in known]
     if missing:
-        raise ValueError(f"{data} lacks the column(s) {listing(missing)} that the model learned from")
+        raise ValueError(f"{data} lacks the {_columns(missing)} that the model learned from")
     if extra:
-        note(f"the model does not use the column(s) {listing(extra)}")
+        note(f"the model does not use the {_columns(extra)}")
+
+
+def _columns(names: Sequence[str]) -> str:
+    from committee.data.names import listing
+
+    return f"{'column' if len(names) == 1 else 'columns'} {listing(names)}"

@@ -69,14 +69,14 @@ def _with_classes(model: Any, names: tuple[str, ...]) -> Any:
 
 def _words(committee: Any) -> str:
     """What has been read."""
-    from committee.cli.fitted import count
+    from committee.data.counts import counted
     from committee.data.names import listing
 
     table = committee.table
     n = None if table is None else table.n_features
-    columns = "columns that the voters read themselves" if n is None else count(n, "column", "columns")
+    columns = "columns that the voters read themselves" if n is None else counted(n, "column")
     named = "" if table is None or table.names is not None else " without names, taken by their place"
     labels = getattr(committee, "classes", None)
     votes = "numbers" if labels is None else f"the classes {listing(labels.tolist(), 8)}"
-    size = f"{count(committee.n_voters, 'voter', 'voters')} with {count(committee.n_nodes, 'node', 'nodes')}"
+    size = f"{counted(committee.n_voters, 'voter')} with {counted(committee.n_nodes, 'node')}"
     return f"{size} on {columns}{named}; votes for {votes}"

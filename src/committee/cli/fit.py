@@ -15,9 +15,11 @@ from committee.cli.files import check_writable
 from committee.cli.fit_progress import member_progress
 from committee.cli.fitted import describe_fit
 from committee.cli.inputs import Scratch, name_of_data
+from committee.cli.remembered import remember
 from committee.cli.table_options import TableOptions, split_names, takes_table_options
-from committee.cli.terminal import Debug, errors_in_one_line, note, notes_on_warnings, say
+from committee.cli.terminal import Debug, errors_in_one_line, note, notes_on_warnings, say, say_notes
 from committee.cli.training_table import training_table
+from committee.data.reading.missing_cells import words_of_marks
 from committee.report.peers import PEERS
 
 if TYPE_CHECKING:
@@ -140,6 +142,7 @@ def fit(
             scratch=scratch,
             progress=progress,
             bar=model != "committee",  # which has a bar of its own
+            numbers=task == "numbers",
         )
         check_writable(output, checkpoint, read=rows.paths)
         numbers = _predicts_numbers(target, rows.y, model, task)
@@ -158,8 +161,8 @@ def fit(
         seconds = time.perf_counter() - start
         if rows.files is not None:
             rows.files.refuse_changes()
-        if rows.forms:
-            learner.table_ = learner.table_.with_forms(rows.forms)  # so that other files are read as this one was
+        say_notes(words_of_marks(name, counts) for name, counts in rows.marks.items())
+        remember(learner, rows.forms, rows.missing)
         learner.provenance_ = made
         if output is not None:
             _save(learner, output, checkpoint)

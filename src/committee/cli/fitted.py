@@ -7,6 +7,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from committee.cli.terminal import print_grids, say
+from committee.data.counts import counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,10 +30,10 @@ def describe_fit(learner: Any, model: str, table: TrainingTable, seconds: float,
         found = stored_estimate(learner, table.y)
     elif model != "committee":  # one that has seen one class alone tells nothing
         found = say_estimate(learner, table, folds)
-    voters = count(vote.n_voters, "fit", "fits") if members else count(vote.n_voters, "voter", "voters")
+    voters = counted(vote.n_voters, "fit") if members else counted(vote.n_voters, "voter")
     say(
-        f"{model}: {voters} with {count(vote.n_nodes, 'node', 'nodes')}, learned from"
-        f" {len(table.y):,} rows x {table.rows.width:,} columns in {seconds:.2f} s"
+        f"{model}: {voters} with {counted(vote.n_nodes, 'node')}, learned from"
+        f" {counted(len(table.y), 'row')} x {counted(table.rows.width, 'column')} in {seconds:.2f} s"
     )
     if members:
         print_grids([grid for grid in (members_grid(learner), left_out_grid(learner)) if grid.rows])
@@ -68,17 +69,6 @@ def say_estimate(learner: Any, table: TrainingTable, folds: int) -> Estimate | N
     say(f"on rows not seen in training ({folds} folds): {found.brief()}")
     figures = {each.name: each.value for each in found.figures if isfinite(each.value)}
     return Estimate(f"{folds} folds", found.n_rows, figures)
-
-
-def count(n: int, one: str, several: str) -> str:
-    """Number with its noun.
-
-    Examples
-    --------
-    >>> count(1, "class", "classes"), count(1200, "class", "classes")
-    ('1 class', '1,200 classes')
-    """
-    return f"{n:,} {one if n == 1 else several}"
 
 
 def _on_training_rows(learner: Any, table: TrainingTable, *, judged: bool) -> list[str]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from committee.data.pieces.piece import Piece
     from committee.data.pieces.scan import Pieces
+    from committee.data.reading.file_format import FileFormat
 
 LARGE = 2**28
 """Bytes of a file whose predictions are made in pieces, without being asked for."""
@@ -70,10 +71,11 @@ def scanned(
     table: TableOptions,
     *,
     text: Sequence[str] = (),
+    form: FileFormat | None = None,
     memory_limit: str | None = None,
     scratch: Path | None = None,
 ) -> Pieces:
-    """Open files to be read in pieces, as the options say, and with the columns of `text` as text.
+    """Open files to be read in pieces, as the options or `form` say, and with the columns of `text` as text.
 
     Raises
     ------
@@ -92,7 +94,7 @@ def scanned(
     except ImportError as error:
         raise ValueError(str(error)) from error
     if isinstance(pieces.source, TextFiles):
-        pieces = replace(pieces, source=replace(pieces.source, form=table.form))
+        pieces = replace(pieces, source=replace(pieces.source, form=form or table.form))
     names = list(pieces.source.names or ())
     left_out = set(known_names(table.dropped, names, "--drop"))
     source = with_text(pieces.source, known_names(text, names, "--categorical"))

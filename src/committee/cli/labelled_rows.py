@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from committee.cli.columns import features_of, learned_columns, read_for
 from committee.cli.table_options import TableOptions
 from committee.cli.terminal import note
+from committee.data.counts import counted
 from committee.data.names import listing
 from committee.data.task import are_whole
 
@@ -107,7 +108,8 @@ def like_classes(y: NDArray[Any], classes: NDArray[Any], target: str) -> NDArray
             " leave these rows out"
         )
     n = int(unknown[place].sum())
-    note(f"target {target!r}: {n:,} row(s) of {listing(others, 5)}, which the model does not know, count as wrong")
+    unknown_ones = f"{counted(n, 'row')} of {listing(others, 5)}, which the model does not know"
+    note(f"target {target!r}: {unknown_ones}, {'counts' if n == 1 else 'count'} as wrong")
     known = [spelled.get(text, value) for text, value in zip(texts, values.tolist(), strict=True)]
     return np.asarray(np.array([str(label) for label in known] if classes.dtype.kind == "U" else known)[place])
 

@@ -11,6 +11,7 @@ from committee.cli.derived import keep_provenance
 from committee.cli.files import check_writable, load_learner
 from committee.cli.model_options import AnswersColumn, ModelFile, RowsAre, check_choice
 from committee.cli.pictures import check_picture, write_picture
+from committee.cli.remembered import remember_as
 from committee.cli.table_options import TableOptions, takes_table_options
 from committee.cli.terminal import Debug, errors_in_one_line, note, notes_on_warnings, print_grids, say
 
@@ -77,6 +78,7 @@ def margins(
         found: Any = None
         if objective is not None:
             found = _reweighted(learner, given, objective, parameter or [], on)
+            remember_as(learner, found)
             after = _distribution(found, given, None if asked is None else asked[:, found.voters_])
         print_grids(margin_grids(before, after, learner, found))
         if found is not None:

@@ -1,9 +1,9 @@
-"""How numbers and dates are written in files that are read in pieces, by their first rows."""
+"""How numbers and dates are written in files that are read in pieces."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from committee.cli.inputs import frame_of
@@ -19,43 +19,94 @@ LOOKED_AT = 10_000
 """Rows by which it is found how a model's columns are written in new files."""
 
 
+@dataclass(frozen=True)
+class PiecedForms:
+    """What was found in a table in pieces.
+
+    Parameters
+    ----------
+    pieces : Pieces
+        The same, with columns as text that the reader would take for other numbers than they are.
+    forms : dict
+        Forms by the name of the column, also of plain numbers.
+    notes : tuple of str
+        What to say of them.
+    rows : polars.DataFrame
+        The first rows, as they are written, without marks for missing cells.
+    """
+
+    pieces: Pieces
+    forms: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    rows: pl.DataFrame = field(kw_only=True)
+
+
 def forms_of_pieces(
     pieces: Pieces, target: str, table: TableOptions, categorical: Sequence[str], n_rows: int
-) -> tuple[Pieces, CellForms, pl.DataFrame]:
-    """Find how numbers and dates are written.
+) -> PiecedForms:
+    """Find how numbers and dates are written: by the first rows, and of codes and days by all."""
+    from committee.data.pieces.text_columns import with_text
+    from committee.data.pieces.text_files import TextFiles
+    from committee.data.reading.cell_forms import forms_of_times
+    from committee.data.reading.missing_cells import without_marks
 
-    Returns
-    -------
-    pieces : Pieces
-        The same, with columns as text whose points stand between thousands.
-    forms : CellForms
-        By the name of the column, and notes.
-    rows : polars.DataFrame
-        The first rows, as they are written.
-    """
+    form = table.form
+    found = PiecedForms(pieces, rows=without_marks(first_rows(pieces, n_rows), form.missing))
+    texts = [*categorical]
+    if isinstance(pieces.source, TextFiles):
+        codes, notes = codes_of_pieces(pieces, found.rows, texts)
+        texts += codes
+        if codes:
+            pieces = replace(pieces, source=with_text(pieces.source, texts))
+            found = PiecedForms(pieces, notes=notes, rows=without_marks(first_rows(pieces, n_rows), form.missing))
+        found = _with_numbers(found, table, texts, n_rows)
+    others = {target, *texts, *found.forms}
+    candidates = [column for column in found.rows.get_columns() if column.name not in others]
+    times = forms_of_times(candidates, form.dates)
+    settled = {} if form.dates is not None else settled_dates(found.pieces, times)
+    return replace(
+        found,
+        forms=found.forms | times.forms | settled,
+        notes=(*found.notes, *(each for each in times.notes if not _is_of(each, settled))),
+    )
+
+
+def _is_of(note: str, settled: Collection[str]) -> bool:
+    """Whether a note is of days that are settled by now."""
+    return any(note.startswith(f"dates of {name!r} such as") for name in settled)
+
+
+def _with_numbers(found: PiecedForms, table: TableOptions, texts: Sequence[str], n_rows: int) -> PiecedForms:
+    """Find how numbers of text files are written."""
     import polars as pl
 
     from committee.data.pieces.text_columns import with_text
-    from committee.data.pieces.text_files import TextFiles
-    from committee.data.reading.cell_forms import CellForms, forms_of_times, words_of_points
-    from committee.data.reading.number_forms import COMMA, have_points_between_thousands
+    from committee.data.reading.cell_forms import words_of_points
+    from committee.data.reading.in_numbers import PLAIN
+    from committee.data.reading.known_columns import NOTHING
+    from committee.data.reading.number_forms import COMMA, base_of, have_points_between_thousands
+    from committee.data.reading.text_forms import without_common_marks
 
-    rows, numbers = first_rows(pieces, n_rows), CellForms()
-    if isinstance(pieces.source, TextFiles):
-        numbers = forms_of_new_numbers(rows, pieces.source.separator, categorical, table.decimal)
-        pointed = [column.name for column in rows.get_columns() if column.dtype == pl.Float64]
-        if pointed and (table.decimal == "," or COMMA in numbers.forms.values()):
-            # a point before three digits is no decimal point here, though the reader takes it for one
-            source = with_text(pieces.source, pointed)
-            texts = first_rows(replace(pieces, source=source, columns=tuple(pointed)), n_rows)
-            if grouped := [name for name in pointed if have_points_between_thousands(texts[name])]:
-                pieces = replace(pieces, source=with_text(pieces.source, [*categorical, *grouped]))
-                rows = rows.with_columns(texts[name] for name in grouped)
-                forms = numbers.forms | dict.fromkeys(grouped, COMMA)
-                numbers = CellForms(forms, (*numbers.notes, words_of_points(grouped)))
-    others = {target, *categorical, *numbers.forms}
-    times = forms_of_times([column for column in rows.get_columns() if column.name not in others])
-    return pieces, CellForms(numbers.forms | times.forms, (*numbers.notes, *times.notes)), rows
+    marked = found.rows
+    rows, _ = without_common_marks(marked, NOTHING, texts)
+    numbers = forms_of_new_numbers(rows, _separator(found.pieces), texts, table.decimal)
+    plain = {
+        column.name: PLAIN
+        for column in rows.get_columns()
+        if column.dtype != pl.String and marked[column.name].dtype == pl.String
+    }
+    pieces, forms, notes = found.pieces, plain | numbers.forms, (*found.notes, *numbers.notes)
+    pointed = [column.name for column in rows.get_columns() if column.dtype == pl.Float64 and column.name not in plain]
+    if pointed and (table.decimal == "," or COMMA in map(base_of, numbers.forms.values())):
+        # a point before three digits is no decimal point here, though the reader takes it for one
+        source = with_text(pieces.source, pointed)
+        written = first_rows(replace(pieces, source=source, columns=tuple(pointed)), n_rows)
+        if grouped := [name for name in pointed if have_points_between_thousands(written[name])]:
+            pieces = replace(pieces, source=with_text(pieces.source, [*texts, *grouped]))
+            rows = rows.with_columns(written[name] for name in grouped)
+            forms |= dict.fromkeys(grouped, COMMA)
+            notes += (words_of_points(grouped),)
+    return PiecedForms(pieces, forms, notes, rows=rows)
 
 
 def forms_of_new_numbers(rows: pl.DataFrame, separator: str, known: Collection[str], decimal: str | None) -> CellForms:
@@ -63,9 +114,70 @@ def forms_of_new_numbers(rows: pl.DataFrame, separator: str, known: Collection[s
     import polars as pl
 
     from committee.data.reading.cell_forms import forms_of_numbers
+    from committee.data.reading.digit_codes import are_codes
 
     texts = [column for column in rows.get_columns() if column.dtype == pl.String and column.name not in known]
-    return forms_of_numbers(texts, decimal, separator)
+    return forms_of_numbers([column for column in texts if not are_codes(column)], decimal, separator)
+
+
+def _separator(pieces: Pieces) -> str:
+    separator: str = pieces.source.separator  # type: ignore[attr-defined]  # of text files
+    return separator
+
+
+def codes_of_pieces(pieces: Pieces, rows: pl.DataFrame, texts: Collection[str]) -> tuple[list[str], tuple[str, ...]]:
+    """Find columns of digits that begin with zeros, by all rows of text files; and what to say of them."""
+    import polars as pl
+
+    from committee.data.pieces.text_columns import with_text
+    from committee.data.reading.digit_codes import CodesSoFar, may_have_codes, words_of_codes
+    from committee.data.reading.separated_text import SeparatedText
+    from committee.data.reading.table_file import table_file
+
+    whole = [column.name for column in rows.get_columns() if column.dtype.is_integer() and column.name not in texts]
+    form = pieces.source.form  # type: ignore[attr-defined]  # of text files
+    if not whole or not any(may_have_codes(SeparatedText.of(table_file(path), form)) for path in pieces.source.files):  # type: ignore[attr-defined]
+        return [], ()
+    found = {name: CodesSoFar() for name in whole}
+    for piece in replace(pieces, source=with_text(pieces.source, [*texts, *whole]), columns=tuple(whole)):
+        frame = frame_of(piece)
+        for name in whole:
+            found[name].take(frame[name])
+    codes = {name: each.example for name, each in found.items() if each.are_codes}
+    return list(codes), (words_of_codes([pl.Series(name, [cell]) for name, cell in codes.items()]),) if codes else ()
+
+
+def settled_dates(pieces: Pieces, times: CellForms) -> dict[str, str]:
+    """Settle by all rows which of day and month is first, where the first rows leave it open.
+
+    Raises
+    ------
+    ValueError
+        If rows settle it in different ways.
+    """
+    from committee.data.reading.cell_words import cells_in_rows
+    from committee.data.reading.time_forms import order_of, seconds, swapped
+
+    open_ones = {name: form for name, form in times.forms.items() if order_of(form) and _is_open(times, name)}
+    settled: dict[str, str] = {}
+    if not open_ones:
+        return settled
+    for piece in replace(pieces, columns=tuple(open_ones)):
+        frame = frame_of(piece)
+        for name, form in open_ones.items():
+            column, other = frame[name], swapped(form) or form
+            day, month = seconds(column, form).is_not_null(), seconds(column, other).is_not_null()
+            for here, there, own in ((day, month, form), (month, day, other)):
+                if (here & ~there).any() and settled.setdefault(name, own) != own:
+                    raise ValueError(
+                        f"{piece.name}: column {name!r} has dates with the day first and with the month first"
+                        f" ({cells_in_rows(column, here & ~there)}); write them as 2024-12-31"
+                    )
+    return settled
+
+
+def _is_open(times: CellForms, name: str) -> bool:
+    return any(_is_of(note, [name]) for note in times.notes)
 
 
 def first_rows(pieces: Pieces, n_rows: int = LOOKED_AT) -> pl.DataFrame:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from committee.cli.answers import Answers
-from committee.cli.columns import features_of, learned_columns, pieced_columns_of, read_for
+from committee.cli.columns import features_of, form_for, learned_columns, pieced_columns_of, read_for
 from committee.cli.files import check_writable, load_learner
 from committee.cli.inputs import are_in_pieces, is_large, paths_of, scanned, words_of
 from committee.cli.predictions import check_ending, predictions_by_parts, write_predictions
@@ -18,6 +19,7 @@ from committee.cli.standard_input import STANDARD
 from committee.cli.table_options import TableOptions, split_names, takes_table_options
 from committee.cli.terminal import Debug, Progress, errors_in_one_line, say, say_notes
 from committee.data.names import known_names, printable
+from committee.data.reading.missing_cells import words_of_marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,14 +70,16 @@ def predict(
             raise ValueError(f"{model} holds a {type(learner).__name__}, which predicts numbers; leave out --proba")
         answers = Answers(learner, proba=proba, safe_cells=safe_cells, ids=split_names(ids))
         if are_in_pieces(data) or is_large(data[0]):
-            pieces = scanned(data, table)
+            pieces = scanned(data, table, form=form_for(learner, table))
+            marks: dict[str, Counter[str]] = {}
             known_names(answers.ids, pieces.columns or (), "--id")
             check_writable(place, read=paths_of(pieces))
             say(words_of(pieces))
             if to_screen and sys.stdout.isatty():
                 progress = False  # predictions and a bar would be mixed up
-            pieces = watched(pieced_columns_of(learner, pieces, table, answers.ids), "predicting", wanted=progress)
-            _write_parts(_parts(pieces, answers), answers, place)
+            pieces = pieced_columns_of(learner, pieces, table, answers.ids, marks)
+            _write_parts(_parts(watched(pieces, "predicting", wanted=progress), answers), place)
+            say_notes(words_of_marks(name, counts, learned=True) for name, counts in marks.items())
         else:
             frame = read_for(learner, data[0], table, ids=split_names(ids), rows_needed=False)
             known_names(answers.ids, frame.columns, "--id")
@@ -88,7 +92,7 @@ def predict(
         say_notes(answers.unknown.notes())
 
 
-def _write_parts(parts: Iterator[pl.DataFrame], answers: Answers, output: Path | None) -> None:
+def _write_parts(parts: Iterator[pl.DataFrame], output: Path | None) -> None:
     """Write or show predictions as they come."""
     if output is None:
         for k, part in enumerate(parts):

@@ -11,6 +11,7 @@ from committee.cli.derived import keep_provenance
 from committee.cli.files import check_writable, load_learner
 from committee.cli.margins import OBJECTIVES
 from committee.cli.model_options import RowsAre, check_choice
+from committee.cli.remembered import remember, remember_as
 from committee.cli.table_options import TableOptions, takes_table_options
 from committee.cli.terminal import Debug, errors_in_one_line, note, notes_on_warnings, print_grids, say
 
@@ -93,6 +94,7 @@ def prune(
             before = load_learner(source)
             rows = None if data is None else labelled_rows(before, data, target, table)
         after = _smaller(before, rows, str(source), level, {"on": on, "objective": objective}, limits)
+        remember_as(before, after)
         judging = None if test is None else labelled_rows(before, test, target, table)
         print_grids([_sizes(before, after, judging, test)])
         for sentence in _expected(after, on):
@@ -131,6 +133,7 @@ def _forest(source: Path, target: str | None, table: TableOptions, trees: int, s
             " ensembles: committee fit, then committee prune MODEL"
         )
     forest = RandomForestClassifier(trees, oob_score=True, random_state=seed).fit(read.X, read.y)
+    remember(forest, read.forms, read.missing)
     forest.provenance_ = provenance_of(forest, read.X, target=target, data=source.name)
     say(f"forest of {trees:,} trees, trained on {len(read.y):,} rows")
     return forest, LabelledRows(read.X, read.y, target)

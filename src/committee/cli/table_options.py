@@ -12,7 +12,7 @@ import typer
 
 from committee.cli.standard_input import standard_input_as_file
 from committee.cli.terminal import errors_in_one_line
-from committee.data.reading.file_format import FileFormat
+from committee.data.reading.file_format import DATE_ORDERS, FileFormat
 
 Separator = Annotated[
     str | None,
@@ -34,6 +34,24 @@ Sheet = Annotated[
     str | None,
     typer.Option(help="Sheet of a spreadsheet, by name or number; by default the first.", show_default=False),
 ]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="A,B",
+        help="Cells that mean missing, such as '?,n/a,-999', besides empty ones, NA, NaN and null. A model remembers"
+        " those that it was fitted with.",
+        show_default=False,
+    ),
+]
+Dates = Annotated[
+    str | None,
+    typer.Option(
+        metavar="|".join(DATE_ORDERS),
+        help="How 01/02/2024 is read; by default as other cells of the column, or the model, settle it. iso: only what"
+        " begins with the year is a date.",
+        show_default=False,
+    ),
+]
 Keep = Annotated[
     list[str] | None,
     typer.Option(
@@ -54,13 +72,17 @@ class TableOptions:
     decimal: Decimal = None
     encoding: Encoding = None
     sheet: Sheet = None
+    missing: Missing = None
+    dates: Dates = None
     keep: Keep = None
     drop: Drop = None
 
     @property
     def form(self) -> FileFormat:
         """How files are written; ``ValueError`` for what no file can be."""
-        return FileFormat.of_words(self.sep, self.decimal, self.encoding, self.sheet)
+        return FileFormat.of_words(
+            self.sep, self.decimal, self.encoding, self.sheet, split_names(self.missing), self.dates
+        )
 
     @property
     def kept(self) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from committee.cli.fitted import count
+from committee.data.counts import counted
 from committee.data.task import MOST_NUMERIC_CLASSES, are_whole
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ def refuse_spoilt_numbers(target: str, y: NDArray[Any]) -> None:
     for nearly in nearly_numeric_columns(pl.DataFrame({target: y})):
         if len(np.unique(y)) > MOST_NUMERIC_CLASSES:
             raise ValueError(
-                f"target {nearly.name!r} is text, as {nearly.count} cell(s) are no numbers"
-                f" ({', '.join(map(repr, nearly.values))}); leave these rows out, or say --task classes"
+                f"target {nearly.name!r} is text, as {nearly.words}; leave these rows out, or say --task classes"
             )
 
 
@@ -35,4 +34,4 @@ def of_target(target: str, y: NDArray[Any], numbers: bool) -> str:
         otherwise = "; --task classes takes them for classes" if either and len(values) <= len(y) // 2 else ""
         return f"target {target!r}: numbers from {values[0]:.6g} to {values[-1]:.6g}{otherwise}"
     otherwise = "; --task numbers takes them for numbers" if either else ""
-    return f"target {target!r}: {count(len(values), 'class', 'classes')}{otherwise}"
+    return f"target {target!r}: {counted(len(values), 'class', 'classes')}{otherwise}"

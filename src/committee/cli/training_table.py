@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -42,6 +43,10 @@ class TrainingTable:
         What has been pointed out of how files were read, and of their columns.
     forms : dict
         How numbers are written in the files, of columns where that is no matter of course.
+    missing : tuple of str
+        Cells that the user takes for missing.
+    marks : dict
+        Of a table in pieces: common marks for missing cells that the last pass has met, by the name of the column.
     """
 
     X: Any
@@ -50,6 +55,8 @@ class TrainingTable:
     files: FileStates | None = None
     notes: tuple[str, ...] = ()
     forms: dict[str, str] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    marks: dict[str, Counter[str]] = field(default_factory=dict)
 
     @property
     def y_of_rows(self) -> NDArray[Any]:
@@ -89,35 +96,44 @@ def training_table(
     scratch: Path | None,
     progress: bool | None,
     bar: bool,
+    numbers: bool = False,
 ) -> TrainingTable:
     """Read a table whole, or the labels of one in pieces; point out what is odd, and leave out identifiers."""
     from committee.data.pieces.columns_with_forms import with_forms
-    from committee.data.reading.cell_forms import in_numbers
     from committee.data.reading.features import chosen_features
+    from committee.data.reading.in_numbers import PLAIN, in_numbers
 
     if not are_in_pieces(data, memory_limit, scratch):
-        return whole_table(data[0], target, table, categorical)
+        return whole_table(data[0], target, table, categorical, numbers=numbers)
     pieces = scanned(data, table, text=categorical, memory_limit=memory_limit, scratch=scratch)
     say(words_of(pieces))
-    pieces, found, rows = forms_of_pieces(pieces, target, table, categorical, SHOWN_ROWS)
+    found = forms_of_pieces(pieces, target, table, categorical, SHOWN_ROWS)
+    pieces = found.pieces
     assert pieces.columns is not None
     files, seen = pieces.files, watched(pieces, "reading", wanted=progress, bar=bar)
-    y = labels_of(replace(seen, source=with_forms(seen.source, found.forms)), target)
+    how = {"missing": table.form.missing, "dates": table.dates}
+    y = labels_of(replace(seen, source=with_forms(seen.source, found.forms, **how)), target)
     forms = _without(found.forms, target)
-    rows = in_numbers(rows.drop(target), forms)
+    rows = in_numbers(found.rows.drop(target), forms, table.dates)
     chosen = chosen_features(rows, table.kept, part_of(len(rows), len(y)))
     notes = (*found.notes, *chosen.notes)
     say_notes(notes)
     columns = tuple(name for name in pieces.columns if name not in (target, *chosen.left_out))
-    seen = replace(seen, source=with_forms(seen.source, forms), columns=columns)
-    return TrainingTable(seen, y, rows.select(columns), files, notes, forms)
+    marks: dict[str, Counter[str]] = {}
+    seen = replace(seen, source=with_forms(seen.source, forms, **how, marks=marks), columns=columns)
+    kept = {name: form for name, form in forms.items() if form != PLAIN}
+    return TrainingTable(seen, y, rows.select(columns), files, notes, kept, table.form.missing, marks)
 
 
-def whole_table(data: Path, target: str, table: TableOptions, categorical: Sequence[str]) -> TrainingTable:
-    """Read a table whole, point out what is odd of it, and leave out identifiers."""
+def whole_table(
+    data: Path, target: str, table: TableOptions, categorical: Sequence[str], *, numbers: bool = False
+) -> TrainingTable:
+    """Read a table whole, point out what is odd of it, and leave out identifiers; `numbers`: the target holds such."""
     from committee.data.read import read_noted, split_target
+    from committee.data.reading.known_columns import KnownColumns
 
-    read = read_noted(data, categorical=categorical, drop=table.dropped, form=table.form)
+    known = KnownColumns(numbers=frozenset([target] if numbers else []))
+    read = read_noted(data, categorical=categorical, drop=table.dropped, form=table.form, known=known)
     say_notes(read.notes)
     X, y = split_target(read.frame, target)
     return learned_from(X, y, table, read.notes, _without(read.forms, target), categorical)
@@ -139,16 +155,18 @@ def learned_from(
 
     `notes` have been said before.
     """
-    from committee.data.reading.cell_forms import forms_of_times, in_numbers
+    from committee.data.reading.cell_forms import forms_of_times
     from committee.data.reading.features import chosen_features
+    from committee.data.reading.in_numbers import in_numbers
 
-    times = forms_of_times([column for column in X.get_columns() if column.name not in categorical])
+    times = forms_of_times([column for column in X.get_columns() if column.name not in categorical], table.form.dates)
     X = in_numbers(X, times.forms)
     chosen = chosen_features(X, table.kept)
     found = (*times.notes, *chosen.notes)
     say_notes(found)
     X = X.drop(chosen.left_out)
-    return TrainingTable(X, y, X, notes=(*notes, *found), forms={**(forms or {}), **times.forms})
+    forms = {**(forms or {}), **times.forms}
+    return TrainingTable(X, y, X, notes=(*notes, *found), forms=forms, missing=table.form.missing)
 
 
 def labels_of(pieces: Pieces, target: str) -> NDArray[Any]:

@@ -41,10 +41,14 @@ class UnknownCategories:
     def notes(self) -> list[str]:
         """What to say of them, a line for each column."""
         return [
-            f"column {name!r}: {sum(counts.values()):,} cell(s) hold categories that the model has not learned and"
-            f" takes for missing: {_shown(counts)}"
+            f"column {name!r}: {_cells(sum(counts.values()))} that the model has not learned and takes for missing:"
+            f" {_shown(counts)}"
             for name, counts in self.found.items()
         ]
+
+
+def _cells(n: int) -> str:
+    return "1 cell holds a category" if n == 1 else f"{n:,} cells hold categories"
 
 
 def _shown(counts: Counter[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,6 @@ from committee.data.frame_columns import (
 )
 from committee.data.names import is_unicode
 from committee.data.number_types import F64
-from committee.data.reading.cell_forms import KNOWN
 from committee.data.sparse import SparseMatrix
 
 if TYPE_CHECKING:
@@ -42,6 +41,8 @@ if TYPE_CHECKING:
 
 # columns that are put together at a time: no more of them are held a second time
 _COLUMNS = 32
+
+_OPTIONAL = {"refuses_unknown", "values", "written", "missing"}
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,8 @@ class TableSchema:
         For each column how its numbers are written in files, such as with decimal commas or as dates, out of
         `committee.data.reading.cell_forms`; None and ``()``: as numbers are. Frames have them as numbers. Schemas are
         equal whatever this is.
+    missing : tuple of str, default=()
+        Cells of files that stood for missing ones, besides those that do always. Schemas are equal whatever this is.
 
     Raises
     ------
@@ -92,6 +95,7 @@ class TableSchema:
     refuses_unknown: bool = False
     values: tuple[LevelValues | None, ...] = ()
     written: tuple[str | None, ...] = field(default=(), compare=False)
+    missing: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         if not self.categories:
@@ -107,9 +111,8 @@ class TableSchema:
             raise ValueError(
                 f"a table schema says of {len(self.written)} of {len(self.categories)} columns how they are"
             )
-        for form in self.written:
-            if form is not None and form not in KNOWN:
-                raise ValueError(f"a table schema knows no way to write numbers {form!r}")
+        if self.written:
+            _check_forms(self.written)
         for j, values in enumerate(self.values):
             if values is not None and len(values.values) != len(self.categories[j] or ()):
                 raise ValueError(f"column {self.column(j)!r} has not as many values as categories")
@@ -157,6 +160,10 @@ class TableSchema:
         """
         written = tuple(forms.get(self.column(j)) for j in range(self.n_features))
         return replace(self, written=written if any(written) else ())
+
+    def with_missing(self, marks: Sequence[str]) -> TableSchema:
+        """Return this schema with the cells of files that stood for missing ones."""
+        return replace(self, missing=tuple(marks))
 
     def coded(self, j: int) -> tuple[Category, ...] | None:
         """Return the categories whose codes column ``j`` of the matrix has; None if it has numbers."""
@@ -332,6 +339,7 @@ class TableSchema:
             **({"refuses_unknown": True} if self.refuses_unknown else {}),
             **({"values": [each and each.to_json() for each in self.values]} if self.values else {}),
             **({"written": list(self.written)} if self.written else {}),
+            **({"missing": list(self.missing)} if self.missing else {}),
         }
 
     @classmethod
@@ -349,7 +357,7 @@ class TableSchema:
         array([2], dtype=int32)
         """
         known = {"names", "categories"}
-        if not isinstance(stored, dict) or not known <= set(stored) <= known | {"refuses_unknown", "values", "written"}:
+        if not isinstance(stored, dict) or not known <= set(stored) <= known | _OPTIONAL:
             raise ValueError("a table schema must be an object with 'names' and 'categories', and nothing else")
         values = _read_values(stored["values"]) if "values" in stored else ()
         if stored.get("refuses_unknown", True) is not True:
@@ -367,6 +375,7 @@ class TableSchema:
             "refuses_unknown" in stored,
             values,
             _read_forms(stored["written"]) if "written" in stored else (),
+            _read_marks(stored["missing"]) if "missing" in stored else (),
         )
 
     def _encode_frame(self, frame: nw.DataFrame[Any], n_threads: int) -> F64:
@@ -437,6 +446,14 @@ def _check_categories(categories: tuple[Any, ...], name: str) -> None:
         raise ValueError(f"the categories of column {name!r} must be distinct")
 
 
+def _check_forms(written: tuple[str | None, ...]) -> None:
+    from committee.data.reading.cell_forms import KNOWN  # few models have any
+
+    for form in written:
+        if form is not None and form not in KNOWN:
+            raise ValueError(f"a table schema knows no way to write numbers {form!r}")
+
+
 def _read_values(stored: Any) -> tuple[LevelValues | None, ...]:
     from committee.data.level_values import LevelValues  # few models have them
 
@@ -450,6 +467,12 @@ def _read_forms(stored: Any) -> tuple[str | None, ...]:
         raise ValueError("'written' of a table schema must be a list of text or null where it is there")
     if not any(stored):
         raise ValueError("'written' of a table schema must not be all null")
+    return tuple(stored)
+
+
+def _read_marks(stored: Any) -> tuple[str, ...]:
+    if not isinstance(stored, list) or not stored or not all(isinstance(each, str) for each in stored):
+        raise ValueError("'missing' of a table schema must be a list of text, not empty, where it is there")
     return tuple(stored)
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.counts import counted
 from committee.data.extras import needed
 from committee.data.names import hint_of_names, known_names
 from committee.data.reading.file_format import UNSAID, FileFormat
+from committee.data.reading.known_columns import NOTHING, KnownColumns
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,14 +52,16 @@ def read_table(
     decimal: str | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
+    missing: Iterable[str] = (),
 ) -> pl.DataFrame:
     """Read a table from a file.
 
     Text files have the column names in the first line. Missing is a cell
-    that is empty or ``NA``, ``NaN``, ``nan`` or ``null``, and nothing else: ``?`` or ``-`` is a value (see
-    :func:`nearly_numeric_columns`). A column's type is that of its whole length: numbers if every present
-    cell is one (and if no cell is present), booleans if every one is true or false, else text; dates stay
-    text. Blank lines are passed over. The other formats bring their types along.
+    that is empty or ``NA``, ``NaN``, ``nan`` or ``null``, and nothing else, unless `missing` says so: ``?`` or ``-`` is
+    a value. A column's type is that of its whole length: numbers if every present
+    cell is one (and if no cell is present), also with one currency's sign or a percent sign in all of them (12 % is
+    0.12), booleans if every one is true or false, else text; dates stay text, and whole numbers one of which begins
+    with a zero, such as postcodes. Blank lines are passed over. The other formats bring their types along.
 
     Parameters
     ----------
@@ -79,6 +83,8 @@ def read_table(
         Encoding of a text file, as Python names it; None: UTF-8, or UTF-16 if the file begins with its mark.
     sheet : str, default=None
         Sheet of a spreadsheet, by name, or by number from 1; None: the first.
+    missing : iterable of str, default=()
+        Further texts of cells that are missing; one that is a number, such as ``"-999"``, is so in columns of numbers.
 
     Returns
     -------
@@ -98,11 +104,11 @@ def read_table(
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
     >>> _ = path.write_text("age,zip,city\\n31,0150,Oslo\\nNA,3011,Bern\\n")
-    >>> read_table(path, categorical=["zip"]).rows()
-    [(31, '0150', 'Oslo'), (None, '3011', 'Bern')]
+    >>> read_table(path, missing=["Bern"]).rows()
+    [(31, '0150', 'Oslo'), (None, '3011', None)]
     """
-    form = FileFormat(separator, decimal, encoding, sheet)
-    return read_noted(path, categorical=categorical, drop=drop, form=form).frame
+    form = FileFormat(separator, decimal, encoding, sheet, tuple(missing))
+    return read_noted(path, categorical=categorical, drop=drop, form=form, marks=False).frame
 
 
 def read_noted(
@@ -111,36 +117,50 @@ def read_noted(
     categorical: Iterable[str] = (),
     drop: Iterable[str] = (),
     form: FileFormat = UNSAID,
-    as_text: Iterable[str] = (),
-    verbatim: Iterable[str] = (),
-    known: Mapping[str, str] | None = None,
+    known: KnownColumns = NOTHING,
+    marks: bool = True,
     rows_needed: bool = True,
 ) -> TableRead:
     """Read a table as :func:`read_table` does, with notes on what was found out about its file.
 
-    Columns of `as_text` are made text like those of `categorical`, but need not be there; those that are `verbatim` are
-    text as it stands there if the file is one of text. Numbers of columns that are
-    `known` are read by the form that they have there.
+    Parameters
+    ----------
+    path, categorical, drop
+        As of :func:`read_table`.
+    form : FileFormat
+        How the file is written.
+    known : KnownColumns
+        What its columns are, which need not be there.
+    marks : bool, default=True
+        Whether common marks for missing cells, such as ``?``, are read as such in columns of numbers, dates or times.
+    rows_needed : bool, default=True
+        Whether a table of 0 rows is refused.
 
     Raises
     ------
     FileNotFoundError, ValueError
-        As of :func:`read_table`; a table of 0 rows is refused only if `rows_needed`.
+        As of :func:`read_table`.
     """
     needed("polars", "reading a table")
     import polars as pl
 
+    from committee.data.reading.missing_cells import without_marks
     from committee.data.reading.table_file import table_file
 
     wanted = categorical if isinstance(categorical, str) else tuple(categorical)
+    drop = drop if isinstance(drop, str) else tuple(drop)
     file = table_file(path)
-    read = _read(file, {*wanted, *as_text, *verbatim}, form, known or {})
+    read = _read(file, frozenset([*wanted, *drop]), form, known, marks)
     frame = read.frame
     if not frame.width or not (frame.height or not rows_needed):
         remarks = "".join(f"; {note}" for note in read.notes)
-        raise ValueError(f"{file} has {frame.width} columns and {frame.height} rows; both must be at least 1{remarks}")
-    texts = {*known_names(wanted, frame.columns, "categorical"), *as_text}
+        raise ValueError(
+            f"{file} has {counted(frame.width, 'column')} and {counted(frame.height, 'row')}; both must be at least"
+            f" 1{remarks}"
+        )
+    texts = {*known_names(wanted, frame.columns, "categorical"), *known.text}
     dropped = known_names(drop, frame.columns, "drop")
+    frame = without_marks(frame, form.missing, list(known.verbatim))
     types = frame.schema
     nested = [name for name in wanted if types[name].is_nested()]
     if nested:
@@ -150,56 +170,86 @@ def read_noted(
     return replace(read, frame=frame)
 
 
-def _read(file: TableFile, texts: set[str], form: FileFormat, known: Mapping[str, str]) -> TableRead:
+def _read(file: TableFile, as_text: frozenset[str], form: FileFormat, known: KnownColumns, marks: bool) -> TableRead:
     from committee.data.reading.column_names import without_nameless
     from committee.data.reading.typed_files import read_typed
 
     if form.sheet is not None and file.kind != "sheets":
         raise ValueError(f"a sheet is given for {file}, which is no spreadsheet; leave it out")
+    texts = as_text | known.text | known.verbatim
     if file.kind == "sheets":
-        from committee.data.reading.spreadsheets import read_sheet
-
-        frame, notes = read_sheet(file, form.sheet)
-        read = TableRead(frame, {}, notes)
+        read = _read_sheet(file, texts, form, known, marks)
     elif file.kind == "text":
-        read = _read_text(file, texts, form, known)
+        read = _read_text(file, texts, form, known, marks)
     else:
         return TableRead(read_typed(file))
     frame, more = without_nameless(file, read.frame)
     return replace(read, frame=frame, notes=(*read.notes, *more))
 
 
-def _read_text(file: TableFile, texts: set[str], form: FileFormat, known: Mapping[str, str]) -> TableRead:
+def _read_sheet(
+    file: TableFile, texts: frozenset[str], form: FileFormat, known: KnownColumns, marks: bool
+) -> TableRead:
+    """Read a sheet, and its text that is numbers."""
+    import polars as pl
+
+    from committee.data.reading.digit_codes import are_codes, words_of_codes
+    from committee.data.reading.missing_cells import without_marks
+    from committee.data.reading.spreadsheets import read_sheet
+    from committee.data.reading.text_forms import read_forms, without_common_marks
+
+    frame, notes = read_sheet(file, form.sheet, but=texts)
+    frame = without_marks(frame, form.missing, list(known.verbatim))
+    if marks:
+        frame, more = without_common_marks(frame, known, texts)
+        notes += more
+    codes = [column for column in frame.get_columns() if column.dtype == pl.String and are_codes(column)]
+    if codes := [column for column in codes if column.name not in texts]:
+        notes += (words_of_codes(codes),)
+    frame, found = read_forms(frame, known, texts, form.decimal, "\t")
+    return TableRead(frame, found.forms, (*notes, *found.notes))
+
+
+def _read_text(file: TableFile, texts: frozenset[str], form: FileFormat, known: KnownColumns, marks: bool) -> TableRead:
     """Read separated text, and its numbers however they are written."""
     import polars as pl
 
-    from committee.data.reading.cell_forms import NUMBERS, forms_of_numbers, in_numbers, words_of_points
-    from committee.data.reading.number_forms import COMMA, have_points_between_thousands
+    from committee.data.reading.cell_forms import NUMBERS, words_of_points
+    from committee.data.reading.digit_codes import with_codes, words_of_codes
+    from committee.data.reading.in_numbers import in_numbers
+    from committee.data.reading.missing_cells import without_marks
+    from committee.data.reading.number_forms import COMMA, base_of, have_points_between_thousands
     from committee.data.reading.separated_text import SeparatedText, read_separated
+    from committee.data.reading.text_forms import read_forms, without_common_marks
 
     text = SeparatedText.of(file, form)
     notes: tuple[str, ...] = ()
     if text.recognised:
         notes = (f"the cells of {file} are taken to be separated by {text.separator!r}",)
-    numbers = {name: own for name, own in known.items() if own in NUMBERS}
-    frame = read_separated(text, texts | set(numbers))
-    unknown = [
-        column
-        for column in frame.get_columns()
-        if column.dtype == pl.String and column.name not in texts and column.name not in numbers
-    ]
-    found = forms_of_numbers(unknown, form.decimal, text.separator)
-    forms = numbers | found.forms
-    if form.decimal == "," or COMMA in found.forms.values():
+    written = {name for name, own in known.forms.items() if own in NUMBERS}
+    frame = read_separated(text, texts | written)
+    frame, codes = with_codes(text, frame, texts | written | known.numbers)
+    if codes:
+        texts |= set(codes)
+        notes += (words_of_codes([frame[name] for name in codes]),)
+    frame = without_marks(frame, form.missing, list(known.verbatim))
+    if marks:
+        frame, more = without_common_marks(frame, known, texts)
+        notes += more
+    frame, found = read_forms(frame, known, texts, form.decimal, text.separator)
+    forms = found.forms
+    if form.decimal == "," or COMMA in map(base_of, forms.values()):
         # a point before three digits is no decimal point here, though the reader takes it for one
-        pointed = [column.name for column in frame.get_columns() if column.dtype == pl.Float64]
+        pointed = [
+            column.name for column in frame.get_columns() if column.dtype == pl.Float64 and column.name not in forms
+        ]
         again = read_separated(text, pointed) if pointed else frame
         grouped = [again[name] for name in pointed if have_points_between_thousands(again[name])]
         if grouped:
-            frame = frame.with_columns(grouped)
+            frame = in_numbers(frame.with_columns(grouped), dict.fromkeys([column.name for column in grouped], COMMA))
             forms |= dict.fromkeys([column.name for column in grouped], COMMA)
             notes += (words_of_points([column.name for column in grouped]),)
-    return TableRead(in_numbers(frame, forms), forms, (*notes, *found.notes))
+    return TableRead(frame, forms, (*notes, *found.notes))
 
 
 def split_target(frame: pl.DataFrame, target: str) -> tuple[pl.DataFrame, NDArray[Any]]:

@@ -143,5 +143,5 @@ def _one_column(y: Any, name: str | None) -> tuple[NDArray[Any], str]:
     if missing == 0 and values.dtype.kind in "fO":
         missing = sum(value is None or value != value for value in values.tolist())
     if missing:
-        raise ValueError(f"column {name!r} has {missing} missing label(s) in {len(values)} rows; drop those rows first")
+        raise ValueError(f"column {name!r} has no label in {missing} of {len(values)} rows; drop those rows first")
     return values, name

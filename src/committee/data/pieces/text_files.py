@@ -117,7 +117,7 @@ def _scanned(path: Path, form: FileFormat, **types: Any) -> pl.LazyFrame:
     text = SeparatedText.of(table_file(path), form)
     if not text.is_utf_8:
         raise ValueError(f"{str(path)!r} is {text.encoding} text; files that are read in pieces must be UTF-8")
-    return pl.scan_csv(path, separator=text.separator, null_values=list(MISSING), glob=False, **types)
+    return pl.scan_csv(path, separator=text.separator, null_values=[*MISSING, *form.missing], glob=False, **types)
 
 
 @contextmanager

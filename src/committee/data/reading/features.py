@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from committee.data.names import known_names
 from committee.data.reading.identifiers import id_like_columns
 from committee.data.reading.nearly_numeric import are_numbers, nearly_numeric_columns
+from committee.data.reading.units import words_of_units
 
 if TYPE_CHECKING:
     import polars as pl
@@ -69,12 +70,12 @@ def chosen_features(X: pl.DataFrame, keep: Sequence[str] = (), part: str = "") -
             for each in found
         ]
     left_out = tuple(each.name for each in found)
-    for each in nearly:
-        values = ", ".join(map(repr, each.values))
-        notes.append(
-            f"column {each.name!r} is read as text because {each.count} cell(s) are no numbers ({values}){part}; if"
-            " they mean missing, leave them empty in the file"
-        )
+    notes += [
+        f"column {each.name!r} is read as text because {each.words}{part}; if they mean missing, name them by"
+        " --missing, or leave them empty in the file"
+        for each in nearly
+    ]
+    notes += words_of_units(X.drop([*left_out, *spoilt]))
     refuse_long_text(X.drop(left_out))
     return ChosenFeatures(left_out, tuple(notes))
 

@@ -9,6 +9,9 @@ from typing import Self
 NAMED_SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
 """Separators that are hard to type in a shell, by name."""
 
+DATE_ORDERS = ("day-first", "month-first", "iso")
+"""How dates are read that could be read in two ways."""
+
 
 @dataclass(frozen=True)
 class FileFormat:
@@ -24,12 +27,17 @@ class FileFormat:
         The encoding of a text file, as Python names it; None: UTF-8, or UTF-16 if the file says so.
     sheet : str or None
         The sheet of a spreadsheet, by name, or by number from 1; None: the first.
+    missing : tuple of str
+        What cells hold that are missing, besides those that are so always: text, or numbers such as ``"-999"``.
+    dates : {"day-first", "month-first", "iso"} or None
+        How dates such as 01/02/2024 are read; ``"iso"``: dates are those alone that begin with the year. None: as the
+        cells of the column settle it.
 
     Raises
     ------
     ValueError
-        If the separator is not one ASCII character, the decimal mark neither point nor comma, or there is no such
-        encoding.
+        If the separator is not one ASCII character, the decimal mark neither point nor comma, there is no such
+        encoding, or no such order of dates.
 
     Examples
     --------
@@ -41,6 +49,8 @@ class FileFormat:
     decimal: str | None = None
     encoding: str | None = None
     sheet: str | None = None
+    missing: tuple[str, ...] = ()
+    dates: str | None = None
 
     def __post_init__(self) -> None:
         mark = self.separator
@@ -52,10 +62,18 @@ class FileFormat:
             raise ValueError(f"decimal {self.decimal!r} is neither '.' nor ','")
         if self.encoding is not None:
             _check_encoding(self.encoding)
+        if self.dates not in (None, *DATE_ORDERS):
+            raise ValueError(f"dates {self.dates!r} is none of {', '.join(DATE_ORDERS)}")
 
     @classmethod
     def of_words(
-        cls, separator: str | None, decimal: str | None, encoding: str | None, sheet: str | None = None
+        cls,
+        separator: str | None,
+        decimal: str | None,
+        encoding: str | None,
+        sheet: str | None = None,
+        missing: tuple[str, ...] = (),
+        dates: str | None = None,
     ) -> Self:
         """Take what is typed in a shell, where a separator may be spelled as its name.
 
@@ -65,7 +83,7 @@ class FileFormat:
         '\\t'
         """
         named = None if separator is None else NAMED_SEPARATORS.get(separator.lower(), separator)
-        return cls(named, decimal, encoding, sheet)
+        return cls(named, decimal, encoding, sheet, missing, dates)
 
 
 UNSAID = FileFormat()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from committee.data.reading.cell_words import cells_in_rows
 from committee.data.reading.cells import as_numbers
-from committee.data.reading.number_forms import COMMA, THOUSANDS, numbers
+from committee.data.reading.number_forms import COMMA, THOUSANDS, numbers, sign_in, with_sign
 
 if TYPE_CHECKING:
     import polars as pl
@@ -16,12 +17,24 @@ if TYPE_CHECKING:
 class NearlyNumeric:
     """A text column nearly all cells of which are numbers: often ones with a mark for missing, say ``?``.
 
-    `values` are the first few distinct cells that are not numbers, `count` is how many cells are not.
+    Parameters
+    ----------
+    name : str
+        The column.
+    count : int
+        How many cells are no numbers.
+    cells : str
+        The first few different ones, with their rows.
     """
 
     name: str
-    values: tuple[str, ...]
     count: int
+    cells: str
+
+    @property
+    def words(self) -> str:
+        """What keeps the column from being numbers."""
+        return f"{'1 cell is no number' if self.count == 1 else f'{self.count:,} cells are no numbers'} ({self.cells})"
 
 
 def nearly_numeric_columns(frame: pl.DataFrame) -> list[NearlyNumeric]:
@@ -33,7 +46,7 @@ def nearly_numeric_columns(frame: pl.DataFrame) -> list[NearlyNumeric]:
     --------
     >>> import polars as pl
     >>> nearly_numeric_columns(pl.DataFrame({"age": ["31", "?", *map(str, range(20))]}))
-    [NearlyNumeric(name='age', values=('?',), count=1)]
+    [NearlyNumeric(name='age', count=1, cells="'?' in row 1")]
     """
     import polars as pl
 
@@ -41,11 +54,9 @@ def nearly_numeric_columns(frame: pl.DataFrame) -> list[NearlyNumeric]:
     for column in frame.get_columns():
         if column.dtype != pl.String:
             continue
-        texts = column.drop_nulls()
-        others = texts.filter(~are_numbers(texts))
-        if 0 < len(others) <= 0.1 * len(texts):
-            values = tuple(others.unique(maintain_order=True).head(3).to_list())
-            found.append(NearlyNumeric(column.name, values, len(others)))
+        others = ~are_numbers(column) & column.is_not_null()
+        if 0 < others.sum() <= 0.1 * (len(column) - column.null_count()):
+            found.append(NearlyNumeric(column.name, int(others.sum()), cells_in_rows(column, others)))
     return found
 
 
@@ -58,6 +69,8 @@ def are_numbers(texts: pl.Series) -> pl.Series:
     >>> are_numbers(pl.Series(["1.5", "1,5", "1,234.5", "?"])).to_list()
     [True, True, True, False]
     """
-    return (
-        as_numbers(texts).is_not_null() | numbers(texts, COMMA).is_not_null() | numbers(texts, THOUSANDS).is_not_null()
-    )
+    signs = {"", *(sign_in(cell) or "" for cell in texts.drop_nulls().head(3))}
+    found = as_numbers(texts).is_not_null()
+    for form in (with_sign(base, sign) for sign in signs for base in (COMMA, THOUSANDS)):
+        found |= numbers(texts, form).is_not_null()
+    return found

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING
 
 import numpy as np
@@ -46,6 +46,8 @@ class SeparatedText:
     separator: str
     encoding: str
     recognised: bool = False
+    missing: tuple[str, ...] = ()
+    """Texts of cells that the user takes for missing."""
 
     @classmethod
     def of(cls, file: TableFile, form: FileFormat) -> SeparatedText:
@@ -62,12 +64,12 @@ class SeparatedText:
         if encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
             encoding = "utf-8-sig"  # a mark at the beginning is no letter of the first name
         customary = SEPARATORS[file.ending]
-        text = cls(file, form.separator or customary, encoding)
+        text = cls(file, form.separator or customary, encoding, missing=form.missing)
         if form.separator is not None:
             return text
         with text.opened() as lines:
             found = recognised_separator(list(_some(text.lines(lines))), customary)
-        return cls(file, found, encoding, recognised=found != customary)
+        return replace(text, separator=found, recognised=found != customary)
 
     @property
     def is_utf_8(self) -> bool:
@@ -148,7 +150,7 @@ def read_separated(text: SeparatedText, as_text: Iterable[str] = ()) -> pl.DataF
         frame = pl.read_csv(
             text.file.path if plain else text.as_utf_8(),
             separator=text.separator,
-            null_values=list(MISSING),
+            null_values=[*MISSING, *text.missing],
             infer_schema_length=None,
             schema_overrides=dict.fromkeys(map(_quotes_doubled, texts), pl.String),
             glob=False,
@@ -169,6 +171,24 @@ def read_separated(text: SeparatedText, as_text: Iterable[str] = ()) -> pl.DataF
     inferred = [column for column in frame.get_columns() if column.dtype == pl.String and column.name not in texts]
     read = ((as_numbers(column), column) for column in inferred)
     return frame.with_columns(number for number, column in read if number.null_count() == column.null_count())
+
+
+def read_texts(text: SeparatedText, names: Sequence[str]) -> pl.DataFrame:
+    """Read some columns, of a file that has been read before, as the text that stands there."""
+    import polars as pl
+
+    plain = text.file.packing is None and text.is_utf_8
+    at = [j for j, name in enumerate(distinct_names(text.file, header_of(text))) if name in set(names)]
+    frame = pl.read_csv(
+        text.file.path if plain else text.as_utf_8(),
+        separator=text.separator,
+        null_values=[*MISSING, *text.missing],
+        infer_schema=False,
+        columns=at,
+        glob=False,
+    )
+    frame.columns = [name for name in distinct_names(text.file, header_of(text)) if name in set(names)]
+    return frame
 
 
 def _quotes_doubled(name: str) -> str:

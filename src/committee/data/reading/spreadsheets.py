@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import TYPE_CHECKING, Any
 
 from committee.data.extras import needed
 from committee.data.names import hint_of_names, listing
 from committee.data.reading.cells import MISSING, as_numbers
 from committee.data.reading.column_names import distinct_names
+from committee.data.reading.digit_codes import are_codes
 from committee.data.reading.memory_room import unpacked
 from committee.data.reading.separated_text import first_line
 from committee.data.reading.table_file import BROKEN, TableFile
@@ -16,11 +18,12 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-def read_sheet(file: TableFile, sheet: str | None) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def read_sheet(file: TableFile, sheet: str | None, but: Container[str] = ()) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Read one sheet: a frame, and notes where there are several.
 
     A cell is missing if it is empty or holds one of the texts that mean so in text files; a column of text all of
-    whose present cells are numbers is numbers, as one cell of text makes text of its whole column.
+    whose present cells are numbers is numbers, as one cell of text makes text of its whole column; but for codes with
+    zeros in front, and for columns of `but`.
 
     Raises
     ------
@@ -44,7 +47,7 @@ def read_sheet(file: TableFile, sheet: str | None) -> tuple[pl.DataFrame, tuple[
         raise ValueError(f"{file} cannot be read as a spreadsheet: {first_line(error)}") from error
     frame.columns = header
     frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))  # rows that are empty
-    return frame.with_columns(map(_typed, frame.get_columns())), notes
+    return frame.with_columns(_typed(column) for column in frame.get_columns() if column.name not in but), notes
 
 
 def _chosen(file: TableFile, names: list[str], sheet: str | None) -> tuple[str, tuple[str, ...]]:
@@ -74,7 +77,8 @@ def _typed(column: pl.Series) -> pl.Series:
     if column.dtype == pl.String:
         present = column.set(column.is_in(MISSING).fill_null(False), None)
         numbers = as_numbers(present)
-        column = numbers if numbers.null_count() == present.null_count() else present
+        are_numbers = numbers.null_count() == present.null_count() and not are_codes(present)
+        column = numbers if are_numbers else present
     if column.dtype != pl.Float64 or column.null_count() == len(column):
         return column
     whole = column.cast(pl.Int64, strict=False)

@@ -38,7 +38,40 @@ FORMS = (
 )
 """How dates and times are written, as the formats of strftime have it; years have four digits."""
 
-_SWAPPED = {"%d/%m": "%m/%d", "%d-%m": "%m-%d"}
+_DAY_FIRST = ("%d/%m", "%d-%m")
+_MONTH_FIRST = ("%m/%d", "%m-%d")
+_SWAPPED = dict(zip((*_DAY_FIRST, *_MONTH_FIRST), (*_MONTH_FIRST, *_DAY_FIRST), strict=True))
+
+
+def order_of(form: str) -> str | None:
+    """Return which of day and month a form has first, where both are numbers that only their order tells apart.
+
+    Examples
+    --------
+    >>> order_of("%d/%m/%Y %H:%M"), order_of("%m-%d-%Y"), order_of("%d.%m.%Y"), order_of("%Y-%m-%d")
+    ('day-first', 'month-first', None, None)
+    """
+    if form.startswith(_DAY_FIRST):
+        return "day-first"
+    return "month-first" if form.startswith(_MONTH_FIRST) else None
+
+
+def swapped(form: str) -> str | None:
+    """Return a form with day and month in the other order; None where no such form is known.
+
+    Examples
+    --------
+    >>> swapped("%d/%m/%Y"), swapped("%d.%m.%Y")
+    ('%m/%d/%Y', None)
+    """
+    return next((form.replace(one, other) for one, other in _SWAPPED.items() if form.startswith(one)), None)
+
+
+def forms_in_order(order: str | None) -> tuple[str, ...]:
+    """Return the forms that an order of dates allows: all, such as have not the other one, or those of ISO 8601."""
+    if order == "iso":
+        return tuple(form for form in FORMS if form.startswith("%Y") or form in _CLOCK)
+    return tuple(form for form in FORMS if order is None or order_of(form) in (None, order))
 
 
 def seconds(texts: pl.Series, form: str) -> pl.Series:
@@ -79,16 +112,18 @@ def seconds_of_typed(times: pl.Series) -> pl.Series:
     return times.cast(pl.Datetime("us", getattr(times.dtype, "time_zone", None))).dt.epoch("us").cast(pl.Float64) / 1e6
 
 
-def form_of_times(column: pl.Series) -> tuple[str | None, bool]:
+def form_of_times(column: pl.Series, order: str | None = None) -> tuple[str | None, bool]:
     """Return the form in which all cells of a column are dates or times, None if there is none; whether days are sure.
 
-    Days that could as well be months are taken for days, and are not sure.
+    Days that could as well be months are taken for days, and are not sure, unless an `order` is given.
 
     Examples
     --------
     >>> import polars as pl
     >>> form_of_times(pl.Series(["03/04/2024", None])), form_of_times(pl.Series(["03/14/2024"]))
     (('%d/%m/%Y', False), ('%m/%d/%Y', True))
+    >>> form_of_times(pl.Series(["03/04/2024"]), "month-first")
+    ('%m/%d/%Y', True)
     """
     import polars as pl
 
@@ -100,31 +135,50 @@ def form_of_times(column: pl.Series) -> tuple[str | None, bool]:
         return None, True
     present = column.drop_nulls()
     first = present.head(1)
-    for form in FORMS:  # one cell rules out nearly all of them
+    for form in forms_in_order(order):  # one cell rules out nearly all of them
         if not seconds(first, form).null_count() and not seconds(present, form).null_count():
-            other = next((form.replace(day, month) for day, month in _SWAPPED.items() if day in form), None)
-            return form, other is None or bool(seconds(present, other).null_count())
+            other = swapped(form)
+            return form, order is not None or other is None or bool(seconds(present, other).null_count())
     return None, True
 
 
-def cells_that_are_no_times(column: pl.Series) -> list[str]:
-    """Return the cells of text that keep a column from being dates or times: a tenth of it at most, else none.
+def mixed_orders(present: pl.Series) -> tuple[str, str] | None:
+    """Return two cells that settle the order of day and month in different ways, where all cells are such dates.
 
     Examples
     --------
     >>> import polars as pl
-    >>> cells_that_are_no_times(pl.Series(["2024-12-31"] * 10 + ["soon"]))
-    ['soon']
+    >>> mixed_orders(pl.Series(["31/12/2024", "01/02/2024", "12/31/2024"]))
+    ('31/12/2024', '12/31/2024')
+    """
+    for form in FORMS:
+        other = swapped(form) if order_of(form) == "day-first" else None
+        if other is None or (
+            seconds(present.head(1), form).null_count() and seconds(present.head(1), other).null_count()
+        ):
+            continue
+        day, month = seconds(present, form), seconds(present, other)
+        if (day.is_not_null() | month.is_not_null()).all():
+            return present.filter(month.is_null())[0], present.filter(day.is_null())[0]
+    return None
+
+
+def cells_that_are_no_times(column: pl.Series) -> pl.Series:
+    """Say which cells of text keep a column from being dates or times: a tenth of them at most, else none.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> cells_that_are_no_times(pl.Series(["2024-12-31"] * 10 + ["soon"])).arg_true().to_list()
+    [10]
     """
     import polars as pl
 
-    if column.dtype != pl.String or column.null_count() == len(column):
-        return []
     present = column.drop_nulls()
     for form in FORMS:
-        if seconds(present.head(1), form).null_count():
+        if seconds(present.head(5), form).null_count() == len(present.head(5)):
             continue
-        wrong = present.filter(seconds(present, form).is_null())
-        if 0 < len(wrong) <= 0.1 * len(present):
-            return wrong.to_list()
-    return []
+        wrong = column.is_not_null() & seconds(column, form).is_null()
+        if 0 < wrong.sum() <= 0.1 * len(present):
+            return wrong
+    return pl.repeat(False, len(column), dtype=pl.Boolean, eager=True)

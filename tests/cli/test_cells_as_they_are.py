@@ -1,0 +1,218 @@
+"""Cells as people write them - prices, percentages, postcodes, dates, marks for missing - are read alike everywhere."""
+
+import json
+from datetime import UTC, datetime
+
+import numpy as np
+import polars as pl
+import pytest
+
+from committee import load
+from committee.data.frames import TableSchema
+from committee.data.reading.number_forms import COMMA, THOUSANDS, numbers, with_sign
+from tests.cli.calls import fail, run, succeed
+from tests.crafted_sheets import xlsx
+
+HEADER = ["zip", "rate", "price", "euro", "weight", "age", "day", "size", "answer"]
+TREE = ("-t", "answer", "-m", "tree", "-p", "min_samples_leaf=1", "--folds", 0)
+
+
+def cells(n=80, day="{d:02}/{m:02}/2024"):
+    """Rows of cells, as text."""
+    rng = np.random.default_rng(0)
+    found = []
+    for k in range(n):
+        code = rng.choice(["01067", "80331", "10115"])
+        size = round(float(rng.normal()), 2)
+        euro = f"EUR {rng.integers(1, 9)}.{rng.integers(1000):03},{rng.integers(100):02}"
+        age = ["?", "n/a"][k % 2] if k % 20 in (7, 8) else str(rng.integers(20, 70))
+        when = day.format(d=rng.integers(1, 13), m=rng.integers(1, 13))
+        answer = "yes" if (size > 0) ^ (code == "01067") else "no"
+        price, weight = f"${rng.random() * 3000:,.2f}", f"{rng.integers(1, 9) / 2} kg"
+        size_as_text = "-999" if k % 15 == 3 else f"{size}"
+        found.append([code, f"{rng.integers(101)}%", price, euro, weight, age, when, size_as_text, answer])
+    return found
+
+
+def written(path, rows, header=HEADER):
+    path.write_text("".join(";".join(map(str, row)) + "\n" for row in [header, *rows]))
+    return path
+
+
+def pieced(path):
+    """A pattern of one file alone, which is read in pieces."""
+    return path.with_name(f"{path.stem[:-1]}[{path.stem[-1]}]{path.suffix}")
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory):
+    """A table, the model that learned from it, and what was said."""
+    folder = tmp_path_factory.mktemp("learned")
+    table, model = written(folder / "all.csv", cells()), folder / "model.safetensors"
+    result = run("fit", table, *TREE, "--missing", "-999", "-o", model)
+    assert result.exit_code == 0, result.output
+    return table, model, result.stderr
+
+
+def test_numbers_of_any_cells_are_read_and_said(learned, tmp_path):
+    _, model, said = learned
+    assert "codes with zeros in front are kept as text, as categories: 'zip' (such as '01067')" in said
+    assert "column 'age': 8 cells are read as missing ('?' 4 times, 'n/a' 4 times), as all others are numbers" in said
+    assert "column 'rate' is read as percentages: '" in said and "column 'price' is read as numbers with $" in said
+    assert "column 'weight' is left as categories, though 80 of its 80 cells are numbers with a unit" in said
+    schema = load(model).table_
+    written_as = {"rate": "0,5 %", "price": "1,000 $", "euro": "0,5 EUR", "day": "%d/%m/%Y"}
+    assert schema.forms == written_as and schema.missing == ("-999",)
+    assert schema.categories[0] == ("01067", "10115", "80331")
+    assert TableSchema.from_json(json.loads(json.dumps(schema.to_json()))).missing == ("-999",)
+    # in pieces, too, to the bit
+    parts = [written(tmp_path / f"{k}.csv", cells()[k * 40 : k * 40 + 40]) for k in range(2)]
+    again = tmp_path / "again.safetensors"
+    told = succeed("fit", *parts, *TREE[:-2], "--missing", "-999", "-o", again).stderr
+    assert again.read_bytes() == model.read_bytes()
+    assert "column 'age': 8 cells are read as missing" in told and "'zip' (such as '01067')" in told
+    # and in a spreadsheet, but for the marks of its text, which are no numbers there
+    sheet = tmp_path / "sheet.xlsx"
+    sheet.write_bytes(xlsx([HEADER, *cells()]))
+    succeed("fit", sheet, *TREE, "--decimal", ",", "--drop", "price,size", "-o", again)
+    assert load(again).table_.forms == {"rate": "0,5 %", "euro": "0,5 EUR", "day": "%d/%m/%Y"}
+
+
+def test_new_files_are_read_as_the_one_that_was_learned_from(learned, tmp_path):
+    """A single row, written in several ways that mean the same, whole and in pieces."""
+    _, model, _ = learned
+    typed = pl.DataFrame(
+        [["01067", 0.12, 3.2, 1200.5, "0.5 kg", None, datetime(2024, 4, 3, tzinfo=UTC), None]],
+        HEADER[:-1],
+        orient="row",
+    )
+    typed.write_parquet(tmp_path / "typed.parquet")
+    expected = succeed("predict", model, tmp_path / "typed.parquet", "--proba").stdout
+    ways = [
+        ["01067", "12%", "$3.20", "EUR 1.200,50", "0.5 kg", "?", "03/04/2024", "-999"],
+        ["01067", "12 %", "3.2 $", "1200,5 EUR", "0.5 kg", "N/A", "2024-04-03", "-999.0"],
+        ["01067", "12.0%", "3.20", "1200.5", "0.5 kg", "-", "03-04-2024", ""],
+    ]
+    for way in ways:
+        new = written(tmp_path / "new.csv", [way], HEADER[:-1])
+        result = succeed("predict", model, new, "--proba")
+        assert result.stdout == expected, way
+        assert "column 'age': 1 cell is read as missing" in result.stderr
+        result = succeed("predict", model, pieced(new), "--proba")
+        assert result.stdout == expected, way
+        assert "column 'age': 1 cell is read as missing" in result.stderr
+    spoilt = written(tmp_path / "new.csv", [ways[0], ["01067", "much", *ways[0][2:]]], HEADER[:-1])
+    said = "column 'rate' holds numbers written as '0,5 %', but 1 cell is none ('much' in row 1); correct them"
+    assert said in fail("predict", model, spoilt) and said in fail("predict", model, pieced(spoilt))
+    # 12 is not 12 %, nor 3 pounds 3 dollars
+    for at, cell in ((1, "12"), (2, "£3")):
+        way = [*ways[0][:at], cell, *ways[0][at + 1 :]]
+        assert f"1 cell is none ('{cell}' in row 0)" in fail("predict", model, written(spoilt, [way], HEADER[:-1]))
+
+
+def test_one_bad_cell_is_blamed_alone_in_a_file_that_is_written_otherwise(tmp_path):
+    plain = [[f"{k / 8}", f"2024-01-{k % 28 + 1:02}", "ab"[k % 2]] for k in range(40)]
+    model = tmp_path / "model.safetensors"
+    header = ["x", "day", "answer"]
+    succeed("fit", written(tmp_path / "a.csv", plain, header), *TREE, "-o", model)
+    other = [[cell.replace(".", ","), f"{int(day[-2:]):02}.01.2024", answer] for cell, day, answer in plain]
+    assert succeed("predict", model, written(tmp_path / "b.csv", other, header)).stdout
+    for at, bad in ((0, "much"), (1, "soon")):
+        spoilt = [row[:] for row in other]
+        spoilt[5][at] = bad
+        assert f"1 cell is none ('{bad}' in row 5)" in fail(
+            "predict", model, written(tmp_path / "b.csv", spoilt, header)
+        )
+    percent = [[f"{cell}%", day, answer] for cell, day, answer in plain]
+    path = written(tmp_path / "b.csv", percent, header)
+    for each in (path, pieced(path)):
+        assert "column 'x' holds percentages here ('0.0%' in row 0 and 39 more), and plain numbers" in fail(
+            "predict", model, each
+        )
+
+
+def test_the_order_of_day_and_month_is_that_of_the_table_that_was_learned_from(learned, tmp_path, monkeypatch):
+    table, model, said = learned
+    assert "are read with the day before the month, as no cell settles it; --dates month-first reads them" in said
+    contrary = [[*row[:6], "03/14/2024", *row[7:]] for row in cells()[:3]]
+    new = written(tmp_path / "new.csv", [*cells()[3:5], *contrary])
+    for each in (new, pieced(new)):
+        assert "a cell has the month first ('03/14/2024' in row 2); say --dates month-first" in fail(
+            "predict", model, each
+        )
+    assert "column 'day' is read with the day before the month" in fail("evaluate", model, new, "-t", "answer")
+    succeed("predict", model, new, "--dates", "month-first")
+    assert "dates 'day' is none of day-first, month-first, iso" in fail("predict", model, new, "--dates", "day")
+    # where the user says it at first, it is not asked again
+    other = tmp_path / "other.safetensors"
+    assert "no cell settles" not in succeed("fit", table, *TREE, "--dates", "month-first", "-o", other).stderr
+    assert load(other).table_.forms["day"] == "%m/%d/%Y"
+    assert "column 'day' is read with the month before the day" in fail(
+        "predict", other, written(new, [[*row[:6], "14/03/2024", *row[7:]] for row in cells()[:3]])
+    )
+    assert "column 'day' has the day first ('14/03/2024' in row 0), and --dates says month-first" in fail(
+        "fit", new, *TREE, "--dates", "month-first"
+    )
+    assert (
+        "its dates, such as '14/03/2024', are not of --dates iso" in succeed("fit", new, *TREE, "--dates", "iso").stderr
+    )
+    # learned from dates that cannot be mistaken: a file that leaves it open is not guessed
+    iso = written(tmp_path / "iso.csv", cells(day="2024-{m:02}-{d:02}"))
+    succeed("fit", iso, *TREE, "-o", other)
+    assert "say which: --dates day-first or --dates month-first" in fail("predict", other, table)
+    succeed("predict", other, table, "--dates", "day-first")
+    # in pieces all rows settle it, not only the first
+    monkeypatch.setattr("committee.cli.training_table.SHOWN_ROWS", 30)
+    parts = [written(tmp_path / f"{k}.csv", rows) for k, rows in enumerate((cells()[:40], contrary))]
+    assert "no cell settles" not in succeed("fit", *parts, *TREE[:-2], "-o", other).stderr
+    assert load(other).table_.forms["day"] == "%m/%d/%Y"
+    written(parts[0], [*cells()[:40], ["80331", "1%", "$2", "EUR 3,0", "1 kg", "5", "31/12/2024", "1", "no"]])
+    assert "has dates with the day first and with the month first" in fail("fit", *parts, *TREE[:-2])
+
+
+def test_cells_that_mean_missing(tmp_path):
+    """Named ones in all columns and kinds of files; common ones in columns of numbers alone."""
+    rows = [[str(k % 9), "red" if k % 2 else "none", k % 3, "ab"[k % 2]] for k in range(40)]
+    rows[3][0], rows[4][0], rows[5][1], rows[6][2] = "-999", "-999.0", "none ", "-"
+    header = ["x", "colour", "y", "answer"]
+    path, model = written(tmp_path / "a.csv", rows, header), tmp_path / "model.safetensors"
+    said = succeed("fit", path, *TREE, "-o", model).stderr
+    assert "column 'y': 1 cell is read as missing ('-' once)" in said and "colour" not in said
+    said = succeed("fit", path, *TREE, "--categorical", "y", "--missing", "-999,none", "-o", model).stderr
+    table = load(model).table_
+    assert "read as missing" not in said and table.missing == ("-999", "none")
+    assert table.categories == (None, ("red",), ("-", "0", "1", "2"))
+    typed = pl.read_csv(path, separator=";").with_columns(pl.col("x").cast(pl.Float64))
+    typed.write_parquet(tmp_path / "a.parquet")
+    same = tmp_path / "same.safetensors"
+    succeed("fit", tmp_path / "a.parquet", *TREE, "--missing", "-999,none", "-o", same)
+    assert load(same).committee_.predict(load(same).validate_rows(typed.drop("answer").with_columns(x=1.0))).size
+    expected = succeed("predict", model, path).stdout
+    for name in ("a.csv", "a.parquet"):
+        assert succeed("predict", model, tmp_path / name).stdout == expected
+        assert succeed("predict", model, pieced(tmp_path / name)).stdout == expected, name
+    assert "accuracy" in succeed("evaluate", model, path, "-t", "answer").stdout
+    # a smaller model remembers it, too
+    small = tmp_path / "small.safetensors"
+    succeed("prune", path, "-t", "answer", "--trees", 20, "--missing", "-999", "-o", small)
+    assert load(small).table_.missing == ("-999",)
+    rows[7][3] = "-999"
+    written(path, rows, header)
+    assert "target 'answer' is missing in 1 of 40 rows" in fail("fit", path, *TREE, "--missing", "-999")
+
+
+def test_numbers_with_signs_against_pythons_own_formats():
+    """Any number, with marks between thousands or not, before or behind any sign, is that number."""
+    rng = np.random.default_rng(0)
+    values = np.concatenate([rng.normal(size=50) * 10.0 ** rng.integers(0, 8, 50), [0.0, 12.0, 1250.0]]).round(3)
+    for sign in ("", "$", "EUR", "kr", "%", "US$"):
+        for base, table in ((THOUSANDS, {}), (COMMA, str.maketrans(",.", ".,"))):
+            for pattern in ("{v:,.3f}", "{v:.3f}", "{v:,.3f} "):
+                texts = [pattern.format(v=abs(v)).translate(table) for v in values]
+                minus = ["-" if v < 0 else "" for v in values]
+                for place in ("{m}{t}{s}", "{m}{s}{t}", "{s} {m}{t}", "{m}{t} {s}"):
+                    shown = [place.format(m=m, t=t.strip(), s=sign) for m, t in zip(minus, texts, strict=True)]
+                    found = numbers(pl.Series(shown), with_sign(base, sign))
+                    scale = 100.0 if sign == "%" else 1.0
+                    np.testing.assert_allclose(found.to_numpy(), values / scale, rtol=1e-15)
+        assert numbers(pl.Series(["1 \u00a4", "x", f"{sign}1{sign}x", ""]), with_sign(COMMA, sign)).null_count() >= 3
