@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +22,9 @@ from committee.cli.terminal import (
     notes_on_warnings,
     print_comparison,
     say,
+    say_notes,
 )
+from committee.data.counts import counted
 from committee.files.replacement import write_file
 from committee.report.peers import PEERS
 
@@ -192,7 +196,7 @@ def _table_to_compare(
     progress: bool | None,
 ) -> tuple[TrainingTable, str, str]:
     """Features and labels, name of the label column, and name of the table."""
-    from committee.cli.training_table import TrainingTable, learned_from, whole_table
+    from committee.cli.training_table import TrainingTable, whole_table
     from committee.data.read import split_target
 
     if bool(data) == (example is not None):
@@ -206,8 +210,8 @@ def _table_to_compare(
     if target is None:
         raise ValueError("--target is missing: name the column that holds the labels")
     if sample is not None:
-        frame, files = _sample(data, target, categorical, table, sample, progress)
-        return learned_from(*split_target(frame, target), table), target, table_name(files)
+        rows, files = _sample(data, target, categorical, table, sample, progress)
+        return rows, target, table_name(files)
     if are_in_pieces(data):
         raise ValueError(
             "a comparison needs its rows in memory: of several files, a folder or a pattern say how many, such as"
@@ -235,25 +239,34 @@ def _sample(
     table: TableOptions,
     sample: int,
     progress: bool | None,
-) -> tuple[pl.DataFrame, list[Path]]:
+) -> tuple[TrainingTable, list[Path]]:
     """Draw rows of files by the labels, which are read first; return them and the files."""
     import numpy as np
 
+    from committee.cli.pieced_forms import forms_of_pieces
     from committee.cli.reading import watched
-    from committee.cli.training_table import labels_of
+    from committee.cli.training_table import SHOWN_ROWS, labels_of, learned_from
+    from committee.data.pieces.columns_with_forms import with_forms
     from committee.data.pieces.row_draw import drawn_rows, read_rows
+    from committee.data.read import split_target
+    from committee.data.reading.missing_cells import words_of_marks
     from committee.data.task import task_of
 
     if sample < 1:
         raise ValueError(f"--sample {sample} must be at least 1")
-    pieces = watched(scanned(data, table, text=categorical), "reading", wanted=progress)
-    files = pieces.files
+    found = forms_of_pieces(scanned(data, table, text=categorical), target, table, categorical, SHOWN_ROWS)
+    marks: dict[str, Counter[str]] = {}
+    how = {"missing": table.form.missing, "dates": table.dates, "marks": marks}
+    pieces = replace(found.pieces, source=with_forms(found.pieces.source, found.forms, **how))
+    files, pieces = pieces.files, watched(pieces, "reading", wanted=progress)
     y = labels_of(pieces, target)
     rows = drawn_rows(y if task_of(y) == "classes" else np.zeros(len(y), dtype=np.intp), sample)
-    say(f"{words_of(pieces)}; a sample of {len(rows):,} of {len(y):,} rows")
+    say(f"{words_of(pieces)}; a sample of {len(rows):,} of {counted(len(y), 'row')}")
     frame = read_rows(pieces, rows)
     files.refuse_changes()
-    return frame, paths_of(pieces)
+    notes = (*found.notes, *(words_of_marks(name, counts) for name, counts in marks.items()))
+    say_notes(notes)
+    return learned_from(*split_target(frame, target), table, notes, categorical=categorical), paths_of(pieces)
 
 
 def _write_comparison(result: Comparison, *, json: Path | None, report: Path | None, notes: list[str]) -> None:
