@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 WIDTHS = (390, 820, 1280)
 SCHEMES = ("light", "dark")
+PAPER = 673
+"""Pixels between the margins of a sheet of A4."""
 BOXES = (Path(__file__).parent / "boxes.js").read_text("utf-8")
 
 
@@ -71,4 +73,13 @@ class Looked:
                 boxes = self.wrong_boxes() if scheme == SCHEMES[0] else []
                 used = self.hard_to_use() if (width == WIDTHS[0] or scheme == SCHEMES[0]) else []
                 wrong += [f"{width} px, {scheme}: {fault}" for fault in [*boxes, *used]]
-        return wrong
+        return [*wrong, *(f"in print: {fault}" for fault in self.wrong_in_print())]
+
+    def wrong_in_print(self) -> list[str]:
+        """What cannot be read on paper: texts that are cut or cover each other, and colours that are left out."""
+        self.page.set_viewport_size({"width": PAPER, "height": 900})
+        self.page.emulate_media(media="print")
+        lost: bool = self.page.evaluate(
+            "[...document.querySelectorAll('.chip')].some((each) => getComputedStyle(each).printColorAdjust != 'exact')"
+        )
+        return [*self.wrong_boxes(), *(["a legend has no colours"] if lost else [])]

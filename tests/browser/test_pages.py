@@ -31,6 +31,16 @@ def test_tables_sort_by_mouse_and_by_keyboard(look_at):
     assert table.locator("th[aria-sort]").get_attribute("aria-sort") == "descending"
 
 
+def test_a_long_table_has_its_headings_on_every_sheet(look_at):
+    pdf = pytest.importorskip("pypdfium2", reason="needs committee[browser] (2026-11-23)")
+    page = look_at(PAGES["comparison_of_twenty_five"]()).page
+    page.evaluate("document.querySelectorAll('.verdict, section:not(:first-of-type)').forEach((each) => each.remove())")
+    printed = pdf.PdfDocument(page.pdf(format="A6"))
+    sheets = [printed[i].get_textpage().get_text_range() for i in range(len(printed))]
+    assert len(sheets) > 1
+    assert all("ROC AUC" in text for text in sheets if "leaves:" in text), sheets
+
+
 def test_contents_lead_to_sections_and_pictures_say_what_they_are(look_at):
     page = look_at(PAGES["evaluation_of_classes"](), width=390).page
     for link in page.locator(".contents a").all():

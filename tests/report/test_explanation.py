@@ -1,5 +1,7 @@
 """What pages are drawn from: effects of columns, ranked classes, the rows that are most wrong."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -8,13 +10,18 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.inspection import partial_dependence
 
-from committee import GradientBoostingRegressor, RandomForestClassifier
+from committee import CommitteeClassifier, GradientBoostingRegressor, RandomForestClassifier
 from committee.report.evaluation_page import evaluation_page
 from committee.report.explained.columns import TableRows
 from committee.report.explained.effects import MOST_ROWS, effects
 from committee.report.explained.explanation import Explanation
 from committee.report.explained.importance_picture import MOST_BARS, importance_picture
 from committee.report.explained.importances import Importances
+from committee.report.explained.leaves import TreeLeaves
+from committee.report.svg.axes import WIDTH
+from committee.report.svg.bars import Bar, bars
+from committee.report.svg.scale import Scale
+from tests.small_portfolio import use_small_members
 
 FRAMES = [np.asarray, pl.DataFrame, pd.DataFrame]
 
@@ -126,6 +133,11 @@ def test_page_of_numbers_and_of_quantiles(loss, words):
     model = GradientBoostingRegressor(loss, n_estimators=10, **quantile).fit(X[::2], y[::2])
     page = evaluation_page(model, X[1::2], y[1::2])
     assert words in page and "Residuals by prediction" in page and "Rows of the largest errors" in page
+    first = page[page.index('class="verdict"') :].split("</p>")[0]
+    answers = model.predict(X[1::2]).reshape(len(y[1::2]), -1)
+    inside = np.mean((answers[:, 0] <= y[1::2]) & (y[1::2] <= answers[:, -1]))
+    said = f"{inside:.1%} of the rows lie between the quantiles 0.1 and 0.9; 80% is meant." if quantile else "RMSE"
+    assert said in first
 
 
 def test_page_of_an_evaluation_with_a_class_that_the_model_does_not_know_and_of_one_row():
@@ -136,3 +148,42 @@ def test_page_of_an_evaluation_with_a_class_that_the_model_does_not_know_and_of_
     assert "Model card" in evaluation_page(model, X[:1], y[:1])
     with pytest.raises(ValueError, match="give the answers of one row at least"):
         evaluation_page(model, X[:0], y[:0])
+
+
+def test_leaves_of_a_member_have_the_names_of_columns_categories_and_classes(monkeypatch):
+    use_small_members(monkeypatch)
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"size": random.normal(size=200), "city": random.choice(["Oslo", "Bern"], 200)})
+    y = np.where(X["city"] == "Oslo", np.where(X["size"] > 0.0, "large", "small"), "none")
+    model = CommitteeClassifier("fast", random_state=0).fit(X, y)
+    found = TreeLeaves.of(model)
+    assert found.names == ("large", "none", "small")
+    rules = " ".join(leaf.rule for leaf in found.leaves)
+    assert "city = Oslo" in rules and "size >" in rules and "x0" not in rules
+
+
+def test_bars_of_one_scale_and_their_names_and_figures_stand_apart():
+    """Panels on one scale: a bar is as long whichever others are beside it; no line through names; figures inside."""
+    some = [Bar("a" * 60, -0.7, "−0.7 (54% of rows)"), Bar("b", 1.36, "1.36"), Bar("c", -0.1, "−0.1")]
+    boxes = lambda bars_: [  # noqa: E731
+        {key: float(value) for key, value in re.findall(r'(x|width)="([\d.]+)"', each)}
+        for each in re.findall(r"<rect[^>]*>", bars_)
+    ]
+    alone, whole = bars(some[1:2], "", least=-0.7, largest=1.36), bars(some, "")
+    a, b, c = boxes(whole)
+    assert a["width"] / 0.7 == pytest.approx(b["width"] / 1.36, rel=1e-3) == pytest.approx(c["width"] / 0.1, rel=1e-2)
+    assert boxes(alone)[0] == b
+    assert a["width"] > 0.2 * WIDTH  # figures to the right leave the bars their room
+    zeros = [tuple(map(float, pair)) for pair in re.findall(r'<line [^>]*y1="([\d.]+)"[^>]*y2="([\d.]+)"', whole)]
+    names = [float(y) for y in re.findall(r'<text x="1" y="([\d.]+)"', whole)]
+    assert len(zeros) == len(names) == 3
+    assert not any(low <= y <= high for low, high in zeros for y in names)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(2.7, 14.0), (90.0, 4500.0), (1e3, 1.3e3), (1.0, 1e9), (0.02, 0.3), (5.0, 99.0)]
+)
+def test_a_logarithmic_axis_names_enough_round_numbers(low, high):
+    ticks = Scale(low, high, log=True).ticks(6)
+    assert 3 <= len(ticks) <= 6 and all(low <= tick <= high for tick in ticks)
+    assert ticks == [float(f"{tick:.2e}") for tick in ticks]

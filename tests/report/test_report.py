@@ -39,7 +39,7 @@ from committee.report.tables import (
 from committee.report.verdict import verdict
 
 X, Y = load_breast_cancer(return_X_y=True)
-VOID = {"meta", "img", "br", "link", "hr", "input"}
+VOID = {"meta", "img", "br", "link", "hr", "input", "wbr"}
 
 
 class Refuses(ClassifierMixin, BaseEstimator):

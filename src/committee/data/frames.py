@@ -169,6 +169,23 @@ class TableSchema:
         """Return the categories whose codes column ``j`` of the matrix has; None if it has numbers."""
         return self.categories[j] if self._values[j] is None else None
 
+    def on_codes_of(self, outer: TableSchema) -> TableSchema:
+        """Return this schema, learned from the matrix that another one gives, as one of the other's tables.
+
+        It has the other's names, and for each code the category that has it.
+
+        Examples
+        --------
+        >>> outer = TableSchema(("age", "city"), (None, ("Bern", "Oslo")))
+        >>> TableSchema(None, (None, (1.0,))).on_codes_of(outer).categories
+        (None, ('Oslo',))
+        """
+        categories = tuple(
+            levels if levels is None or codes is None else tuple(levels[int(code)] for code in codes)
+            for levels, codes in zip(outer.categories, self.categories, strict=True)
+        )
+        return replace(self, names=outer.names, categories=categories)
+
     def quantity(self, j: int) -> str:
         """Return what the numbers of column ``j`` are: its name, or ``"rate of yes by city"``."""
         values = self._values[j]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from committee.report.charts.dot_rows import DotRow, dot_rows
-from committee.report.charts.plot import Plot, panels
-from committee.report.charts.scale import Scale
 from committee.report.grid import Grid
 from committee.report.metric_choice import known_metric
 from committee.report.page import Picture
+from committee.report.svg.axes import COLORS, Axes
+from committee.report.svg.dot_rows import DotRow, dot_rows
+from committee.report.svg.element import side_by_side
+from committee.report.svg.scale import Scale
 from committee.report.tables import metric_words, size_text
 
 if TYPE_CHECKING:
@@ -74,19 +75,20 @@ def margins_picture(comparison: Comparison) -> list[Picture]:
     if not curves:
         return []
     lowest = min(quantiles[0] for _, quantiles in curves)
-    x, y = Scale(min(-0.05, lowest - 0.05), 1.05), Scale(0.0, 1.05)
+    x, y = Scale(-0.1 if lowest > -0.1 else -1.0, 1.0), Scale(0.0, 1.0, percent=True)
     levels = [i / 100.0 for i in range(101)]
     drawn, rows = [], []
     for model, quantiles in curves:
         low, mid, high = (f"{quantiles[i]:.3f}" for i in (5, 50, 95))
         share = sum(value <= 0.0 for value in quantiles) / len(quantiles)
-        plot = Plot(x, y, f"Training margins of {model.name}: median {mid}", size="small")
-        plot.reference([(0.0, 0.0), (0.0, 1.05)])
+        axes = Axes(x, y, "", "", small=True)
+        axes.guide([0.0, 0.0], [0.0, 1.0])
         if model is not curves[0][0]:
-            plot.reference(zip(curves[0][1], levels, strict=True))
+            axes.guide(curves[0][1], levels)
         tip = f"{model.name}\nmedian margin {mid}, 5% at most {low}"
-        plot.line(zip(quantiles, levels, strict=True), color=_color(comparison, model), tip=tip)
-        drawn.append((model.name, plot.svg()))
+        axes.curve(quantiles, levels, color=_color(comparison, model), tip=tip)
+        description = f"Training margins of {model.name}: median {mid}"
+        drawn.append(axes.svg(description, heading=model.name, key=model.name))
         rows.append((model.name, low, mid, high, f"{share:.1%}"))
     caption = (
         "Share of training rows (upwards) whose margin is at most the value (across), averaged over folds. Left of the"
@@ -95,7 +97,7 @@ def margins_picture(comparison: Comparison) -> list[Picture]:
     )
     columns = ("model", "5% at most", "median", "95% at most", "at most 0")
     figures = Grid("Training margins", columns, tuple(rows), "lrrrr", keys=_names([model for model, _ in curves]))
-    return [Picture("", caption, panels(drawn), figures)]
+    return [Picture("", caption, side_by_side(drawn, small=True), figures)]
 
 
 def reliability_picture(comparison: Comparison) -> list[Picture]:
@@ -104,25 +106,23 @@ def reliability_picture(comparison: Comparison) -> list[Picture]:
     if not curves:
         return []
     drawn, rows = [], []
+    both = Scale(0.0, 1.0, percent=True)
     for model, reliability in curves:
         share = reliability.weight / reliability.weight.sum()
         bins = [i for i in range(len(share)) if share[i] >= FEW]
-        points = [
-            (
-                float(reliability.expected[i] / reliability.weight[i]),
-                float(reliability.right[i] / reliability.weight[i]),
-            )
-            for i in bins
-        ]
+        sure, right = (each[bins] / reliability.weight[bins] for each in (reliability.expected, reliability.right))
         error = f"{reliability.calibration_error:.3f}"
-        plot = Plot(Scale(0.0, 1.05), Scale(0.0, 1.05), f"Reliability of {model.name}: error {error}", size="small")
-        plot.reference([(0.0, 0.0), (1.0, 1.0)])
+        axes = Axes(both, both, "", "", small=True)
+        axes.guide([0.0, 1.0], [0.0, 1.0])
         color = _color(comparison, model)
-        plot.line(points, color=color)
-        for i, point in zip(bins, points, strict=True):
-            tip = f"{model.name}\n{share[i]:.1%} of the rows: probability {point[0]:.3f}, right {point[1]:.3f}"
-            plot.dot(point, color=color, radius=2.5 + 4.0 * float(share[i]) ** 0.5, tip=tip)
-        drawn.append((model.name, plot.svg()))
+        axes.curve(sure, right, color=color)
+        tips = [
+            f"{model.name}\n{of:.1%} of the rows: probability {p:.3f}, right {r:.3f}"
+            for of, p, r in zip(share[bins], sure, right, strict=True)
+        ]
+        axes.dots(sure, right, size=2.5 + 4.0 * share[bins] ** 0.5, color=color, tips=tips)
+        description = f"Reliability of {model.name}: error {error}"
+        drawn.append(axes.svg(description, heading=model.name, key=model.name))
         rows.append((model.name, error))
     caption = (
         "Test rows of all folds by the probability of the class they are given (across), and the share of them for"
@@ -131,7 +131,7 @@ def reliability_picture(comparison: Comparison) -> list[Picture]:
     )
     columns = ("model", "calibration error")
     figures = Grid("Expected calibration error", columns, tuple(rows), "lr", keys=_names([m for m, _ in curves]))
-    return [Picture("", caption, panels(drawn), figures)]
+    return [Picture("", caption, side_by_side(drawn, small=True), figures)]
 
 
 def size_picture(comparison: Comparison) -> list[Picture]:
@@ -144,25 +144,26 @@ def size_picture(comparison: Comparison) -> list[Picture]:
     ]
     if not counted:
         return []
-    x = Scale.around([nodes for _, nodes, _ in counted], log=True)
-    y = Scale.around([value for *_, value in counted])
+    x = Scale.over([nodes for _, nodes, _ in counted], margin=0.08, log=True)
+    y = Scale.over([value for *_, value in counted], margin=0.08)
     description = f"{words} against nodes: " + "; ".join(
         f"{model.name} {size_text(comparison, value)} with {nodes:,.0f}" for model, nodes, value in counted
     )
-    plot = Plot(x, y, description, labels=("nodes in all trees", words))
+    axes = Axes(x, y, "nodes in all trees", words)
     for model, nodes, value in counted:
         tip = f"{model.place}. {model.name}\n{words} {size_text(comparison, value)}, {nodes:,.0f} nodes"
-        plot.dot((nodes, value), color=_color(comparison, model), radius=5.0, key=model.name, tip=tip)
+        axes.dots([nodes], [value], size=5.0, color=_color(comparison, model), tips=[tip], key=model.name)
     names = _names([model for model, *_ in counted])
-    plot.labels_of([(n, v) for _, n, v in counted], [str(model.place) for model, *_ in counted], names)
+    places = [str(model.place) for model, *_ in counted]
+    axes.labels([nodes for _, nodes, _ in counted], [value for *_, value in counted], places, names)
     better = "further up" if known_metric(metric).best == "highest" else "further down"
     caption = f"Further left is smaller, {better} is better; the numbers are the places of the first table."
-    return [Picture("", caption, plot.svg())]
+    return [Picture("", caption, axes.svg(description))]
 
 
-def _color(comparison: Comparison, model: ModelResult) -> int:
+def _color(comparison: Comparison, model: ModelResult) -> str:
     """The colour that a model has in all pictures."""
-    return [each.name for each in comparison.ranked].index(model.name)
+    return COLORS[[each.name for each in comparison.ranked].index(model.name) % len(COLORS)]
 
 
 def _names(models: Sequence[ModelResult]) -> tuple[str, ...]:

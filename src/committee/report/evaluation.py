@@ -126,10 +126,11 @@ def evaluate(model: Any, X: Any, y: ArrayLike) -> Evaluation:
 def _of_classes(model: Any, X: Any, y: NDArray[Any], predicted: NDArray[Any]) -> Evaluation:
     classes = np.union1d(model.classes_, y)
     fold = FittedFold(model, X, y, classes, predicted, 0.0, 0.0, None, None)
+    low, high = accuracy_interval(y, predicted)
     figures = []
     for name, metric in METRICS.items():
         if metric.table == "quality" and (value := metric.measure(fold)) is not None:
-            remark = _interval(y, predicted) if name == "accuracy" else ""
+            remark = f"{low:.4f} to {high:.4f} with {CONFIDENCE:.0%} confidence" if name == "accuracy" else ""
             figures.append(Measured(name, metric_words(name), float(value), remark))
             if name == "accuracy":
                 figures.append(_most_frequent(y))
@@ -188,12 +189,20 @@ def _most_frequent(y: NDArray[Any]) -> Measured:
     )
 
 
-def _interval(y: NDArray[Any], predicted: NDArray[Any]) -> str:
-    """What the accuracy on all such rows may be, by Wilson's interval."""
+def accuracy_interval(y: NDArray[Any], predicted: NDArray[Any]) -> tuple[float, float]:
+    """What the accuracy on all such rows may be, by Wilson's interval.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> low, high = accuracy_interval(np.array([0, 1] * 50), np.ones(100, dtype=int))
+    >>> f"{low:.3f} to {high:.3f}"
+    '0.404 to 0.596'
+    """
     from scipy.stats import binomtest
 
     interval = binomtest(int((predicted == y).sum()), len(y)).proportion_ci(CONFIDENCE, method="wilson")
-    return f"{interval.low:.4f} to {interval.high:.4f} with {CONFIDENCE:.0%} confidence"
+    return float(interval.low), float(interval.high)
 
 
 def _share(value: float) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from committee.report.evaluation import CONFIDENCE, accuracy_interval
 from committee.report.explained.confusion_picture import confusion_picture
 from committee.report.explained.effect_pictures import effect_pictures
 from committee.report.explained.explanation import Explanation
@@ -16,7 +18,7 @@ from committee.report.explained.number_pictures import quantile_picture, residua
 from committee.report.explained.probability_pictures import margin_picture, ranking_pictures, reliability_picture
 from committee.report.explained.wrong_row_pictures import wrong_rows
 from committee.report.known_rows import known_rows_sentence
-from committee.report.number_figures import quantile_levels
+from committee.report.number_figures import quantile_levels, quantile_sentences
 from committee.report.page import Part, Section, render_page
 
 
@@ -92,7 +94,7 @@ def answer_sections(found: Explanation) -> list[Section]:
     if found.evaluation is None:
         return []
     return [
-        Section("Figures", [found.evaluation.grids()[0]]),
+        Section("Figures", [replace(found.evaluation.grids()[0], title="Figures")]),  # the page says of which rows
         *(_classes(found) if found.of_classes else _numbers(found)),
         Section("Rows that are most wrong", wrong_rows(found)),
     ]
@@ -147,15 +149,18 @@ def _verdict(found: Explanation) -> list[str]:
     learned = known_rows_sentence(found.model, found.known_rows, found.evaluation)
     caution = [] if learned is None else [f"But {learned}."]
     if found.of_classes:
-        accuracy, alone = by_name["accuracy"], by_name["accuracy_of_most_frequent"]
+        assert found.y is not None
+        low, high = accuracy_interval(found.y, found.predicted)
+        alone = by_name["accuracy_of_most_frequent"].value
         return [
-            f"{accuracy.value:.1%} of the rows are predicted right ({accuracy.remark}); naming the most frequent class "
-            f"every time would give {alone.value:.1%}.",
+            f"{by_name['accuracy'].value:.1%} of the rows are predicted right ({low:.1%} to {high:.1%} with "
+            f"{CONFIDENCE:.0%} confidence); naming the most frequent class every time would give {alone:.1%}.",
             *caution,
         ]
-    figure = by_name.get("rmse", found.evaluation.figures[0])
-    remark = f" ({figure.remark})" if figure.remark else ""
-    said = [f"{figure.heading}: {figure.value:.4g}{remark}."]
+    if quantile_levels(found.model, found.answers.shape[1]):
+        return quantile_sentences(found.evaluation.figures) + caution
+    figure = by_name["rmse"]
+    said = [f"{figure.heading}: {figure.value:.4g} ({figure.remark})."]
     if "r2" in by_name:
         said.append(f"R2: {by_name['r2'].value:.3f} ({by_name['r2'].remark}).")
     return said + caution

@@ -111,7 +111,7 @@ def _told(answers: MemberAnswers, i: int, row: int) -> str:
     if answers.classes is None:
         return f"{told[0]:.4g}"
     k = int(told.argmax())
-    return f"{shortened(str(answers.classes[k]), 16)} {percent(float(told[k]))}"
+    return f"{shortened(str(answers.classes[k]), 16)} ({percent(float(told[k]))})"
 
 
 def _true(answers: MemberAnswers, row: int) -> str:

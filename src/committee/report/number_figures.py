@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -105,6 +106,38 @@ def quantile_figures(y: F64, predicted: F64, levels: tuple[float, ...]) -> list[
             Measured("interval_width", f"mean width of {between}", float(np.mean(high - low))),
         ]
     return figures
+
+
+def quantile_sentences(figures: Iterable[Measured]) -> list[str]:
+    """What is to be known first of quantiles: whether as many rows lie below each as should, and what they cost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> figures = quantile_figures(np.arange(5.0), np.tile([1.0, 3.0], (5, 1)), (0.2, 0.8))
+    >>> print(*quantile_sentences(figures), sep="\\n")
+    60.0% of the rows lie between the quantiles 0.2 and 0.8; 60% is meant.
+    40.0% lie at or below 0.2, 80.0% lie at or below 0.8.
+    Pinball loss: 0.4 for 0.2 (0.4 by their quantile alone), 0.4 for 0.8 (0.4 by their quantile alone).
+    """
+    by_name = {figure.name: figure for figure in figures}
+    levels = [name.removeprefix("pinball_") for name in by_name if name.startswith("pinball_")]
+    losses = [by_name[f"pinball_{q}"] for q in levels]
+    below = [by_name[f"coverage_{q}"].value for q in levels]
+    if len(levels) == 1:
+        (q,), (share,), (loss,) = levels, below, losses
+        return [
+            f"{share:.1%} of the rows lie at or below the quantile {q}; {100.0 * float(q):.3g}% is meant.",
+            f"Pinball loss: {loss.value:.4g} ({loss.remark}).",
+        ]
+    inside, meant = by_name["interval_coverage"].value, 100.0 * (float(levels[-1]) - float(levels[0]))
+    shares = ", ".join(f"{share:.1%} lie at or below {q}" for q, share in zip(levels, below, strict=True))
+    costs = ", ".join(f"{loss.value:.4g} for {q} ({loss.remark})" for q, loss in zip(levels, losses, strict=True))
+    return [
+        f"{inside:.1%} of the rows lie between the quantiles {levels[0]} and {levels[-1]}; {meant:.3g}% is meant.",
+        f"{shares}.",
+        f"Pinball loss: {costs}.",
+    ]
 
 
 def _of_mean(y: F64) -> str:

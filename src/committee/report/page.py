@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from committee.data.extras import needed
 from committee.report.grid import Grid
+from committee.report.svg.element import breakable
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -32,7 +33,7 @@ class Picture:
     caption : str
         A sentence on how to read it.
     body : Markup
-        The picture: of `svg_of`, or of `committee.report.charts`. It says itself, in words, what it shows.
+        The picture: of `svg_of`, or of `committee.report.svg`. It says itself, in words, what it shows.
     figures : Grid or None
         What it shows as a table, which a reader can unfold.
     """
@@ -120,6 +121,7 @@ def render_page(
         undefined=jinja2.StrictUndefined,
     )
     environment.globals["kind_of"] = lambda part: type(part).__name__
+    environment.globals["breakable"] = breakable
     shown = [section for section in sections if section.parts]
     return environment.get_template("page.html.j2").render(
         title=title,

@@ -380,12 +380,7 @@ def _lesson(blend: Any, X: Any, sample_weight: ArrayLike | None) -> tuple[Lesson
 
 def _give_columns(model: Any, blend: Any) -> None:
     """Make a learner that was trained on encoded rows take the tables that the committee takes."""
-    outer, own = blend.table_, model.table_
-    categories = tuple(
-        levels if codes is None else tuple(levels[int(code)] for code in codes)
-        for levels, codes in zip(outer.categories, own.categories, strict=True)
-    )
-    model.table_ = replace(own, names=outer.names, categories=categories)
+    model.table_ = model.table_.on_codes_of(blend.table_)
     model.committee_ = replace(model.committee_, table=model.table_)
     if hasattr(blend, "feature_names_in_"):
         model.feature_names_in_ = blend.feature_names_in_

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from committee.data.number_types import F64
 from committee.report.displays.tree_words import TreeWords
 from committee.report.members import has_members
+from committee.vote.committee import Committee
 from committee.vote.explain.leaf_models import leaf_models, model_trees
 from committee.vote.explain.rules import leaf_rules
 from committee.vote.members import MemberCommittees
@@ -85,7 +86,14 @@ def _candidates(model: Any) -> list[tuple[str, Any]]:
         return [("", model)]
     order = np.argsort(-model.member_weights_, kind="stable").tolist()
     names = [model.member_names_[k] for k in order]
-    return [(f"of the member {name}", _first_fit(model.member(name))) for name in names]
+    fits = [_first_fit(model.member(name)) for name in names]
+    return [(f"of the member {name}", _named(votes, model)) for name, votes in zip(names, fits, strict=True)]
+
+
+def _named(votes: Any, model: Any) -> Any:
+    """A member with the names of columns, categories and classes; it learned from the encoded matrix and from codes."""
+    named = replace(votes, table=votes.table.on_codes_of(model.table_))
+    return replace(named, classes=model.classes_[votes.classes]) if isinstance(votes, Committee) else named
 
 
 def _first_fit(votes: Any) -> Any:

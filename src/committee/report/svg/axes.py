@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from committee.report.svg.element import drawing, element, words
+from committee.report.svg.label_places import label_places
 from committee.report.svg.letters import SIZE, fitted, text_width
 from committee.report.svg.scale import Scale
 
@@ -18,22 +20,26 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 350.0, 230.0
 """Size of a picture, in pixels of a telephone that is held upright."""
 
+SMALL_WIDTH, SMALL_HEIGHT = 230.0, 145.0
+"""Size of one of many pictures of the same kind."""
+
 COLORS = tuple(f"var(--c{i})" for i in range(6))
 """Of curves; what they mean is said in a legend."""
 
 
 class Axes:
-    """A picture with two straight axes, written as its parts are added.
+    """A picture with two axes, written as its parts are added.
 
     Parameters
     ----------
     x, y : Scale
         What the axes show.
     x_label, y_label : str
-        What it is, below and above.
+        What it is, below and above; empty where it is said beside the picture.
     names : sequence of str, default=()
         Of places 0, 1, ... along the x axis, where these are categories and no numbers.
-    height : float, default=HEIGHT
+    small : bool, default=False
+        Whether it is one of many, beside each other.
 
     Examples
     --------
@@ -51,16 +57,19 @@ class Axes:
         y_label: str,
         *,
         names: Sequence[str] = (),
-        height: float = HEIGHT,
+        small: bool = False,
     ) -> None:
-        ticks = y.ticks(5)
+        self.width, height = (SMALL_WIDTH, SMALL_HEIGHT) if small else (WIDTH, HEIGHT)
+        self.small = small
+        ticks = y.ticks(3 if small else 5)
         left = 10.0 + max((text_width(y.text(tick)) for tick in ticks), default=0.0)
         turned = [fitted(name, 90.0) for name in names]
-        stands = bool(names) and max(map(text_width, turned)) > (WIDTH - left - 10.0) / len(names) - 4.0
+        stands = bool(names) and max(map(text_width, turned)) > (self.width - left - 10.0) / len(names) - 4.0
         below = 8.0 + max(map(text_width, turned)) if stands else SIZE + 8.0
         self.height = height + (below - SIZE - 8.0)
-        self.x = x.placed(left, WIDTH - 10.0)
-        self.y = y.placed(self.height - below - (SIZE + 8.0 if x_label else 2.0), SIZE + 12.0)
+        self.x = x.placed(left, self.width - 10.0)
+        foot, head = SIZE + 8.0 if x_label else 2.0, SIZE + 12.0 if y_label else 0.6 * SIZE
+        self.y = y.placed(self.height - below - foot, head)
         self.parts: list[Markup] = []
         for tick in ticks:
             at = self.y.at(tick)
@@ -70,27 +79,32 @@ class Axes:
             self._name_places(turned, stands=stands)
         else:
             self._name_numbers()
-        self.parts.append(words(fitted(y_label, WIDTH - 4.0), 2.0, SIZE, kind="soft"))
+        if y_label:
+            self.parts.append(words(fitted(y_label, self.width - 4.0), 2.0, SIZE, kind="soft"))
         if x_label:
-            label = fitted(x_label, WIDTH - 4.0)
+            label = fitted(x_label, self.width - 4.0)
             middle = (self.x.begin + self.x.end) / 2.0
             half = text_width(label) / 2.0
-            middle = min(max(middle, half + 2.0), WIDTH - half - 2.0)
+            middle = min(max(middle, half + 2.0), self.width - half - 2.0)
             self.parts.append(words(label, middle, self.height - 4.0, anchor="middle", kind="soft"))
         self._line(self.x.begin, self.y.begin, self.x.end, self.y.begin, "axis")
 
     def _name_numbers(self) -> None:
         for most in (6, 5, 4, 3, 2):
             ticks = self.x.ticks(most)
-            room = (self.x.end - self.x.begin) / max(1, len(ticks))
-            if max((text_width(self.x.text(tick)) for tick in ticks), default=0.0) < room - 4.0:
+            if self._have_room(ticks):
                 break
         for tick in ticks:
             at, text = self.x.at(tick), self.x.text(tick)
             half = text_width(text) / 2.0
-            place = min(max(at, half), WIDTH - half)
+            place = min(max(at, half), self.width - half)
             self.parts.append(words(text, place, self.y.begin + SIZE + 4.0, anchor="middle", kind="soft"))
             self._line(at, self.y.begin, at, self.y.begin + 4.0, "axis")
+
+    def _have_room(self, ticks: Sequence[float]) -> bool:
+        """Whether no tick's text comes close to the next one's."""
+        spans = [(self.x.at(tick), text_width(self.x.text(tick)) / 2.0) for tick in ticks]
+        return all(at + half + 6.0 < after - other for (at, half), (after, other) in pairwise(spans))
 
     def _name_places(self, names: Sequence[str], *, stands: bool) -> None:
         for i, name in enumerate(names):
@@ -140,17 +154,26 @@ class Axes:
         color: str = COLORS[0],
         faint: bool = False,
         tips: Iterable[str] = (),
+        key: str | None = None,
     ) -> None:
-        """Dots of some radius, one for all or one each."""
+        """Dots of some radius, one for all or one each; a reader who hides what `key` names hides them."""
         said = iter(tips)
         places = self._places(x, y)
         for (a, b), r in zip(places, np.broadcast_to(np.asarray(size, dtype=float), len(places)).tolist(), strict=True):
             self.parts.append(
                 element(
                     "circle", cx=a, cy=b, r=r, class_="faint" if faint else None, style=f"fill: {color}",
-                    data_tip=next(said, None),
+                    data_tip=next(said, None), data_key=key,
                 )
             )  # fmt: skip
+
+    def labels(self, x: ArrayLike, y: ArrayLike, texts: Sequence[str], keys: Sequence[str]) -> None:
+        """Texts beside dots, as far as there is room."""
+        places = self._places(x, y)
+        for (a, b), text, key, offset in zip(places, texts, keys, label_places(places, texts), strict=True):
+            if offset is not None:
+                at = (a + offset[0], b + offset[1] + 0.36 * SIZE)
+                self.parts.append(words(text, *at, anchor="middle", kind="strong", key=key))
 
     def columns(
         self, low: ArrayLike, high: ArrayLike, values: ArrayLike, *, color: str = COLORS[0], tips: Iterable[str] = ()
@@ -173,6 +196,6 @@ class Axes:
             if np.isfinite(a) and self.x.low <= a <= self.x.high:
                 self._line(self.x.at(a), self.y.begin, self.x.at(a), self.y.begin - 5.0, "mark")
 
-    def svg(self, description: str, *, heading: str = "") -> Markup:
-        """The picture; the description says what it shows to who cannot see it."""
-        return drawing(self.parts, WIDTH, self.height, description, heading=heading)
+    def svg(self, description: str, *, heading: str = "", key: str | None = None) -> Markup:
+        """The picture; the description says what it shows to who cannot see it, `key` whose it is."""
+        return drawing(self.parts, self.width, self.height, description, heading=heading, key=key)

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 FOR, AGAINST, REST = "var(--c0)", "var(--c1)", "var(--pale)"
 """Colours of what speaks for, of what speaks against, and of sums of what is not shown."""
 
+_USUAL = text_width("+0.00000")
+"""Room for a figure, that pictures of the same numbers have bars of the same scale."""
+
 
 @dataclass(frozen=True)
 class Bar:
@@ -36,7 +39,7 @@ def bars(
     largest: float | None = None,
     most_lines: int = 1,
 ) -> Markup:
-    """Draw bars from zero, to the right of it what is above and to the left what is below.
+    """Draw bars from zero, to the right of it what is above and to the left what is below; figures stand to the right.
 
     Parameters
     ----------
@@ -58,12 +61,8 @@ def bars(
     values = [bar.value for bar in some]
     low = min([0.0, *values]) if least is None else min(0.0, least)
     high = max([0.0, *values]) if largest is None else max(0.0, largest)
-    span = (high - low) or 1.0
-    wide = max((text_width(bar.text) for bar in some), default=0.0) + 6.0
-    # figures stand beyond the ends of bars, on either side where there are bars on both
-    left, right = (wide if low < 0.0 else 0.0) + 1.0, WIDTH - (wide if high > 0.0 or low == 0.0 else 0.0) - 1.0
-    unit = (right - left) / span
-    zero = left - low * unit
+    unit = _unit(some, low, high)
+    zero = 1.0 - low * unit
     parts: list[Markup] = []
     y = 0.0
     for bar in some:
@@ -76,13 +75,24 @@ def bars(
                 style=f"fill: {color}",
             )
         )  # fmt: skip
-        end = zero + length + (4.0 if bar.value >= 0.0 else -4.0)
-        anchor = "start" if bar.value >= 0.0 else "end"
-        parts.append(words(bar.text, end, y + 6.0 + 0.8 * SIZE, anchor=anchor, kind="soft"))
+        if low < 0.0 < high:  # beside the bar alone: a line through all would cross names
+            parts.append(element("line", x1=zero, y1=y + 3.0, x2=zero, y2=y + 19.0, class_="zero"))
+        parts.append(words(bar.text, zero + max(length, 0.0) + 5.0, y + 6.0 + 0.8 * SIZE, kind="soft"))
         y += 25.0
-    if low < 0.0 < high:
-        parts.insert(0, element("line", x1=zero, y1=0.0, x2=zero, y2=y, class_="guide"))
     return drawing(parts, WIDTH, y, description, heading=heading)
+
+
+def _unit(some: Sequence[Bar], low: float, high: float) -> float:
+    """Length of 1 such that the longest bars, and the figure to the right of each and of zero, have room."""
+
+    def wide(is_above: bool) -> float:
+        figures = (text_width(bar.text) for bar in some if (bar.value >= 0.0) == is_above)
+        return 6.0 + max(_USUAL, *figures, 0.0)
+
+    rooms = [(WIDTH - 2.0 - wide(True)) / (high - low)] if high > low else []
+    if low < 0.0:
+        rooms.append((WIDTH - 2.0 - wide(False)) / -low)
+    return min(rooms, default=1.0)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from committee.report.svg.letters import SIZE
@@ -34,6 +35,19 @@ def _short(value: str | float) -> str:
     return value if isinstance(value, str) else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
+def breakable(text: str) -> Markup:
+    """Text of a page that may be broken after the signs between the words of a name, rather than within a word.
+
+    Examples
+    --------
+    >>> breakable("many_leaves:3")
+    Markup('many_<wbr>leaves:<wbr>3')
+    """
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"(?<=[_:/])(?=[^\W_])", "<wbr>", str(escape(text))))
+
+
 def words(
     text: str,
     x: float,
@@ -43,15 +57,20 @@ def words(
     kind: str = "",
     tip: str | None = None,
     turned: bool = False,
+    key: str | None = None,
 ) -> Markup:
     """A line of text whose letters stand on y; ``kind`` "soft" or "strong"."""
     turn = f"rotate(-90 {x:.2f} {y:.2f})" if turned else None
     anchored = None if anchor == "start" else anchor
-    return element("text", text, x=x, y=y, text_anchor=anchored, class_=kind or None, data_tip=tip, transform=turn)
+    return element(
+        "text", text, x=x, y=y, text_anchor=anchored, class_=kind or None, data_tip=tip, transform=turn, data_key=key
+    )
 
 
-def drawing(parts: list[Markup], width: float, height: float, description: str, *, heading: str = "") -> Markup:
-    """A whole picture: as wide as its column, up to a third wider than drawn, so that its text keeps its size."""
+def drawing(
+    parts: list[Markup], width: float, height: float, description: str, *, heading: str = "", key: str | None = None
+) -> Markup:
+    """A whole picture: as wide as its column, up to a quarter wider than drawn, so that its text keeps its size."""
     from markupsafe import Markup
 
     inside = Markup("").join(parts)
@@ -67,14 +86,14 @@ def drawing(parts: list[Markup], width: float, height: float, description: str, 
     )
     if not heading:
         return picture
-    return Markup('<div class="panel"><h4>{}</h4>{}</div>').format(heading, picture)
+    return element("div", element("h4", breakable(heading)) + picture, class_="panel", data_key=key)
 
 
-def side_by_side(pictures: list[Markup]) -> Markup:
+def side_by_side(pictures: list[Markup], *, small: bool = False) -> Markup:
     """Pictures beside each other as far as there is room, below each other where not."""
     from markupsafe import Markup
 
-    return Markup('<div class="panels">{}</div>').format(Markup("").join(pictures))
+    return element("div", Markup("").join(pictures), class_="panels small" if small else "panels")
 
 
 def legend(entries: list[tuple[str, str]]) -> Markup:

@@ -10,16 +10,23 @@ import numpy as np
 
 from committee.data.number_types import F64
 
+_FACTORS = ((1, 2, 3, 4, 5, 6, 7, 8, 9), (1, 2, 3, 4, 6, 8), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,))
+"""Of powers of ten: what a logarithmic axis names, the first of these for which there is room."""
+
 
 @dataclass(frozen=True)
 class Scale:
-    """A straight scale between two numbers.
+    """A scale between two numbers, straight or logarithmic.
 
     Examples
     --------
     >>> scale = Scale.over([0.1, 0.93])
     >>> scale.ticks(5), [scale.text(tick) for tick in scale.ticks(5)]
     ([0.2, 0.4, 0.6, 0.8], ['0.2', '0.4', '0.6', '0.8'])
+    >>> Scale(2.0, 20.0, log=True).ticks(6)
+    [2.0, 3.0, 5.0, 10.0, 20.0]
+    >>> Scale(2.7, 14.0, log=True).ticks(6)
+    [3.0, 4.0, 6.0, 8.0, 10.0]
     """
 
     low: float
@@ -30,18 +37,24 @@ class Scale:
     """Where `high` is."""
     percent: bool = False
     """Whether its numbers are shares, to be named in per cent."""
+    log: bool = False
+    """Whether equal steps are equal factors; its numbers are above 0."""
 
     @classmethod
-    def over(cls, values: F64 | list[float], *, margin: float = 0.0, percent: bool = False) -> Self:
+    def over(cls, values: F64 | list[float], *, margin: float = 0.0, percent: bool = False, log: bool = False) -> Self:
         """A scale from the least to the largest of the values, and some share of the span more at both ends."""
         finite = np.asarray(values, dtype=np.float64)
         finite = finite[np.isfinite(finite)]
+        if log:
+            finite = np.log(finite)
         low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
         if low == high:
-            aside = abs(low) / 2.0 or 0.5
+            aside = 0.5 if log else 0.05 * abs(low) or 0.5
             low, high = low - aside, high + aside
-        beyond = margin * (high - low)
-        return cls(low - beyond, high + beyond, percent=percent)
+        low, high = low - margin * (high - low), high + margin * (high - low)
+        if log:
+            low, high = math.exp(low), math.exp(high)
+        return cls(low, high, percent=percent, log=log)
 
     def placed(self, begin: float, end: float) -> Scale:
         """The same scale somewhere in a picture."""
@@ -49,7 +62,10 @@ class Scale:
 
     def at(self, value: float) -> float:
         """Place of a number."""
-        return self.begin + (value - self.low) / (self.high - self.low) * (self.end - self.begin)
+        low, high = self.low, self.high
+        if self.log:
+            low, high, value = math.log(low), math.log(high), math.log(value)
+        return self.begin + (value - low) / (high - low) * (self.end - self.begin)
 
     @property
     def _zoom(self) -> float:
@@ -57,6 +73,13 @@ class Scale:
 
     def ticks(self, most: int) -> list[float]:
         """Round numbers on the scale, so many at most and two at least, if there are."""
+        if not self.log:
+            return self._steps(most)
+        named = self._factors(most)
+        # of a range such as 1,000 to 1,300 even steps name more
+        return named if len(named) > 2 or self.high >= 10.0 * self.low else self._steps(most)
+
+    def _steps(self, most: int) -> list[float]:
         span = self.high - self.low
         raw = span / max(1, most - 1)
         power = 10.0 ** math.floor(math.log10(raw))
@@ -68,6 +91,17 @@ class Scale:
             if len(found) <= most:
                 break
         return found
+
+    def _factors(self, most: int) -> list[float]:
+        """Round numbers whose ratios are alike, those of many powers of ten left out evenly."""
+        powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+        found: list[float] = []
+        for factors in _FACTORS:
+            each = (float(f"{factor}e{power}") for power in powers for factor in factors)
+            found = [value for value in each if self.low <= value <= self.high]
+            if len(found) <= most:
+                return found
+        return found[:: math.ceil(len(found) / most)]
 
     def text(self, value: float) -> str:
         """A tick in words."""

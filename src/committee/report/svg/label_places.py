@@ -1,14 +1,11 @@
-"""Where the labels of marks go so that none covers another, whatever width the picture has."""
+"""Where the labels of marks go so that none covers another."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-WIDTHS, HEIGHT = (270.0, 420.0, 640.0), 270.0
-"""Pixels of a picture on a telephone, on a tablet and on a screen, and how high it is."""
-
-LETTER, LINE, AWAY = 8.0, 15.0, 12.0
-"""Pixels of a letter, of a line of text, and from the middle of a mark to the middle of its label."""
+LETTER, LINE, AWAY, MARK = 8.0, 15.0, 12.0, 9.0
+"""Widths of a letter and heights of a line, from the middle of a mark to that of its label, and a mark's own width."""
 
 _SIDES = ((1.0, 0.0), (-1.0, 0.0), (0.0, -1.0), (0.0, 1.0))
 
@@ -16,12 +13,12 @@ Box = tuple[float, float, float, float]
 
 
 def label_places(points: Sequence[tuple[float, float]], texts: Sequence[str]) -> list[tuple[float, float] | None]:
-    """Offsets of labels from their marks in pixels; None for one that there is no room for.
+    """Offsets of labels from their marks; None for one that there is no room for.
 
     Parameters
     ----------
     points : sequence of tuple of two float
-        Places in percent, across and down.
+        Places of the marks in the picture, across and down.
     texts : sequence of str
         The labels; earlier ones have the first choice.
 
@@ -32,16 +29,15 @@ def label_places(points: Sequence[tuple[float, float]], texts: Sequence[str]) ->
     >>> label_places([(50.0, 50.0)] * 6, list("123456"))[-1] is None
     True
     """
-    taken: list[list[Box]] = [[] for _ in WIDTHS]
+    taken = [_box(point, (0.0, 0.0), MARK, MARK) for point in points]
     places: list[tuple[float, float] | None] = []
     for point, text in zip(points, texts, strict=True):
         wide = LETTER * len(text)
         for across, down in _SIDES:
             offset = (across * (AWAY + (wide - LETTER) / 2.0), down * AWAY)
-            boxes = [_box(point, offset, wide, width) for width in WIDTHS]
-            if not any(_meet(box, other) for box, others in zip(boxes, taken, strict=True) for other in others):
-                for box, others in zip(boxes, taken, strict=True):
-                    others.append(box)
+            box = _box(point, offset, wide, LINE)
+            if not any(_meet(box, other) for other in taken):
+                taken.append(box)
                 places.append(offset)
                 break
         else:
@@ -49,9 +45,9 @@ def label_places(points: Sequence[tuple[float, float]], texts: Sequence[str]) ->
     return places
 
 
-def _box(point: tuple[float, float], offset: tuple[float, float], wide: float, width: float) -> Box:
-    x, y = point[0] / 100.0 * width + offset[0], point[1] / 100.0 * HEIGHT + offset[1]
-    return x - wide / 2.0, x + wide / 2.0, y - LINE / 2.0, y + LINE / 2.0
+def _box(point: tuple[float, float], offset: tuple[float, float], wide: float, high: float) -> Box:
+    x, y = point[0] + offset[0], point[1] + offset[1]
+    return x - wide / 2.0, x + wide / 2.0, y - high / 2.0, y + high / 2.0
 
 
 def _meet(a: Box, b: Box) -> bool:
