@@ -134,7 +134,7 @@ def test_tables_of_classes(classes):
     assert disputed.rows[0][1] == y[row]
     assert disputed.columns == ("row", "is", "vote", *told.names)
     best = told.vote[row].argmax()
-    assert disputed.rows[0][2] == f"{told.classes[best]} {told.vote[row, best]:.0%}"
+    assert disputed.rows[0][2] == f"{told.classes[best]} ({told.vote[row, best]:.0%})"
 
 
 def test_a_class_without_rows(classes):
