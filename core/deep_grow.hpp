@@ -40,7 +40,7 @@ class DeepGrowth {
       : table_(table),
         buffers_(buffers),
         planes_(planes),
-        draw_(table.n_features, limits.max_features, seed),
+        draw_(table.n_features, limits.max_features, seed, limits.max_features_tree),
         tree_(limits, units, planes) {
     buffers.nodes.begin_tree(planes);
     buffers.list.make_room(most_bins(table), planes);

@@ -1,6 +1,7 @@
-// The features that a node looks at: all in their order, or some that are drawn for it. The first that is looked at
-// wins a tie, so among drawn features no column is favoured: deep nodes of few rows tie often. The draw depends on the
-// seed and the node's path alone, so that it is the same for every way to grow a tree.
+// The features that a node looks at: all in their order, or some that are drawn for it; of all, or of those that are
+// drawn for the tree. The first that is looked at wins a tie, so among drawn features no column is favoured: deep nodes
+// of few rows tie often. The draw depends on the seed and the node's path alone, so that it is the same for every way
+// to grow a tree.
 #pragma once
 
 #include <algorithm>
@@ -15,13 +16,17 @@ namespace committee {
 
 class FeatureDraw {
  public:
-  // `wanted` 0: all features, none drawn.
-  FeatureDraw(std::int64_t n_features, std::int64_t wanted, std::uint64_t seed)
-      : drawn_(wanted > 0),
-        wanted_(drawn_ ? std::min(wanted, n_features) : n_features),
-        seed_(seed),
-        features_(n_features) {
+  // `wanted` of each node, out of `of_tree`; 0: all, none drawn.
+  FeatureDraw(std::int64_t n_features, std::int64_t wanted, std::uint64_t seed, std::int64_t of_tree = 0)
+      : drawn_(wanted > 0), seed_(seed), features_(n_features) {
     std::iota(features_.begin(), features_.end(), 0);
+    if (of_tree > 0 && of_tree < n_features) {
+      SplitMix random(seed_, kOfTree);
+      for (std::int64_t i = 0; i < of_tree; ++i) std::swap(features_[i], features_[i + random.below(n_features - i)]);
+      features_.resize(of_tree);
+      std::sort(features_.begin(), features_.end());
+    }
+    wanted_ = drawn_ ? std::min(wanted, features_.size()) : features_.size();
   }
 
   bool drawn() const { return drawn_; }
@@ -55,6 +60,8 @@ class FeatureDraw {
   }
 
  private:
+  static constexpr std::uint64_t kOfTree = ~std::uint64_t{0};  // the path of no node
+
   bool drawn_;
   std::int64_t wanted_;
   std::uint64_t seed_;

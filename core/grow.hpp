@@ -48,7 +48,7 @@ class Growth {
         planes_(statistics.planes),
         buffers_(buffers),
         team_(team),
-        draw_(table.n_features, limits.max_features, seed),
+        draw_(table.n_features, limits.max_features, seed, limits.max_features_tree),
         tree_(limits, statistics.units, planes_),
         open_(limits.max_leaf_nodes, {}) {}
 

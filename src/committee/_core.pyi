@@ -160,11 +160,13 @@ class Grower:
         min_weight_leaf: float,
         min_gain: float,
         max_features: int,
+        max_features_tree: int = 0,
         n_threads: int,
     ) -> None:
         """0 means no limit for ``max_depth`` and ``max_leaf_nodes``.
 
-        ``min_weight_leaf`` and ``min_gain`` are shares of the total weight.
+        ``min_weight_leaf`` and ``min_gain`` are shares of the total weight. ``max_features`` of each node are out of
+        ``max_features_tree`` that each tree draws.
         """
     def grow_classes(self, labels: U16, weights: F64, rows: I32 | None, seed: int) -> GrownTree:
         """Gini, entropy, confidence, abstaining.
@@ -199,6 +201,7 @@ class DeepGrower:
         min_weight_leaf: float,
         min_gain: float,
         max_features: int,
+        max_features_tree: int = 0,
         n_threads: int,
     ) -> None:
         """As `Grower`; ``n_threads`` is for laying out the table."""

@@ -29,12 +29,18 @@ class GrowthLimits:
     min_weight_leaf: float = 0.0
     min_impurity_decrease: float = 0.0
     max_features: int | float | str | None = None
+    max_features_tree: int | float | str | None = None
 
     @classmethod
     def of(cls, learner: Any) -> GrowthLimits:
         """The limits among a learner's parameters; those that it does not have are the defaults."""
         # not by get_params, which knows only what the __init__ of a user's subclass takes
         return cls(**{each.name: getattr(learner, each.name) for each in fields(cls) if hasattr(learner, each.name)})
+
+    def features_tried(self, p: int) -> dict[str, int]:
+        """Of p columns, those that are drawn for a tree and for each of its nodes, as the kernels take them."""
+        of_tree, of_node = features_of_tree_and_node(self.max_features_tree, self.max_features, p)
+        return {"max_features_tree": of_tree, "max_features": of_node}
 
 
 def grower(binned: Binned, criterion: Criterion, n_classes: int, limits: GrowthLimits, n_threads: int) -> Grower:
@@ -50,12 +56,12 @@ def grower(binned: Binned, criterion: Criterion, n_classes: int, limits: GrowthL
         min_samples_leaf=limits.min_samples_leaf,
         min_weight_leaf=limits.min_weight_leaf,
         min_gain=limits.min_impurity_decrease,
-        max_features=n_features_tried(limits.max_features, binned.codes.shape[1]),
+        **limits.features_tried(binned.codes.shape[1]),
         n_threads=n_threads,
     )
 
 
-def n_features_tried(max_features: int | float | str | None, p: int) -> int:
+def n_features_tried(max_features: int | float | str | None, p: int, name: str = "max_features") -> int:
     """Features drawn for a node, as the kernels take it: 0, none drawn and all looked at in order, for None."""
     if max_features is None:
         return 0
@@ -63,9 +69,22 @@ def n_features_tried(max_features: int | float | str | None, p: int) -> int:
         return max(1, int(np.sqrt(p) if max_features == "sqrt" else np.log2(p)))
     if isinstance(max_features, Integral):
         if max_features > p:
-            raise ValueError(f"max_features={max_features} exceeds the {p} columns; use None for all of them.")
+            raise ValueError(f"{name}={max_features} exceeds the {p} columns; use None for all of them.")
         return int(max_features)
     return max(1, int(max_features * p))
+
+
+def features_of_tree_and_node(
+    max_features_tree: int | float | str | None, max_features: int | float | str | None, p: int
+) -> tuple[int, int]:
+    """Of p columns, how many a tree sees, and how many of these are drawn for each of its nodes: 0 for none.
+
+    Shares, roots and logarithms of a node are those of the columns that the tree sees.
+    """
+    of_tree = n_features_tried(max_features_tree, p, "max_features_tree") or p
+    if isinstance(max_features, (str, float)):
+        return of_tree, n_features_tried(max_features, of_tree)
+    return of_tree, min(n_features_tried(max_features, p), of_tree)
 
 
 def forest_of(

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, make_friedman1
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine, make_friedman1
 from sklearn.ensemble import RandomForestClassifier as PeerClassifier
 from sklearn.ensemble import RandomForestRegressor as PeerRegressor
 from sklearn.metrics import r2_score
@@ -243,6 +243,47 @@ def test_a_tree_sees_its_draw_alone(kind):
         single = kind(1, bootstrap=False, max_features=None).fit(X, y, times[t].astype(float))
         drawn = X[times[t] > 0]
         assert_allclose(tree.tally(drawn), single.committee_.voters.tally(drawn), atol=1e-12)
+
+
+@both
+@pytest.mark.parametrize("leaves", [None, 8])
+@pytest.mark.parametrize("max_features", [None, 1])
+def test_a_tree_sees_the_columns_it_drew(kind, leaves, max_features):
+    """As many as asked for, others in other trees; of a tree that sees all of these alone it is the tree."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(300, 9))
+    y = X.sum(axis=1) + random.normal(size=300) if kind is RandomForestRegressor else random.integers(0, 3, 300)
+    options = {"max_features": max_features, "max_leaf_nodes": leaves, "bootstrap": False}
+    forest = kind(40, **options, max_features_tree=4, random_state=0).fit(X, y).committee_.voters
+    seen = [np.unique(tree.feature[tree.feature >= 0]) for tree in (forest[t] for t in range(40))]
+    assert max(map(len, seen)) == 4 and set(np.concatenate(seen)) == set(range(9))
+    drawn = [columns for columns in seen if len(columns) == 4]
+    assert len({tuple(columns) for columns in drawn}) > 10
+    if max_features is None and leaves is None:
+        t = next(t for t in range(40) if len(seen[t]) == 4)
+        alone = kind(1, **options).fit(X[:, seen[t]], y).committee_.voters
+        assert_allclose(forest[t].tally(X), alone.tally(X[:, seen[t]]), atol=1e-9)
+    with pytest.raises(ValueError, match="max_features_tree=10 exceeds the 9 columns"):
+        kind(max_features_tree=10).fit(X, y)
+
+
+def test_hard_votes_are_counted():
+    """Leaves name their heaviest class: p is the share of the trees, out of bag as well."""
+    X, y = load_wine(return_X_y=True)
+    options = {"min_samples_leaf": 20, "random_state": 3, "oob_score": True, "calibrate": None}
+    hard = RandomForestClassifier(30, voting="hard", **options).fit(X, y)
+    soft = RandomForestClassifier(30, **options).fit(X, y)
+    trees = [soft.committee_.select([t]) for t in range(30)]
+    named = np.stack([np.argmax(tree.predict_proba(X) >= tree.predict_proba(X).max(axis=1)[:, None] - 1e-9, axis=1)
+                      for tree in trees])  # fmt: skip
+    shares = (named[:, :, None] == np.arange(3)).mean(axis=0)
+    assert_allclose(hard.predict_proba(X), shares, atol=1e-12)
+    assert np.abs(soft.predict_proba(X) - shares).max() > 0.1
+    unseen = times_drawn(hard, len(X), 30) == 0
+    votes = ((named[:, :, None] == np.arange(3)) * unseen[:, :, None]).sum(axis=0)
+    assert_allclose(hard.oob_decision_function_, votes / votes.sum(axis=1, keepdims=True), atol=1e-12)
+    grown = RandomForestClassifier("oob", voting="hard", max_estimators=80, random_state=3).fit(X, y)
+    assert grown.oob_score_ == pytest.approx(1 - grown.oob_curve_[grown.committee_.n_voters - 1])
 
 
 @both

@@ -201,6 +201,14 @@ SUBJECTS = [
         scale_free=True,
     ),
     Subject(
+        committee.RandomForestClassifier(
+            8, voting="hard", max_features_tree=0.7, min_samples_leaf=3, max_leaf_nodes=12, random_state=0
+        ),
+        integer_weights=False,
+        draws_columns=True,
+        scale_free=True,
+    ),
+    Subject(
         committee.RandomForestClassifier(8, reserve=0.2, random_state=0),
         integer_weights=False,
         draws_columns=True,

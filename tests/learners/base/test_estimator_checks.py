@@ -95,7 +95,7 @@ LEARNERS = [
         n_estimators=5, extra_trees=True, interaction_constraints="pairwise", min_samples_leaf=1, random_state=0
     ),
     committee.RandomForestClassifier(5),
-    committee.RandomForestClassifier(5, bootstrap=False, max_samples=0.6),
+    committee.RandomForestClassifier(5, bootstrap=False, max_samples=0.6, voting="hard"),
     committee.RandomForestClassifier(5, reserve=0.1, random_state=0),
     committee.RandomForestRegressor(5),
     committee.CommitteeClassifier("fast", cv=2, random_state=0),

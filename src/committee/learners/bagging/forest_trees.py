@@ -16,7 +16,7 @@ from committee.data.number_types import F64
 from committee.data.rows import Rows, TargetRows
 from committee.learners.bagging.draws import balanced_draw
 from committee.voters.forest import Forest
-from committee.voters.growing import GrowthLimits, class_shares, forest_of, grower, leaf_means, n_features_tried
+from committee.voters.growing import GrowthLimits, class_shares, forest_of, grower, leaf_labels, leaf_means
 
 if TYPE_CHECKING:
     from committee._core import GrownTree
@@ -83,8 +83,10 @@ class DrawnTree:
     @property
     def votes(self) -> F64:
         """Votes of the tree on the rows that it did not see."""
-        assert self.forest.value is not None
-        return self.forest.value[self.leaves]
+        if self.forest.value is not None:
+            return self.forest.value[self.leaves]
+        assert self.forest.label is not None
+        return np.eye(self.forest.n_classes)[self.forest.label[self.leaves]]
 
 
 def drawn_tree_form(n_rows: int, n_features: int, n_classes: int) -> Form[DrawnTree]:
@@ -199,10 +201,16 @@ class ForestTrees(ABC, Generic[R]):
 
 
 class ClassTrees(ForestTrees[Rows]):
-    """Trees whose leaves hold class shares."""
+    """Trees whose leaves hold class shares; `hard` ones name the heaviest class."""
+
+    def __init__(self, *settings: Any, hard: bool, **more: Any) -> None:
+        super().__init__(*settings, **more)
+        self.hard = hard
 
     def _grow(self, weights: F64, drawn: I32, seed: int) -> tuple[GrownTree, Forest]:
         tree = self.grower.grow_classes(self.rows.labels, weights, drawn, seed)
+        if self.hard:
+            return tree, forest_of([tree], self.binned.bins, self.n_classes, label=[leaf_labels(tree)])
         return tree, forest_of([tree], self.binned.bins, self.n_classes, value=[class_shares(tree)])
 
 
@@ -247,6 +255,6 @@ def _deep_grower(
         min_samples_leaf=limits.min_samples_leaf,
         min_weight_leaf=limits.min_weight_leaf,
         min_gain=limits.min_impurity_decrease,
-        max_features=n_features_tried(limits.max_features, binned.codes.shape[1]),
+        **limits.features_tried(binned.codes.shape[1]),
         n_threads=n_threads,
     )

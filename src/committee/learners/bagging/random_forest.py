@@ -39,9 +39,9 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
 
         p_k(x) = 1/T sum_t W_tk(x) / W_t(x),
 
-    with W_tk(x) the weight of class k in the leaf of tree t that x falls into; `predict_proba` tempers these shares
-    (`calibrate`). Trees are grown on at most `max_bins`
-    bins of each column, with exact sums of weights: the forest has the same bits for any `n_jobs`.
+    with W_tk(x) the weight of class k in the leaf of tree t that x falls into, or with ``voting="hard"`` 1 for the
+    class of the largest and 0 for others; `predict_proba` tempers these shares (`calibrate`). Trees are grown on at
+    most `max_bins` bins of each column, with exact sums of weights: the forest has the same bits for any `n_jobs`.
 
     Attributes
     ----------
@@ -107,7 +107,13 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
     _: KW_ONLY
     criterion: Literal["gini", "entropy"] = parameter("gini", "Impurity that a split lowers.")
     max_features: int | float | str | None = shared.max_features(
-        "sqrt", "Columns that do not vary in the node do not count."
+        "sqrt", "Columns that do not vary in the node do not count. They are among those of `max_features_tree`."
+    )
+    voting: Literal["soft", "hard"] = parameter(
+        "soft",
+        """"soft": leaves vote with the shares of their classes, which gives the better probabilities. "hard": with one
+        vote for their heaviest class, as the first forests did [1]_; such trees take less memory.""",
+        after="max_features_tree",
     )
     reserve: float = parameter(
         0.0,
@@ -130,9 +136,9 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
     def _trees(self, rows: Rows, binned: Binned, draw: RowDraw) -> ClassTrees:
         n_classes, threads = len(self.classes_), n_threads(self.n_jobs)
         kind = BalancedTrees if self.class_weight == "balanced_subsample" else ClassTrees
-        return kind(
-            rows, binned, draw, self.criterion, n_classes, self._limits(), judged=self._judged(draw), n_threads=threads
-        )
+        settings = (draw, self.criterion, n_classes, self._limits())
+        hard = self.voting == "hard"
+        return kind(rows, binned, *settings, hard=hard, judged=self._judged(draw), n_threads=threads)
 
     def _out_of_bag(self, rows: Rows) -> OutOfBagClasses:
         return OutOfBagClasses(rows.labels, rows.weights, len(self.classes_))

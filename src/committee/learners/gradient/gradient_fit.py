@@ -43,7 +43,7 @@ from committee.learners.gradient.scores import Target, scores_after
 from committee.learners.gradient.shards import ShardedCodes
 from committee.objectives.losses import Derivatives, Loss, LossChoice
 from committee.voters.forest import Forest
-from committee.voters.growing import n_features_tried
+from committee.voters.growing import features_of_tree_and_node
 from committee.voters.linear_leaves import LinearLeaves
 from committee.voters.rounds import Rounds
 
@@ -352,10 +352,7 @@ class GradientBoosting(WarmStart, Boosting):
 
     def _features_tried(self, p: int) -> tuple[int, int]:
         """Return how many of p columns a tree sees, and how many are drawn for each of its nodes: 0 for none."""
-        of_tree = n_features_tried(self.max_features_tree, p) or p
-        if isinstance(self.max_features, (str, float)):
-            return of_tree, n_features_tried(self.max_features, of_tree)
-        return of_tree, min(n_features_tried(self.max_features, p), of_tree)
+        return features_of_tree_and_node(self.max_features_tree, self.max_features, p)
 
     @property
     def _penalty(self) -> LeafPenalty:
