@@ -1,4 +1,4 @@
-"""``committee papers``: one command per paper, with the parameters of the paper's `rebuild` as its options."""
+"""``committee papers``: a command per paper, with the parameters of its `rebuild` as options, and ``fetch``."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from committee.cli.terminal import (
     say,
 )
 from committee.papers import PAPERS
+from committee.papers.public_tables.fetch import fetch
 from committee.papers.shared.options import DATA_VARIABLE, Names
 
 
@@ -33,27 +34,31 @@ def papers_app(papers: Mapping[str, str]) -> typer.Typer:
     )
     for name, module in papers.items():
         app.command(name)(command_of(name, import_module(module).rebuild))
+    app.command("fetch")(command_of("fetch", fetch, "tables"))
     return app
 
 
-def command_of(name: str, rebuild: Callable[..., Any]) -> Callable[..., None]:
-    """Return a command that asks for the parameters of `rebuild` that come with words for the help, and calls it."""
+def command_of(name: str, rebuild: Callable[..., Any], steps: str = "fits") -> Callable[..., None]:
+    """Return a command that asks for the parameters of `rebuild` that come with words for the help, and calls it.
+
+    The progress counts what `steps` says.
+    """
     taken = [p for p in inspect.signature(rebuild).parameters.values() if get_origin(p.annotation) is Annotated]
     of_names = {p.name for p in taken if get_args(p.annotation)[0] == Names}
 
     def command(progress: bool | None, debug: bool, **options: Any) -> None:
         chosen = {key: list(split_names(value)) or None if key in of_names else value for key, value in options.items()}
-        with errors_in_one_line(debug), notes_on_warnings(), progress_hook(progress) as hook:
+        with errors_in_one_line(debug), notes_on_warnings(), progress_hook(progress, steps) as hook:
             grids = rebuild(**chosen, progress=hook)
         print_grids(grids)
         say(f"written to {chosen['out']}")
 
-    last = {"out": Path(f"papers-{name}"), "progress": None, "debug": False}
+    last: dict[str, Any] = {"out": Path(f"papers-{name}"), "progress": None, "debug": False}
     annotations = {p.name: _option(p) for p in sorted(taken, key=lambda p: p.name in last)}
-    defaults = {p.name: None if p.default is p.empty else p.default for p in taken} | last
+    defaults = last | {p.name: p.default for p in taken if p.default is not p.empty}
     annotations |= {"progress": Progress, "debug": Debug}
     parameters = [
-        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=defaults[key], annotation=annotation)
+        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(key), annotation=annotation)
         for key, annotation in annotations.items()
     ]
     vars(command)["__signature__"] = inspect.Signature(parameters)  # which typer reads in place of the function's own

@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -80,29 +81,29 @@ def notes_on_warnings() -> Iterator[None]:
 
 
 @contextmanager
-def progress_hook(wanted: bool | None) -> Iterator[Callable[[int, int, str], None] | None]:
+def progress_hook(wanted: bool | None, steps: str = "fits") -> Iterator[Callable[[int, int, str], None] | None]:
     """Progress on stderr: a bar on a terminal, else - if wanted - a line for every tenth of the work."""
     terminal = console(stderr=True)
     if wanted is False or (wanted is None and not terminal.is_terminal):
         yield None
     elif terminal.is_terminal:
-        with _bar(terminal) as advance:
+        with _bar(terminal, steps) as advance:
             yield advance
     else:
-        yield _line
+        yield partial(_line, steps)
 
 
-def _line(done: int, total: int, model: str) -> None:
+def _line(steps: str, done: int, total: int, model: str) -> None:
     if done * 10 // total > (done - 1) * 10 // total:
-        say(f"{done}/{total} fits done")
+        say(f"{done}/{total} {steps} done")
 
 
 @contextmanager
-def _bar(terminal: Console) -> Iterator[Callable[[int, int, str], None]]:
+def _bar(terminal: Console, steps: str) -> Iterator[Callable[[int, int, str], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
-        TextColumn("comparing"),
+        TextColumn(steps),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),

@@ -68,6 +68,10 @@ def test_wrong_options_are_refused_before_anything_is_run(folder, tmp_path, opti
 
 def test_the_command_refuses_in_one_line(folder, tmp_path):
     result = run("--tables", "sonar", "--out", tmp_path / "none")
-    assert result.exit_code == 2 and "give one with --data or COMMITTEE_DATA" in result.output.replace("\n", " ")
+    assert (
+        result.exit_code == 2
+        and "with `committee papers fetch` and give it with --data or COMMITTEE_DATA"
+        in result.output.replace("\n", " ")
+    )
     result = run("--data", folder, "--figure", 9, "--out", tmp_path / "none")
     assert result.exit_code == 2 and "figure=9 cannot be rebuilt" in result.output

@@ -123,7 +123,9 @@ def test_errors_of_the_document_are_multiplied_by_its_training_rows_over_its_tes
 
 def test_other_tables_than_the_documents_are_refused(folder):
     data = SourceData("Sonar", "sonar", 208, ("M",))
-    with pytest.raises(ValueError, match="are read from a folder; give one with --data or COMMITTEE_DATA"):
+    with pytest.raises(
+        ValueError, match="are read from a folder; make a folder with `committee papers fetch` and give it with"
+    ):
         read_data(data, None)
     with pytest.raises(ValueError, match="'sonar' has 208 rows to be used, but the document's has 207"):
         read_data(SourceData("Sonar", "sonar", 207, ("M",)), folder)

@@ -39,7 +39,9 @@ from committee.voters.vote_graph import VoteGraph
 
 
 def test_tables_are_refused(folder):
-    with pytest.raises(ValueError, match="are read from a folder; give one with --data or COMMITTEE_DATA"):
+    with pytest.raises(
+        ValueError, match="are read from a folder; make a folder with `committee papers fetch` and give it with"
+    ):
         read_named("sonar", None)
     with pytest.raises(ValueError, match="'pima' has 3 classes, but two are compared here; name others with --tables"):
         read_named("pima", folder)

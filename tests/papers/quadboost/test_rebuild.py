@@ -113,7 +113,11 @@ def test_the_command(stand_ins, folder, tmp_path):
         assert words in result.stdout
     assert f"written to {tmp_path / 'out'}" in result.stderr.replace("\n", "")
     result = run("--tables", "wine", "--out", tmp_path / "none")
-    assert result.exit_code == 2 and "give one with --data or COMMITTEE_DATA" in result.output.replace("\n", " ")
+    assert (
+        result.exit_code == 2
+        and "with `committee papers fetch` and give it with --data or COMMITTEE_DATA"
+        in result.output.replace("\n", " ")
+    )
 
 
 def test_the_learners_themselves(folder, tmp_path):

@@ -94,7 +94,9 @@ def test_a_table_becomes_two_classes(folder):
 
 
 def test_other_tables_than_the_documents_are_refused(folder):
-    with pytest.raises(ValueError, match="are read from a folder; give one with --data or COMMITTEE_DATA"):
+    with pytest.raises(
+        ValueError, match="are read from a folder; make a folder with `committee papers fetch` and give it with"
+    ):
         read_binary(BY_TITLE["wine"], None)
     with pytest.raises(ValueError, match="'wine' has 178 rows to be used, but the document's has 177"):
         read_binary(replace(BY_TITLE["wine"], rows=177), folder)

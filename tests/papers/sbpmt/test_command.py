@@ -40,7 +40,7 @@ def test_tables_that_openml_has_not_are_named_before_anything_is_run(monkeypatch
     ):
         assert words in result.output
     # what the message says to do passes the check
-    asked_for = result.output.split("--tables ")[1].split(", or give")[0]
+    asked_for = result.output.split("--tables ")[1].split(", or make")[0]
     check_known_at_openml(asked_for.split(","))
     result = run("--tables", "bhp", "--out", tmp_path / "out")
     assert result.exit_code == 2 and "of 'bhp'; name other tables with --tables" in result.output

@@ -33,7 +33,7 @@ def test_a_folder_that_cannot_be_read_is_refused(folder, tmp_path):
     with pytest.raises(ValueError, match="must be a list of objects with name, file, categorical"):
         load_source_table(SOURCE_TABLES["iris"], folder)
     (folder / "catalogue.json").unlink()
-    with pytest.raises(ValueError, match=r"holds no catalogue\.json; give another with --data"):
+    with pytest.raises(ValueError, match=r"holds no catalogue\.json; make a folder with `committee papers fetch`"):
         load_source_table(SOURCE_TABLES["iris"], folder)
 
 
@@ -70,6 +70,8 @@ def test_another_table_at_openml_is_refused(monkeypatch):
 
 
 def test_tables_that_openml_is_not_known_to_have_are_named():
-    with pytest.raises(ValueError, match="no copy of the table 'bhp' is known at OpenML; give a folder that has it"):
+    with pytest.raises(
+        ValueError, match="no copy of the table 'bhp' is known at OpenML; make a folder with `committee papers fetch`"
+    ):
         load_source_table(SOURCE_TABLES["bhp"], None)
     assert sum(table.openml is not None for table in SOURCE_TABLES.values()) == 17

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 CATALOGUE = "catalogue.json"
 """In that folder: for every table its name, file, and which columns are categorical."""
 
+FOLDER_REMEDY = f"make a folder with `committee papers fetch` and give it with --data or {DATA_VARIABLE}"
+"""What to do without a folder of tables."""
+
 
 @dataclass(frozen=True)
 class SourceTable:
@@ -73,10 +76,7 @@ def check_known_at_openml(names: Sequence[str]) -> None:
     if without:
         others = [name for name in names if name not in without]
         remedy = f"leave them out with --tables {','.join(others)}" if others else "name other tables with --tables"
-        raise ValueError(
-            f"no copy at OpenML is known of {listing(without)}; {remedy}, or give a folder that has them with --data or"
-            f" {DATA_VARIABLE}"
-        )
+        raise ValueError(f"no copy at OpenML is known of {listing(without)}; {remedy}, or {FOLDER_REMEDY}")
 
 
 def load_source_table(source: SourceTable, folder: Path | None) -> Table:
@@ -109,7 +109,7 @@ def load_source_table(source: SourceTable, folder: Path | None) -> Table:
 def read_from_folder(name: str, folder: Path | None, labels: Iterable[str] = ()) -> Table:
     """Read a table of a document whose tables are not known at OpenML, and see that it has these labels."""
     if folder is None:
-        raise ValueError(f"the tables of this document are read from a folder; give one with --data or {DATA_VARIABLE}")
+        raise ValueError(f"the tables of this document are read from a folder; {FOLDER_REMEDY}")
     table = load_source_table(SourceTable(name, 0), folder)
     unknown = sorted(set(labels) - set(table.labels.classes.tolist()))
     if unknown:
@@ -148,8 +148,8 @@ def _from_folder(source: SourceTable, folder: Path) -> pl.DataFrame:
 
     if not (folder / CATALOGUE).is_file():
         raise ValueError(
-            f"the folder of tables {str(folder)!r} holds no {CATALOGUE}; give another with --data or"
-            f" {DATA_VARIABLE}, or neither to get tables from OpenML"
+            f"the folder of tables {str(folder)!r} holds no {CATALOGUE}; {FOLDER_REMEDY}, or give none to get tables"
+            " from OpenML"
         )
     try:
         entries = {entry["name"]: entry for entry in json.loads((folder / CATALOGUE).read_text("utf-8"))}
@@ -159,7 +159,8 @@ def _from_folder(source: SourceTable, folder: Path) -> pl.DataFrame:
         raise ValueError(f"{folder / CATALOGUE} must be a list of objects with name, file, categorical") from error
     if entry is None:
         raise ValueError(
-            f"{folder / CATALOGUE} does not name the table {source.name!r}; {hint_of_names(source.name, list(entries))}"
+            f"{folder / CATALOGUE} does not name the table {source.name!r};"
+            f" {hint_of_names(source.name, list(entries))}; `committee papers fetch` makes a folder of all"
         )
     return read_table(folder / file, categorical=[*categorical, "target"])
 
@@ -170,10 +171,7 @@ def _from_openml(source: SourceTable) -> pl.DataFrame:
     from sklearn.datasets import fetch_openml
 
     if source.openml is None:
-        raise ValueError(
-            f"no copy of the table {source.name!r} is known at OpenML; give a folder that has it with --data or"
-            f" {DATA_VARIABLE}"
-        )
+        raise ValueError(f"no copy of the table {source.name!r} is known at OpenML; {FOLDER_REMEDY}")
     name, version = source.openml
     bunch = fetch_openml(name=name, version=version, as_frame=False, parser="liac-arff")
     labels = np.asarray(bunch.target).astype(str)
@@ -185,7 +183,7 @@ def _from_openml(source: SourceTable) -> pl.DataFrame:
     if frame.height != source.rows:
         raise ValueError(
             f"{name!r} version {version} at OpenML has {frame.height} rows, but {source.name!r} should have"
-            f" {source.rows}: it is another table now; give a folder with --data"
+            f" {source.rows}: it is another table now; {FOLDER_REMEDY}"
         )
     return frame
 

@@ -1,0 +1,123 @@
+"""`committee papers fetch`: the public tables, fetched, checked and made a folder that ``--data`` reads."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from committee.papers.shared.options import Names, Progress, in_order
+
+if TYPE_CHECKING:
+    from committee.papers.public_tables.download import Opener
+    from committee.papers.public_tables.public_table import PublicTable
+    from committee.report.grid import Grid
+
+
+def fetch(
+    *,
+    tables: Annotated[Names, "Tables; by default all 51."] = None,
+    out: Annotated[Path, "Folder for the tables, then to be given as --data."] = Path("papers-tables"),
+    progress: Progress | None = None,
+    opener: "Opener | None" = None,
+) -> "list[Grid]":
+    """Fetch the public tables of all papers, check them, and make the folder that --data reads.
+
+    Every file has one address, a size and a sha256, and so has every finished table; what differs is refused. Files: a
+    CSV for every table, and ``catalogue.json``. A table that is there already is not fetched again. The others are
+    fetched although one fails, and the errors told at the end; without a network the first error ends it.
+
+    Raises
+    ------
+    ValueError
+        If a name is not known, the folder has a catalogue of other tables, or a table could not be fetched.
+    """
+    from committee.papers.public_tables.download import NoConnectionError, open_https
+    from committee.papers.public_tables.public_table import public_tables
+    from committee.papers.shared.pages import grid_of
+
+    known = public_tables()
+    chosen = [known[name] for name in in_order(tables, list(known))]
+    _check_own(out, known)
+    out.mkdir(parents=True, exist_ok=True)
+    lines, failures = [], []
+    try:
+        for count, table in enumerate(chosen, 1):
+            there = is_finished(table, out)
+            try:
+                if not there:
+                    _finish(table, out, opener or open_https)
+                state = "was there" if there else "fetched"
+                lines.append((table.name, f"{table.rows:,}", f"{len(table.kept) - 1:,}", state))
+            except NoConnectionError as error:
+                raise ValueError(f"table {table.name!r}: {error}") from error
+            except ValueError as error:
+                failures.append(f"table {table.name!r}: {error}")
+            if progress is not None:
+                progress(count, len(chosen), table.name)
+    finally:  # broken off too, what is there can be used
+        write_catalogue(out, known)
+    if failures:
+        raise ValueError(f"{len(failures)} of {len(chosen)} tables could not be fetched; {'; '.join(failures)}")
+    return [grid_of(f"Tables in {out}, for --data", ("table", "rows", "columns", "state"), lines)]
+
+
+def is_finished(table: "PublicTable", folder: Path) -> bool:
+    """Whether the folder has the table as it should be."""
+    import hashlib
+
+    path = folder / table.file
+    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == table.csv_sha256
+
+
+def write_catalogue(folder: Path, known: "dict[str, PublicTable]") -> None:
+    """Write the catalogue of those known tables that the folder has, if it has one."""
+    import json
+
+    from committee.files.replacement import write_file
+    from committee.papers.shared.tables import CATALOGUE
+
+    entries: list[dict[str, Any]] = [
+        {
+            "name": table.name,
+            "title": table.title,
+            "file": table.file,
+            "rows": table.rows,
+            "categorical": list(table.categorical),
+            "sources": [file.address for file in table.files],
+            "notes": table.notes,
+            "csv_sha256": table.csv_sha256,
+        }
+        for table in known.values()
+        if is_finished(table, folder)
+    ]
+    if entries:
+        write_file(folder / CATALOGUE, json.dumps(entries, indent=1, ensure_ascii=False) + "\n")
+
+
+def _finish(table: "PublicTable", folder: Path, opener: "Opener") -> None:
+    """Fetch a table's files, convert them, check the result and write it."""
+    import hashlib
+
+    from committee.files.replacement import write_file
+    from committee.papers.public_tables.conversion import converted
+    from committee.papers.public_tables.download import downloaded
+
+    content = converted(table, [downloaded(file, opener) for file in table.files])
+    if hashlib.sha256(content).hexdigest() != table.csv_sha256:
+        raise ValueError("its files are right, but what is made of them is not; a fault of committee, please report it")
+    write_file(folder / table.file, content)
+
+
+def _check_own(folder: Path, known: "dict[str, PublicTable]") -> None:
+    """Refuse a folder whose catalogue is not of this command."""
+    import json
+
+    from committee.papers.shared.tables import CATALOGUE
+
+    path = folder / CATALOGUE
+    if not path.is_file():
+        return
+    try:
+        entries = {str(entry["name"]): str(entry["file"]) for entry in json.loads(path.read_text("utf-8"))}
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"{path} is no catalogue of tables; give another folder with --out, or remove it") from error
+    if any(name not in known or known[name].file != file for name, file in entries.items()):
+        raise ValueError(f"{path} names tables that are not from here; give another folder with --out")

@@ -1,0 +1,174 @@
+"""The public tables fetched: from an opener of made-up files, never from the network."""
+
+import hashlib
+import json
+from io import BytesIO
+from pathlib import Path
+from urllib.error import HTTPError, URLError
+from urllib.request import Request
+
+import pytest
+from typer.testing import CliRunner
+
+from committee.cli.main import app
+from committee.papers import PAPERS
+from committee.papers.margins.tables import source_data
+from committee.papers.matryoshka.plan import NAMES
+from committee.papers.public_tables import download, public_table
+from committee.papers.public_tables.conversion import STEPS
+from committee.papers.public_tables.download import open_https
+from committee.papers.public_tables.fetch import fetch
+from committee.papers.public_tables.public_table import PublicTable, RawFile, public_tables
+from committee.papers.quadboost.tables import published
+from committee.papers.shared.tables import SOURCE_TABLES, SourceTable, load_source_table
+
+RAW = {"a": b"1,0,x\n2,1,y\n", "b": b"3,0,x\n4,?,y\n5,1,x\n"}
+CSV = {"a": b"size,code,target\n1,0,x\n2,1,y\n", "b": b"size,code,target\n3,0,x\n4,,y\n5,1,x\n"}
+
+
+def sha256(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+@pytest.fixture
+def known(monkeypatch):
+    """A map of two tables."""
+    tables = {
+        name: PublicTable(
+            name,
+            name.upper(),
+            raw.count(b"\n"),
+            (RawFile("owner/of", "c0ffee", f"{name}.csv", len(raw), sha256(raw)),),
+            ("size", "code", "target"),
+            sha256(CSV[name]),
+            missing="?",
+            categorical=("code",),
+        )
+        for name, raw in RAW.items()
+    }
+    monkeypatch.setattr(public_table, "public_tables", lambda: tables)
+    return tables
+
+
+class Server:
+    """Opens the made-up files; remembers what it was asked for."""
+
+    def __init__(self, **instead):
+        self.asked = []
+        self.instead = instead
+
+    def __call__(self, address):
+        name = address.rpartition("/")[2].removesuffix(".csv")
+        self.asked.append(name)
+        answer = self.instead.get(name, RAW[name])
+        if isinstance(answer, Exception):
+            raise answer
+        return BytesIO(answer)
+
+
+def test_tables_are_fetched_once_and_read_as_data(known, tmp_path):
+    server, steps = Server(), []
+    (grid,) = fetch(out=tmp_path / "new", opener=server, progress=lambda *step: steps.append(step))
+    assert [row[3] for row in grid.rows] == ["fetched", "fetched"] and steps == [(1, 2, "a"), (2, 2, "b")]
+    assert {path.name for path in (tmp_path / "new").iterdir()} == {"a.csv", "b.csv", "catalogue.json"}
+    found = load_source_table(SourceTable("b", 3), tmp_path / "new")
+    assert found.frame.rows() == [(3, "0"), (4, None), (5, "1")] and found.labels.classes.tolist() == ["x", "y"]
+    (tmp_path / "new" / "a.csv").write_bytes(b"changed")
+    (grid,) = fetch(out=tmp_path / "new", opener=server)
+    assert [row[3] for row in grid.rows] == ["fetched", "was there"] and server.asked == ["a", "b", "a"]
+    entry = json.loads((tmp_path / "new" / "catalogue.json").read_text())[0]
+    assert entry["sources"] == ["https://raw.githubusercontent.com/owner/of/c0ffee/a.csv"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (HTTPError("u", 404, "Not Found", None, None), "answers 404 Not Found; it may have been withdrawn: leave"),
+        (RAW["a"][:-2], "is another file than the one that is known: 10 bytes with sha256"),
+        (b"9" * 10_000_000, "is another file than the one that is known: 13 bytes"),
+        (OSError("cut"), "broke off"),
+    ],
+)
+def test_one_wrong_file_leaves_the_others(known, tmp_path, answer, words):
+    with pytest.raises(ValueError, match=words) as told:
+        fetch(out=tmp_path, opener=Server(a=answer))
+    assert str(told.value).startswith(
+        "1 of 2 tables could not be fetched; table 'a': https://raw.githubusercontent.com"
+    )
+    assert {path.name for path in tmp_path.iterdir()} == {"b.csv", "catalogue.json"}
+
+
+def test_without_a_network_it_ends_at_once(known, tmp_path):
+    server = Server(a=URLError("no route"))
+    with pytest.raises(ValueError, match=r"table 'a': .* cannot be reached \(no route\); see to the network"):
+        fetch(out=tmp_path, opener=server)
+    assert server.asked == ["a"] and list(tmp_path.iterdir()) == []
+    with pytest.raises(KeyboardInterrupt):
+        fetch(out=tmp_path, opener=server.__class__(a=RAW["a"]), progress=_interrupted)
+    assert {path.name for path in tmp_path.iterdir()} == {"a.csv", "catalogue.json"}, "what is there can be used"
+
+
+def _interrupted(*_):
+    raise KeyboardInterrupt
+
+
+def test_what_is_not_its_own_is_refused(known, tmp_path, monkeypatch):
+    with pytest.raises(ValueError, match="tables names 'c', which is not there"):
+        fetch(out=tmp_path, tables=["c"], opener=Server())
+    for text, words in (
+        ('[{"name": "a", "file": "a.csv.gz"}]', "not from here; give another folder"),
+        ("{}]", "is no"),
+    ):
+        (tmp_path / "catalogue.json").write_text(text)
+        with pytest.raises(ValueError, match=words):
+            fetch(out=tmp_path, opener=Server())
+    monkeypatch.setitem(known, "a", PublicTable(**{**vars(known["a"]), "csv_sha256": "0"}))
+    with pytest.raises(ValueError, match="its files are right, but what is made of them is not"):
+        fetch(out=tmp_path / "new", opener=Server())
+
+
+def test_only_https():
+    with pytest.raises(ValueError, match="is not an https address"):
+        open_https("http://127.0.0.1/a")
+    down = download._NoWayDown()
+    with pytest.raises(URLError, match="redirects to http://b, which is not https"):
+        down.redirect_request(Request("https://a"), BytesIO(), 302, "", {}, "http://b")
+    assert down.redirect_request(Request("https://a"), BytesIO(), 302, "", {}, "https://b").full_url == "https://b"
+
+
+def test_the_map_has_the_tables_of_all_papers():
+    tables = public_tables()
+    used = {*SOURCE_TABLES, *NAMES, *(row.name for row in published()), *(data.name for data in source_data())}
+    assert used <= set(tables) and len(tables) == 51 and set(PAPERS) >= {"margins", "quadboost", "matryoshka"}
+    for table in tables.values():
+        assert table.step in STEPS and table.columns.count("target") == 1 and table.compared
+        assert len(set(table.columns)) == len(table.columns)
+        assert {*table.drop, *table.categorical, *table.decode} <= set(table.columns)
+        assert not {*table.drop} & {*table.categorical}
+        for file in table.files:
+            assert len(file.commit) == 40 and len(file.sha256) == len(table.csv_sha256) == 64 and file.size > 0
+    for name in SOURCE_TABLES:
+        assert tables[name].rows == SOURCE_TABLES[name].rows
+
+
+def test_the_command(known, tmp_path, monkeypatch):
+    monkeypatch.setattr(download, "open_https", Server())
+    arguments = ["papers", "fetch", "--tables", "b", "--out", str(tmp_path / "out"), "--progress"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0 and "fetched" in result.stdout, result.output
+    assert "1/1 tables done" in result.stderr and "written to" in result.stderr
+    monkeypatch.setattr(download, "open_https", Server(a=URLError("no route")))
+    result = CliRunner().invoke(app, ["papers", "fetch", "--out", str(tmp_path / "out")])
+    assert result.exit_code == 2 and "error: table 'a': https://raw" in result.stderr
+
+
+def test_the_page_has_what_the_map_has():
+    page = (Path(__file__).parents[3] / "docs" / "papers" / "index.md").read_text("utf-8")
+    for table in public_tables().values():
+        (line,) = [line for line in page.splitlines() if line.startswith(f"| `{table.name}` |")]
+        assert f"| {table.title} | {table.rows:,} | {len(table.kept) - 1:,} |" in line and line.endswith(
+            f" {table.notes} |"
+        )
+        assert all(f"https://github.com/{file.repository}/tree/{file.commit}" in line for file in table.files)
+    assert sum(table.compared == "byte for byte" for table in public_tables().values()) == 50
+    assert "50 of the 51 tables are the same byte for byte" in " ".join(page.split())
