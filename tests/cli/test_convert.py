@@ -46,7 +46,7 @@ def test_scikit_learns_forest_by_skops_and_by_a_trusted_pickle(folder, iris, tmp
     assert not (tmp_path / "c.st").exists()
     model = tmp_path / "a.st"
     assert "Figures on 150 rows" in succeed("evaluate", model, folder / "rows.csv").stdout
-    assert "The score for" in succeed("explain", model, folder / "rows.csv", "--row", 60).stdout
+    assert "The probability for" in succeed("explain", model, folder / "rows.csv", "--row", 60).stdout
     assert "Margins of 150 rows" in succeed("margins", model, folder / "rows.csv").stdout
     assert "error at most" in succeed("certify", model, folder / "rows.csv").stdout
     assert "after" in succeed("prune", model, folder / "rows.csv", "--on", "validation", "--max-nodes", 0.5).stdout

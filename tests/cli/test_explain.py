@@ -1,5 +1,6 @@
 """``committee explain``: figures that add up, classes, pictures, and what is refused."""
 
+import datetime
 import re
 
 import numpy as np
@@ -7,7 +8,15 @@ import polars as pl
 import pytest
 from sklearn.datasets import load_iris
 
-from committee import GradientBoostingRegressor, LogitBoostClassifier, RandomForestClassifier, load
+from committee import (
+    AdaBoostClassifier,
+    GradientBoostingRegressor,
+    LogitBoostClassifier,
+    RandomForestClassifier,
+    load,
+)
+from committee.report.explained.effects import effects
+from committee.vote.explain.probability_contributions import probability_contributions
 from tests.cli.calls import fail, succeed
 
 
@@ -19,6 +28,10 @@ def files(tmp_path_factory):
     frame.write_csv(folder / "new.csv")
     RandomForestClassifier(10, random_state=0).fit(frame, np.array(["a", "b", "c"])[y]).save(folder / "classes.st")
     RandomForestClassifier(10, random_state=0).fit(frame, y == 0).save(folder / "two.st")
+    AdaBoostClassifier(5).fit(frame, y == 0).save(folder / "scores.st")
+    GradientBoostingRegressor("quantile", 8, quantile=[0.4, 0.5, 0.6]).fit(frame, X.iloc[:, 1]).save(
+        folder / "quantiles.st"
+    )
     GradientBoostingRegressor(n_estimators=10).fit(frame, 1000.0 * X.iloc[:, 0]).save(folder / "numbers.st")
     LogitBoostClassifier(5).fit(frame, y).save(folder / "lines.st")
     return folder
@@ -35,14 +48,58 @@ def adds(out):
 def test_figures_add_up_and_are_the_contributions(files):
     out = succeed("explain", files / "classes.st", files / "new.csv", "--row", 101, "--class", "b").stdout
     X = pl.read_csv(files / "new.csv")
-    expected = load(files / "classes.st").contributions(X[101:102])[0, :, 1]
+    model = load(files / "classes.st")
+    expected = probability_contributions(model.committee_, X[101:102])[0, :, 1]
     found = adds(out)
-    assert next(iter(found)) == "(mean of training rows)" and list(found)[-1] == "(score)"
+    assert next(iter(found)) == "(no column known)" and list(found)[-1] == "(probability)"
     inner = [value for words, value in found.items() if words[0] != "("]
     order = np.argsort(-np.abs(expected[:-1]), kind="stable")
-    np.testing.assert_allclose(inner, expected[:-1][order][: len(inner)], atol=0.005)
-    assert found["(score)"] == pytest.approx(expected.sum(), abs=0.005)
-    assert "row 101 of" in out and "predicted c" in out and "The score for b is" in out
+    np.testing.assert_allclose(inner, expected[:-1][order][: len(inner)], atol=0.0001)
+    assert found["(probability)"] == pytest.approx(model.predict_proba(X[101:102])[0, 1], abs=0.0001)
+    assert "row 101 of" in out and "predicted c" in out and "The probability for b is" in out
+    of_one = succeed("explain", files / "two.st", files / "new.csv", "--class", "True").stdout
+    assert adds(of_one)["(probability)"] == pytest.approx(load(files / "two.st").predict_proba(X[:1])[0, 1], abs=0.0001)
+    assert "above 0 for a, below for b" not in of_one
+
+
+def test_one_of_several_quantiles(files):
+    """Each is the sum that it becomes when the sums of a row are put in order, crossed or not."""
+    X, model = pl.read_csv(files / "new.csv"), load(files / "quantiles.st")
+    sums = model.contributions(X, output="score").sum(axis=1)
+    crossed = int(np.flatnonzero((np.diff(sums) < 0.0).any(axis=1))[0])
+    predicted = model.predict(X)
+    for row in (0, crossed):
+        for k, level in enumerate((0.4, 0.5, 0.6)):
+            called = ("explain", files / "quantiles.st", files / "new.csv", "--row", row, "--quantile", level)
+            out = succeed(*called).stdout
+            assert f"The prediction of quantile {level} is" in out and f"{predicted[row, 2]:.4g} (0.6)" in out
+            found = adds(out)
+            assert found["(prediction)"] == pytest.approx(predicted[row, k], rel=1e-3)
+            assert sum(list(found.values())[:-1]) == pytest.approx(found["(prediction)"], rel=1e-3)
+    assert "of quantile 0.5" in succeed("explain", files / "quantiles.st", files / "new.csv").stdout
+    assert "none of the model's: 0.4, 0.5, 0.6" in fail(*called[:-1], 0.3)
+    assert "does not predict several" in fail("explain", files / "numbers.st", files / "new.csv", "--quantile", 0.5)
+
+
+def test_dates_are_shown_as_dates_and_levels_in_their_order(tmp_path):
+    rng = np.random.default_rng(0)
+    days = [datetime.date(2024, 1, 1) + datetime.timedelta(days=int(k)) for k in rng.integers(0, 200, 300)]
+    frame = pl.DataFrame({"day": [day.strftime("%d.%m.%Y") for day in days], "late": [day.month > 3 for day in days]})
+    frame.write_csv(tmp_path / "days.csv")
+    model, page = tmp_path / "model.st", tmp_path / "page.html"
+    succeed("fit", tmp_path / "days.csv", "-t", "late", "-m", "random_forest", "-p", "n_estimators=3", "-o", model)
+    out = succeed("explain", model, tmp_path / "days.csv", "--row", 5, "--report", page).stdout
+    assert f"day = {days[5].isoformat()}" in out and f"day = {days[5].isoformat()}" in page.read_text("utf-8")
+    assert "Row 5 of" in page.read_text("utf-8") and "Model card" in page.read_text("utf-8")
+    for data in ((), ("--data", tmp_path / "days.csv")):
+        succeed("inspect", model, *data, "--report", page)
+        text = page.read_text("utf-8")
+        assert re.search("day &lt;= 2024-0[34]-[0-9]{2}", text) and "e+09" not in text
+        assert re.search(">(2024-)?0[1-6](-[0-9]{2})?</text>", text)
+    size = pl.Series(rng.choice(["small", "medium", "large"], 300), dtype=pl.Enum(["small", "medium", "large"]))
+    forest = RandomForestClassifier(3, random_state=0).fit(pl.DataFrame({"size": size}), frame["late"])
+    (effect,) = effects(forest, pl.DataFrame({"size": size}), np.array([0]), forest.predict_proba)
+    assert effect.names == ("small", "medium", "large")
 
 
 def test_numbers_and_few_columns(files):
@@ -72,7 +129,7 @@ def test_refused(files, tmp_path):
     assert "has 150 rows, numbered from 0 to 149" in fail(*options, "--row", -151)
     assert "--class 'd' is no class of the model; there are 'a', 'b', 'c'" in fail(*options, "--class", "d")
     assert "of two classes there is one score" in fail(
-        "explain", files / "two.st", files / "new.csv", "--class", "True"
+        "explain", files / "scores.st", files / "new.csv", "--class", "True"
     )
     assert "predicts numbers; leave it out" in fail("explain", files / "numbers.st", files / "new.csv", "--class", "a")
     assert "unknown ending for a picture; write .svg, .png, .pdf" in fail(*options, "--picture", tmp_path / "row.gif")

@@ -14,6 +14,7 @@ from committee.cli.pictures import check_picture, write_picture
 from committee.cli.table_options import TableOptions, takes_table_options
 from committee.cli.terminal import Debug, console, errors_in_one_line, print_grids, say
 from committee.data.names import printable
+from committee.files.replacement import write_file
 
 
 @takes_table_options
@@ -26,14 +27,19 @@ def explain(
         str | None,
         typer.Option("--class", help="Whose score or probability; by default that of the predicted class."),
     ] = None,
+    quantile: Annotated[
+        float | None,
+        typer.Option(help="Of a model of quantiles: which of them; by default the one nearest to the median."),
+    ] = None,
     most: Annotated[int, typer.Option(min=1, help="Columns that are shown; the others are one line.")] = 12,
     picture: Annotated[Path | None, typer.Option(help="Picture of the same, .svg, .png or .pdf.")] = None,
+    report: Annotated[Path | None, typer.Option(help="HTML page of the same, with the model's card.")] = None,
     debug: Debug = False,
 ) -> None:
     """Say what each column adds to the answer for one row: its exact Shapley value.
 
-    The columns' figures add up to the score of the row, to its probability (committee of ensembles) or to the number
-    that is predicted.
+    The columns' figures add up to the probability of the class (forests, committees of ensembles), to the score of the
+    row (other models of classes), or to the number that is predicted.
 
     Example: committee explain model.safetensors new.csv --row 3 --picture row3.svg
     """
@@ -42,21 +48,22 @@ def explain(
         from committee.report.row_sentences import row_grid, row_sentences
 
         check_picture(picture)
-        check_writable(picture, read=[model, data])
+        check_writable(picture, report, read=[model, data])
         learner = load_learner(model)
         X = columns_of(learner, data, table)
         if not -len(X) <= row < len(X):
             raise ValueError(f"--row {row} is not there: {data} has {len(X):,} rows, numbered from 0 to {len(X) - 1:,}")
         row %= len(X)
+        label_of_row = _class_of(learner, label) if quantile is None else _quantile_of(learner, quantile)
         try:
-            found = RowExplanation.of(learner, X[row : row + 1], 0, label=_class_of(learner, label))
+            found = RowExplanation.of(learner, X[row : row + 1], 0, label=label_of_row)
         except TypeError as error:
             raise ValueError(
                 f"{model} cannot be explained: {error} Models of trees can, such as committee, gradient_boosting and"
                 " random_forest"
             ) from error
-        terminal = console()
-        terminal.print(printable(f"row {row:,} of {data} (the first is 0): {found.remark}"), soft_wrap=True)
+        terminal, name = console(), f"row {row:,} of {data} (the first is 0)"
+        terminal.print(printable(f"{name}: {found.remark}"), soft_wrap=True)
         for sentence in row_sentences(found):
             terminal.print(printable(sentence), soft_wrap=True)
         terminal.print()
@@ -67,6 +74,11 @@ def explain(
             display = ContributionDisplay.of(found, max_features=most)
             write_picture(display.plot().figure_, picture)
             say(f"picture written to {picture}")
+        if report is not None:
+            from committee.report.row_page import row_page
+
+            write_file(report, row_page(learner, found, row=name, title=model.name, most=most))
+            say(f"report written to {report}")
 
 
 def _class_of(learner: Any, label: str | None) -> Any:
@@ -81,7 +93,9 @@ def _class_of(learner: Any, label: str | None) -> Any:
     by_name = {str(known): known for known in classes.tolist()}
     if label not in by_name:
         raise ValueError(f"--class {label!r} is no class of the model; {hint_of_names(label, list(by_name))}")
-    if len(by_name) == 2 and not _of_probabilities(learner):
+    from committee.report.row_shares import explains_probabilities
+
+    if len(by_name) == 2 and not explains_probabilities(learner):
         raise ValueError(
             f"--class {label}: of two classes there is one score, above 0 for {classes[1]} and below for {classes[0]};"
             " leave it out"
@@ -89,8 +103,15 @@ def _class_of(learner: Any, label: str | None) -> Any:
     return by_name[label]
 
 
-def _of_probabilities(learner: Any) -> bool:
-    """Whether what is explained is a probability, of which each class has its own."""
-    from committee.vote.members import MemberCommittees
+def _quantile_of(learner: Any, quantile: float) -> float:
+    """A quantile that the model predicts beside others."""
+    from committee.report.number_figures import quantile_levels
 
-    return isinstance(learner.committee_.voters, MemberCommittees)
+    levels = () if hasattr(learner, "classes_") else quantile_levels(learner, learner.committee_.voters.n_outputs)
+    if len(levels) < 2:
+        raise ValueError(
+            f"--quantile {quantile:g}: the {type(learner).__name__} does not predict several; leave it out"
+        )
+    if quantile not in levels:
+        raise ValueError(f"--quantile {quantile:g} is none of the model's: {', '.join(f'{q:g}' for q in levels)}")
+    return quantile

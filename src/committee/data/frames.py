@@ -191,6 +191,31 @@ class TableSchema:
         values = self._values[j]
         return self.column(j) if values is None else f"{values.of} by {self.column(j)}"
 
+    def form_of_times(self, j: int) -> str | None:
+        """Return how dates or times of column ``j`` are written in files; None if its numbers are no seconds."""
+        form = self.written[j] if self.written else None
+        if form is None:
+            return None
+        from committee.data.reading.time_words import TIMES  # few models have any
+
+        return form if form in TIMES else None
+
+    def number_words(self, j: int, number: float, digits: int = 6) -> str:
+        """Return a number of column ``j`` as it is read: in so many digits, or the date or time that it stands for.
+
+        Examples
+        --------
+        >>> schema = TableSchema(("day", "x"), (None, None)).with_forms({"day": "%d.%m.%Y"})
+        >>> schema.number_words(0, 86400.0), schema.number_words(1, 86400.0)
+        ('1970-01-02', '86400')
+        """
+        form = self.form_of_times(j)
+        if form is None:
+            return f"{number:.{digits}g}"
+        from committee.data.reading.time_words import time_words
+
+        return time_words(number, form)
+
     def unsuited(self, feature: NDArray[np.integer], n_words: NDArray[np.integer]) -> NDArray[np.bool_]:
         """Splits that no table of this schema can have grown, ``(N,)``, by their columns and words of category bits.
 

@@ -12,6 +12,7 @@ from committee.data.frame_columns import is_frame, open_frame
 from committee.data.number_types import F64
 from committee.data.sparse import is_sparse
 from committee.report.arguments import place
+from committee.report.row_shares import shares_of_row
 from committee.vote.explain.rules import missing_words
 
 
@@ -27,7 +28,7 @@ class RowExplanation:
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> row = RowExplanation.of(RandomForestClassifier(10, random_state=0).fit(X, y), X, 7)
     >>> row.labels[2], row.subject, row.remark
-    ('petal length (cm) = 1.5', 'score for 0', 'predicted 0 (99%)')
+    ('petal length (cm) = 1.5', 'probability for 0', 'predicted 0 (99%)')
     """
 
     labels: tuple[str, ...]
@@ -59,7 +60,8 @@ class RowExplanation:
             Which of them.
         label : class label or int, default=None
             Whose score, with more than two classes, or probability; the predicted class's by default. Of several
-            targets its number, the first's by default.
+            targets its number, the first's by default. Of several quantiles its level, by default that nearest to the
+            median.
 
         Raises
         ------
@@ -68,13 +70,9 @@ class RowExplanation:
         TypeError
             If the estimator has no contributions, or `X` is sparse.
         ValueError
-            If the label is no class or target of the estimator, there is no such row, or quantiles are predicted.
+            If the label is no class, target or quantile of the estimator, or there is no such row.
         """
         from sklearn.utils.validation import check_is_fitted
-
-        from committee.vote.links.mean import Average, Identity, Ordered
-        from committee.vote.members import MemberCommittees
-        from committee.voters.committees import BoostedCommittees
 
         if not (hasattr(estimator, "contributions") and hasattr(estimator, "validate_rows")):
             raise TypeError(
@@ -87,33 +85,10 @@ class RowExplanation:
         encoded = estimator.table_.encode(estimator.validate_rows(X))
         row = place("row", row, len(encoded))
         one = open_frame(X)[row : row + 1].to_native() if is_frame(X) else np.asarray(X)[[row]]
-        predicted = estimator.predict(one).tolist()[0]
-        link, of_classes = estimator.committee_.link, hasattr(estimator, "classes_")
-        adds_up = not of_classes and isinstance(link, (Identity, Average))
-        of_probabilities = of_classes and isinstance(estimator.committee_.voters, MemberCommittees)
-        total = "prediction" if adds_up else "probability" if of_probabilities else "score"
-        shares = estimator.contributions(one, output=total)[0]
-        if not of_classes:
-            subject = total
-            if shares.ndim > 1:
-                if isinstance(link, Ordered):
-                    raise ValueError("the estimator predicts several quantiles, whose order is settled after the sum")
-                k = place("label", 0 if label is None else label, shares.shape[1])
-                shares, predicted, subject = shares[:, k], predicted[k], f"{total} for target {k}"
-            remark = f"predicted {predicted:.4g}"
-        else:
-            score = "mean score" if isinstance(estimator.committee_.voters, BoostedCommittees) else total
-            classes = estimator.classes_.tolist()
-            probability = estimator.predict_proba(one)[0, classes.index(predicted)]
-            remark = f"predicted {predicted} ({probability:.0%})"
-            subject = f"{score}: above 0 for {classes[-1]}, below for {classes[0]}"
-            if shares.ndim > 1:
-                label = predicted if label is None else label
-                if label not in classes:
-                    raise ValueError(f"label={label!r} is no class; the classes are {', '.join(map(repr, classes))}")
-                shares, subject = shares[:, classes.index(label)], f"{score} for {label}"
+        found = shares_of_row(estimator, one, label)
         labels = tuple(_values_in_words(encoded[row], estimator.table_))
-        return cls(labels, shares, subject, total, of_classes, predicted, remark)
+        of_classes = hasattr(estimator, "classes_")
+        return cls(labels, found.contributions, found.subject, found.total, of_classes, found.predicted, found.remark)
 
     def largest(self, most: int) -> tuple[list[tuple[str, float]], tuple[int, float]]:
         """The columns that add most, by size, and how many others there are and what they add together."""
@@ -139,8 +114,8 @@ def largest_shares(
 
 def start_in_words(total: str) -> str:
     """Where a sum of contributions to a score, a number or a probability starts."""
-    # what is expected goes through a link, too, and is then no mean of the training rows' probabilities
-    return "of any row" if total == "probability" else "mean of training rows"
+    # the mean vote goes through a link, too, and is then no mean of the training rows' probabilities
+    return "no column known" if total == "probability" else "mean of training rows"
 
 
 def _values_in_words(encoded: F64, table: Any) -> Sequence[str]:
@@ -151,5 +126,7 @@ def _values_in_words(encoded: F64, table: Any) -> Sequence[str]:
             words.append(missing_words(table.column(j)))
             continue
         known = table.coded(j)
-        words.append(f"{table.quantity(j)} = " + (f"{value:.6g}" if known is None else str(known[int(value)])))
+        words.append(
+            f"{table.quantity(j)} = " + (table.number_words(j, value) if known is None else str(known[int(value)]))
+        )
     return words

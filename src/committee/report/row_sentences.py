@@ -26,7 +26,8 @@ def row_sentences(found: RowExplanation) -> list[str]:
     """
     bias, end = _fixed(found, float(found.contributions[-1]), float(found.contributions.sum()))
     what, _, meaning = found.subject.partition(": ")
-    known = "what is expected of any row" if found.total == "probability" else "the mean of the training rows"
+    # the link of the mean score is no mean of what the link makes, so that it is not the share of the class
+    known = f"the {'answer to the mean score' if found.total == 'probability' else 'mean'} of the training rows"
     sentences = [f"The {what} is {end}{f' ({meaning})' if meaning else ''}; it starts at {bias}, {known}."]
     shown, _ = found.largest(len(found.labels))
     for words, sign in (("Raised", 1.0), ("Lowered", -1.0)):

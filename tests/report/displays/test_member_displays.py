@@ -152,7 +152,7 @@ def test_one_row_of_a_blend_leads_to_its_probability(classes, of_numbers):
     assert_array_equal(display.contributions, model.contributions(X)[3, :, k])
     assert display.ax_.get_xlabel() == f"probability for {model.classes_[k]}"
     labels = [tick.get_text() for tick in display.ax_.get_yticklabels()]
-    assert (labels[0], labels[-1]) == ("of any row", "probability")
+    assert (labels[0], labels[-1]) == ("no column known", "probability")
     model, X, _ = of_numbers
     display = ContributionDisplay.from_estimator(model, X, 3)
     assert_allclose(display.contributions.sum(), model.predict(X)[3])

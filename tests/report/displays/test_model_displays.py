@@ -192,8 +192,10 @@ def test_contributions_to_numbers(iris):
     assert display.ax_.get_xlabel() == "prediction"
     assert {f"predicted {model.predict(X)[7]:.4g}", "prediction"} <= set(texts_inside(display))
     several = GradientBoostingRegressor("quantile", n_estimators=5, quantile=[0.25, 0.75]).fit(X, y)
-    with pytest.raises(ValueError, match="predicts several quantiles, whose order is settled after the sum"):
-        ContributionDisplay.from_estimator(several, X, 7)
+    display = ContributionDisplay.from_estimator(several, X, 7, label=0.75)
+    assert display.contributions.sum() == pytest.approx(several.predict(X)[7, 1])
+    with pytest.raises(ValueError, match=r"label=0.3 is no quantile of the estimator; they are 0.25, 0.75"):
+        ContributionDisplay.from_estimator(several, X, 7, label=0.3)
 
 
 def test_contributions_to_numbers_end_at_the_prediction_and_leave_zero_out():
@@ -207,7 +209,7 @@ def test_contributions_to_numbers_end_at_the_prediction_and_leave_zero_out():
     counts = GradientBoostingRegressor("poisson", n_estimators=5).fit(X, far)
     display = ContributionDisplay.from_estimator(counts, X, 7)
     assert np.exp(display.contributions.sum()) == pytest.approx(counts.predict(X)[7])
-    assert display.ax_.get_xlabel() == "score"
+    assert display.ax_.get_xlabel() == "score: the logarithm of the prediction"
 
 
 def test_contributions_to_one_of_several_targets(iris):

@@ -94,7 +94,8 @@ class ContributionDisplay(Display):
             Which of them.
         label : class label or int, default=None
             Whose score, with more than two classes, or probability; the predicted class's by default. Of several
-            targets its number, the first's by default.
+            targets its number, the first's by default; of several quantiles the level, by default the nearest to the
+            median.
         max_features : int, default=12
             So many are drawn, the largest first; the others are one bar.
         ax : matplotlib Axes, default=None
@@ -112,7 +113,7 @@ class ContributionDisplay(Display):
         TypeError
             If the estimator has no contributions, or `X` is sparse.
         ValueError
-            If the label is no class or target of the estimator, there is no such row, or quantiles are predicted.
+            If the label is no class, target or quantile of the estimator, or there is no such row.
         """
         return cls.of(RowExplanation.of(estimator, X, row, label=label), max_features=max_features).plot(ax)
 

@@ -74,7 +74,7 @@ class TreeWords:
         speaks = _Leaves(votes, float(trees.weights[t]), k if trees.per_round > 1 else None)
         values, subject = speaks.of_model_tree(t, len(forest.feature)) if speaks.are_model_trees else speaks.of(forest)
         said = [speaks.words(value) for value in values]
-        table = votes.table or _plain_table(forest)
+        table = table_with_forms(votes.table or _plain_table(forest), estimator)
         slopes = _slopes(votes.voters, t, float(trees.weights[t]), table)
         leaves, colors = ([each[i] for each in said] for i in (0, 1))
         tell = "sign of the mean" if speaks.have_lines and np.size(values[0]) == 1 and values[0] is not None else ""
@@ -246,6 +246,12 @@ def _votes_of(estimator: Any) -> WeightedVotes:
             f"estimator={shortened(repr(estimator), 60)} has no trees that can be drawn; give a fitted learner of this "
             "library, its committee_, or a classifier that Committee.from_estimator takes"
         ) from error
+
+
+def table_with_forms(table: TableSchema, estimator: Any) -> TableSchema:
+    """A committee's table with the dates and times that the learner around it knows of."""
+    known: TableSchema | None = getattr(estimator, "table_", None)
+    return table if known is None or table.written else table.with_forms(known.forms)
 
 
 def _plain_table(forest: Forest) -> TableSchema:

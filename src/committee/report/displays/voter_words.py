@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from committee.data.category_bits import codes_in
 from committee.data.frames import TableSchema
+from committee.data.reading.time_words import length_words
 from committee.vote.explain.rules import missing_words
 from committee.voters.forest import Forest
 from committee.voters.oracles import OracleVoters
@@ -53,7 +54,8 @@ def voter_words(voters: SoftStumps | OracleVoters, t: int, table: TableSchema) -
     if len(words):
         return _categories(name, words, known, gaps_are_plus)
     s = float(voters.softness[t])
-    text = f"{name} {'>' if voters.ascending[t] else '<='} {_number(c)}" + (f" ± {_number(s, 2)}" if s else "")
+    about = "" if not s else f" ± {_number(s, 2) if table.form_of_times(j) is None else length_words(s)}"
+    text = f"{name} {'>' if voters.ascending[t] else '<='} {_threshold(table, j, c)}{about}"
     return f"{text} or {_GAPS}" if gaps_are_plus else text
 
 
@@ -68,7 +70,7 @@ def split_words(forest: Forest, node: int, table: TableSchema) -> str:
         return missing_words(name, negated=goes_left)
     if len(words):
         return _categories(name, words, known, False)
-    return f"{_cut(table.quantity(j), _MOST_NAMED)} <= {_number(c)}"
+    return f"{_cut(table.quantity(j), _MOST_NAMED)} <= {_threshold(table, j, c)}"
 
 
 def _all_alike(words: NDArray[np.uint32], known: list[str], c: float, ascending: bool) -> bool | None:
@@ -96,6 +98,11 @@ def _categories(name: str, words: NDArray[np.uint32], known: list[str], gaps: bo
     more = [f"+{len(inside) - listed}"] if listed < len(inside) else []
     most = _MOST_LISTED if not gaps else _LEAST_LISTED
     return f"{name} in {{{', '.join([_cut(word, most) for word in inside[:listed]] + more + last)}}}"
+
+
+def _threshold(table: TableSchema, j: int, c: float) -> str:
+    """A threshold of a column: a few digits, or a date or time."""
+    return _number(c) if table.form_of_times(j) is None else table.number_words(j, c)
 
 
 def _number(value: float, digits: int = 4) -> str:

@@ -13,6 +13,7 @@ from committee.report.svg.axes import COLORS, Axes
 from committee.report.svg.element import legend, side_by_side
 from committee.report.svg.letters import fitted
 from committee.report.svg.scale import Scale, plain
+from committee.report.svg.time_scale import TimeScale
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -79,6 +80,8 @@ def _common_scale(found: list[Effect], columns: list[int], of_classes: bool) -> 
 
 def _panel(effect: Effect, columns: list[int], y: Scale, subject: str, *, of_classes: bool) -> Markup:
     spaced = Scale(-0.6, len(effect.names) - 0.4) if effect.names else Scale.over(effect.places)
+    if effect.form is not None:
+        spaced = TimeScale(spaced.low, spaced.high, form=effect.form)
     axes = Axes(spaced, y, "", subject, names=effect.names)
     for i, k in enumerate(columns):
         color = COLORS[i % len(COLORS)]

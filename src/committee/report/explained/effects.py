@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from committee.data.number_types import F64, Index
+from committee.data.reading.time_words import DAY
 from committee.report.explained.columns import TableRows, encoded_rows
 from committee.vote.explain.tree_expectations import split_places, tree_expectations
 
@@ -54,6 +55,8 @@ class Effect:
     """Rows averaged over; 0 if it is the trees' own memory of their training rows."""
     seen: F64
     """Values of a column of numbers in the rows, a few of them."""
+    form: str | None = None
+    """How a column of dates or times is written in files; its places are seconds."""
 
     @property
     def span(self) -> float:
@@ -104,12 +107,14 @@ def remembered_effects(model: Any, columns: Index) -> list[Effect]:
                 continue
             # at a threshold a row still goes left; a step beyond the last one shows what is to its right
             places = np.unique(np.quantile(splits, np.linspace(0.0, 1.0, MOST_PLACES), method="nearest"))
-            places = np.append(places, places[-1] + (np.ptp(places) / 12.0 or abs(places[-1]) / 10.0 or 1.0))
+            alone = abs(places[-1]) / 10.0 or 1.0 if model.table_.form_of_times(j) is None else DAY
+            places = np.append(places, places[-1] + (np.ptp(places) / 12.0 or alone))
         try:
             answers = tree_expectations(model.committee_, j, places)
         except (TypeError, ValueError):  # other voters, or trees that were made without a record
             return []
-        found.append(Effect(model.table_.quantity(j), names, places, answers, None, None, 0, places[:0]))
+        form = model.table_.form_of_times(j)
+        found.append(Effect(model.table_.quantity(j), names, places, answers, None, None, 0, places[:0], form))
     return found
 
 
@@ -131,13 +136,17 @@ def _of_numbers(model: Any, table: TableRows, rows: Index, j: int, values: F64, 
         _missing(table, rows, j, values, answer),
         len(rows),
         values[rows][np.isfinite(values[rows])][:: max(1, len(rows) // 80)],
+        model.table_.form_of_times(j),
     )
 
 
 def _of_categories(model: Any, table: TableRows, rows: Index, j: int, answer: Answer) -> Effect | None:
     texts = table.texts(j)
     counts = Counter(text for text in texts if text)
-    names = [name for name, _ in counts.most_common(MOST_CATEGORIES)]
+    levels = {str(level): place for place, level in enumerate(model.table_.categories[j] or ())}
+    # in the order of their levels, which is that in which they were declared
+    most = [name for name, _ in counts.most_common(MOST_CATEGORIES)]
+    names = sorted(most, key=lambda name: levels.get(name, len(levels)))
     if len(names) < 2:
         return None
     at = np.array([texts.index(name) for name in names])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.number_types import F64
-from committee.report.displays.tree_words import TreeWords
+from committee.report.displays.tree_words import TreeWords, table_with_forms
 from committee.report.members import has_members
 from committee.vote.committee import Committee
 from committee.vote.explain.leaf_models import leaf_models, model_trees
@@ -55,6 +55,7 @@ class TreeLeaves:
         for whose, votes in _candidates(model):
             try:
                 tree = TreeWords.of(votes, 0, None)
+                tree = replace(tree, table=table_with_forms(tree.table, model))
             except TypeError:
                 continue
             return cls._of_words(tree, whose, had_missing)

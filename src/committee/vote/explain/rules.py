@@ -54,13 +54,16 @@ class Condition:
         name = table.column(self.feature)
         if self.low >= self.high or (self.codes is not None and not self.codes):
             return missing_words(name)
-        text = self._numbers(table.quantity(self.feature)) if self.codes is None else self._categories(name, table)
+        text = self._numbers(table) if self.codes is None else self._categories(name, table)
         if not text:  # all that is known passes
             return "" if self.missing else missing_words(name, negated=True)
         return f"{text} (or missing)" if self.missing and say_missing else text
 
-    def _numbers(self, name: str) -> str:
-        low, high = f"{self.low:.6g}", f"{self.high:.6g}"
+    def _numbers(self, table: TableSchema) -> str:
+        name = table.quantity(self.feature)
+        low, high = (
+            "" if abs(each) == inf else table.number_words(self.feature, each) for each in (self.low, self.high)
+        )
         if low == high:
             low, high = repr(self.low), repr(self.high)
         if self.low == -inf:
