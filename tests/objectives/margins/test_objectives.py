@@ -235,6 +235,62 @@ def test_distances_are_those_of_one_dense_program(seed, largest):
 
 
 @quick
+@given(seeds, st.sampled_from([0.5, 0.75, 1.0]), st.sampled_from(["lts", "lms"]))
+def test_the_robust_forms_leave_the_farthest_lines_out(seed, coverage, form):
+    """No worse than both starts; the optimum of the lines that they keep; of all lines the convex form's."""
+    lines = lines_of(seed)
+    S, share = dense(lines), lines.line_weight
+    centre = share @ S @ lines.own
+    objective = Variance(form, coverage=coverage)
+    found = solved(objective, lines)
+    convex = Variance("simplex" if form == "lts" else "chebyshev")
+    if coverage == 1.0:
+        assert_allclose(found.value, solved(convex, lines).value, rtol=0, atol=1e-6)
+    starts = (lines.own, solved(Variance(), lines).weights)
+    assert found.value <= min(objective.value(lines, w) for w in starts) + 1e-9
+    away = np.abs(S @ found.weights - centre)
+    order = np.argsort(away, kind="stable")
+    reach = np.cumsum(share[order])
+    if form == "lms":
+        assert_allclose(found.value, away[order][np.searchsorted(reach, coverage - 1e-12)], rtol=0, atol=1e-12)
+        kept = away <= found.value + 1e-12
+        assert oracle.distance_program(S[kept], share[kept], centre, largest=True) >= found.value - 1e-5
+    else:
+        taken = np.zeros(len(share))
+        taken[order] = np.diff(np.minimum(reach, coverage), prepend=0.0)
+        assert_allclose(found.value, taken @ away**2 / coverage, rtol=1e-9, atol=1e-12)
+        assert oracle.tangent_gap(S, taken / coverage, centre, found.weights, None) < 1e-4
+    assert np.isnan(found.gap) and found.status == "Local optimum"
+
+
+def test_a_line_that_no_weights_suit_is_left_out_by_the_robust_forms():
+    """Three voters who agree with each other on all rows but a few that all of them have wrong."""
+    random = np.random.default_rng(4)
+    S = np.where(random.random((60, 6)) < 0.8, 1, -1).astype(np.int8)
+    S[:6] = -1
+    lines = MarginMatrix.of_matrix(S)
+    plain = lines.values(solved(Variance(target=0.6), lines).weights)
+    for form in ("lts", "lms"):
+        robust = lines.values(solved(Variance(form, target=0.6, coverage=0.8), lines).weights)
+        others = np.abs(robust[6:] - 0.6)
+        assert np.sort(others)[:48].max() <= np.sort(np.abs(plain[6:] - 0.6))[:48].max() + 1e-9
+
+
+@quick
+@given(seeds, st.floats(-1.0, 1.0))
+def test_a_target_is_what_margins_come_close_to(seed, target):
+    lines = lines_of(seed)
+    S, share = dense(lines), lines.line_weight
+    found = solved(Variance(target=target), lines)
+    assert_allclose(found.value, share @ (S @ found.weights - target) ** 2, rtol=1e-9, atol=1e-12)
+    assert oracle.tangent_gap(S, share, target, found.weights, None) < 1e-6
+    lad = solved(Variance("lad", target=target), lines)
+    assert_allclose(lad.value, oracle.distance_program(S, share, target, False), rtol=0, atol=2e-7)
+    higher = solved(Variance(target=target + 0.5), lines)
+    assert share @ S @ higher.weights >= share @ S @ found.weights - 1e-7, "a larger target, no smaller mean"
+
+
+@quick
 @given(seeds, st.one_of(st.none(), st.floats(0.0, 1.0)))
 def test_mincq_has_the_mean_and_the_least_second_moment(seed, between):
     lines = lines_of(seed)
@@ -379,7 +435,10 @@ def test_numbers_that_are_whole_are_kept_as_bytes():
         (lambda: Range(tol=-1.0), r"tol=-1\.0 must be positive"),
         (lambda: MinMargin(tol=0.0), r"tol=0\.0 must be positive"),
         (lambda: SoftMargin(0.0), r"nu=0\.0 is not in \(0, 1\]"),
-        (lambda: Variance("best"), r"form='best' is unknown; choose from free, simplex, lad, chebyshev"),
+        (lambda: Variance("best"), r"form='best' is unknown; choose from free, simplex, lad, chebyshev, lts, lms"),
+        (lambda: Variance(target=np.inf), r"target=inf must be a finite number or None"),
+        (lambda: Variance("free", target=0.5), r"target=0.5 has no meaning for form='free'.* use form='simplex'"),
+        (lambda: Variance("lts", coverage=0.0), r"coverage=0.0 is not in \(0, 1\]"),
         (lambda: MinCq(np.nan), r"mu=nan must be a finite number"),
         (lambda: Doom(steepness=0.0), r"steepness=0\.0 must be finite and positive"),
         (lambda: Doom(max_iter=0), r"max_iter=0 at least 1"),

@@ -141,6 +141,10 @@ class MarginReweighter(TrainedEnsembleClassifier):
     k: float | None = parameter(None, """Power of "rank" (5).""", Real)
     nu: float | None = parameter(None, """Share of rows of "soft_margin" (0.5).""", Real)
     form: Form | None = parameter(None, """Of "variance" ("simplex").""")
+    target: float | None = parameter(None, """Of "variance": what margins are brought close to (their mean).""", Real)
+    coverage: float | None = parameter(
+        None, """Share of rows of "variance" in its forms "lts" and "lms" (0.5).""", Real
+    )
     mu: float | None = parameter(None, """First moment of "mincq" (that of the own weights).""", Real)
     steepness: float | None = parameter(None, """Of "doom" (5).""", Real)
     n_jobs: int | None = shared.n_jobs("Threads that walk the voters")
@@ -207,7 +211,9 @@ class MarginReweighter(TrainedEnsembleClassifier):
 
     def _objective(self) -> Objective:
         """The objective with the parameters that are its own; those of others are refused."""
-        given = {name: getattr(self, name) for name in ("xi", "k", "nu", "form", "mu", "steepness")}
+        given = {
+            name: getattr(self, name) for name in ("xi", "k", "nu", "form", "target", "coverage", "mu", "steepness")
+        }
         return objective_of(self.objective, {**given, "slack": self.slack or None})
 
     def prune(

@@ -1,22 +1,23 @@
-"""Margins squeezed towards their mean: four measures of how far from it they are."""
+"""Margins squeezed towards their mean: six measures of how far from it they are."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from committee.data.extras import needed
 from committee.data.number_types import F64
-from committee.objectives.margins.objective import Objective, Reweighting
+from committee.objectives.margins.objective import Objective, Reweighting, check_share, is_finite_number
 from committee.objectives.programs.constraint_generation import Constraints, constraint_generation
 from committee.objectives.programs.highs import on_the_simplex, run, simplex_solver
 from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.objectives.programs.simplex_quadratic import simplex_quadratic
 from committee.vote.signed_votes import BLOCK
 
-Form = Literal["free", "simplex", "lad", "chebyshev"]
+Form = Literal["free", "simplex", "lad", "chebyshev", "lts", "lms"]
 
 
 @dataclass(frozen=True)
@@ -28,21 +29,41 @@ class Variance(Objective):
 
         "free"       min  mean (mean(m) - S w)^2, any w; then w / sum w,
 
-    and three forms keep w on the simplex, so that the margins stay about that mean, with which they can be compared:
+    and five forms keep w on the simplex, so that the margins stay about that mean, with which they can be compared:
 
         "simplex"    min  mean (mean(m) - S w)^2,
         "lad"        min  mean |mean(m) - S w|,
-        "chebyshev"  min  max  |mean(m) - S w|.
+        "chebyshev"  min  max  |mean(m) - S w|,
+        "lts"        min  mean of the smallest (mean(m) - S w)^2, of a share `coverage` of the lines [1]_,
+        "lms"        min  the largest of these distances: with a half of the lines their median [1]_.
 
     Means are weighted and run over lines, a row's lines sharing its weight; mean(m) is that of the lines at the own
-    weights. On the simplex the variance of the lines is no larger than before: the own weights are one of its points.
+    weights, or `target` in its place. On the simplex the variance of the lines is no larger than before: the own
+    weights are one of its points.
+
+    The last two are not convex. They are brought down by concentration steps [2]_ from the own weights, and from the
+    "simplex" ones: the lines that are nearest now are kept, the weights are found that suit these best, and so on until
+    nothing gets better. What is found is no worse than either start, and the best near it; nothing proves it the best
+    of all, so that `gap` is NaN.
 
     Equation: squeeze-variance (docs/theory.md).
 
     Parameters
     ----------
-    form : {"free", "simplex", "lad", "chebyshev"}, default="simplex"
+    form : {"free", "simplex", "lad", "chebyshev", "lts", "lms"}, default="simplex"
         Weights of the free form may be negative. Of all its solutions it takes the shortest.
+    target : float, default=None
+        What the margins are brought close to; None: mean(m). A larger one trades a larger mean for a larger variance
+        (section 4.2 of the paper). Not of the free form: its weights grow in proportion and are divided again.
+    coverage : float, default=0.5
+        In (0, 1], of "lts" and "lms": share of the lines' weight whose distances count; the others, the farthest, are
+        taken for outliers.
+
+    References
+    ----------
+    .. [1] P. Rousseeuw (1984). Least median of squares regression. JASA 79.
+    .. [2] P. Rousseeuw, K. Van Driessen (2006). Computing LTS regression for large data sets. Data Mining and Knowledge
+       Discovery 12.
 
     Examples
     --------
@@ -59,16 +80,30 @@ class Variance(Objective):
     name: ClassVar[str] = "variance"
     maximises: ClassVar[bool] = False
     form: Form = "simplex"
+    target: float | None = None
+    coverage: float = 0.5
 
     def __post_init__(self) -> None:
         if self.form not in get_args(Form):
             raise ValueError(f"form={self.form!r} is unknown; choose from {', '.join(get_args(Form))}.")
+        if self.target is not None and not is_finite_number(self.target):
+            raise ValueError(f"target={self.target!r} must be a finite number or None.")
+        if self.target is not None and self.form == "free":
+            raise ValueError(
+                f"target={self.target!r} has no meaning for form='free', whose weights are divided by their sum; use "
+                "form='simplex'."
+            )
+        check_share("coverage", self.coverage)
 
     def value(self, lines: MarginMatrix, weights: F64) -> float:
         """Mean square, mean or largest distance from mean(m); the free form's with the weights after division."""
-        away = self._away(lines, weights)
+        away = np.abs(self._centre(lines) - lines.values(weights))
         if self.form == "chebyshev":
             return float(away.max())
+        if self.form == "lms":
+            return float(away[nearest(away, lines.line_weight, self.coverage) > 0.0].max())
+        if self.form == "lts":
+            return float(nearest(away, lines.line_weight, self.coverage) @ away**2) / self.coverage
         return float(lines.line_weight @ (away if self.form == "lad" else away**2))
 
     def solve(self, lines: MarginMatrix) -> Reweighting:
@@ -80,18 +115,59 @@ class Variance(Objective):
             If the free form's weights do not have a positive sum, by which they would be divided.
         """
         centre = self._centre(lines)
-        solve = {"free": _free, "simplex": _simplex, "lad": _least_absolute, "chebyshev": _chebyshev}[self.form]
-        weights, gap, status, used, rounds = solve(lines, centre)
+        if self.form in ("lts", "lms"):
+            weights, gap, status, used, rounds = self._concentrated(lines, centre)
+        else:
+            solve = {"free": _free, "simplex": _simplex, "lad": _least_absolute, "chebyshev": _chebyshev}[self.form]
+            weights, gap, status, used, rounds = solve(lines, centre)
         return Reweighting(weights, self.value(lines, weights), self.value(lines, lines.own), status, used, rounds, gap)
 
     def _centre(self, lines: MarginMatrix) -> float:
-        return float(lines.mean_votes() @ lines.own)
+        return float(lines.mean_votes() @ lines.own) if self.target is None else float(self.target)
 
-    def _away(self, lines: MarginMatrix, weights: F64) -> F64:
-        return np.abs(self._centre(lines) - lines.values(weights))
+    def _concentrated(self, lines: MarginMatrix, centre: float) -> Answer:
+        """Concentration steps from two starts, of which the better end is taken; no step makes the value larger."""
+        best, least, rounds = lines.own, np.inf, 0
+        for weights in (lines.own, _simplex(lines, centre)[0]):
+            value = self.value(lines, weights)
+            while True:
+                share = nearest(np.abs(centre - lines.values(weights)), lines.line_weight, self.coverage)
+                if self.form == "lts":
+                    each_a_row = replace(lines, first=np.arange(len(lines)), row_weight=share / self.coverage)
+                    further = _simplex(each_a_row, centre)[0]
+                else:
+                    further = _chebyshev(lines, centre, share > 0.0)[0]
+                rounds += 1
+                lower = self.value(lines, further)
+                if not lower < value - _STEP * max(value, _STEP):
+                    break
+                weights, value = further, lower
+            if value < least:
+                best, least = weights, value
+        return best, float("nan"), "Local optimum", len(lines), rounds
 
 
 Answer = tuple[F64, float, str, int, int]
+
+_STEP = 1e-9
+"""Concentration ends where a step lowers the value by a smaller share."""
+
+
+def nearest(away: F64, weight: F64, coverage: float) -> F64:
+    """Weight of the lines that are nearest, up to a share of all weight; of the last one only what is left of that.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.objectives.margins.margin_variance import nearest
+    >>> nearest(np.array([0.3, 0.1, 0.2]), np.array([0.25, 0.25, 0.5]), 0.5).tolist()
+    [0.0, 0.25, 0.25]
+    """
+    order = np.argsort(away, kind="stable")
+    before = np.append(0.0, np.cumsum(weight[order])[:-1])
+    taken = np.zeros(len(away))
+    taken[order] = np.clip(coverage - before, 0.0, weight[order])
+    return taken
 
 
 def _free(lines: MarginMatrix, centre: float) -> Answer:
@@ -121,9 +197,10 @@ def _simplex(lines: MarginMatrix, centre: float) -> Answer:
     return weights, gap, "Optimal", len(lines), 1
 
 
-def _chebyshev(lines: MarginMatrix, centre: float) -> Answer:
-    bound = np.full(len(lines), centre)
-    constraints = [Constraints(bound, 1, level=1), Constraints(bound, -1, level=1)]
+def _chebyshev(lines: MarginMatrix, centre: float, among: NDArray[np.bool_] | None = None) -> Answer:
+    """The largest distance of all lines, or of those in `among`."""
+    held = np.ones(len(lines), dtype=bool) if among is None else among
+    constraints = [Constraints(np.where(held, centre, -side * np.inf), side, level=1) for side in (1, -1)]
     solved = constraint_generation(lines, np.zeros(lines.n_voters), constraints, cost_of_z=-1.0)
     gap = max(0.0, solved.bound - solved.value)
     return solved.weights, gap, solved.status, solved.n_rows_used, solved.rounds
