@@ -24,6 +24,7 @@ extensions = [
     "sphinx_llms_txt",
     "sphinx_sitemap",
     "site_parts.links_outside",
+    "site_parts.listed_references",
     "site_parts.mathml",
     "site_parts.plain_docstrings",
     "site_parts.public_members",

@@ -22,12 +22,15 @@ import shlex
 import subprocess
 import sys
 import textwrap
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import committee
+from committee.cli.main import app
 from committee.learners.trained.certificates import CERTIFICATES
 from committee.learners.trained.reweighter import LEVELS
 from committee.objectives.losses.named_losses import REGRESSION_LOSSES
@@ -101,23 +104,21 @@ def run_python(fence: Fence, page: Path, namespace: dict[str, object]) -> str:
     return printed.getvalue()
 
 
-def run_console(fence: Fence, page: Path, folder: Path) -> None:
-    """Run the lines that call committee; others, as make and pip, are for readers."""
+def run_console(fence: Fence, page: Path) -> None:
+    """Run the lines that call committee; others, as make and pip, are for readers.
+
+    They run in this process: to import everything anew would take most of the time.
+    """
     for command, shown in commands(fence.text):
         words = shlex.split(command)
         if words[0] != "committee":
             continue
-        answer = subprocess.run(
-            [sys.executable, "-W", "error", "-c", "from committee.cli.main import main; main()", *words[1:]],
-            cwd=folder,
-            env=ENVIRONMENT | {"COLUMNS": "100", "TERM": "dumb"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        assert answer.returncode == 0, f"{page.name}: $ {command}\n{answer.stdout}"
-        missing = words_of(shown) - words_of(answer.stdout)
-        assert not missing, f"{page.name}: $ {command} does not print {sorted(missing)}, but\n{answer.stdout}"
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            answer = CliRunner(env={"COLUMNS": "100", "TERM": "dumb"}).invoke(app, words[1:])
+        assert answer.exit_code == 0, f"{page.name}: $ {command}\n{answer.output}\n{answer.exception!r}"
+        missing = words_of(shown) - words_of(answer.output)
+        assert not missing, f"{page.name}: $ {command} does not print {sorted(missing)}, but\n{answer.output}"
 
 
 def commands(text: str) -> list[tuple[str, str]]:
@@ -174,7 +175,7 @@ def test_page_runs(page, tmp_path, monkeypatch):
             else:
                 assert not printed, f"{page.name}:{fence.line} prints what the page does not show:\n{printed}"
         elif fence.language == "console":
-            run_console(fence, page, tmp_path)
+            run_console(fence, page)
 
 
 # --- quotations and links --------------------------------------------------------------------------------------------

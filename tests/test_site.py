@@ -37,6 +37,9 @@ def test_links_out_of_the_pages_lead_to_the_site_or_the_repository(monkeypatch):
 
 def test_docstrings_keep_their_signs():
     assert escaped(["the sum |w| of w_, ``a|b_``"]) == [r"the sum \|w\| of w\_, ``a|b_``"]
+    assert escaped(["J. Zhu (2009).", ".. [r1] J. Zhu, H. Zou", "A row. One"]) == [
+        r"J\. Zhu (2009).", r".. [r1] J\. Zhu, H. Zou", "A row. One"
+    ]  # fmt: skip
     example = [">>> f(1)  # |x|", "a_ | b", "", "c_ |"]
     assert escaped(example) == [*example[:3], r"c\_ \|"]
 

@@ -12,10 +12,14 @@ LITERAL = re.compile(r"(``.+?``|`.+?`)")
 TRAILING_UNDERSCORE = re.compile(r"(?<![\\\w])(\w+)_(?=[\s,.;:)(\]^|*/'+-]|$)")
 
 
+INITIAL = re.compile(r"^(\s*(?:\.\. \[[^\]]+\]\s+)?[A-Z])\. (?=\S)")
+"""Of an author at the beginning of a line, which would begin a numbered list."""
+
+
 def escaped(lines: list[str]) -> list[str]:
-    """Return lines with ``|w|`` and ``w_`` as they stand; examples and literals are left alone."""
+    """Return lines with ``|w|``, ``w_`` and ``J. Zhu`` as they stand; examples and literals are left alone."""
     found, in_example = [], False
-    for line in lines:
+    for line in (INITIAL.sub(r"\1\\. ", each) for each in lines):
         in_example = line.lstrip().startswith(">>>") or (in_example and bool(line.strip()))
         if in_example or line.lstrip().startswith(".. "):
             found.append(line)

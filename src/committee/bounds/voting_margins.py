@@ -46,7 +46,7 @@ def voting(
     eta : float, default=0.05
         The bound fails with at most this probability, if C is as large as it has to be.
     constant : float, default=1.0
-        C.
+        The constant C.
     thetas : array-like (G,), default=0.01, 0.02, ..., 1
         Margins theta > 0 to minimise over.
 
