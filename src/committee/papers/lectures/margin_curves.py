@@ -16,7 +16,7 @@ from committee.learners.trained import for_vote
 from committee.papers.shared.tables import labels_of
 from committee.report.crossvalidation import Split, Table
 
-ALL = "all four"
+ALL = "all classes"
 """The problem with every class in it; the others are one class against the rest."""
 
 STUMPS, REFUSING, TREES = "stumps", "stumps that may refuse", "trees of 16 leaves"

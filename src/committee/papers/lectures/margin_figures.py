@@ -26,7 +26,7 @@ def stumps(found: Sequence[MarginCurves]) -> Figure:
     own = [c for c in found if c.learner == STUMPS]
     colour = {T: k for k, T in enumerate(dict.fromkeys(c.rounds for c in own))}
     lines = [(c, f"{c.rounds:,} rounds", colour[c.rounds]) for c in own]
-    return _panels(lines, "stumps: one class of vehicle against the rest")
+    return _panels(lines, "stumps: one class against the rest")
 
 
 def refusing(found: Sequence[MarginCurves]) -> Figure:
@@ -44,7 +44,7 @@ def trees(found: Sequence[MarginCurves]) -> Figure:
     own = [c for c in found if c.learner == TREES]
     for k, c in enumerate(own):
         _curve(ax, c, f"{c.rounds:,} rounds", k)
-    _margin_axes(ax, own, f"{TREES}: {ALL} classes of vehicle")
+    _margin_axes(ax, own, f"{TREES}: {ALL}")
     ax.set_xlabel(_ACROSS)
     ax.set_ylabel(_UP)
     _legend_above(figure, ax)

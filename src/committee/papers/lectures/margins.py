@@ -20,6 +20,7 @@ from committee.papers.lectures.margin_curves import (
 )
 from committee.papers.lectures.margin_figures import PICTURES
 from committee.papers.lectures.plan import LecturePlan
+from committee.papers.shared.bundled_tables import Folder
 from committee.papers.shared.cells import Task
 from committee.papers.shared.figures import save
 from committee.papers.shared.pages import grid_of, write_csv, write_grid
@@ -27,12 +28,10 @@ from committee.papers.shared.tables import SOURCE_TABLES, load_source_table
 from committee.report.crossvalidation import stratified_folds
 from committee.report.grid import BLANK, Grid
 
-TABLE = "vehicle"
 
-
-def tasks(plan: LecturePlan, seed: int, folder: Path | None) -> list[Task]:
+def tasks(plan: LecturePlan, seed: int, folder: Folder) -> list[Task]:
     """Every problem, learner and fold."""
-    table = load_source_table(SOURCE_TABLES[TABLE], folder)
+    table = load_source_table(SOURCE_TABLES[plan.table], folder)
     classes = [str(label) for label in table.labels.classes]
     problems = [(name, learner) for name in classes for learner in (STUMPS, REFUSING)] + [(ALL, TREES)]
     return [
@@ -45,10 +44,10 @@ def tasks(plan: LecturePlan, seed: int, folder: Path | None) -> list[Task]:
     ]
 
 
-def report(cells: Sequence[Cell], _: LecturePlan, out: Path) -> list[Grid]:
+def report(cells: Sequence[Cell], plan: LecturePlan, out: Path) -> list[Grid]:
     """Write the curves, the margins and the voting bounds as tables, and the pictures."""
     found = curves(cells)
-    margins, bounds = grids(found)
+    margins, bounds = grids(found, plan.table)
     write_csv(lines(found), out / "margin-curves.csv")
     write_grid(margins, out / "margins.csv", {"<= 0.1": "share_at_0.1"})
     write_grid(bounds, out / "voting-bound.csv")
@@ -57,7 +56,7 @@ def report(cells: Sequence[Cell], _: LecturePlan, out: Path) -> list[Grid]:
     return [margins, bounds]
 
 
-def grids(found: Sequence[MarginCurves]) -> tuple[Grid, Grid]:
+def grids(found: Sequence[MarginCurves], table: str) -> tuple[Grid, Grid]:
     """The margins as a table, and the voting bounds as another."""
     voters = {STUMPS: "stumps", REFUSING: "refusing", TREES: "trees"}
     margins, bounds = [], []
@@ -71,7 +70,7 @@ def grids(found: Sequence[MarginCurves]) -> tuple[Grid, Grid]:
     names = ("class", "voters", "rounds")
     return (
         grid_of(
-            "Margins of AdaBoost on vehicle: least and mean training margin; in percent rows at 0.1 or below, errors",
+            f"Margins of AdaBoost on {table}: least and mean training margin; in percent rows at 0.1 or below, errors",
             (*names, "least", "mean", "<= 0.1", "train", "test"),
             margins,
             text=2,

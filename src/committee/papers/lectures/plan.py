@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.datasets import make_friedman1
@@ -28,6 +28,8 @@ class LecturePlan:
     """Rounds of gradient boosting."""
     trees: int
     """Trees of the forest."""
+    table: str = "vehicle"
+    """Of the margins; it is the lecture notes'."""
 
     def simulated(self, task: str, seed: int, repeat: int) -> tuple[F64, F64, F64, F64]:
         """Training and test rows: Mease and Wyner's two classes, or Friedman's function with noise of variance 1."""
@@ -42,3 +44,5 @@ class LecturePlan:
 
 FULL = LecturePlan((5, 100, 1000), 10, 20, 1000, 20_000, 200, 500)
 QUICK = LecturePlan((2, 5, 10), 2, 2, 200, 500, 10, 20)
+SMALL = replace(QUICK, table="iris")
+"""Its table comes along."""

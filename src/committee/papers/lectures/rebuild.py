@@ -9,6 +9,7 @@ from committee.papers.shared.options import (
     Out,
     Progress,
     Quick,
+    Small,
     check_at_least_one,
     in_order,
 )
@@ -26,26 +27,28 @@ def rebuild(
     *,
     parts: Annotated[Names, f"Out of {', '.join(PARTS)}; by default all."] = None,
     quick: Quick = False,
+    small: Small = False,
     seed: Annotated[int, "Seed of folds, simulations and models."] = 0,
     jobs: Jobs = 1,
     progress: Progress | None = None,
 ) -> "list[Grid]":
     """Lecture notes on composition of classifiers: margins and the voting bound, gradient boosting, forests.
 
-    Files: tables as CSV, pictures, and the journal ``cells.jsonl`` (``cells-quick.jsonl``). Only the margins read a
-    table, `vehicle`.
+    Files: tables as CSV, pictures, and the journal ``cells.jsonl`` (``cells-quick.jsonl``,
+    ``cells-small.jsonl``). Only the margins read a table, `vehicle`; the small one is `iris`.
     """
     from committee.papers.lectures import boosting, forest, leaves, margins
-    from committee.papers.lectures.plan import FULL, QUICK
+    from committee.papers.lectures.plan import FULL, QUICK, SMALL
+    from committee.papers.shared.bundled_tables import Bundled
     from committee.papers.shared.cells import finished_cells, journal_of
 
     check_at_least_one(jobs=jobs)
     chosen = in_order(parts, PARTS, "parts")
-    plan = QUICK if quick else FULL
+    plan = SMALL if small else QUICK if quick else FULL
     modules = {"margins": margins, "boosting": boosting, "leaves": leaves, "forest": forest}
-    tasks = {part: modules[part].tasks(plan, seed, data) for part in chosen}
+    tasks = {part: modules[part].tasks(plan, seed, Bundled.TABLES if small else data) for part in chosen}
     cells = finished_cells(
-        *journal_of("lectures", plan, seed, out, quick=quick),
+        *journal_of("lectures", plan, seed, out, quick=quick, small=small),
         [task for own in tasks.values() for task in own],
         jobs=jobs,
         progress=progress,

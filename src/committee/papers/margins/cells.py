@@ -47,6 +47,8 @@ SOLVED, LESS, NO_ROOM, NO_SOLUTION, FAILED = "solved", "less xi", "no room", "no
 the last three the ensemble keeps its weights."""
 
 TREES, DEPTH = 200, 2
+FEW_TREES = 20
+"""Of a small run."""
 TIE = 1e-9
 """Scores that are no further from 0 are ties, whatever rounding has made of them."""
 
@@ -91,13 +93,13 @@ def trained(fold: Fold, ensemble: str, trees: int = TREES) -> Committee:
     return replace(committee, voters=replace(voters, label=label, value=None))
 
 
-def reweighting_cell(fold: Fold, ensemble: str) -> Cell:
+def reweighting_cell(fold: Fold, ensemble: str, trees: int = TREES) -> Cell:
     """Train an ensemble on the training rows of a split, give the trees new weights by each objective, and measure.
 
     The cell has ``voters``, ``four_leaves``, the share of trees with four leaves, the ``measured`` ensemble, and under
     ``objectives`` what `reweighted` makes of each.
     """
-    committee, seconds = timed(lambda: trained(fold, ensemble))
+    committee, seconds = timed(lambda: trained(fold, ensemble, trees))
     train, test = (SignedVotes.of(committee, X, y) for X, y in zip(fold.rows, fold.positive, strict=True))
     lines = MarginMatrix.of(train)
     found = {name: reweighted(objective, lines, test, fold.positive[1]) for name, objective in OBJECTIVES.items()}

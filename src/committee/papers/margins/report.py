@@ -23,7 +23,6 @@ from committee.papers.margins.cells import (
     SM2,
     SM2_SIMPLEX,
     SOLVED,
-    TREES,
     UWS,
 )
 from committee.papers.margins.results import (
@@ -58,15 +57,16 @@ _SETS = {
 
 
 def grids(results: MarginResults) -> list[Grid]:
-    """All tables, in the order of the page."""
+    """All tables, in the order of the page; of tables that the document does not have, those without its numbers."""
+    beside_document = [likeness_grid(results)] if _data(results) else []
     return [
         *(
             table_grid(results, table, ensemble)
             for table in published()
             for ensemble in ENSEMBLES
-            if table.ensemble == document_name(ensemble)
+            if table.ensemble == document_name(ensemble) and beside_document
         ),
-        likeness_grid(results),
+        *beside_document,
         direction_grid(results),
         association_grid(results),
         *(state_grid(results, ensemble) for ensemble in ENSEMBLES),
@@ -276,7 +276,7 @@ def seconds_grid(results: MarginResults) -> Grid:
         (name, *(f"{value:.2f}" for value in row), f"{sum(row):.2f}", f"{sum(row) * 100 / 60:.1f}")
         for name, row in zip((*results.names, "all"), [*table, np.sum(table, axis=0).tolist()], strict=True)
     ]
-    title = f"Seconds of one split, three ensembles of {TREES} trees, one thread; minutes of 100 splits"
+    title = f"Seconds of one split, three ensembles of {results.trees} trees, one thread; minutes of 100 splits"
     return grid_of(title, ("table", *parts, "one split", "100 splits"), rows)
 
 

@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 
 from committee.data.number_types import F64
 from committee.files.journal import Cell
-from committee.papers.margins.cells import DEEP_FOREST, FOREST
+from committee.papers.margins.cells import DEEP_FOREST, FOREST, TREES
 from committee.papers.margins.tables import HELPS, HURTS, NEITHER, PublishedTable, published
 from committee.papers.shared.cells import Key
 from committee.papers.shared.paired import LEVEL
@@ -31,6 +31,8 @@ class MarginResults:
     names: tuple[str, ...]
     """Of the tables, each once."""
     repeats: int
+    trees: int = TREES
+    """Of each ensemble."""
 
     def of_table(self, name: str, ensemble: str) -> list[Cell]:
         """The cells of an ensemble on a table, a repeat each."""

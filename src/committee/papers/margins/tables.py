@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
+from committee.papers.shared.bundled_tables import Folder
 from committee.papers.shared.folds import NamedTable
 from committee.papers.shared.tables import check_rows, document_numbers, labels_of, read_from_folder
 from committee.report.crossvalidation import Table
@@ -48,6 +48,10 @@ class SourceData:
         if self.document_training_rows is None:
             return 7.0 / 3.0
         return self.document_training_rows / (self.rows - self.document_training_rows)
+
+
+BUNDLED = SourceData("Breast cancer, diagnostic", "wdbc", 569, ("M",))
+"""Not one of the document's tables, but it comes along."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +146,7 @@ def repeated_rows() -> list[tuple[str, tuple[int, ...]]]:
     return [(title, tuple(numbers)) for (title, _), numbers in places.items() if len(numbers) > 1]
 
 
-def read_data(data: SourceData, folder: Path | None) -> NamedTable:
+def read_data(data: SourceData, folder: Folder) -> NamedTable:
     """Read a table, and make two classes of it; refused with other labels or another number of rows."""
     found = read_from_folder(data.name, folder, data.positive)
     frame, labels = found.frame, labels_of(found)

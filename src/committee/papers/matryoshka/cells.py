@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from committee.data.number_types import F64
 from committee.files.journal import Cell
 from committee.papers.matryoshka.plan import REFERENCE, Setting
+from committee.papers.shared.bundled_tables import Folder
 from committee.papers.shared.cells import timed
 from committee.papers.shared.folds import Fold, NamedTable
 from committee.papers.shared.paired import packed
@@ -28,7 +28,7 @@ RARE = 0.001
 """Voters that a row meets with less probability than this add little to its E[H]."""
 
 
-def read_named(name: str, folder: Path | None) -> NamedTable:
+def read_named(name: str, folder: Folder) -> NamedTable:
     """Read a table from the folder, and refuse one that has not two classes."""
     table = read_from_folder(name, folder)
     if len(table.labels.classes) != 2:

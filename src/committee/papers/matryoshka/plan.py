@@ -22,6 +22,8 @@ NAMES = (
 )  # fmt: skip
 """Twelve tables of two classes and of 208 to 4,601 rows; five have categories, two of them missing values too."""
 QUICK_NAMES = ("sonar", "transfusion")
+SMALL_NAMES = ("wdbc",)
+"""Not one of the twelve, but it comes along."""
 
 Draws: TypeAlias = int | str | None
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from committee.papers.shared.options import Data, Jobs, Names, Out, Progress, Quick, check_at_least_one, in_order
+from committee.papers.shared.options import Data, Jobs, Names, Out, Progress, Quick, Small, check_at_least_one, in_order
 
 if TYPE_CHECKING:
     from committee.report.grid import Grid
@@ -15,28 +15,34 @@ def rebuild(
     tables: Annotated[Names, "Tables; by default all 12."] = None,
     repeats: Annotated[int, "Random splits of every table."] = 10,
     quick: Quick = False,
+    small: Small = False,
     seed: Annotated[int, "Seed of splits and draws."] = 0,
     jobs: Jobs = 1,
     progress: Progress | None = None,
 ) -> "list[Grid]":
     """Boosting trees and matryoshki (Grossmann): Figures 2 and 3, and the experiments that it leaves to be done.
 
-    Files: CSV, the tables of the page as Markdown, pictures, and the journal ``cells.jsonl`` (``cells-quick.jsonl``) of
-    cells, a setting on a split of a table each.
+    Files: CSV, the tables of the page as Markdown, pictures, and the journal ``cells.jsonl`` (``cells-quick.jsonl``,
+    ``cells-small.jsonl``) of cells, a setting on a split of a table each.
     """
     from functools import partial
 
     from committee.papers.matryoshka import bound_figures, curves, figures, report
     from committee.papers.matryoshka.cells import nesting_cell, read_named
-    from committee.papers.matryoshka.plan import FULL, MOST_QUICK_REPEATS, NAMES, QUICK, QUICK_NAMES
+    from committee.papers.matryoshka.plan import FULL, MOST_QUICK_REPEATS, NAMES, QUICK, QUICK_NAMES, SMALL_NAMES
     from committee.papers.matryoshka.results import NestingResults
+    from committee.papers.shared.bundled_tables import Bundled
     from committee.papers.shared.cells import Task, finished_cells, journal_of
     from committee.papers.shared.folds import Fold
 
     check_at_least_one(repeats=repeats, jobs=jobs)
-    plan, most = (QUICK, MOST_QUICK_REPEATS) if quick else (FULL, repeats)
+    plan, most = (QUICK, MOST_QUICK_REPEATS) if quick or small else (FULL, repeats)
     repeats = min(repeats, most)
-    read = [read_named(name, data) for name in in_order(QUICK_NAMES if quick and tables is None else tables, NAMES)]
+    if small:
+        chosen = in_order(tables, SMALL_NAMES)
+    else:
+        chosen = in_order(QUICK_NAMES if quick and tables is None else tables, NAMES)
+    read = [read_named(name, Bundled.TABLES if small else data) for name in chosen]
     with_paths = {*plan.by_size(), *plan.by_softness()}
     tasks = [
         Task(
@@ -47,7 +53,7 @@ def rebuild(
         for setting in plan.settings()
         if setting.fits(len(fold.split[0]))
     ]
-    journal = journal_of("matryoshka", plan, seed, out, quick=quick)
+    journal = journal_of("matryoshka", plan, seed, out, quick=quick, small=small)
     cells = finished_cells(*journal, tasks, jobs=jobs, progress=progress)
     results = NestingResults(cells, tuple(table.name for table in read), repeats, plan)
     grids = [curves.grid(), *report.grids(results)]

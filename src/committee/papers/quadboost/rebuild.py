@@ -2,11 +2,13 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from committee.papers.shared.options import Data, Jobs, Names, Out, Progress, Quick, check_at_least_one, in_order
+from committee.papers.shared.options import Data, Jobs, Names, Out, Progress, Quick, Small, check_at_least_one, in_order
 
 if TYPE_CHECKING:
     from committee.report.grid import Grid
 
+SMALL_TABLE = "wine"
+"""The one that comes along, run with `small`."""
 QUICK_TABLES = ("zoo", "wine", "glass")
 """Run with `quick` where no table is named: the smallest ones."""
 
@@ -19,14 +21,16 @@ def rebuild(
     repeats: Annotated[int, "Random splits of every table; the document has one."] = 10,
     max_rounds: Annotated[int, "Rounds of AdaBoost above it are not tried."] = 10_000,
     quick: Quick = False,
+    small: Small = False,
     seed: Annotated[int, "Seed of splits and folds."] = 0,
     jobs: Jobs = 1,
     progress: Progress | None = None,
 ) -> "list[Grid]":
     """QuadBoost (Fortier-Dubois et al.): Tables 1 and 2, all six methods, beside the document's numbers.
 
-    Files: CSV, the tables of the page as Markdown, a picture, and the journal ``cells.jsonl`` (``cells-quick.jsonl``)
-    of cells, a method on a split of a table each. The document's grid of AdaBoost's rounds goes on to a million.
+    Files: CSV, the tables of the page as Markdown, a picture, and the journal ``cells.jsonl`` (``cells-quick.jsonl``,
+    ``cells-small.jsonl``) of cells, a method on a split of a table each. The document's grid of AdaBoost's rounds goes
+    on to a million.
     """
     from dataclasses import replace
     from functools import partial
@@ -36,18 +40,21 @@ def rebuild(
     from committee.papers.quadboost.methods import FULL, LEARNERS, QUICK
     from committee.papers.quadboost.results import results_of
     from committee.papers.quadboost.tables import published, read_binary
+    from committee.papers.shared.bundled_tables import Bundled
     from committee.papers.shared.cells import Task, finished_cells, journal_of
     from committee.papers.shared.figures import save
 
     check_at_least_one(repeats=repeats, jobs=jobs, max_rounds=max_rounds)
+    if small:
+        quick, tables = True, in_order(tables, [SMALL_TABLE])
     plan = (
         replace(QUICK, max_rounds=min(QUICK.max_rounds, max_rounds)) if quick else replace(FULL, max_rounds=max_rounds)
     )
     chosen = in_order(QUICK_TABLES if quick and tables is None else tables, [row.name for row in published()])
     rows = [row for row in published() if row.name in chosen]
-    read = [read_binary(row, data) for row in rows]
+    read = [read_binary(row, Bundled.TABLES if small else data) for row in rows]
     cells = finished_cells(
-        *journal_of("quadboost", plan, seed, out, quick=quick),
+        *journal_of("quadboost", plan, seed, out, quick=quick, small=small),
         [
             Task(
                 {"table": table.published.name, "digest": digest, "repeat": repeat, "method": method},

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.number_types import F64
+from committee.papers.shared.bundled_tables import Folder
 from committee.papers.shared.tables import check_rows, digest_of, document_numbers, labels_of, read_from_folder
 from committee.report.crossvalidation import Rows, Split
 
@@ -111,7 +111,7 @@ class BinaryTable:
         return digest_of(self.X.tobytes(), self.y.tobytes())
 
 
-def read_binary(table: PublishedErrors, folder: Path | None) -> BinaryTable:
+def read_binary(table: PublishedErrors, folder: Folder) -> BinaryTable:
     """Read a table, and make two classes of it; refused with other labels or another number of rows."""
     found = read_from_folder(table.name, folder, {*table.positive, *(table.keep or ())})
     labels = labels_of(found)

@@ -54,6 +54,7 @@ class Simulation:
 
 
 PAPER = Simulation()
+SMALL = Simulation(200, 500, 5, (0.5, 1.0))
 
 
 def tasks(simulation: Simulation, repeats: int, seed: int) -> list[Task]:

@@ -2,7 +2,16 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from committee.papers.shared.options import DataOrOpenML, Jobs, Names, Out, Progress, check_at_least_one, in_order
+from committee.papers.shared.options import (
+    DataOrOpenML,
+    Jobs,
+    Names,
+    Out,
+    Progress,
+    Small,
+    check_at_least_one,
+    in_order,
+)
 
 if TYPE_CHECKING:
     from committee.papers.sbpmt.figure2 import Simulation
@@ -17,6 +26,7 @@ def rebuild(
     figure: Annotated[int | None, "Only Figure 2 (the simulation), 3 or 4."] = None,
     settings: Annotated[str, "Parameters: paper or default."] = "default",
     repeats: Annotated[int, "Times that folds, or the simulation, are drawn anew."] = 1,
+    small: Small = False,
     seed: Annotated[int, "Seed of folds and models."] = 0,
     jobs: Jobs = 1,
     progress: Progress | None = None,
@@ -29,6 +39,7 @@ def rebuild(
     has the seed ``seed + r``.
     """
     from committee.papers.sbpmt import figure2, figures, table2
+    from committee.papers.shared.bundled_tables import Bundled
     from committee.papers.shared.cells import finished_cells
     from committee.papers.shared.figures import save
     from committee.papers.shared.pages import write_csv
@@ -38,18 +49,24 @@ def rebuild(
     if settings not in table2.SETTINGS:
         raise ValueError(f"settings={settings!r} is not known; use one of {', '.join(table2.SETTINGS)}")
     check_at_least_one(repeats=repeats, jobs=jobs)
+    folder, kind = (Bundled.TABLES, "small-") if small else (data, "")
     if figure == 2:
-        sizes = simulation or figure2.PAPER
+        sizes = simulation or (figure2.SMALL if small else figure2.PAPER)
         tasks, described = figure2.tasks(sizes, repeats, seed), figure2.settings_of(sizes, seed)
-        cells = finished_cells(out / "cells-figure2.jsonl", described, tasks, jobs=jobs, progress=progress)
+        cells = finished_cells(out / f"cells-{kind}figure2.jsonl", described, tasks, jobs=jobs, progress=progress)
         errors = figure2.errors_of(cells.values(), sizes)
         write_csv(figure2.records(errors, sizes), out / "figure2.csv")
         save(figures.figure2(errors, sizes), out / "figure2.png")
         return [figure2.grid(errors, sizes)]
+    if small:
+        tables = in_order(tables, table2.SMALL_TABLES)
     chosen = in_order(tables, [row.name for row in table2.published()])
     rows = [row for row in table2.published() if row.name in chosen]
-    tasks, described = table2.tasks(rows, data, settings, repeats, seed), table2.settings_of(settings, seed)
-    cells = finished_cells(out / f"cells-{settings}.jsonl", described, tasks, jobs=jobs, progress=progress)
+    tasks, described = (
+        table2.tasks(rows, folder, settings, repeats, seed),
+        table2.settings_of(settings, seed),
+    )
+    cells = finished_cells(out / f"cells-{kind}{settings}.jsonl", described, tasks, jobs=jobs, progress=progress)
     found = table2.results_of(rows, cells)
     write_csv((table2.record(row, settings) for row in found), out / f"table2-{settings}.csv")
     for number, draw in ((3, figures.figure3), (4, figures.figure4)):

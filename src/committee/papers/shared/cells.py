@@ -96,10 +96,11 @@ def _check_same_tables(journal: Journal, digests: Mapping[str, str]) -> None:
 
 
 def journal_of(
-    paper: str, plan: DataclassInstance, seed: int, out: Path, *, quick: bool
+    paper: str, plan: DataclassInstance, seed: int, out: Path, *, quick: bool, small: bool = False
 ) -> tuple[Path, dict[str, Any]]:
-    """Return the journal's path for a plan, quick or in full, and what its cells depend on."""
-    return out / ("cells-quick.jsonl" if quick else "cells.jsonl"), {"paper": paper, **asdict(plan), "seed": seed}
+    """Return the journal's path for a plan, small, quick or in full, and what its cells depend on."""
+    name = "cells-small.jsonl" if small else "cells-quick.jsonl" if quick else "cells.jsonl"
+    return out / name, {"paper": paper, **asdict(plan), "seed": seed}
 
 
 def timed(call: Callable[[], T]) -> tuple[T, float]:

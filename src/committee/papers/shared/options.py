@@ -18,6 +18,7 @@ Data = Annotated[Path | None, "Folder of tables with a catalogue.json."]
 DataOrOpenML = Annotated[Path | None, "Folder of tables with a catalogue.json; without, OpenML."]
 Names: TypeAlias = Sequence[str] | None
 Quick = Annotated[bool, "A little of each, in seconds; figures mean nothing."]
+Small = Annotated[bool, "A little of each on tables that come along: no folder, no network."]
 Jobs = Annotated[int, "Processes."]
 Out = Annotated[Path, "Folder for CSV, PNG and finished cells."]
 Progress: TypeAlias = Callable[[int, int, str], None]

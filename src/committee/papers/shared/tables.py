@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.names import listing
+from committee.papers.shared.bundled_tables import Bundled, Folder, bundled_table
 from committee.papers.shared.options import DATA_VARIABLE
 from committee.report.crossvalidation import Table
 from committee.report.targets import Labels
@@ -79,8 +80,8 @@ def check_known_at_openml(names: Sequence[str]) -> None:
         raise ValueError(f"no copy at OpenML is known of {listing(without)}; {remedy}, or {FOLDER_REMEDY}")
 
 
-def load_source_table(source: SourceTable, folder: Path | None) -> Table:
-    """Read a table, with labels as text, from the folder, or without one from OpenML.
+def load_source_table(source: SourceTable, folder: Folder) -> Table:
+    """Read a table, with labels as text, from the folder, from the bundled tables, or without either from OpenML.
 
     The folder has a catalogue.json, a list of objects with ``name``, ``file`` and ``categorical`` (the columns to read
     as text; the label, last, is the column ``target``). From OpenML it comes through scikit-learn, which keeps a copy.
@@ -102,11 +103,14 @@ def load_source_table(source: SourceTable, folder: Path | None) -> Table:
     >>> load_source_table(SourceTable("t", 2), folder).frame.rows()
     [(1.5, '1'), (2.5, '2')]
     """
-    frame = _from_openml(source) if folder is None else _from_folder(source, folder)
+    if isinstance(folder, Bundled):
+        frame = bundled_table(source.name)
+    else:
+        frame = _from_openml(source) if folder is None else _from_folder(source, folder)
     return Table(frame.drop("target"), Labels.read(frame["target"]))
 
 
-def read_from_folder(name: str, folder: Path | None, labels: Iterable[str] = ()) -> Table:
+def read_from_folder(name: str, folder: Folder, labels: Iterable[str] = ()) -> Table:
     """Read a table of a document whose tables are not known at OpenML, and see that it has these labels."""
     if folder is None:
         raise ValueError(f"the tables of this document are read from a folder; {FOLDER_REMEDY}")
