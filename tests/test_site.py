@@ -8,6 +8,7 @@ import pytest
 from docs.site_parts.links_outside import linked_from
 from docs.site_parts.plain_docstrings import escaped
 
+from tests.browser.test_site import ROUTES
 from tests.site_links import broken_links
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -33,6 +34,16 @@ def test_links_out_of_the_pages_lead_to_the_site_or_the_repository(monkeypatch):
     assert "[d](https://host/blob/main/core/bins.hpp)" in linked_from("guide", text, "docs")
     assert linked_from("papers/sbpmt", "[a](../theory.md)", "docs/papers") == "[a](../theory.md)"
     assert linked_from("changes", "[a](docs/theory.md#b)", "") == "[a](theory.md#b)"
+
+
+def test_the_routes_that_are_written_down_are_those_of_the_start_page():
+    """Words of a link and of a search, by docs/routes.md; `make browser` follows them in the built site."""
+    routes = (DOCS / "routes.md").read_text("utf-8")
+    rows = re.findall(r'^\| [^|]+ \| "([^"]+)" [^|]+ \| "([^"]+)" \|$', routes, re.MULTILINE)
+    assert dict(rows) == {words: query for words, (_, query) in ROUTES.items()}
+    start = (DOCS / "index.md").read_text("utf-8")
+    for words, (leads_to, _) in ROUTES.items():
+        assert f"[{words}]({leads_to.replace('.html', '.md')})" in start
 
 
 def test_docstrings_keep_their_signs():

@@ -69,9 +69,10 @@ class Looked:
         for width in WIDTHS:
             for scheme in SCHEMES:
                 self.show(width, scheme)
-                # boxes are the same in any colour, and contrast is the same at any width
+                # boxes are the same in any colour, contrast at any width, and a tablet has what a screen has
                 boxes = self.wrong_boxes() if scheme == SCHEMES[0] else []
-                used = self.hard_to_use() if (width == WIDTHS[0] or scheme == SCHEMES[0]) else []
+                is_looked_at = width == WIDTHS[0] or (width == WIDTHS[-1] and scheme == SCHEMES[0])
+                used = self.hard_to_use() if is_looked_at else []
                 wrong += [f"{width} px, {scheme}: {fault}" for fault in [*boxes, *used]]
         return [*wrong, *(f"in print: {fault}" for fault in self.wrong_in_print())]
 

@@ -2,10 +2,12 @@
 
 import functools
 import http.server
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -84,6 +86,17 @@ def test_a_page_of_the_site_can_be_read(name: str, browser: "Browser", address: 
     wrong = wrong_with(page, f"{address}{name}.html", address)
     page.close()
     assert not wrong, f"{name}: {wrong}"
+
+
+def test_machines_are_told_of_every_page() -> None:
+    """The sitemap has every page of the site, and what llms.txt links to is there."""
+    pages = {str(page.relative_to(SITE)) for page in SITE.rglob("*.html") if "_static" not in page.parts}
+    addresses = re.findall(r"<loc>([^<]+)</loc>", (SITE / "sitemap.xml").read_text("utf-8"))
+    mapped = {urlsplit(url).path for url in addresses}
+    top = next(path for path in mapped if path.endswith("/tutorials/index.html")).removesuffix("tutorials/index.html")
+    assert {path.removeprefix(top) for path in mapped} == pages
+    told = re.findall(r"^- \[[^\]]+\]\(([^)]+)\)", (SITE / "llms.txt").read_text("utf-8"), re.MULTILINE)
+    assert {urlsplit(url).path.removeprefix(top) for url in told} <= pages and len(told) > 100
 
 
 def serious(violation: dict[str, str]) -> bool:
