@@ -170,6 +170,7 @@ SUBJECTS = [
     Subject(gradient()),
     Subject(gradient(loss="exponential", max_depth=2, growth="depth", leaf_l0=0.1, leaf_l1=0.1)),
     Subject(gradient(tree="shared", line_search=True)),
+    Subject(gradient(newton=False, line_search=True)),
     Subject(gradient(subsample=0.6, max_features_tree=0.7, max_features=0.8), draws_columns=True),
     Subject(gradient(early_stopping=True, validation_fraction=0.2), draws_columns=True),
     Subject(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -42,6 +42,7 @@ from committee.learners.gradient.scored_rows import RowsInMemory, ScoredRows
 from committee.learners.gradient.scores import Target, scores_after
 from committee.learners.gradient.shards import ShardedCodes
 from committee.objectives.losses import Derivatives, Loss, LossChoice
+from committee.objectives.losses.plain_gradient import PlainGradient
 from committee.voters.forest import Forest
 from committee.voters.growing import features_of_tree_and_node
 from committee.voters.linear_leaves import LinearLeaves
@@ -139,6 +140,12 @@ class GradientBoosting(WarmStart, Boosting):
         False,
         """A node tries one random threshold, or category, of each column, in place of all; drawn among those that leave
         `min_samples_leaf` rows on both sides.""",
+    )
+    newton: bool = parameter(
+        True,
+        """Leaves take Newton's steps, by the hessians of the loss. False: each tree is fitted to the antigradient by
+        least squares and its leaves hold means, as in the first gradient boosting; `line_search` then finds how far to
+        go. Medians and quantiles of leaves are not taken either.""",
     )
     line_search: bool = parameter(
         False,
@@ -242,7 +249,8 @@ class GradientBoosting(WarmStart, Boosting):
     def _run(self, rows: Any, random: np.random.RandomState) -> GradientRun:
         parted = rows if isinstance(rows, PartedRows) else None
         rows = rows if parted is None else parted.rows
-        loss, earlier, threads = self._chosen_loss(), self._earlier_committee(), n_threads(self.n_jobs)
+        given, earlier, threads = self._chosen_loss(), self._earlier_committee(), n_threads(self.n_jobs)
+        loss = given if self.newton else PlainGradient(given)
         whole = Target.of(loss, rows)
         n_scores = whole.n_scores(self._n_classes)
         monotone = self._directions(n_scores)
@@ -281,7 +289,9 @@ class GradientBoosting(WarmStart, Boosting):
                     scores_after(earlier.voters, earlier.weights, F, rows.cells, threads)
                 X = None if line_fit is None else rows.dense
                 scored = RowsInMemory(target, grower, F, binned, line_fit, X, threads)
-                search = LineSearch(target, self._penalty, F, threads) if self.line_search else None
+                search = (
+                    LineSearch(replace(target, loss=given), self._penalty, F, threads) if self.line_search else None
+                )
             return GradientRun(
                 target,
                 scored,
