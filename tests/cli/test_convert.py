@@ -9,7 +9,7 @@ import skops.io
 import xgboost
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor, VotingClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 
 from committee import load
 from tests.cli.calls import fail, succeed
@@ -68,7 +68,7 @@ def test_xgboost_until_early_stopping(folder, iris, tmp_path, ending):
     assert found.classes.tolist() == ["a", "b", "c"]
 
 
-def test_lightgbm_with_categories_by_place(tmp_path):
+def test_lightgbm_with_categories_and_names(tmp_path):
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({"my_size": rng.normal(size=300), "my_colour": rng.choice(["red", "green", "blue"], 300)})
     y = (frame["my_size"] > 0).to_numpy() ^ (frame["my_colour"] == "red").to_numpy()
@@ -77,9 +77,49 @@ def test_lightgbm_with_categories_by_place(tmp_path):
     model.booster_.save_model(tmp_path / "l.txt")
     frame.write_csv(tmp_path / "rows.csv")
     result = succeed("convert", tmp_path / "l.txt", "--classes", "0,1", "-o", tmp_path / "l.st")
-    assert "2 columns without names, taken by their place; votes for the classes 0, 1" in result.stderr
+    assert "2 columns; votes for the classes 0, 1" in result.stderr
     printed = succeed("predict", tmp_path / "l.st", tmp_path / "rows.csv").stdout.splitlines()[1:]
     assert [int(label) for label in printed] == model.predict(pandas).astype(int).tolist()
+    # with further columns, in another order, and with the spaces that LightGBM has put underscores for
+    frame.select("my_colour", more=pl.lit(1), **{"my size": "my_size"}).write_csv(tmp_path / "spaces.csv")
+    result = succeed("predict", tmp_path / "l.st", tmp_path / "spaces.csv")
+    assert result.stdout.splitlines()[1:] == printed
+    assert "underscores for spaces: 'my size'" in result.stderr and "does not use the column 'more'" in result.stderr
+    model = lightgbm.LGBMClassifier(n_estimators=2, verbose=-1).fit(frame[["my_size"]].to_numpy(), y)
+    model.booster_.save_model(tmp_path / "a.txt")
+    result = succeed("convert", tmp_path / "a.txt", "-o", tmp_path / "a.st")
+    assert "1 column without names, taken by their place" in result.stderr
+
+
+def test_regressors(folder, tmp_path):
+    """Of each library: what is predicted, judged and explained is the original's."""
+    rows = pl.read_csv(folder / "rows.csv").drop("kind")
+    X, y = rows[:, :3].to_pandas(), rows[:, 3].to_numpy()
+    forest = RandomForestRegressor(5, random_state=0).fit(X, y)
+    skops.io.dump(forest, tmp_path / "forest.skops")
+    boosted = xgboost.XGBRegressor(n_estimators=5).fit(X, y)
+    boosted.save_model(tmp_path / "x.ubj")
+    light = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1).fit(
+        X.rename(columns=lambda name: name.replace(" ", "_")), y
+    )
+    light.booster_.save_model(tmp_path / "l.txt")
+    rows.write_csv(tmp_path / "rows.csv")
+    for name, model in (("forest.skops", forest), ("x.ubj", boosted), ("l.txt", light)):
+        said = succeed("convert", tmp_path / name, "-o", tmp_path / "m.st").stderr
+        assert "3 columns; predicts a number" in said
+        named = X if model is not light else X.rename(columns=lambda name: name.replace(" ", "_"))
+        printed = succeed("predict", tmp_path / "m.st", tmp_path / "rows.csv").stdout.splitlines()[1:]
+        np.testing.assert_allclose([float(number) for number in printed], model.predict(named), rtol=1e-5)
+    result = succeed("evaluate", tmp_path / "m.st", tmp_path / "rows.csv")
+    assert "RMSE" in result.stdout and f"target '{rows.columns[3]}'" in result.stderr
+    assert "The prediction is" in succeed("explain", tmp_path / "m.st", tmp_path / "rows.csv").stdout
+    assert "a number" in succeed("inspect", tmp_path / "m.st").stdout
+    assert "it predicts numbers, and of such models committees of ensembles alone are pruned" in fail(
+        "prune", tmp_path / "m.st", tmp_path / "rows.csv"
+    )
+    assert "this one predicts numbers" in fail(
+        "convert", tmp_path / "l.txt", "--classes", "a,b", "-o", tmp_path / "n.st"
+    )
 
 
 def test_refused(iris, tmp_path):
@@ -95,8 +135,8 @@ def test_refused(iris, tmp_path):
     assert "cannot be opened as a pickle" in fail("convert", tmp_path / "bad.pkl", "--trust-pickle", *out)
     assert "there is no file" in fail("convert", tmp_path / "none.json", *out)
     assert "unknown ending; known are .skops, .json" in fail("convert", tmp_path / "m.onnx", *out)
-    skops.io.dump(RandomForestRegressor(2).fit(X, y), tmp_path / "numbers.skops")
-    assert "only classifiers cast votes" in fail("convert", tmp_path / "numbers.skops", *out)
+    skops.io.dump(Ridge().fit(X, y), tmp_path / "numbers.skops")
+    assert "for which there is no adapter" in fail("convert", tmp_path / "numbers.skops", *out)
     vote = VotingClassifier([("a", LogisticRegression(max_iter=500))]).fit(X, y)
     joblib.dump(vote, tmp_path / "vote.joblib")
     assert "vote.joblib cannot be converted" in fail("convert", tmp_path / "vote.joblib", "--trust-pickle", *out)

@@ -199,5 +199,9 @@ def test_margins_refuses(folder, tmp_path):
     assert "margins has no parameter 'nuu'; did you mean 'nu'?" in fail(
         "margins", model, data, "--objective", "mincq", "-p", "nuu=3"
     )
-    assert "votes for numbers have no margins" in fail("margins", folder / "numbers.st", folder / "numbers.csv")
+    for command, instead in (
+        ("margins", "cannot be asked for margins: it predicts numbers, and margins are of votes for classes"),
+        ("certify", "cannot be certified: it predicts numbers, and bounds are on how often a class is wrong"),
+    ):
+        assert instead in fail(command, folder / "numbers.st", folder / "numbers.csv")
     assert not list(tmp_path.iterdir())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from committee.cli.classes_only import refuse_numbers
 from committee.cli.columns import columns_of
 from committee.cli.files import load_learner
 from committee.cli.model_options import AnswersColumn, ModelFile, RowsAre, check_choice
@@ -58,6 +59,7 @@ def certify(
         check_choice("--on", on, ("validation", "oob"))
         check_choice("--votes", votes, ("own", "labels"))
         learner = load_learner(model)
+        refuse_numbers(learner, model, "certified")
         rows = labelled_rows(learner, data, target, table)
         further = None if test is None else labelled_rows(learner, test, target, table)
         names = split_names(bounds)

@@ -66,7 +66,21 @@ def read_for(
     times = {name: form for name, form in known.forms.items() if form not in NUMBERS}
     frame = in_numbers(read.frame, times, table.dates, marks)
     say_notes(words_of_marks(name, counts, learned=True) for name, counts in marks.items())
-    return frame
+    return _as_learned(learner, frame)
+
+
+def _as_learned(learner: Any, frame: pl.DataFrame) -> pl.DataFrame:
+    """Call columns as the model does that differ from its names by spaces alone, for which LightGBM has underscores."""
+    learned = set(learned_columns(learner)[0] or ()).difference(frame.columns)
+    written: dict[str, list[str]] = {}
+    for name in frame.columns:
+        written.setdefault(name.replace(" ", "_"), []).append(name)
+    same = {written[name][0]: name for name in learned if len(written.get(name, ())) == 1}
+    if same:
+        from committee.data.names import listing
+
+        note(f"taken for the columns of the model whose names have underscores for spaces: {listing(same)}")
+    return frame.rename(same)
 
 
 def known_columns(learner: Any, ids: Sequence[str] = (), numbers: Sequence[str] = ()) -> KnownColumns:

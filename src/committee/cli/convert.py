@@ -17,8 +17,8 @@ def convert(
     source: Annotated[
         Path,
         typer.Argument(
-            help="Model of scikit-learn (.skops, or a pickle), XGBoost (.json, .ubj) or LightGBM (.txt) that votes for"
-            " classes."
+            help="Model of scikit-learn (.skops, or a pickle), XGBoost (.json, .ubj) or LightGBM (.txt), of classes or"
+            " of a number."
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="File of the committee, customarily .safetensors.")],
@@ -61,6 +61,8 @@ def _with_classes(model: Any, names: tuple[str, ...]) -> Any:
 
     if hasattr(model, "committee_"):
         raise ValueError("--classes is for models of other libraries; this one knows its own")
+    if not hasattr(model, "classes"):
+        raise ValueError("--classes is for models of classes; this one predicts numbers")
     if len(names) != model.n_classes:
         raise ValueError(f"--classes has {len(names)} names; the model votes for {model.n_classes} classes")
     whole = all(name.lstrip("-").isdigit() for name in names)
@@ -77,6 +79,6 @@ def _words(committee: Any) -> str:
     columns = "columns that the voters read themselves" if n is None else counted(n, "column")
     named = "" if table is None or table.names is not None else " without names, taken by their place"
     labels = getattr(committee, "classes", None)
-    votes = "numbers" if labels is None else f"the classes {listing(labels.tolist(), 8)}"
+    votes = "predicts a number" if labels is None else f"votes for the classes {listing(labels.tolist(), 8)}"
     size = f"{counted(committee.n_voters, 'voter')} with {counted(committee.n_nodes, 'node')}"
-    return f"{size} on {columns}{named}; votes for {votes}"
+    return f"{size} on {columns}{named}; {votes}"

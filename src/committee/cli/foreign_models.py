@@ -9,8 +9,10 @@ from typing import Any
 
 from committee.cli.terminal import note, notes_on_warnings
 from committee.data.extras import needed
-from committee.vote.adapters.boosters import parts_of_model
+from committee.vote.adapters.boosted_model import BoostedModel
+from committee.vote.adapters.boosters import parts_of_model, regression_parts_of_model
 from committee.vote.committee import Committee
+from committee.vote.regression import RegressionCommittee
 
 TRUSTED = ("sklearn.tree._tree.Tree",)
 """Types beyond those of skops that are read: arrays of nodes, which run no code and are checked."""
@@ -31,7 +33,7 @@ def foreign_committee(path: Path, *, trust_pickle: bool) -> Any:
     Raises
     ------
     ValueError
-        If the file is of no such kind, broken, or holds a model that is no vote for classes.
+        If the file is of no such kind, broken, or holds a model that is no vote for classes or one number.
     """
     ending = path.suffix.lower()
     if ending not in (*READERS, *PICKLES):
@@ -48,16 +50,26 @@ def foreign_committee(path: Path, *, trust_pickle: bool) -> Any:
 
 def _voting(model: Any) -> Any:
     """The committee of an estimator; learners of this library and committees are what they are."""
-    if isinstance(model, Committee) or hasattr(model, "committee_"):
+    from sklearn.base import is_regressor
+
+    if isinstance(model, Committee | RegressionCommittee) or hasattr(model, "committee_"):
         return model
-    return Committee.from_estimator(model)
+    numbers = not isinstance(model, type) and hasattr(model, "__sklearn_tags__") and is_regressor(model)
+    return (RegressionCommittee if numbers else Committee).from_estimator(model)
 
 
-def _xgboost_json(path: Path) -> Committee:
+def _of_trees(model: BoostedModel) -> Committee | RegressionCommittee:
+    """The committee of boosted trees, of classes or of numbers."""
+    if model.number_link is None:
+        return Committee(*parts_of_model(model))
+    return RegressionCommittee(*regression_parts_of_model(model))
+
+
+def _xgboost_json(path: Path) -> Committee | RegressionCommittee:
     return _of_xgboost(path, path.read_bytes())
 
 
-def _xgboost_ubj(path: Path) -> Committee:
+def _xgboost_ubj(path: Path) -> Committee | RegressionCommittee:
     """Universal binary JSON, which XGBoost itself makes JSON of."""
     try:
         import xgboost
@@ -74,7 +86,7 @@ def _xgboost_ubj(path: Path) -> Committee:
     return _of_xgboost(path, document)
 
 
-def _of_xgboost(path: Path, document: bytes) -> Committee:
+def _of_xgboost(path: Path, document: bytes) -> Committee | RegressionCommittee:
     from committee.vote.adapters.xgboost_model import xgboost_model
 
     try:
@@ -83,17 +95,17 @@ def _of_xgboost(path: Path, document: bytes) -> Committee:
         model = xgboost_model(document, None if best is None else int(best) + 1)
     except (KeyError, IndexError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ValueError(f"{path} is no model of XGBoost, or one of a version that is not known: {error!r}") from error
-    return Committee(*parts_of_model(model))
+    return _of_trees(model)
 
 
-def _lightgbm_text(path: Path) -> Committee:
+def _lightgbm_text(path: Path) -> Committee | RegressionCommittee:
     from committee.vote.adapters.lightgbm_model import lightgbm_model
 
     text = path.read_text("utf-8", errors="replace")
     if not text.startswith("tree\n"):
         raise ValueError(f"{path} is no model of LightGBM: it does not begin with the line 'tree'")
     try:
-        return Committee(*parts_of_model(lightgbm_model(text)))
+        return _of_trees(lightgbm_model(text, keep_names=True))
     except (KeyError, IndexError) as error:
         raise ValueError(f"{path} is a model of LightGBM that is cut off or not known: {error!r}") from error
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from committee.cli.classes_only import refuse_numbers
 from committee.cli.derived import keep_provenance
 from committee.cli.files import check_writable, load_learner
 from committee.cli.model_options import AnswersColumn, ModelFile, RowsAre, check_choice
@@ -71,6 +72,7 @@ def margins(
             check_ending(rows)
         check_writable(output, rows, picture, read=[model, data])
         learner = load_learner(model)
+        refuse_numbers(learner, model, "asked for margins")
         given = labelled_rows(learner, data, target, table)
         asked = _asked(learner, given, on)
         before = _distribution(learner, given, asked)
@@ -111,8 +113,6 @@ def _check(objective: str | None, parameter: list[str] | None, output: Path | No
 
 def _asked(learner: Any, given: LabelledRows, on: str) -> Any:
     """Which voters vote on which rows; None: all on all."""
-    if not hasattr(learner, "classes_"):
-        raise ValueError(f"the model is a {type(learner).__name__}: votes for numbers have no margins")
     if on != "oob":
         return None
     from committee.learners.trained.unseen_rows import unseen_in_fit

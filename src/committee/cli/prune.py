@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from committee.cli.classes_only import refuse_numbers
 from committee.cli.derived import keep_provenance
 from committee.cli.files import check_writable, load_learner
 from committee.cli.margins import OBJECTIVES
@@ -76,6 +77,7 @@ def prune(
     """
     with errors_in_one_line(debug):
         from committee.cli.labelled_rows import labelled_rows
+        from committee.learners.blend.blend import Blend
 
         check_choice("--level", level, ("leaf", "voter"))
         check_choice("--objective", objective, OBJECTIVES)
@@ -92,6 +94,8 @@ def prune(
             on = "oob"
         else:
             before = load_learner(source)
+            if not isinstance(before, Blend):
+                refuse_numbers(before, source, "pruned")
             rows = None if data is None else labelled_rows(before, data, target, table)
         after = _smaller(before, rows, str(source), level, {"on": on, "objective": objective}, limits)
         remember_as(before, after)

@@ -79,6 +79,48 @@ class RegressionCommittee(WeightedVotes):
         self._check_parts()
 
     @classmethod
+    def from_estimator(cls, estimator: Any) -> "RegressionCommittee":
+        """The committee inside a fitted regressor, which stays as it is.
+
+        Parameters
+        ----------
+        estimator : fitted regressor
+            scikit-learn's ``RandomForestRegressor`` or ``ExtraTreesRegressor``, XGBoost's ``XGBRegressor``, LightGBM's
+            ``LGBMRegressor`` or either's ``Booster``, of one number, or any learner of this library.
+
+        Returns
+        -------
+        RegressionCommittee
+            With the predictions of the original; boosters add in float32 what is added in float64 here.
+
+        Raises
+        ------
+        NotFittedError
+            If `estimator` is not fitted.
+        TypeError
+            If it is no regressor, or none of the above.
+        ValueError
+            If it predicts several outputs, or is a booster of anything but trees with an objective of one number.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sklearn.ensemble import RandomForestRegressor
+        >>> from committee import RegressionCommittee
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> forest = RandomForestRegressor(5, random_state=0).fit(X, y)
+        >>> committee = RegressionCommittee.from_estimator(forest)
+        >>> bool(abs(committee.predict(X) - forest.predict(X)).max() < 1e-9)
+        True
+        """
+        own = getattr(estimator, "committee_", None)
+        if isinstance(own, RegressionCommittee):
+            return own
+        from committee.vote.adapters.regressors import regression_parts_of  # imports scikit-learn's ensembles
+
+        return cls(*regression_parts_of(estimator))
+
+    @classmethod
     def read_header(cls, document: Document) -> Header:
         """Columns of a document."""
         return Header.from_document(document, None)

@@ -9,6 +9,7 @@ import numpy as np
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64, Index
 from committee.vote.adapters.linked_trees import LinkedTrees
+from committee.vote.links.mean import MeanLink
 from committee.voters.forest import Forest
 from committee.voters.rounds import Rounds
 
@@ -34,6 +35,8 @@ class BoostedModel:
         What a score is multiplied by before it is a log-odds.
     averaged : bool, default=False
         The scores are means over the rounds, not sums.
+    number_link : MeanLink or None, default=None
+        How the number that is predicted follows from the score; None: classes are.
 
     Examples
     --------
@@ -47,6 +50,7 @@ class BoostedModel:
     one_vs_rest: bool = False
     sigmoid: float = 1.0
     averaged: bool = False
+    number_link: MeanLink | None = None
 
     @property
     def n_classes(self) -> int:
@@ -60,5 +64,6 @@ class BoostedModel:
         # the t-th trees of all scores are a round, in whatever order they are stored
         rounds = np.argsort(self.score, kind="stable").reshape(D, -1).T
         trees = replace(self.trees, root=self.trees.root[rounds.ravel()])
-        forest = trees.forest(n_classes=2 if D == 1 else 1, n_categories=self.table.n_categories)
+        of_two = D == 1 and self.number_link is None
+        forest = trees.forest(n_classes=2 if of_two else 1, n_categories=self.table.n_categories)
         return forest if D == 1 else Rounds(forest, D)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.vote.adapters.boosted_model import BoostedModel
 from committee.vote.adapters.lightgbm_model import lightgbm_model
-from committee.vote.adapters.parts import CommitteeParts
+from committee.vote.adapters.parts import CommitteeParts, RegressionParts
 from committee.vote.adapters.xgboost_model import xgboost_model
 from committee.vote.links.probability import Link, Logistic, Softmax
 
@@ -63,6 +64,43 @@ def parts_of_booster(estimator: Any) -> CommitteeParts:
     return parts_of_model(*BOOSTERS[str(package)](estimator))
 
 
+def regression_parts_of_booster(estimator: Any) -> RegressionParts:
+    """Parts of the committee of a fitted booster of numbers; see `RegressionCommittee.from_estimator`.
+
+    Raises
+    ------
+    NotFittedError
+        If `estimator` is not fitted.
+    TypeError
+        If it is no regressor.
+    ValueError
+        If it is not of trees with one number in a leaf, or has an objective of other things; naming the setting.
+
+    Examples
+    --------
+    ``regression_parts_of_booster(XGBRegressor().fit(X, y))``
+    """
+    return regression_parts_of_model(REGRESSORS[str(_package(estimator))](estimator)[0])
+
+
+def regression_parts_of_model(model: BoostedModel) -> RegressionParts:
+    """Parts of the committee of boosted trees of numbers that are read already.
+
+    Raises
+    ------
+    ValueError
+        If they are of classes, or of several numbers.
+    """
+    if model.number_link is None:
+        raise ValueError("estimator has an objective of classes; give it to Committee.from_estimator.")
+    if len(model.intercept) > 1:
+        raise ValueError(f"estimator predicts {len(model.intercept)} outputs; fit one ensemble for each.")
+    voters = model.voters
+    weights = np.full(len(voters), 1.0 / len(voters) if model.averaged else 1.0)
+    intercept = model.intercept if model.intercept.any() else None
+    return RegressionParts(voters, weights, model.number_link, model.table, intercept)
+
+
 def parts_of_model(model: BoostedModel, classes: NDArray[Any] | None = None) -> CommitteeParts:
     """Parts of the committee of boosted trees that are read already.
 
@@ -75,8 +113,13 @@ def parts_of_model(model: BoostedModel, classes: NDArray[Any] | None = None) -> 
     Raises
     ------
     ValueError
-        If there are not as many labels as classes.
+        If there are not as many labels as classes, or numbers are predicted.
     """
+    if model.number_link is not None:
+        raise ValueError(
+            "estimator has an objective of numbers, which have no classes to vote for; give it to"
+            " RegressionCommittee.from_estimator."
+        )
     classes = np.arange(model.n_classes) if classes is None else classes
     if len(classes) != model.n_classes:
         raise ValueError(
@@ -97,8 +140,8 @@ def _link(model: BoostedModel) -> Link:
 Read = tuple[BoostedModel, NDArray[Any] | None]
 
 
-def _xgboost(estimator: Any) -> Read:
-    kind = _kind(estimator, "XGBClassifier")
+def _xgboost(estimator: Any, learner: str = "XGBClassifier") -> Read:
+    kind = _kind(estimator, learner)
     if kind == "Booster":
         return xgboost_model(estimator.save_raw("json")), None
     check_is_fitted(estimator)
@@ -110,18 +153,25 @@ def _xgboost(estimator: Any) -> Read:
         )
     booster = estimator.get_booster()
     best = booster.attr("best_iteration")  # what early stopping left, and all that the classifier predicts with
-    return xgboost_model(booster.save_raw("json"), None if best is None else int(best) + 1), estimator.classes_
+    model = xgboost_model(booster.save_raw("json"), None if best is None else int(best) + 1)
+    return model, getattr(estimator, "classes_", None)
 
 
-def _lightgbm(estimator: Any) -> Read:
-    if _kind(estimator, "LGBMClassifier") == "Booster":
+def _lightgbm(estimator: Any, learner: str = "LGBMClassifier") -> Read:
+    if _kind(estimator, learner) == "Booster":
         return lightgbm_model(estimator.model_to_string()), None
     check_is_fitted(estimator)
-    return lightgbm_model(estimator.booster_.model_to_string()), estimator.classes_
+    return lightgbm_model(estimator.booster_.model_to_string()), getattr(estimator, "classes_", None)
 
 
 BOOSTERS: dict[str, Callable[[Any], Read]] = {"xgboost": _xgboost, "lightgbm": _lightgbm}
 """Readers of each library's boosters, by the name of its package."""
+
+REGRESSORS: dict[str, Callable[[Any], Read]] = {
+    "xgboost": partial(_xgboost, learner="XGBRegressor"),
+    "lightgbm": partial(_lightgbm, learner="LGBMRegressor"),
+}
+"""The same of boosters of numbers."""
 
 
 def _package(estimator: Any) -> str | None:

@@ -17,18 +17,25 @@ from committee.data.number_types import Index
 from committee.vote.adapters.boosted_model import BoostedModel
 from committee.vote.adapters.linked_trees import LinkedTrees
 from committee.vote.adapters.zero_as_missing import ZERO, part_zeros
+from committee.vote.links.mean import Identity, Log, MeanLink
 from committee.voters.flat_trees import extents
 
 OBJECTIVES = ("binary", "multiclass", "multiclassova")
 """Objectives of classes."""
+
+NUMBERS: dict[str, MeanLink] = {
+    **dict.fromkeys(("regression", "regression_l1", "huber", "fair", "quantile", "mape"), Identity()),
+    **dict.fromkeys(("poisson", "gamma", "tweedie"), Log()),
+}
+"""Objectives of numbers, and what makes the number of the score."""
 
 _CATEGORICAL, _DEFAULT_LEFT = 1, 2
 _MISSING_NONE, _MISSING_ZERO = 0, 1
 """Bits of a split's type: by category or not, where missing values go, and what is missing."""
 
 
-def lightgbm_model(text: str) -> BoostedModel:
-    """Read a booster of classes.
+def lightgbm_model(text: str, *, keep_names: bool = False) -> BoostedModel:
+    """Read a booster of classes or of numbers.
 
     A split of numbers sends NaN its default way where NaN counts as missing; where nothing does, NaN is a zero; where
     zero does, both are missing. A split of categories sends right what it does not name, and what is missing.
@@ -41,19 +48,21 @@ def lightgbm_model(text: str) -> BoostedModel:
     ----------
     text : str
         ``booster.model_to_string()``, which after early stopping has the rounds up to the best one.
+    keep_names : bool, default=False
+        Whether columns have the names of the text, in which underscores may stand for spaces.
 
     Returns
     -------
     BoostedModel
         A column of categories that a frame declared has them; one of bare codes has those of the training rows, and a
-        number that is none of them is a missing value. Names with underscores are left out, and columns known by their
-        place, as LightGBM does: in such names it has put underscores for spaces.
+        number that is none of them is a missing value. Unless names are kept, those with underscores are left out, and
+        columns known by their place, as LightGBM does: in such names it has put underscores for spaces.
 
     Raises
     ------
     ValueError
-        If the booster has linear leaves, predicts something else than classes or by a loss of one's own, has ordered
-        categories among the columns, or its zeros, counted as missing, need trees that are too large.
+        If the booster has linear leaves, predicts something else than classes or numbers or by a loss of one's own, has
+        ordered categories among the columns, or its zeros, counted as missing, need trees that are too large.
 
     Examples
     --------
@@ -66,7 +75,7 @@ def lightgbm_model(text: str) -> BoostedModel:
     trees = [_Tree(_entries(part.splitlines())) for part in [*parts[1:-1], last]] if len(parts) > 1 else []
     if not trees:
         raise ValueError("estimator has no trees; train it for at least one round.")
-    columns = _Columns.of(header, rest)
+    columns = _Columns.of(header, rest, keep_names)
     n_scores = int(header["num_tree_per_iteration"])
     averaged = "average_output" in header
     intercept = np.zeros(n_scores)
@@ -80,6 +89,7 @@ def lightgbm_model(text: str) -> BoostedModel:
         one_vs_rest=objective == "multiclassova",
         sigmoid=float(options.get("sigmoid", 1.0)),
         averaged=averaged,
+        number_link=NUMBERS.get(objective),
     )
 
 
@@ -93,13 +103,16 @@ def _objective(header: dict[str, str]) -> tuple[str, dict[str, str]]:
     if not header.get("objective"):
         raise ValueError(
             "estimator was trained with an objective of one's own, from whose scores nobody else can compute "
-            f"probabilities; use one of {', '.join(OBJECTIVES)}."
+            f"probabilities or numbers; use one of {', '.join((*OBJECTIVES, *NUMBERS))}."
         )
     name, *options = header["objective"].split()
-    if name not in OBJECTIVES:
+    if name not in (*OBJECTIVES, *NUMBERS):
         raise ValueError(
-            f"estimator has objective={name!r}; committees vote for classes by one of {', '.join(OBJECTIVES)}."
+            f"estimator has objective={name!r}; committees vote for classes by one of {', '.join(OBJECTIVES)}, and for"
+            f" numbers by one of {', '.join(NUMBERS)}."
         )
+    if "sqrt" in options:
+        raise ValueError("estimator has reg_sqrt=True, whose predictions are squares of the scores; set it to False.")
     return name, dict(option.split(":") for option in options if ":" in option)
 
 
@@ -113,7 +126,7 @@ class _Columns:
     """For columns of bare codes, what the model calls each of the table's codes."""
 
     @classmethod
-    def of(cls, header: dict[str, str], rest: str) -> _Columns:
+    def of(cls, header: dict[str, str], rest: str, keep_names: bool) -> _Columns:
         names, infos = header["feature_names"].split(" "), header["feature_infos"].split(" ")
         seen = {j: _numbers(info) for j, info in enumerate(infos) if info[0] not in "[n"}  # "[low:high]", "none"
         categories: list[tuple[Category, ...] | None] = [None] * len(infos)
@@ -130,7 +143,8 @@ class _Columns:
         for j, codes in seen.items():
             categories[j] = tuple(codes.tolist())
         # an underscore may have been a space, and columns of an array are named Column_0, Column_1, ...
-        unsure = any("_" in name for name in names)
+        unsure = any("_" in name for name in names) and not keep_names
+        unsure = unsure or names == [f"Column_{j}" for j in range(len(names))]
         return cls(TableSchema(None if unsure else tuple(names), tuple(categories)), seen)
 
     def codes(self, column: int, named: NDArray[np.int64]) -> Index:

@@ -8,8 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.frames import TableSchema
+from committee.vote.links.mean import MeanLink
 from committee.vote.links.probability import Link
 from committee.voters.protocol import Voters
+
+
+class RegressionParts(NamedTuple):
+    """Arguments of `RegressionCommittee`, in its order."""
+
+    voters: Voters
+    weights: NDArray[np.float64]
+    link: MeanLink
+    table: TableSchema | None = None
+    intercept: NDArray[np.float64] | None = None
 
 
 class CommitteeParts(NamedTuple):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor
 
 from committee.data.number_types import Index
 from committee.voters.flat_trees import extents
@@ -29,11 +29,22 @@ def are_trees(members: Sequence[Any]) -> bool:
     return all(type(member) in exact and member.n_outputs_ == 1 for member in members)
 
 
+def are_regression_trees(members: Sequence[Any]) -> bool:
+    """Whether all members, fitted, are scikit-learn trees of one number, hence `forest_of_trees` takes them.
+
+    Examples
+    --------
+    >>> are_regression_trees([DecisionTreeRegressor().fit([[0.0]], [1.0])])
+    True
+    """
+    return all(type(each) in (DecisionTreeRegressor, ExtraTreeRegressor) and each.n_outputs_ == 1 for each in members)
+
+
 def forest_of_trees(
     trees: Sequence[Any],
     *,
     n_features: int,
-    classes: NDArray[Any],
+    classes: NDArray[Any] | None,
     soft: bool,
     features: Sequence[Index] | None = None,
 ) -> Forest:
@@ -41,12 +52,12 @@ def forest_of_trees(
 
     Parameters
     ----------
-    trees : sequence of DecisionTreeClassifier or ExtraTreeClassifier
+    trees : sequence of DecisionTreeClassifier, ExtraTreeClassifier or their regressors
         Fitted, with one output.
     n_features : int
         Columns of the matrix that the forest will be given.
     classes : array (K,)
-        The labels that the trees use, in the order wanted. A tree may know fewer.
+        The labels that the trees use, in the order wanted. A tree may know fewer. None: the trees are regressors.
     soft : bool
         True: leaves hold class shares (``value``, K columns also for two classes: 2 p - 1 would lose digits
         of p, and with them ties). False: leaves vote for their largest class, the first one on ties
@@ -91,13 +102,16 @@ def forest_of_trees(
     # a split gains what the impurity, weighted by its rows, decreases by
     worth = weight * _joined(inner, "impurity")
     gain = np.where(split, worth - worth[left] - worth[right], 0.0)
-    shares = np.concatenate([_shares(member, classes, t) for t, member in enumerate(trees)])
+    if classes is None:
+        shares = np.concatenate([member.tree_.value[:, 0, :1] for member in trees])
+    else:
+        shares = np.concatenate([_shares(member, classes, t) for t, member in enumerate(trees)])
     label = np.where(split, -1, np.argmax(shares, axis=1))
     threshold = float64_threshold(np.where(split, _joined(inner, "threshold"), 0.0))
     missing_left = split & _joined(inner, "missing_go_to_left").astype(bool)
     return Forest(
         n_features=n_features,
-        n_classes=len(classes),
+        n_classes=shares.shape[1],
         offset=offset,
         feature=np.where(split, columns, -1)[order].astype(np.int32),
         threshold=np.where(split, threshold, 0.0)[order],

@@ -15,10 +15,19 @@ from committee.data.number_types import F64, Index
 from committee.vote.adapters.boosted_model import BoostedModel
 from committee.vote.adapters.linked_trees import LinkedTrees
 from committee.vote.adapters.sklearn_trees import float64_threshold
+from committee.vote.links.mean import Identity, Log, MeanLink
 from committee.voters.flat_trees import extents
 
 OBJECTIVES = ("binary:logistic", "multi:softprob", "multi:softmax")
 """Objectives of classes, whose scores are log-odds or go through the softmax."""
+NUMBERS: dict[str, MeanLink] = {
+    **dict.fromkeys(
+        ("reg:squarederror", "reg:absoluteerror", "reg:pseudohubererror", "reg:squaredlogerror", "reg:quantileerror"),
+        Identity(),
+    ),
+    **dict.fromkeys(("count:poisson", "reg:gamma", "reg:tweedie"), Log()),
+}
+"""Objectives of numbers, and what makes the number of the score."""
 LEAST_SHARE = np.float32(1e-6)
 """The base score's distance from 0 and 1 that its log-odds are taken at, at least."""
 UNNAMED_CODES = 256
@@ -26,7 +35,7 @@ UNNAMED_CODES = 256
 
 
 def xgboost_model(document: str | bytes | bytearray, n_rounds: int | None = None) -> BoostedModel:
-    """Read a booster of classes.
+    """Read a booster of classes or of one number.
 
     Its thresholds part float32 numbers by ``x < threshold``; here they are moved to where a float64 goes the same way
     by ``x <= threshold``. At a split of categories those that the model names go right and all others left.
@@ -48,7 +57,7 @@ def xgboost_model(document: str | bytes | bytearray, n_rounds: int | None = None
     ------
     ValueError
         If the booster is linear, has leaves of several numbers, predicts several outputs or something else than
-        classes, or was trained on declared categories that it does not record, or not in full.
+        classes and numbers, or was trained on declared categories that it does not record, or not in full.
 
     Examples
     --------
@@ -71,14 +80,18 @@ def xgboost_model(document: str | bytes | bytearray, n_rounds: int | None = None
     trees = model["trees"][:n_trees]
     factors = np.ones(n_trees) if drops is None else np.asarray(drops[:n_trees], dtype=np.float32).astype(np.float64)
     score = np.asarray(model["tree_info"][:n_trees], dtype=np.intp)
-    return BoostedModel(_linked(trees, factors, table.n_categories), score, _intercept(learner), table)
+    link = NUMBERS.get(learner["objective"]["name"])
+    return BoostedModel(
+        _linked(trees, factors, table.n_categories), score, _intercept(learner, link), table, number_link=link
+    )
 
 
 def _check_objective(learner: dict[str, Any]) -> None:
     numbers, objective = learner["learner_model_param"], learner["objective"]["name"]
-    if objective not in OBJECTIVES:
+    if objective not in (*OBJECTIVES, *NUMBERS):
         raise ValueError(
-            f"estimator has objective={objective!r}; committees vote for classes by one of {', '.join(OBJECTIVES)}."
+            f"estimator has objective={objective!r}; committees vote for classes by one of {', '.join(OBJECTIVES)}, and"
+            f" for numbers by one of {', '.join(NUMBERS)}."
         )
     if int(numbers.get("num_target", 1)) > 1:
         raise ValueError(
@@ -94,10 +107,12 @@ def _check_leaves(trees: list[dict[str, Any]]) -> None:
         )
 
 
-def _intercept(learner: dict[str, Any]) -> F64:
+def _intercept(learner: dict[str, Any], link: MeanLink | None) -> F64:
     """The base score on the scale of the scores; one number may stand for all of them."""
     numbers = learner["learner_model_param"]
     start = np.array(numbers["base_score"].strip("[]").split(","), dtype=np.float32)
+    if link is not None:  # it is kept as a number that is predicted
+        return np.log(start).astype(np.float64) if isinstance(link, Log) else start.astype(np.float64)
     if learner["objective"]["name"] == "binary:logistic":
         # it is kept as a probability; XGBoost takes its log-odds in single precision, and so away from 0 and 1
         share = np.clip(start, LEAST_SHARE, np.float32(1.0) - LEAST_SHARE)
