@@ -103,7 +103,7 @@ def test_dates_are_shown_as_dates_and_levels_in_their_order(tmp_path):
 
 
 def test_numbers_and_few_columns(files):
-    out = succeed("explain", files / "numbers.st", files / "new.csv", "--row", -1, "--most", 1).stdout
+    out = succeed("explain", files / "numbers.st", files / "new.csv", "--row", 149, "--most", 1).stdout
     found = adds(out)
     assert len(found) == 4 and "(3 other columns)" in found
     predicted = load(files / "numbers.st").predict(pl.read_csv(files / "new.csv")[-1:])[0]
@@ -126,7 +126,7 @@ def test_pictures(files, tmp_path, ending, begins):
 def test_refused(files, tmp_path):
     options = ("explain", files / "classes.st", files / "new.csv")
     assert "--row 150 is not there" in fail(*options, "--row", 150)
-    assert "has 150 rows, numbered from 0 to 149" in fail(*options, "--row", -151)
+    assert "has 150 rows, numbered from 0 to 149" in fail(*options, "--row", -1)
     assert "--class 'd' is no class of the model; there are 'a', 'b', 'c'" in fail(*options, "--class", "d")
     assert "of two classes there is one score" in fail(
         "explain", files / "scores.st", files / "new.csv", "--class", "True"

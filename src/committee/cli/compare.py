@@ -16,6 +16,7 @@ from committee.cli.inputs import are_in_pieces, paths_of, scanned, table_name, w
 from committee.cli.settings import parameters_of_models
 from committee.cli.table_options import TableOptions, split_names, takes_table_options
 from committee.cli.terminal import (
+    INTERRUPTED,
     Debug,
     Progress,
     errors_in_one_line,
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
     from committee.cli.training_table import TrainingTable
     from committee.data.task import Task
     from committee.report.comparison import Comparison
-
-INTERRUPTED = 130
-"""Exit code of what Ctrl-C has ended, as shells have it."""
 
 
 @takes_table_options
@@ -112,7 +110,7 @@ def compare(
 
     Example: committee compare patients.csv --target outcome --report report.html
     """
-    with errors_in_one_line(debug):
+    with errors_in_one_line(debug, report, json, checkpoint):
         from committee.cli.compare_progress import comparison_progress
         from committee.report.comparison import compare as run
         from committee.report.metric_choice import chosen_metrics
@@ -157,9 +155,11 @@ def compare(
 
 def _task(target: str, y: NDArray[Any], task: str | None) -> Task:
     """What is predicted, which is said where it is inferred and could be otherwise."""
-    from committee.cli.task import of_target, refuse_spoilt_numbers
+    from committee.cli.task import of_target, refuse_decimals, refuse_spoilt_numbers
     from committee.data.task import task_of
 
+    if task == "classes":
+        refuse_decimals(target, y)
     if task is None:
         refuse_spoilt_numbers(target, y)
         task = task_of(y)

@@ -39,7 +39,7 @@ def convert(
 
     Example: committee convert booster.json --classes no,yes -o booster.safetensors
     """
-    with errors_in_one_line(debug):
+    with errors_in_one_line(debug, output):
         from committee.cli.foreign_models import foreign_committee
 
         check_writable(output, read=[source])

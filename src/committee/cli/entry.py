@@ -19,6 +19,23 @@ def main() -> None:
             file=sys.stderr,
         )
         sys.exit(2)
-    from committee.cli import main as command_line
+    try:
+        from committee.cli import main as command_line
 
-    command_line.main()
+        command_line.main()
+    except SystemExit as ended:
+        if isinstance(getattr(ended.__context__, "__cause__", None), KeyboardInterrupt):  # of which typer says nothing
+            print("interrupted; no file is written", file=sys.stderr)
+        raise
+    except (KeyboardInterrupt, ImportError) as error:
+        if not _is_of_interrupt(error):
+            raise
+        print("interrupted; no file is written", file=sys.stderr)
+        sys.exit(130)
+
+
+def _is_of_interrupt(error: BaseException | None) -> bool:
+    """Whether an error is Ctrl-C, or that of an import that it has ended."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None

@@ -11,6 +11,7 @@ from committee.cli.files import check_writable, load_learner
 from committee.cli.model_options import AnswersColumn, ModelFile
 from committee.cli.table_options import TableOptions, takes_table_options
 from committee.cli.terminal import Debug, errors_in_one_line, note, print_grids, say
+from committee.data.counts import counted
 from committee.files.replacement import write_file
 
 if TYPE_CHECKING:
@@ -20,7 +21,13 @@ if TYPE_CHECKING:
 @takes_table_options
 def evaluate(
     model: ModelFile,
-    data: Annotated[Path, typer.Argument(help="Table that the model was not trained on, with the answers.")],
+    data: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Table that the model was not trained on, with the answers. Several files, a folder or a pattern in"
+            " quotation marks are put together, and must fit in memory."
+        ),
+    ],
     table: TableOptions,
     target: AnswersColumn = None,
     report: Annotated[Path | None, typer.Option(help="HTML page with pictures: where it errs, and why.")] = None,
@@ -34,12 +41,13 @@ def evaluate(
 
     Example: committee evaluate model.safetensors new.csv --target price
     """
-    with errors_in_one_line(debug):
+    with errors_in_one_line(debug, report, json):
+        from committee.cli.inputs import name_of_data
         from committee.cli.labelled_rows import labelled_rows
         from committee.report.evaluation import evaluate as judge
         from committee.report.known_rows import known_rows, known_rows_sentence
 
-        check_writable(report, json, read=[model, data])
+        check_writable(report, json, read=[model, *data])
         learner = load_learner(model)
         rows = labelled_rows(learner, data, target, table)
         say(words_of_target(rows.target, learner, rows.y))
@@ -50,7 +58,7 @@ def evaluate(
         if report is not None:
             from committee.report.evaluation_page import evaluation_page
 
-            write_file(report, evaluation_page(learner, rows.X, rows.y, title=model.name, data=data.name))
+            write_file(report, evaluation_page(learner, rows.X, rows.y, title=model.name, data=name_of_data(data)))
             say(f"report written to {report}")
         if json is not None:
             from json import dumps
@@ -62,8 +70,7 @@ def evaluate(
 def words_of_target(target: str, learner: Any, y: NDArray[Any]) -> str:
     """What the model predicts: classes or numbers."""
     if hasattr(learner, "classes_"):
-        n = len(learner.classes_)
-        return f"target {target!r}: {n:,} class{'' if n == 1 else 'es'}"
+        return f"target {target!r}: {counted(len(learner.classes_), 'class', 'classes')}"
     return f"target {target!r}: numbers from {y.min():.6g} to {y.max():.6g}"
 
 

@@ -22,7 +22,7 @@ def explain(
     model: ModelFile,
     data: Annotated[Path, typer.Argument(help="Table with the columns the model learned from.")],
     table: TableOptions,
-    row: Annotated[int, typer.Option(help="Which row, from 0 on; -1 is the last.")] = 0,
+    row: Annotated[int, typer.Option(help="Which row, from 0 on.")] = 0,
     label: Annotated[
         str | None,
         typer.Option("--class", help="Whose score or probability; by default that of the predicted class."),
@@ -43,7 +43,7 @@ def explain(
 
     Example: committee explain model.safetensors new.csv --row 3 --picture row3.svg
     """
-    with errors_in_one_line(debug):
+    with errors_in_one_line(debug, picture, report):
         from committee.report.row_explanation import RowExplanation
         from committee.report.row_sentences import row_grid, row_sentences
 
@@ -51,9 +51,9 @@ def explain(
         check_writable(picture, report, read=[model, data])
         learner = load_learner(model)
         X = columns_of(learner, data, table)
-        if not -len(X) <= row < len(X):
-            raise ValueError(f"--row {row} is not there: {data} has {len(X):,} rows, numbered from 0 to {len(X) - 1:,}")
-        row %= len(X)
+        if not 0 <= row < len(X):
+            of_rows = "1 row, number 0" if len(X) == 1 else f"{len(X):,} rows, numbered from 0 to {len(X) - 1:,}"
+            raise ValueError(f"--row {row} is not there: {data} has {of_rows}")
         label_of_row = _class_of(learner, label) if quantile is None else _quantile_of(learner, quantile)
         try:
             found = RowExplanation.of(learner, X[row : row + 1], 0, label=label_of_row)

@@ -125,7 +125,7 @@ def fit(
 
     Ctrl-C ends the training of a committee: the model has the members that are ready. A second one ends the command.
     """
-    with errors_in_one_line(debug):
+    with errors_in_one_line(debug, output, checkpoint):
         from committee.cli.task import of_target
         from committee.files.provenance import Provenance
         from committee.report.known_rows import row_sketch
@@ -194,10 +194,12 @@ def _check_options(model: str, task: str | None, folds: int | None) -> None:
 
 def _predicts_numbers(target: str, y: NDArray[Any], model: str, task: str | None) -> bool:
     """Whether numbers are to be predicted: as the user says, or else as the target looks."""
-    from committee.cli.task import refuse_spoilt_numbers
+    from committee.cli.task import refuse_decimals, refuse_spoilt_numbers
     from committee.data.task import are_whole, task_of
 
     if task is not None:
+        if task == "classes":
+            refuse_decimals(target, y)
         return task == "numbers"
     if model not in MODELS_OF_NUMBERS:
         if y.dtype.kind in "iuf" and not are_whole(y):

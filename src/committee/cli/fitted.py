@@ -6,11 +6,13 @@ import time
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from committee.cli.spoken import in_options
 from committee.cli.terminal import print_grids, say
 from committee.data.counts import counted
 
 if TYPE_CHECKING:
     import polars as pl
+    from numpy.typing import NDArray
 
     from committee.cli.training_table import TrainingTable
     from committee.files.provenance import Estimate
@@ -61,14 +63,27 @@ def say_estimate(learner: Any, table: TrainingTable, folds: int) -> Estimate | N
         say("on rows not seen in training: not known, as the fits of folds were interrupted; the model is whole")
         return None
     except ValueError as error:  # parts of the rows may be too few for the learner, where all are enough
-        say(f"on rows not seen in training: not known, as a part of the rows cannot be learned from ({error})")
+        reason = in_options(str(error))
+        say(f"on rows not seen in training: not known, as a part of the rows cannot be learned from ({reason})")
         return None
     if found is None:
-        say(f"on rows not seen in training: not known, as the rows are too few for {folds} folds, or of one class")
+        say(f"on rows not seen in training: not known, as {_too_few(learner, table.y, folds)}")
         return None
     say(f"on rows not seen in training ({folds} folds): {found.brief()}")
     figures = {each.name: each.value for each in found.figures if isfinite(each.value)}
     return Estimate(f"{folds} folds", found.n_rows, figures)
+
+
+def _too_few(learner: Any, y: NDArray[Any], folds: int) -> str:
+    """Why rows have no folds."""
+    import numpy as np
+
+    counts = np.unique(y, return_counts=True)[1]
+    if hasattr(learner, "classes_") and len(counts) == 1:
+        return "all rows are of one class"
+    if hasattr(learner, "classes_") and len(y) >= 2 * folds:
+        return f"no class has rows for {folds} folds"
+    return f"{counted(len(y), 'row')} {'is' if len(y) == 1 else 'are'} too few for {folds} folds"
 
 
 def _on_training_rows(learner: Any, table: TrainingTable, *, judged: bool) -> list[str]:

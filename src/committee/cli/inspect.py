@@ -29,7 +29,7 @@ def inspect(
     debug: Debug = False,
 ) -> None:
     """Show what a saved model is: parameters, size, voters, margins, most used features."""
-    with errors_in_one_line(debug):
+    with errors_in_one_line(debug, report):
         from committee.cli.labelled_rows import labelled_rows
         from committee.report.inspection import inspection
         from committee.report.member_answers import MemberAnswers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from committee.cli.columns import features_of, learned_columns, read_for
 from committee.cli.table_options import TableOptions
-from committee.cli.terminal import note
+from committee.cli.terminal import note, say_notes
 from committee.data.counts import counted
 from committee.data.names import listing
 from committee.data.task import are_whole
@@ -26,13 +27,16 @@ class LabelledRows:
     target: str
 
 
-def labelled_rows(learner: Any, data: Path, target: str | None, table: TableOptions) -> LabelledRows:
+def labelled_rows(learner: Any, data: Path | Sequence[Path], target: str | None, table: TableOptions) -> LabelledRows:
     """Read a table for a model: its columns, and the labels or numbers of the target.
+
+    Categories that the model has not learned are counted in notes.
 
     Parameters
     ----------
     learner : fitted learner
-    data : path
+    data : path, or sequence of path
+        A file; several, a folder or a pattern are put together.
     target : str or None
         Column of the answers. None: the one that the model predicts, if its file says so and the table has it; else
         the only one that the model does not know.
@@ -44,15 +48,28 @@ def labelled_rows(learner: Any, data: Path, target: str | None, table: TableOpti
     ValueError
         If the target is not given and cannot be told, labels are none of the model's classes, or numbers none.
     """
+    import polars as pl
+
+    from committee.cli.inputs import are_in_pieces, name_of_data
+    from committee.cli.tables_together import read_together
+    from committee.cli.unknown_categories import UnknownCategories
     from committee.data.read import split_target
 
-    frame = read_for(learner, data, table)
-    if target is None:
-        target = _predicted_column(learner, frame.columns) or _only_unknown(learner, frame.columns)
-    elif target in (_learned(learner)):
+    if target in _learned(learner):
         raise ValueError(f"target {target!r} is a column that the model learned from; name the one that it predicts")
+    paths = [data] if isinstance(data, Path) else list(data)
+    if are_in_pieces(paths):
+        frame, target = read_together(learner, paths, table, lambda names: target or _target_of(learner, names))
+    else:
+        numbers = [] if hasattr(learner, "classes_") else [target or _predicted(learner) or ""]
+        frame = read_for(learner, paths[0], table, numbers=numbers)
+        target = target or _target_of(learner, frame.columns)
     others, y = split_target(frame, target)
-    X = features_of(learner, others, str(data))
+    X = features_of(learner, others, str(paths[0]) if len(paths) == 1 else name_of_data(paths))
+    if isinstance(X, pl.DataFrame):
+        unknown = UnknownCategories(learner)
+        unknown.count(X)
+        say_notes(unknown.notes())
     classes = getattr(learner, "classes_", None)
     if classes is not None:
         return LabelledRows(X, like_classes(y, classes, target), target)
@@ -61,10 +78,16 @@ def labelled_rows(learner: Any, data: Path, target: str | None, table: TableOpti
     return LabelledRows(X, y, target)
 
 
-def _predicted_column(learner: Any, columns: list[str]) -> str | None:
-    """The column that the model predicts, as its file says; None if it does not, or the table lacks the column."""
+def _target_of(learner: Any, columns: list[str]) -> str:
+    """The column of the answers, where the user names none."""
+    predicted = _predicted(learner)
+    return predicted if predicted in columns else _only_unknown(learner, columns)
+
+
+def _predicted(learner: Any) -> str | None:
+    """The column that the model predicts, if its file says so."""
     made = getattr(learner, "provenance_", None)
-    return made.target if made is not None and made.target in columns else None
+    return None if made is None else made.target
 
 
 def _only_unknown(learner: Any, columns: list[str]) -> str:

@@ -15,6 +15,7 @@ from committee.cli.pictures import check_picture, write_picture
 from committee.cli.remembered import remember_as
 from committee.cli.table_options import TableOptions, takes_table_options
 from committee.cli.terminal import Debug, errors_in_one_line, note, notes_on_warnings, print_grids, say
+from committee.data.counts import counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -61,7 +62,7 @@ def margins(
 
     Example: committee margins model.safetensors patients.csv --target outcome --on train --objective soft_margin
     """
-    with errors_in_one_line(debug):
+    with errors_in_one_line(debug, output, rows, picture):
         from committee.cli.labelled_rows import labelled_rows
         from committee.cli.predictions import check_ending, write_predictions
 
@@ -87,7 +88,7 @@ def margins(
             note("the new weights were chosen by these rows, whose margins after flatter; evaluate by others")
         if rows is not None:
             write_predictions(_every_row(learner, given, before, after), rows)
-            say(f"margins of {len(given.y):,} rows written to {rows}")
+            say(f"margins of {counted(before.n_rows, 'row')} written to {rows}")
         if picture is not None:
             write_picture(_picture(before, after), picture)
             say(f"picture written to {picture}")
@@ -147,13 +148,15 @@ def margin_grids(before: MarginDistribution, after: MarginDistribution | None, l
     columns = [_figures(before)] if after is None else [_figures(before), _figures(after)]
     rows = [(name, *(column[name] for column in columns)) for name in columns[0]]
     headings = ("", "") if after is None else ("", "before", "after")
-    grids = [Grid(f"Margins of {before.n_rows:,} rows", headings, tuple(rows), "l" + "r" * len(columns))]
+    grids = [Grid(f"Margins of {counted(before.n_rows, 'row')}", headings, tuple(rows), "l" + "r" * len(columns))]
     if found is not None:
         old, new = learner.committee_, found.committee_
+        better = "larger" if found.objective_.maximises else "smaller"
+        named = f"objective ({found.objective_.name}, {better} is better)"
         sizes = (
             ("voters", f"{old.n_voters:,}", f"{new.n_voters:,}"),
             ("nodes", f"{old.n_nodes:,}", f"{new.n_nodes:,}"),
-            (f"objective ({found.objective_.name})", f"{found.value_before_:.4g}", f"{found.value_:.4g}"),
+            (named, f"{found.value_before_:.4g}", f"{found.value_:.4g}"),
         )
         grids.append(Grid("Votes", ("", "before", "after"), sizes, "lrr"))
     return grids

@@ -59,7 +59,7 @@ def predict(
 
     Columns are matched by name, in any order; a note names those that the model does not use.
     """
-    with errors_in_one_line(debug):
+    with errors_in_one_line(debug, output):
         to_screen = output is None or output == STANDARD
         place = None if to_screen else output
         check_writable(place, read=[model, *data])

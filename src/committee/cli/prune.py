@@ -15,6 +15,7 @@ from committee.cli.model_options import RowsAre, check_choice
 from committee.cli.remembered import remember, remember_as
 from committee.cli.table_options import TableOptions, takes_table_options
 from committee.cli.terminal import Debug, errors_in_one_line, note, notes_on_warnings, print_grids, say
+from committee.data.counts import counted
 
 if TYPE_CHECKING:
     from committee.cli.labelled_rows import LabelledRows
@@ -75,7 +76,7 @@ def prune(
 
     Example: committee prune forest.safetensors patients.csv --target outcome --max-nodes 0.05 -o small.safetensors
     """
-    with errors_in_one_line(debug):
+    with errors_in_one_line(debug, output):
         from committee.cli.labelled_rows import labelled_rows
         from committee.learners.blend.blend import Blend
 
@@ -101,7 +102,7 @@ def prune(
         remember_as(before, after)
         judging = None if test is None else labelled_rows(before, test, target, table)
         print_grids([_sizes(before, after, judging, test)])
-        for sentence in _expected(after, on):
+        for sentence in _accuracies(before, after, rows, on):
             say(sentence)
         if output is None:
             note("the model is not kept; --output FILE keeps it")
@@ -139,7 +140,7 @@ def _forest(source: Path, target: str | None, table: TableOptions, trees: int, s
     forest = RandomForestClassifier(trees, oob_score=True, random_state=seed).fit(read.X, read.y)
     remember(forest, read.forms, read.missing)
     forest.provenance_ = provenance_of(forest, read.X, target=target, data=source.name)
-    say(f"forest of {trees:,} trees, trained on {len(read.y):,} rows")
+    say(f"forest of {counted(trees, 'tree')}, trained on {counted(len(read.y), 'row')}")
     return forest, LabelledRows(read.X, read.y, target)
 
 
@@ -187,21 +188,39 @@ def _sizes(before: Any, after: Any, judging: LabelledRows | None, test: Path | N
     title = "Size"
     if judging is not None:
         both = [evaluate(model, judging.X, judging.y) for model in (before, after)]
-        title = f"Size, and figures on the {len(judging.y):,} rows of {test}"
+        title = f"Size, and figures on {counted(len(judging.y), 'row')} of {test}"
         wanted = ("accuracy", "log_loss", "rmse", "r2")
         figures = [each for each in both[0].figures if each.name in wanted] or both[0].figures
         rows += [(each.heading, f"{each.value:.4f}", f"{both[1][each.name]:.4f}") for each in figures]
     return Grid(title, ("", "before", "after"), tuple(rows), "lrr")
 
 
-def _expected(after: Any, on: str) -> list[str]:
-    """What the folds that chose the smaller model say of it."""
-    path = getattr(after, "path_", None)
-    if path is None:
+def _accuracies(before: Any, after: Any, rows: LabelledRows | None, on: str) -> list[str]:
+    """How good the smaller model is on the rows that it was made by, and what folds of these say of one like it."""
+    if rows is None or not hasattr(after, "voters_"):
         return []
-    step = path.steps[path.chosen(after.min_gain)]
-    rows = {"oob": "rows out of bag", "validation": "rows given", "train": "training rows, which flatters"}[on]
-    return [f"by folds of the {rows}: accuracy {step.accuracy:.4f}, log loss {step.log_loss:.4f}"]
+    from committee.learners.trained.unseen_rows import unseen_in_fit
+    from committee.vote.margin_distribution import MarginDistribution
+
+    asked = None
+    if on == "oob":
+        asked = unseen_in_fit(before, before.committee_, rows.X, rows.y, None)[:, after.voters_]
+    found = MarginDistribution.of(after, rows.X, rows.y, asked=asked)
+    by = {
+        "oob": "out of bag, each judged by the voters that have not drawn it",
+        "validation": "given",
+        "train": "of the training",
+    }[on]
+    said = [
+        f"the smaller model on {counted(found.n_rows, 'row')} {by}: accuracy {1.0 - found.error:.4f}, which flatters,"
+        " as they chose its votes"
+    ]
+    path = getattr(after, "path_", None)
+    if path is not None:
+        step = path.steps[path.chosen(after.min_gain)]
+        accuracy = f"accuracy {step.accuracy:.4f}, log loss {step.log_loss:.4f}"
+        said.append(f"by folds of these rows, on parts that have not chosen the votes: {accuracy}")
+    return said
 
 
 def _share_or_number(text: str | None) -> float | int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,16 @@ def refuse_spoilt_numbers(target: str, y: NDArray[Any]) -> None:
             raise ValueError(
                 f"target {nearly.name!r} is text, as {nearly.words}; leave these rows out, or say --task classes"
             )
+
+
+def refuse_decimals(target: str, y: NDArray[Any]) -> None:
+    """Refuse numbers with decimals as classes."""
+    if y.dtype.kind == "f" and not are_whole(y):
+        first = float(y[y != np.floor(y)][0])
+        raise ValueError(
+            f"target {target!r} holds numbers with decimals, such as {first:.10g}, which are no classes; leave --task"
+            f" classes out to predict numbers, or make text of them by --categorical {shlex.quote(target)}"
+        )
 
 
 def of_target(target: str, y: NDArray[Any], numbers: bool) -> str:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from committee.cli.spoken import in_options
 from committee.data.extras import MissingExtraError
 from committee.data.names import printable
 
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Progress = Annotated[bool | None, typer.Option("--progress/--no-progress", help="By default if stderr is a terminal.")]
+
+INTERRUPTED = 130
+"""Exit code of what Ctrl-C has ended, as shells have it."""
 
 PIPED_WIDTH = 100
 """Width of tables when the output is no terminal and COLUMNS does not say."""
@@ -54,21 +59,49 @@ def say_notes(texts: Iterable[str]) -> None:
 
 
 @contextmanager
-def errors_in_one_line(debug: bool) -> Iterator[None]:
-    """Turn expected errors into one red line and exit code 2."""
+def errors_in_one_line(debug: bool, *outputs: Path | None) -> Iterator[None]:
+    """Turn expected errors into one red line and exit code 2, and Ctrl-C into what it has left of `outputs`."""
+    before = _states(outputs)
     try:
         yield
     except BrokenPipeError:
         raise  # the reader of a pipe went away, as `head` does; typer ends quietly
+    except KeyboardInterrupt:
+        if debug:
+            raise
+        say(words_of_interrupt([path for path, state in _states(outputs).items() if state != before[path]]))
+        raise typer.Exit(INTERRUPTED) from None
     except (ValueError, OSError, MissingExtraError) as error:
         if debug:
             raise
         if isinstance(error, OSError) and error.strerror:
             text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
         else:
-            text = str(error)
+            text = in_options(str(error))
         console(stderr=True).print("error: " + printable(" ".join(text.split())), style="red", soft_wrap=True)
         raise typer.Exit(2) from None
+
+
+def _states(paths: Iterable[Path | None]) -> dict[Path, tuple[int, ...] | None]:
+    """What tells whether files have been written since."""
+    found: dict[Path, tuple[int, ...] | None] = {}
+    for path in paths:
+        if path is not None:
+            state = path.stat() if path.is_file() else None
+            found[path] = None if state is None else (state.st_ino, state.st_mtime_ns, state.st_size)
+    return found
+
+
+def words_of_interrupt(written: Sequence[Path]) -> str:
+    """What is said after Ctrl-C.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> words_of_interrupt([]), words_of_interrupt([Path("a.json")])
+    ('interrupted; no file is written', 'interrupted; written is a.json')
+    """
+    return f"interrupted; written is {', '.join(map(str, written))}" if written else "interrupted; no file is written"
 
 
 @contextmanager
@@ -76,7 +109,7 @@ def notes_on_warnings() -> Iterator[None]:
     """Show warnings as notes, without the source line that Python adds."""
     with warnings.catch_warnings():
         warnings.simplefilter("default")
-        warnings.showwarning = lambda message, *args, **kwargs: note(str(message))
+        warnings.showwarning = lambda message, *args, **kwargs: note(in_options(str(message)))
         yield
 
 
@@ -132,7 +165,7 @@ def print_grids(grids: list[Grid]) -> None:
 
 def print_comparison(result: Comparison) -> None:
     """Print a comparison: what on, the tables, the verdict, and what the models warned of."""
-    from committee.report.tables import grids, table_sentence
+    from committee.report.tables import grids, parameters_set, table_sentence
     from committee.report.verdict import verdict
 
     terminal = console()
@@ -142,6 +175,8 @@ def print_comparison(result: Comparison) -> None:
     terminal.print()
     for sentence in verdict(result):
         terminal.print(printable(sentence), style="red" if " failed in " in sentence else None)
+    for name, values in parameters_set(result):
+        terminal.print(printable(f"Set of {name}: {values}."))
     for model in result.models:
         for text in model.warnings:
-            note(f"{model.name} warned: {text}")
+            note(f"{model.name} warned: {in_options(text)}")

@@ -67,6 +67,8 @@ class Comparison:
         Why it ended before all fits were done: "an interrupt" or "the time limit".
     folds_done : int or None
         Folds that every model has done, on which they are compared; None: all.
+    parameters : dict of str to dict of str to str
+        Parameters that were set of models, as text, by the name of the model.
     """
 
     table: TableSummary
@@ -81,6 +83,7 @@ class Comparison:
     task: Task = "classes"
     stopped: str | None = None
     folds_done: int | None = None
+    parameters: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @property
     def metric(self) -> str:
@@ -111,6 +114,7 @@ class Comparison:
                 "metric": self.metric,
                 "task": self.task,
                 "level": LEVEL,
+                "parameters": self.parameters,
             },
             "stopped": self.stopped,
             "folds_done": self.folds * self.repeats if self.folds_done is None else self.folds_done,
@@ -270,6 +274,11 @@ def compare(
         task="numbers" if numbers else "classes",
         stopped=stopped,
         folds_done=None if stopped is None else len(done),
+        parameters={
+            model.name: {name: str(value) for name, value in model.parameters.items()}
+            for model in chosen
+            if model.parameters
+        },
     )
 
 

@@ -19,6 +19,7 @@ from committee.report.tables import (
     failures_grid,
     measures,
     metric_words,
+    parameters_set,
     quality_grid,
     table_sentence,
 )
@@ -54,12 +55,14 @@ def render_report(comparison: Comparison, *, notes: Iterable[str] = ()) -> str:
     '<!DOCTYPE html>'
     """
     warned = [f"{model.name} warned: {text}" for model in comparison.models for text in model.warnings]
+    set_ones = parameters_set(comparison)
     return render_page(
         f"Comparison on {comparison.table.name}",
         [
             *_sections(comparison),
             Section("The table", [_table_terms(comparison)]),
             Section("How the figures were measured", [Terms(measures(comparison))]),
+            *([Section("Parameters that were set", [Terms(set_ones)])] if set_ones else []),
             Section("Versions", [Terms(list(comparison.versions.items()))]),
         ],
         lead=table_sentence(comparison) + ".",

@@ -144,6 +144,14 @@ def table_sentence(comparison: Comparison) -> str:
     )
 
 
+def parameters_set(comparison: Comparison) -> list[tuple[str, str]]:
+    """Models of which parameters were set, each with these."""
+    return [
+        (model, ", ".join(f"{name}={value}" for name, value in values.items()))
+        for model, values in comparison.parameters.items()
+    ]
+
+
 def _predicted(comparison: Comparison) -> str:
     table = comparison.table
     if table.numbers is None:

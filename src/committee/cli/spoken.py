@@ -1,0 +1,66 @@
+"""Messages of the library in the words of the command line: what is a parameter in Python is an option there."""
+
+from __future__ import annotations
+
+import re
+
+OPTIONS = {
+    "categorical_features": "--categorical",
+    "delta": "--delta",
+    "effort": "--effort",
+    "folds": "--folds",
+    "level": "--level",
+    "max_nodes": "--max-nodes",
+    "max_voters": "--max-voters",
+    "memory_limit": "--memory-limit",
+    "min_gain": "--min-gain",
+    "objective": "--objective",
+    "on": "--on",
+    "scratch": "--scratch",
+    "task": "--task",
+    "time_limit": "--time-limit",
+}
+"""Parameters that have an option of their own; others are set by ``-p``."""
+
+_VALUE = r"(?:'(?P<text>[^']*)'|(?P<plain>[\w.+-]*\w))"
+_ARGUMENT = re.compile(rf"(?<![\w'(\[-])(?<!-p )(?P<name>[a-z]\w*)={_VALUE}")
+_IN_BRACKETS = re.compile(rf"\((?P<name>[a-z]\w*)={_VALUE}\)")
+_CALL = re.compile(r"\b([A-Z]\w+)\([^()]*\)")
+_REFUSED = re.compile(r"The '(?P<name>\w+)' parameter of \w+ must be (?P<wanted>.*?)\. Got (?P<value>.*?) instead\.")
+_PHRASES = {
+    "y holds one class only": "the target holds one class only",
+    " (rows of zero weight do not count)": "",
+    ", and has none of the attributes that tell of a training": "",
+    "left_out_ names the others": "the table of members names the others",
+    "is not among categorical_features; name it there": "was learned as numbers; name it by --categorical when fitting",
+    "name it in categorical_features": "name it by --categorical",
+}
+
+
+def in_options(text: str) -> str:
+    """Return a message of the library with options in the place of Python's parameters.
+
+    Examples
+    --------
+    >>> in_options("TreeVoter() has none; use on='validation', or fit it with oob_score=True.")
+    'TreeVoter has none; use --on validation, or fit it with -p oob_score=True.'
+    >>> in_options("The 'effort' parameter of CommitteeClassifier must be a str among {'best'}. Got 'some' instead.")
+    "--effort must be a str among {'best'}, and is 'some'."
+    """
+    for phrase, spoken in _PHRASES.items():
+        text = text.replace(phrase, spoken)
+    text = _CALL.sub(r"\1", text)
+    text = _REFUSED.sub(_refused, text)
+    text = _IN_BRACKETS.sub(lambda found: f"({_spoken(found)})", text)
+    return _ARGUMENT.sub(_spoken, text)
+
+
+def _spoken(found: re.Match[str]) -> str:
+    value = found["plain"] if found["text"] is None else found["text"]
+    name = found["name"]
+    return f"{OPTIONS[name]} {value}" if name in OPTIONS else f"-p {name}={value}"
+
+
+def _refused(found: re.Match[str]) -> str:
+    name = OPTIONS.get(found["name"], f"-p {found['name']}")
+    return f"{name} must be {found['wanted']}, and is {found['value']}."

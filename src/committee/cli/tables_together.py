@@ -1,0 +1,74 @@
+"""Several files, a folder or a pattern as one table in memory, for commands that look at all rows at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from committee.cli.columns import form_for, pieced_columns_of
+from committee.cli.inputs import frame_of, paths_of, scanned
+from committee.cli.table_options import TableOptions
+from committee.cli.terminal import say, say_notes
+from committee.data.counts import counted
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from committee.data.pieces.scan import Pieces
+
+
+def read_together(
+    learner: Any, data: Sequence[Path], table: TableOptions, target_of: Callable[[list[str]], str]
+) -> tuple[pl.DataFrame, str]:
+    """Put the rows of files together: columns that the model learned from, and that of the answers.
+
+    Parameters
+    ----------
+    learner : fitted learner
+    data : sequence of path
+        Files, folders or patterns.
+    table : TableOptions
+        How they are written.
+    target_of : callable
+        Names the column of the answers among all columns.
+
+    Raises
+    ------
+    ValueError
+        If the files are no one table, or the memory cannot hold it.
+    """
+    import polars as pl
+
+    from committee.data.reading.memory_room import refuse_more_cells
+    from committee.data.reading.missing_cells import words_of_marks
+
+    pieces = scanned(data, table, form=form_for(learner, table))
+    files, target, marks = pieces.files, target_of(list(pieces.columns or ())), dict[str, Counter[str]]()
+    say(f"{counted(len(paths_of(pieces)), 'file')}, read as one table")
+    separator = getattr(pieces.source, "separator", "\t")
+    pieces = pieced_columns_of(learner, pieces, table, [target], marks)
+    refuse_more_cells(_n_rows(pieces), len(pieces.columns or ()))
+    frame = pl.concat([frame_of(piece) for piece in pieces], how="vertical_relaxed")
+    files.refuse_changes()
+    say_notes(words_of_marks(name, counts, learned=True) for name, counts in marks.items())
+    if not hasattr(learner, "classes_"):
+        frame = _with_numbers(frame, target, table, separator)
+    return frame, target
+
+
+def _n_rows(pieces: Pieces) -> int:
+    n_rows: int = pieces.source.n_rows  # type: ignore[attr-defined]  # of files
+    return n_rows
+
+
+def _with_numbers(frame: pl.DataFrame, target: str, table: TableOptions, separator: str) -> pl.DataFrame:
+    """Answers as numbers, which have been read as they stand."""
+    from committee.data.reading.known_columns import KnownColumns
+    from committee.data.reading.text_forms import read_forms
+
+    known = KnownColumns(numbers=frozenset([target]))
+    numbers, found = read_forms(frame.select(target), known, (), table.decimal, separator)
+    say_notes(found.notes)
+    return frame.with_columns(numbers[target])
