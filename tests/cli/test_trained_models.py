@@ -68,7 +68,7 @@ def test_prune_is_that_of_python(folder, tmp_path):
     lines = {line.split("  ")[0].strip(): line.split()[-2:] for line in result.stdout.splitlines() if line.strip()}
     assert lines["nodes"] == [f"{forest.committee_.n_nodes:,}", f"{expected.committee_.n_nodes:,}"]
     assert lines["accuracy"] == [f"{model.score(X, y):.4f}" for model in (forest, expected)]
-    assert "by folds of the rows out of bag: accuracy" in result.stderr
+    assert "by folds of these rows, on parts that have not chosen the votes: accuracy" in result.stderr
     assert "MODEL" not in succeed("evaluate", path, folder / "new.csv").stdout
 
 
@@ -104,11 +104,11 @@ def test_prune_refuses(folder, tmp_path):
     assert "--target is missing" in fail("prune", data)
     assert "are both given" in fail("prune", data, folder / "new.csv", "-t", "target")
     assert "--max-nodes 'some' is no number" in fail("prune", model, data, "--max-nodes", "some")
-    assert "max_nodes=2.5 must be a share" in fail("prune", model, data, "--max-nodes", 2.5)
+    assert "--max-nodes 2.5 must be a share" in fail("prune", model, data, "--max-nodes", 2.5)
     assert "--level 'tree' is unknown" in fail("prune", model, data, "--level", "tree")
     assert "--max-voters is of whole voters" in fail("prune", model, data, "--max-voters", 3)
     assert "other rows were left out" in fail("prune", model, folder / "new.csv")
-    assert "on='oob' needs an ensemble that knows" in fail("prune", folder / "boosted.st", data)
+    assert "--on oob needs an ensemble that knows" in fail("prune", folder / "boosted.st", data)
     assert "give --max-nodes alone" in fail("prune", folder / "numbers.st", "--min-gain", 0.1)
     assert "holds numbers, and forests of classes" in fail("prune", folder / "numbers.csv", "-t", "y")
 

@@ -416,7 +416,7 @@ def test_json_layout_is_stable():
         "classes": {str(c): int((y == c).sum()) for c in np.unique(y)},
         "numbers": None,
     }
-    assert set(document["settings"]) == {"folds", "repeats", "seed", "jobs", "metric", "task", "level"}
+    assert set(document["settings"]) == {"folds", "repeats", "seed", "jobs", "metric", "task", "level", "parameters"}
     model = document["models"][0]
     assert list(model) == [
         "name",

@@ -13,6 +13,7 @@ from committee.cli.files import load_learner
 from committee.cli.model_options import AnswersColumn, ModelFile, RowsAre, check_choice
 from committee.cli.table_options import TableOptions, split_names, takes_table_options
 from committee.cli.terminal import Debug, console, errors_in_one_line, print_grids
+from committee.data.counts import counted
 
 if TYPE_CHECKING:
     from committee.learners.trained.certificates import Certificate
@@ -107,9 +108,10 @@ def certificate_grid(found: Certificate) -> Grid:
 def certificate_sentences(found: Certificate, data: Path) -> list[str]:
     """What the smallest bound says, by which rows, and the test error."""
     surely = f"with probability {1.0 - found.delta:g}"
-    by = {"validation": f"{found.n_rows:,} rows of {data}", "oob": f"{found.n_rows:,} training rows, out of bag"}[
-        found.on
-    ]
+    by = {
+        "validation": f"{counted(found.n_rows, 'row')} of {data}",
+        "oob": f"{counted(found.n_rows, 'training row')}, out of bag",
+    }[found.on]
     best: Any = found.best
     if found.vacuous:
         sentences = [f"No bound says more than guessing does, by {by}; more rows make bounds smaller."]

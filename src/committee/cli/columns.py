@@ -47,19 +47,19 @@ def read_for(
     table: TableOptions,
     *,
     ids: Sequence[str] = (),
-    numbers: Sequence[str] = (),
+    answers: Sequence[str] = (),
     rows_needed: bool = True,
 ) -> pl.DataFrame:
     """Read a file whole, with the types and the forms of cells of the model that it is for.
 
-    Columns of `ids` are read as they are, those of `numbers` as numbers though the model has not learned from them.
+    Columns of `ids` are read as they are, those of `answers` as numbers though the model has not learned from them.
     """
     from committee.data.read import read_noted
     from committee.data.reading.cell_forms import NUMBERS
     from committee.data.reading.in_numbers import in_numbers
     from committee.data.reading.missing_cells import words_of_marks
 
-    known = known_columns(learner, ids, numbers)
+    known = known_columns(learner, ids, answers)
     read = read_noted(data, drop=table.dropped, form=form_for(learner, table), known=known, rows_needed=rows_needed)
     say_notes(read.notes)
     marks: dict[str, Counter[str]] = {}
@@ -83,7 +83,7 @@ def _as_learned(learner: Any, frame: pl.DataFrame) -> pl.DataFrame:
     return frame.rename(same)
 
 
-def known_columns(learner: Any, ids: Sequence[str] = (), numbers: Sequence[str] = ()) -> KnownColumns:
+def known_columns(learner: Any, ids: Sequence[str] = (), answers: Sequence[str] = ()) -> KnownColumns:
     """What a model knows of the columns of files."""
     from committee.data.reading.known_columns import KnownColumns
 
@@ -92,9 +92,10 @@ def known_columns(learner: Any, ids: Sequence[str] = (), numbers: Sequence[str] 
     plain = () if table is None or names is None else zip(names, table.categories, strict=True)
     return KnownColumns(
         frozenset(text),
-        frozenset(name for name, levels in plain if levels is None and name not in forms).union(numbers),
+        frozenset(name for name, levels in plain if levels is None and name not in forms),
         forms,
         frozenset(ids).difference(() if names is None else names),
+        frozenset(answers),
     )
 
 

@@ -11,6 +11,7 @@ import typer
 from committee.cli.files import check_writable
 from committee.cli.table_options import split_names
 from committee.cli.terminal import Debug, errors_in_one_line, say
+from committee.data.counts import counted
 
 
 def convert(
@@ -64,14 +65,14 @@ def _with_classes(model: Any, names: tuple[str, ...]) -> Any:
     if not hasattr(model, "classes"):
         raise ValueError("--classes is for models of classes; this one predicts numbers")
     if len(names) != model.n_classes:
-        raise ValueError(f"--classes has {len(names)} names; the model votes for {model.n_classes} classes")
+        classes = counted(model.n_classes, "class", "classes")
+        raise ValueError(f"--classes has {counted(len(names), 'name')}; the model votes for {classes}")
     whole = all(name.lstrip("-").isdigit() for name in names)
     return replace(model, classes=np.array([int(name) for name in names] if whole else names))
 
 
 def _words(committee: Any) -> str:
     """What has been read."""
-    from committee.data.counts import counted
     from committee.data.names import listing
 
     table = committee.table

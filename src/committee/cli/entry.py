@@ -11,15 +11,15 @@ NEEDED = ("typer", "rich", "polars", "jinja2", "matplotlib")
 
 def main() -> None:
     """Run the command line."""
-    missing = [package for package in NEEDED if find_spec(package) is None]
-    if missing:
-        print(
-            f"error: the command line needs {', '.join(missing)}, not installed here: pip install"
-            ' "committee[cli]", or "committee[all]" for everything',
-            file=sys.stderr,
-        )
-        sys.exit(2)
     try:
+        missing = [package for package in NEEDED if find_spec(package) is None]
+        if missing:
+            print(
+                f"error: the command line needs {', '.join(missing)}, not installed here: pip install"
+                ' "committee[cli]", or "committee[all]" for everything',
+                file=sys.stderr,
+            )
+            sys.exit(2)
         from committee.cli import main as command_line
 
         command_line.main()

@@ -61,8 +61,8 @@ def labelled_rows(learner: Any, data: Path | Sequence[Path], target: str | None,
     if are_in_pieces(paths):
         frame, target = read_together(learner, paths, table, lambda names: target or _target_of(learner, names))
     else:
-        numbers = [] if hasattr(learner, "classes_") else [target or _predicted(learner) or ""]
-        frame = read_for(learner, paths[0], table, numbers=numbers)
+        answers = [] if hasattr(learner, "classes_") else [target or _predicted(learner) or ""]
+        frame = read_for(learner, paths[0], table, answers=answers)
         target = target or _target_of(learner, frame.columns)
     others, y = split_target(frame, target)
     X = features_of(learner, others, str(paths[0]) if len(paths) == 1 else name_of_data(paths))

@@ -68,7 +68,7 @@ def _with_numbers(frame: pl.DataFrame, target: str, table: TableOptions, separat
     from committee.data.reading.known_columns import KnownColumns
     from committee.data.reading.text_forms import read_forms
 
-    known = KnownColumns(numbers=frozenset([target]))
+    known = KnownColumns(answers=frozenset([target]))
     numbers, found = read_forms(frame.select(target), known, (), table.decimal, separator)
     say_notes(found.notes)
     return frame.with_columns(numbers[target])

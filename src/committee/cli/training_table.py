@@ -132,7 +132,7 @@ def whole_table(
     from committee.data.read import read_noted, split_target
     from committee.data.reading.known_columns import KnownColumns
 
-    known = KnownColumns(numbers=frozenset([target] if numbers else []))
+    known = KnownColumns(answers=frozenset([target] if numbers else []))
     read = read_noted(data, categorical=categorical, drop=table.dropped, form=table.form, known=known)
     say_notes(read.notes)
     X, y = split_target(read.frame, target)

@@ -228,7 +228,7 @@ def _read_text(file: TableFile, texts: frozenset[str], form: FileFormat, known: 
         notes = (f"the cells of {file} are taken to be separated by {text.separator!r}",)
     written = {name for name, own in known.forms.items() if own in NUMBERS}
     frame = read_separated(text, texts | written)
-    frame, codes = with_codes(text, frame, texts | written | known.numbers)
+    frame, codes = with_codes(text, frame, texts | written | known.plain)
     if codes:
         texts |= set(codes)
         notes += (words_of_codes([frame[name] for name in codes]),)

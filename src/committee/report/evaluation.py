@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from committee.data.counts import counted
 from committee.report.confusion import Confusion
 from committee.report.grid import BLANK, Grid
 from committee.report.measured import Measured
@@ -63,8 +64,7 @@ class Evaluation:
         """All of it as tables."""
         shown = _number if self.confusion is None else _share
         rows = tuple((each.heading, shown(each.value), each.remark) for each in self.figures)
-        plural = "" if self.n_rows == 1 else "s"
-        grids = [Grid(f"Figures on {self.n_rows:,} row{plural}", ("", "", ""), rows, "lrl")]
+        grids = [Grid(f"Figures on {counted(self.n_rows, 'row')}", ("", "", ""), rows, "lrl")]
         if self.confusion is not None:
             grids += self.confusion.grids()
         if self.reliability is not None:

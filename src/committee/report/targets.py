@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.counts import counted
 from committee.data.names import listing
 from committee.data.number_types import F64
 from committee.data.task import MOST_NUMERIC_CLASSES, Task, task_of
@@ -143,5 +144,8 @@ def _one_column(y: Any, name: str | None) -> tuple[NDArray[Any], str]:
     if missing == 0 and values.dtype.kind in "fO":
         missing = sum(value is None or value != value for value in values.tolist())
     if missing:
-        raise ValueError(f"column {name!r} has no label in {missing} of {len(values)} rows; drop those rows first")
+        raise ValueError(
+        labels = counted(missing, "missing label")
+        raise ValueError(f"column {name!r} has {labels} in {len(values)} rows; drop those rows first")
+        )
     return values, name

@@ -20,12 +20,20 @@ class KnownColumns:
         How they are written of those that are numbers but not written as such.
     verbatim : frozenset of str
         They are kept as they stand in a file of text.
+    answers : frozenset of str
+        They are numbers, too, of which nothing is known that was learned from: they may be percentages as well.
     """
 
     text: frozenset[str] = frozenset()
     numbers: frozenset[str] = frozenset()
     forms: Mapping[str, str] = field(default_factory=dict)
     verbatim: frozenset[str] = frozenset()
+    answers: frozenset[str] = frozenset()
+
+    @property
+    def plain(self) -> frozenset[str]:
+        """Columns of numbers, written in no form that is known."""
+        return self.numbers | self.answers
 
 
 NOTHING = KnownColumns()

@@ -43,7 +43,7 @@ def without_common_marks(
         if not marked.any():
             continue
         rest = column.set(marked, None)
-        learned = column.name in known.numbers or column.name in known.forms
+        learned = column.name in known.plain or column.name in known.forms
         if not learned and not _are_values(rest.drop_nulls()):
             continue
         notes.append(words_of_marks(column.name, mark_counts(column, marked), learned=learned))
@@ -84,7 +84,8 @@ def read_forms(
     refuse_percentages(frame, found.forms, known)
     forms |= found.forms
     frame = in_numbers(frame, forms)
-    plain = [name for name in known.numbers if name in frame.columns and frame[name].dtype == pl.String]
+    plain = [name for name in known.plain if name in frame.columns and frame[name].dtype == pl.String]
+    plain = [name for name in plain if name not in known.answers or as_numbers(frame[name]).count()]  # else no answers
     return in_numbers(frame, dict.fromkeys(plain, PLAIN)), replace(found, forms=forms)
 
 

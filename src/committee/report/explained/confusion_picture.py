@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from committee.data.counts import counted
 from committee.report.confusion import MOST_IN_MATRIX, Confusion
 from committee.report.page import Picture
 from committee.report.svg.axes import WIDTH
@@ -41,7 +42,7 @@ def confusion_picture(found: Confusion) -> Picture | None:
         parts.append(words(fitted(name, left - 8.0), 1.0, top + (k + 0.5) * height + 0.36 * SIZE, tip=name))
     for (i, k), n in np.ndenumerate(counts):
         x, y, color = left + k * side, top + i * height, "var(--c0)" if i == k else "var(--c1)"
-        tip = f"{n:,} rows of {names[i]} are predicted as {names[k]}, {share[i, k]:.1%} of them"
+        tip = f"{counted(int(n), 'row')} of {names[i]} predicted as {names[k]}, {share[i, k]:.1%} of them"
         box = {"x": x + 1.0, "y": y + 1.0, "width": side - 2.0, "height": height - 2.0}
         parts.append(element("rect", **box, class_="cell", data_tip=tip))
         if n:

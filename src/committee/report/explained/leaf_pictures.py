@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from committee.data.counts import counted
 from committee.report.explained.leaves import LeafTerms, TreeLeaves
 from committee.report.page import Picture
 from committee.report.svg.axes import COLORS
@@ -74,8 +75,8 @@ def terms_picture(label: str, found: list[LeafTerms]) -> Picture:
     panels = []
     for leaf in found:
         some = [Bar(name, value, f"{'+' if value >= 0.0 else ''}{plain(value, 3)}") for name, value in leaf.terms]
-        others = f", {leaf.n_others} smaller terms left out" if leaf.n_others else ""
-        heading = f"{leaf.rule} ({leaf.n_rows:,} rows{others})"
+        others = f", {counted(leaf.n_others, 'smaller term')} left out" if leaf.n_others else ""
+        heading = f"{leaf.rule} ({counted(leaf.n_rows, 'row')}{others})"
         if not some:
             some = [Bar("no column: the score is a constant", 0.0, "0")]
         said = "; ".join(f"{bar.name} {bar.text}" for bar in some[:3])

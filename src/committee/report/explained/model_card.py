@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from committee.data.counts import counted
 from committee.data.names import listing
 from committee.report.explained.explanation import Explanation
 from committee.report.inspection import changed_parameters
@@ -43,14 +44,14 @@ def model_card(found: Explanation, *, data: str = "") -> Section:
 
 def _model(model: Any) -> list[tuple[str, str]]:
     committee = model.committee_
-    voters = "1 voter" if committee.n_voters == 1 else f"{committee.n_voters:,} voters"
+    size = f"{counted(committee.n_voters, 'voter')}, {counted(committee.n_nodes, 'node')}, {committee.nbytes:,} bytes"
     changed = ", ".join(f"{name}={value}" for name, value in changed_parameters(model))
     rows = [
         ("model", type(model).__name__),
         ("parameters", changed or "defaults"),
         ("predicts", _target(model)),
         ("columns", _columns(model)),
-        ("size", f"{voters}, {committee.n_nodes:,} nodes, {committee.nbytes:,} bytes"),
+        ("size", size),
     ]
     if getattr(getattr(model, "provenance_", None), "estimate", None) is not None:
         return rows  # which is of as many rows or more
@@ -64,7 +65,8 @@ def _model(model: Any) -> list[tuple[str, str]]:
 
 def _target(model: Any) -> str:
     if hasattr(model, "classes_"):
-        return f"{len(model.classes_):,} classes: {listing([str(label) for label in model.classes_.tolist()])}"
+        labels = listing([str(label) for label in model.classes_.tolist()])
+        return f"{counted(len(model.classes_), 'class', 'classes')}: {labels}"
     n = model.committee_.voters.n_outputs
     return "a number" if n == 1 else f"{n} numbers"
 
@@ -78,7 +80,7 @@ def _columns(model: Any) -> str:
 def _judged(found: Explanation, data: str) -> list[tuple[str, str]]:
     if found.evaluation is None:
         return [("judged by", "nothing on this page: no rows with answers were given")]
-    rows = f"{found.evaluation.n_rows:,} rows" + (f" of {data}" if data else "")
+    rows = counted(found.evaluation.n_rows, "row") + (f" of {data}" if data else "")
     figures = [f"{each.heading} {each.value:.4g}" for each in found.evaluation.figures[:6]]
     known = found.known_rows
     if known is not None:
@@ -132,7 +134,7 @@ def _limits_of_rows(found: Explanation) -> list[tuple[str, str]]:
         learned = known_rows_sentence(found.model, found.known_rows, found.evaluation)
         said += [] if learned is None else [("known rows", learned[0].upper() + learned[1:] + ".")]
     if len(found.y) < FEW_ROWS:
-        text = f"The figures are of {len(found.y):,} rows: another such sample could well say something else."
+        text = f"The figures are of {counted(len(found.y), 'row')}: another such sample could well say something else."
         said.append(("few rows", text))
     if found.of_classes:
         labels, counts = np.unique(found.y, return_counts=True)

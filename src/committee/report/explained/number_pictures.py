@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from committee.data.counts import counted
 from committee.data.number_types import F64
 from committee.report.explained.columns import spread_rows
 from committee.report.page import Picture
@@ -32,7 +33,7 @@ def residual_pictures(y: F64, predicted: F64) -> Picture:
         Scale(float(edges[0]), float(edges[-1])), Scale(0.0, 1.05 * float(counts.max())), "true less predicted", "rows"
     )
     tips = [
-        f"{n:,} rows from {plain(a, 3)} to {plain(b, 3)}"
+        f"{counted(n, 'row')} from {plain(a, 3)} to {plain(b, 3)}"
         for n, a, b in zip(counts.tolist(), edges[:-1], edges[1:], strict=True)
     ]
     spread.columns(edges[:-1], edges[1:], counts, tips=tips)

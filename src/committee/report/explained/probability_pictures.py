@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from committee.data.counts import counted
 from committee.report.explained.curves import RankedClass
 from committee.report.page import Picture
 from committee.report.reliability import Reliability
@@ -30,7 +31,9 @@ def reliability_picture(found: Reliability) -> Picture:
     )
     axes.guide([low, 1.0], [low, 1.0])
     axes.curve(sure, right)
-    tips = [f"{k:,.0f} rows of {p:.0%} on average, {r:.0%} right" for k, p, r in zip(n, sure, right, strict=True)]
+    tips = [
+        f"{counted(int(k), 'row')} of {p:.0%} on average, {r:.0%} right" for k, p, r in zip(n, sure, right, strict=True)
+    ]
     axes.dots(sure, right, size=3.0 + 9.0 * np.sqrt(n / n.max()), tips=tips)
     error = found.calibration_error
     return Picture(

@@ -1,0 +1,157 @@
+"""What commands say: in words of the command line, in the right number, and after Ctrl-C."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from committee.cli.spoken import in_options
+from tests.cli.calls import fail, run, succeed
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    path = tmp_path_factory.mktemp("words") / "table.csv"
+    rows = [f"{(k * 37 % 100) / 8},{'uvw'[k % 3]},{k * 3.7 % 11:.2f},{'yn'[(k * 37 % 100) > 50]}" for k in range(90)]
+    path.write_text("\n".join(["a,c,price,label", *rows]) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def forest(table):
+    path = table.with_name("forest.safetensors")
+    options = ("-m", "random_forest", "-p", "n_estimators=20", "-p", "oob_score=True", "--folds", 0)
+    assert run("fit", table, "-t", "label", "--drop", "price", *options, "-o", path).exit_code == 0
+    return path
+
+
+@pytest.mark.parametrize(
+    ("python", "spoken"),
+    [
+        ("use on='validation', or a forest", "use --on validation, or a forest"),
+        ("choose another loss (loss='huber').", "choose another loss (-p loss=huber)."),
+        ("folds=3 or merging classes would avoid that", "--folds 3 or merging classes would avoid that"),
+        ("a GradientBoostingRegressor(loss='a', random_state=0); only", "a GradientBoostingRegressor; only"),
+        ("x is 3; left_out_ names the others.", "x is 3; the table of members names the others."),
+        ("-p oob_score=True stays, and so does 'a=1' or f(x)", "-p oob_score=True stays, and so does 'a=1' or f(x)"),
+    ],
+)  # fmt: skip
+def test_parameters_of_python_are_options(python, spoken):
+    assert in_options(python) == spoken == in_options(spoken)
+
+
+def test_errors_speak_of_options(table, forest):
+    said = fail("fit", table, "-t", "price", "--drop", "label", "--task", "classes")
+    assert "target 'price' holds numbers with decimals, such as 3.7, which are no classes; leave --task classes" in said
+    assert "which are no classes" in fail("compare", table, "-t", "price", "--task", "classes")
+    assert "--effort must be a str among" in fail("fit", table, "-t", "label", "--effort", "some")
+    assert "-p max_depth must be an int" in fail("fit", table, "-t", "label", "-m", "tree", "-p", "max_depth=-3")
+    boosted = forest.with_name("boosted.safetensors")
+    one = succeed("fit", table, "-t", "label", "-m", "adaboost", "-p", "n_estimators=3", "--folds", 0, "-o", boosted)
+    assert "with" in one.stderr and "learned from 90 rows x 3 columns" in one.stderr
+    assert "error: --on oob needs an ensemble that knows which rows" in fail("margins", boosted, table, "--on", "oob")
+    bad = fail("margins", forest, table, "--objective", "mincq", "-p", "nu=3")
+    assert "-p nu=3 has no meaning for --objective mincq" in bad
+    assert "--row -1 is not there" in fail("explain", forest, table, "--row", -1)
+
+
+def test_one_of_a_thing_is_said_in_the_singular(table, forest, tmp_path):
+    one, same = tmp_path / "one.csv", tmp_path / "same.csv"
+    one.write_text("".join(table.read_text().splitlines(keepends=True)[:2]))
+    same.write_text("a,label\n" + "".join(f"{k / 3:.2f},y\n" for k in range(30)))
+    said = succeed("fit", same, "-t", "label", "-m", "tree").stderr
+    assert "not known, as all rows are of one class" in said and "learned from 30 rows x 1 column in" in said
+    assert "note: the target holds one class only, 'y': the model always says so." in said
+    both = tmp_path / "both.csv"
+    both.write_text("a,label\n1,y\n2,n\n3,y\n4,n\n")
+    assert "not known, as 4 rows are too few for 5 folds" in succeed("fit", both, "-t", "label", "-m", "tree").stderr
+    for command in (["evaluate"], ["margins"], ["explain"], ["certify"], ["predict"]):
+        result = run(command[0], forest, one)
+        assert result.exit_code == 0 and not re.search(r"\b1 (rows|cells|columns|voters|classes)\b", result.output), (
+            command
+        )
+    assert "n_rows" not in fail("explain", forest, one, "--row", 1)
+    assert "has 1 row, number 0" in fail("explain", forest, one, "--row", 1)
+
+
+def test_rows_of_several_files_are_judged_together(table, forest, tmp_path):
+    """CSV and Parquet, a folder and a pattern, classes and numbers: the figures are those of one file."""
+    import polars as pl
+
+    rows = pl.read_csv(table).with_columns(c=pl.when(pl.col("a") > 10).then(pl.lit("new")).otherwise(pl.col("c")))
+    whole, texts, typed = tmp_path / "whole.csv", tmp_path / "texts", tmp_path / "typed"
+    rows.write_csv(whole)
+    texts.mkdir(), typed.mkdir()
+    for k, part in enumerate((rows[:40], rows[40:])):
+        part.write_csv(texts / f"{k}.csv")
+        part.write_parquet(typed / f"{k}.parquet")
+    numbers = tmp_path / "numbers.safetensors"
+    succeed("fit", table, "-t", "price", "-m", "gradient_boosting", "--drop", "label", "--folds", 0, "-o", numbers)
+    for model in (forest, numbers):
+        expected = succeed("evaluate", model, whole)
+        n = rows.filter(pl.col("c") == "new").height
+        unknown = f"column 'c': {n} cells hold categories that the model has not learned and takes for missing: 'new'"
+        assert unknown in expected.stderr
+        for several in ([texts], [typed], [f"{texts}/*.csv"], [typed / "0.parquet", typed / "1.parquet"]):
+            found = succeed("evaluate", model, *several, "--json", tmp_path / "figures.json")
+            assert found.stdout == expected.stdout and unknown in found.stderr
+            assert "2 files, read as one table" in found.stderr
+    percent = tmp_path / "percent.csv"
+    rows.drop("label").with_columns(price=pl.format("{}%", "price")).write_csv(percent)
+    assert "target 'price': numbers from 0 to 0.1" in succeed("evaluate", numbers, percent).stderr
+    assert succeed("margins", forest, texts).stdout == succeed("margins", forest, whole).stdout
+    assert "there is no column 'labels'; did you mean 'label'" in fail("evaluate", forest, texts, "-t", "labels")
+
+
+def test_figures_say_what_they_mean(table, forest, tmp_path):
+    page, figures = tmp_path / "page.html", tmp_path / "figures.json"
+    settings = ("-p", "tree:max_depth=2", "-p", "random_forest:n_estimators=5", "-p", "random_forest:max_features=None")
+    result = succeed(
+        "compare", table, "-t", "label", "--models", "tree,random_forest", "--folds", 2, *settings, "--report", page,
+        "--json", figures,
+    )  # fmt: skip
+    assert "Set of tree: max_depth=2.\nSet of random_forest: n_estimators=5, max_features=None." in result.stdout
+    assert "Parameters that were set" in page.read_text() and "n_estimators=5, max_features=None" in page.read_text()
+    assert '"n_estimators": "5"' in figures.read_text()
+    for objective, better in (("soft_margin", "larger"), ("mincq", "smaller")):
+        found = succeed("margins", forest, table, "--on", "train", "--objective", objective).stdout
+        assert f"objective ({objective}, {better} is better)" in found
+    for level in ("leaf", "voter"):
+        by = ("prune", table, "-t", "label", "--drop", "price", "--trees", 20, "--level", level)
+        said = succeed(*by).stderr
+        assert re.search(r"the smaller model on \d+ rows out of bag, .*: accuracy [.\d]+, which flatters", said)
+        assert ("by folds of these rows, on parts that have not chosen the votes" in said) == (level == "leaf")
+    said = succeed("prune", forest, table, "--on", "validation").stderr
+    assert "the smaller model on 90 rows given: accuracy" in said
+
+
+def test_an_interrupt_says_what_is_written(table, tmp_path, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    model, kept = tmp_path / "model.safetensors", tmp_path / "kept.safetensors"
+    monkeypatch.setattr("committee.TreeVoter.fit", interrupted)
+    result = run("fit", table, "-t", "label", "-m", "tree", "-o", model)
+    assert result.exit_code == 130 and "interrupted; no file is written" in result.stderr and not model.exists()
+    monkeypatch.undo()
+    monkeypatch.setattr("committee.cli.fit.describe_fit", interrupted)
+    result = run("fit", table, "-t", "label", "-m", "tree", "-o", kept)
+    assert result.exit_code == 130 and f"interrupted; written is {kept}" in result.stderr and kept.exists()
+    # while the command is imported, too
+    code = (
+        "import os, signal, sys, committee.cli.entry\n"
+        "at = sys.argv.pop(1)\n"
+        "class Interrupts:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == at: os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupts())\n"
+        "committee.cli.entry.main()\n"
+    )
+    for at in ("typer", "committee.cli.fit", "polars"):
+        ended = subprocess.run(
+            [sys.executable, "-c", code, at, "fit", str(table), "-t", "label", "-o", str(model)],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (ended.returncode, ended.stderr) == (130, "interrupted; no file is written\n"), at
+    assert not model.exists()
