@@ -144,8 +144,6 @@ def _one_column(y: Any, name: str | None) -> tuple[NDArray[Any], str]:
     if missing == 0 and values.dtype.kind in "fO":
         missing = sum(value is None or value != value for value in values.tolist())
     if missing:
-        raise ValueError(
         labels = counted(missing, "missing label")
         raise ValueError(f"column {name!r} has {labels} in {len(values)} rows; drop those rows first")
-        )
     return values, name
