@@ -77,6 +77,7 @@ def test_tables_are_fetched_once_and_read_as_data(known, tmp_path):
     (grid,) = fetch(out=tmp_path / "new", opener=server)
     assert [row[3] for row in grid.rows] == ["fetched", "was there"] and server.asked == ["a", "b", "a"]
     entry = json.loads((tmp_path / "new" / "catalogue.json").read_text())[0]
+    assert entry["numeric"] == ["size"] and entry["categorical"] == ["code"]
     assert entry["sources"] == ["https://raw.githubusercontent.com/owner/of/c0ffee/a.csv"]
 
 
@@ -96,6 +97,12 @@ def test_one_wrong_file_leaves_the_others(known, tmp_path, answer, words):
         "1 of 2 tables could not be fetched; table 'a': https://raw.githubusercontent.com"
     )
     assert {path.name for path in tmp_path.iterdir()} == {"b.csv", "catalogue.json"}
+
+
+def test_a_trickle_is_not_waited_for(known, tmp_path, monkeypatch):
+    monkeypatch.setattr(download, "LONGEST", -1.0)
+    with pytest.raises(ValueError, match="takes longer than -1 seconds; give the same command again"):
+        fetch(out=tmp_path, tables=["a"], opener=Server())
 
 
 def test_without_a_network_it_ends_at_once(known, tmp_path):

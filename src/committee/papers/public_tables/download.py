@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from http.client import HTTPException, HTTPMessage
+from io import BufferedIOBase
 from typing import IO, TypeAlias
 from urllib.error import HTTPError, URLError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
@@ -19,7 +20,7 @@ LONGEST = 300.0
 """Seconds that one file may take."""
 PIECE = 1 << 16
 
-Opener: TypeAlias = Callable[[str], AbstractContextManager[IO[bytes]]]
+Opener: TypeAlias = Callable[[str], AbstractContextManager[BufferedIOBase]]
 """What opens an address for reading."""
 
 
@@ -38,7 +39,7 @@ class _NoWayDown(HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def open_https(address: str) -> AbstractContextManager[IO[bytes]]:
+def open_https(address: str) -> AbstractContextManager[BufferedIOBase]:
     """Open an https address for reading.
 
     Raises
@@ -51,7 +52,7 @@ def open_https(address: str) -> AbstractContextManager[IO[bytes]]:
     if not address.startswith("https://"):
         raise ValueError(f"{address} is not an https address")
     request = Request(address, headers={"User-Agent": "committee"})
-    found: AbstractContextManager[IO[bytes]] = build_opener(_NoWayDown).open(request, timeout=SILENCE)
+    found: AbstractContextManager[BufferedIOBase] = build_opener(_NoWayDown).open(request, timeout=SILENCE)
     return found
 
 
@@ -91,14 +92,14 @@ def downloaded(file: RawFile, opener: Opener = open_https) -> bytes:
     return content
 
 
-def _read(answer: IO[bytes], file: RawFile) -> bytes:
-    """All there is, but no more than one byte too many."""
+def _read(answer: BufferedIOBase, file: RawFile) -> bytes:
+    """All there is, but no more than one byte too many; as it comes, so that a trickle is noticed."""
     until = time.monotonic() + LONGEST
     content = bytearray()
     while len(content) <= file.size:
         if time.monotonic() > until:
             raise ValueError(f"{file.address} takes longer than {LONGEST:.0f} seconds; give the same command again")
-        piece = answer.read(min(PIECE, file.size + 1 - len(content)))
+        piece = answer.read1(min(PIECE, file.size + 1 - len(content)))
         if not piece:
             break
         content += piece

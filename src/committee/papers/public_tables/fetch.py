@@ -80,6 +80,7 @@ def write_catalogue(folder: Path, known: "dict[str, PublicTable]") -> None:
             "title": table.title,
             "file": table.file,
             "rows": table.rows,
+            "numeric": [name for name in table.kept[:-1] if name not in table.categorical],
             "categorical": list(table.categorical),
             "sources": [file.address for file in table.files],
             "notes": table.notes,
