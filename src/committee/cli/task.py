@@ -16,15 +16,16 @@ if TYPE_CHECKING:
 
 def refuse_spoilt_numbers(target: str, y: NDArray[Any]) -> None:
     """Refuse a target of numbers that is text for a few cells that are none."""
+    if len(np.unique(y)) <= MOST_NUMERIC_CLASSES:
+        return
     import polars as pl
 
     from committee.data.reading.nearly_numeric import nearly_numeric_columns
 
     for nearly in nearly_numeric_columns(pl.DataFrame({target: y})):
-        if len(np.unique(y)) > MOST_NUMERIC_CLASSES:
-            raise ValueError(
-                f"target {nearly.name!r} is text, as {nearly.words}; leave these rows out, or say --task classes"
-            )
+        raise ValueError(
+            f"target {nearly.name!r} is text, as {nearly.words}; leave these rows out, or say --task classes"
+        )
 
 
 def refuse_decimals(target: str, y: NDArray[Any]) -> None:
