@@ -109,6 +109,7 @@ def test_compare_writes_report_and_json(table, tmp_path):
     document = json.loads(figures.read_text())
     assert document["settings"] == {
         "folds": 3, "repeats": 2, "seed": 5, "jobs": 1, "metric": "log_loss", "task": "classes", "level": 0.05,
+        "parameters": {},
     }  # fmt: skip
     assert document["table"]["categorical"] == 2
     assert len(document["models"][0]["folds"]) == 6
@@ -190,7 +191,7 @@ def test_compare_notes_small_classes_and_failures(tmp_path):
     path = tmp_path / "small.parquet"
     frame.write_parquet(path)
     result = succeed("compare", path, "--target", "target", "--models", "adaboost", "--folds", 5)
-    assert "note: column 'target' has classes with fewer rows than folds=5" in result.stderr
+    assert "note: column 'target' has classes with fewer rows than --folds 5" in result.stderr
 
 
 def test_a_spoilt_column_of_numbers_is_pointed_out(tmp_path):
@@ -216,7 +217,7 @@ def test_compare_errors(table, tmp_path):
     assert "--drop names 'nothing'" in fail("compare", "--example", "iris", "--drop", "nothing")
     assert "no such folder" in fail("compare", table, "-t", "label", "--report", tmp_path / "no" / "r.html")
     assert "not a regular file" in fail("compare", table, "-t", "label", "--json", tmp_path)
-    assert "too many for classes" in fail("compare", table, "-t", "size", "--task", "classes")
+    assert "which are no classes" in fail("compare", table, "-t", "size", "--task", "classes")
     assert "must read MODEL:NAME=VALUE" in fail("compare", table, "-t", "label", "-p", "max_depth=1")
     assert "which is not compared" in fail("compare", table, "-t", "label", "-p", "tre:max_depth=1")
     assert "no parameter 'max_dept'" in fail("compare", table, "-t", "label", "-p", "tree:max_dept=1")
@@ -332,7 +333,7 @@ def test_fit_errors(table, tmp_path):
     own = ("-m", "adaboost", *out)
     assert "did you mean 'n_estimators'?" in fail("fit", table, "-t", "label", "-p", "n_estimator=3", *own)
     assert "must read NAME=VALUE" in fail("fit", table, "-t", "label", "-p", "n_estimators", *own)
-    assert "'n_estimators' parameter" in fail("fit", table, "-t", "label", "-p", "n_estimators=some", *own)
+    assert "-p n_estimators must be an int" in fail("fit", table, "-t", "label", "-p", "n_estimators=some", *own)
     assert "'vote' parameter" in fail("fit", table, "-t", "label", "-p", "vote=loud", *own)
     assert "scikit-learn:random_forest is a peer, to compare with, not to fit; choose out of committee, ada" in fail(
         "fit", table, "-t", "label", "-m", "scikit-learn:random_forest", *out

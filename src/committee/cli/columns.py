@@ -71,7 +71,8 @@ def read_for(
 
 def _as_learned(learner: Any, frame: pl.DataFrame) -> pl.DataFrame:
     """Call columns as the model does that differ from its names by spaces alone, for which LightGBM has underscores."""
-    learned = set(learned_columns(learner)[0] or ()).difference(frame.columns)
+    names = learned_columns(learner)[0]
+    learned = set[str](() if names is None else names).difference(frame.columns)
     written: dict[str, list[str]] = {}
     for name in frame.columns:
         written.setdefault(name.replace(" ", "_"), []).append(name)
