@@ -12,10 +12,14 @@ from committee import (
     RandomForestClassifier,
     TreeVoter,
 )
+from committee.files.provenance import Estimate
 from committee.report.comparison import compare
 from committee.report.evaluation_page import evaluation_page
 from committee.report.html import render_report
+from committee.report.known_rows import provenance_of
 from committee.report.model_page import render_model
+from committee.report.row_explanation import RowExplanation
+from committee.report.row_page import row_page
 
 TUMOURS, KINDS = load_breast_cancer(return_X_y=True, as_frame=True)
 WINES, CULTIVARS = load_wine(return_X_y=True, as_frame=True)
@@ -82,6 +86,22 @@ def evaluation_of_quantiles() -> str:
     return evaluation_page(quantiles.fit(PATIENTS[LEARNT], PROGRESSION[LEARNT]), PATIENTS[NEW], PROGRESSION[NEW])
 
 
+def row_of_a_model_that_knows_its_training() -> str:
+    """A column of dates, and a file of a long name."""
+    days = 1.7e9 + 86_400.0 * TUMOURS.index.to_numpy()
+    X = TUMOURS.assign(day=days)
+    model = RandomForestClassifier(20, random_state=0).fit(X[LEARNT], KINDS[LEARNT])
+    model.table_ = model.table_.with_forms({"day": "%Y-%m-%d"})
+    model.provenance_ = provenance_of(
+        model,
+        X[LEARNT],
+        target="kind of tumour",
+        data="a-file-with-a-name-that-is-rather-long-and-has-no-spaces-in-it.csv.gz",
+        estimate=Estimate("5 folds", 285, {"accuracy": 0.95, "accuracy_of_most_frequent": 0.63, "log_loss": 0.15}),
+    )
+    return row_page(model, RowExplanation.of(model, X[NEW], 3), row="row 3 of new.csv (the first is 0)", most=40)
+
+
 PAGES: dict[str, Callable[[], str]] = {
     each.__name__: each
     for each in (
@@ -96,5 +116,6 @@ PAGES: dict[str, Callable[[], str]] = {
         evaluation_of_classes,
         evaluation_of_numbers,
         evaluation_of_quantiles,
+        row_of_a_model_that_knows_its_training,
     )
 }

@@ -113,7 +113,7 @@ def stored_estimate(model: Any, y: NDArray[Any]) -> Estimate | None:
     else:
         figures = {"d2": score, name_of(model.number_loss): shown(model.number_loss, loss)}
     known = {name: value for name, value in figures.items() if np.isfinite(value)}
-    return Estimate("each by fits that had not seen it", len(y), known)
+    return Estimate("out of fold", len(y), known)
 
 
 def _most_frequent(model: Any, y: NDArray[Any]) -> float:
