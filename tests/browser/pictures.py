@@ -32,8 +32,9 @@ def main() -> None:
             file.write_text(PAGES[page](), "utf-8")
             looked = Looked.open(browser, file, width, scheme)
             taken = looked.page.screenshot(clip={"x": 0, "y": 0, "width": width, "height": height}, full_page=True)
-            # few colours make small files, and pages have few
-            Image.open(io.BytesIO(taken)).quantize(160).save(FOLDER / f"{name}.png", optimize=True)
+            # few colours make small files, and pages have few; an octree keeps those of a few pixels, such as a dot's
+            few = Image.open(io.BytesIO(taken)).quantize(160, method=Image.Quantize.FASTOCTREE)
+            few.save(FOLDER / f"{name}.png", optimize=True)
             looked.close()
         browser.close()
 
