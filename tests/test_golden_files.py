@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 import committee
 from committee.data.typed_json import encode
+from committee.objectives.margins.named_objectives import OBJECTIVES
 from tests.crafted_files import craft
 from tests.golden.write import ANSWERS, FOLDER, MODELS, table
 
@@ -70,12 +72,17 @@ def test_the_file_answers_as_it_did(name: str, tmp_path: Path) -> None:
 
 
 def add_later_parameters(written: dict[str, Any]) -> None:
-    """Give the learners of a document the parameters that they did not have when it was written: at their defaults."""
+    """Give the learners and objectives of a document the parameters that they lacked when it was written: defaults."""
     for _, described in objects(written):
         if "params" in described:
             kind = committee.learner(described["class"])
             for name in kind.declared_parameters.keys() - described["params"].keys() - set(kind.trained_parameters):
                 described["params"][name] = encode(kind.declared_parameters[name].default, name)
+        if described.get("class") == "MarginReweighter" and "attributes" in described:
+            pairs = described["attributes"]["objective_"]["dict"]
+            known = dict(pairs)
+            later = (each for each in fields(OBJECTIVES[known["name"]]) if each.name not in known)
+            pairs += [[each.name, encode(each.default, each.name)] for each in later]
 
 
 def assert_same_arrays(path: Path, other: Path) -> None:
