@@ -334,7 +334,7 @@ def test_fit_errors(table, tmp_path):
     assert "did you mean 'n_estimators'?" in fail("fit", table, "-t", "label", "-p", "n_estimator=3", *own)
     assert "must read NAME=VALUE" in fail("fit", table, "-t", "label", "-p", "n_estimators", *own)
     assert "-p n_estimators must be an int" in fail("fit", table, "-t", "label", "-p", "n_estimators=some", *own)
-    assert "'vote' parameter" in fail("fit", table, "-t", "label", "-p", "vote=loud", *own)
+    assert "-p vote must be a str" in fail("fit", table, "-t", "label", "-p", "vote=loud", *own)
     assert "scikit-learn:random_forest is a peer, to compare with, not to fit; choose out of committee, ada" in fail(
         "fit", table, "-t", "label", "-m", "scikit-learn:random_forest", *out
     )
