@@ -351,9 +351,9 @@ def check_threads(subject: Subject) -> None:
     """The table is large enough for the kernels to start threads."""
     X, y = subject.numbers(n=60_000)
     one = subject.fit(X, y, n_jobs=1)
-    for n_jobs in (2, 5):
-        assert_same_bits(subject.fit(X, y, n_jobs=n_jobs), one, X)
-        assert_array_equal(copy.copy(one).set_params(n_jobs=n_jobs).predict(X), one.predict(X))
+    n_jobs = 5  # of which two are there on the smallest machine; parts come in any order
+    assert_same_bits(subject.fit(X, y, n_jobs=n_jobs), one, X)
+    assert_array_equal(copy.copy(one).set_params(n_jobs=n_jobs).predict(X), one.predict(X))
 
 
 def answer(subject: Subject, model: CommitteeEstimator, X: Array, y: Array) -> tuple[Array, Array]:

@@ -49,15 +49,15 @@ LEARNERS = [
     committee.LPBoostClassifier(0.2),
     committee.LPBoostClassifier(0.2, dictionary="all_stumps"),
     committee.LPBoostClassifier(0.2, dictionary="trees"),
-    committee.LPBoostClassifier(dictionary=LogisticRegression(), tol=0.05),
+    committee.LPBoostClassifier(dictionary=GaussianNB(), tol=0.05),
     committee.ArcGVClassifier(10),
     committee.ArcGVClassifier(5, max_depth=2),
     committee.ArcGVClassifier(5, early_stopping=True, validation_fraction=0.3, n_iter_no_change=2),
     committee.MDBoostClassifier(),
     committee.MDBoostClassifier(5.0, max_depth=None, max_leaf_nodes=4),
-    committee.MDBoostClassifier(voter=LogisticRegression()),
+    committee.MDBoostClassifier(voter=GaussianNB()),
     committee.DOOMBoostClassifier(n_estimators=8, n_start=4),
-    committee.DOOMBoostClassifier(n_estimators=3, n_start=2, voter=LogisticRegression()),
+    committee.DOOMBoostClassifier(n_estimators=3, n_start=2, voter=GaussianNB()),
     committee.QuadBoostClassifier(n_estimators=20),
     committee.QuadBoostClassifier(
         "l2", n_estimators=20, dictionary="all_stumps", reweight="every_k", fit_intercept=False
