@@ -15,6 +15,11 @@ FOLDER = Path(__file__).parents[2] / "docs" / "pages"
 
 PICTURES = {
     "comparison-of-three": ("comparison_of_three", 1280, 1000, "light"),
+    "comparison-of-twenty-five": ("comparison_of_twenty_five", 820, 1600, "dark"),
+    "comparison-of-numbers": ("comparison_of_numbers", 390, 1600, "light"),
+    "model-of-members": ("model_of_members", 820, 1600, "light"),
+    "row": ("row_of_a_model_that_knows_its_training", 820, 1000, "light"),
+    "evaluation-of-quantiles": ("evaluation_of_quantiles", 820, 1600, "light"),
     "model-of-trees": ("model_of_kinds", 1280, 1150, "light"),
     "evaluation-of-classes": ("evaluation_of_classes", 1280, 1150, "light"),
     "evaluation-of-classes-narrow": ("evaluation_of_classes", 390, 1150, "light"),
