@@ -252,6 +252,14 @@ def test_compare_predicts_numbers_and_says_so(table, tmp_path):
     assert "target 'code': 3 classes; --task numbers takes them for numbers" in result.stderr
 
 
+def test_compare_names_no_best_model_without_a_whole_fold():
+    slow = ("--models", "random_forest,tree", "-p", "random_forest:n_estimators=3000")
+    result = run("compare", "--example", "breast_cancer", *slow, "--time-limit", 0.2, "--folds", 3)
+    assert result.exit_code == 1, result.output
+    assert "before all models had done one fold, so they are not compared, and none is best" in result.stdout
+    assert "highest" not in result.stdout and "not run" in result.stdout
+
+
 def test_compare_that_is_interrupted_writes_what_is_done(table, tmp_path, monkeypatch):
     fit, fits, page, checkpoint = TreeVoter.fit, [], tmp_path / "page.html", tmp_path / "fits"
 

@@ -16,6 +16,7 @@ from committee import (
     load,
 )
 from committee.report.explained.effects import effects
+from committee.report.row_explanation import RowExplanation
 from committee.vote.explain.probability_contributions import probability_contributions
 from tests.cli.calls import fail, succeed
 
@@ -136,3 +137,29 @@ def test_refused(files, tmp_path):
     assert "cannot be explained: contributions need voters that are native trees" in fail(
         "explain", files / "lines.st", files / "new.csv"
     )
+
+
+def test_a_category_that_is_not_learned_is_named(tmp_path):
+    city, sold = ["Bern", "Oslo", "Rome", "Bern"] * 10, [1.0, 2.0, 3.0, 1.5] * 10
+    learned = pl.DataFrame({"city": city, "zone": [1, 2, 3, 4] * 10})
+    model = GradientBoostingRegressor(n_estimators=5, categorical_features=["city", "zone"]).fit(learned, sold)
+    model.save(tmp_path / "model.st")
+    new = pl.DataFrame({"city": ["Oslo", "Tokyo", None], "zone": [1, 9, 2], "sold": [2.0, 9.0, 9.0]})
+    new.write_csv(tmp_path / "new.csv")
+    options = ("explain", tmp_path / "model.st", tmp_path / "new.csv", "--drop", "sold", "--row")
+    page = tmp_path / "row.html"
+    result = succeed(*options, 1, "--report", page)
+    words = "city = Tokyo (not learned, taken for missing)"
+    assert words in result.stdout and words in page.read_text()
+    assert "zone = 9 (not learned, taken for missing)" in result.stdout
+    assert "column 'city': 1 cell holds a category that the model has not learned" in result.stderr
+    assert "city is missing" in succeed(*options, 2).stdout and "city = Oslo" in succeed(*options, 0).stdout
+    for rows in (new.drop("sold"), new.drop("sold").to_pandas()):
+        assert words in RowExplanation.of(model, rows, 1).labels
+        assert "city is missing" in RowExplanation.of(model, rows, 2).labels
+    succeed("evaluate", tmp_path / "model.st", tmp_path / "new.csv", "-t", "sold", "--report", page)
+    assert words in page.read_text()
+    array = np.column_stack([np.arange(40) % 4, np.arange(40) % 3]).astype(float)
+    coded = GradientBoostingRegressor(n_estimators=3, categorical_features=[0]).fit(array, sold)
+    found = RowExplanation.of(coded, np.array([[7.0, 1.0], [np.nan, 1.0]]), 0)
+    assert found.labels[0] == "x0 = 7 (not learned, taken for missing)"

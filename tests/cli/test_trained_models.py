@@ -1,5 +1,7 @@
 """``committee prune``, ``certify`` and ``margins``: what the Python side does, and what is refused."""
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
@@ -120,7 +122,7 @@ def test_certify_is_that_of_python(folder):
     out = succeed("certify", folder / "forest.st", folder / "new.csv", "--delta", 0.1).stdout
     found = certify(load(folder / "forest.st"), *new(folder), 0.1)
     for bound in found.bounds.values():
-        assert bound.name in out and f"{bound.value:.4f}" in out
+        assert bound.name in out and f"{min(bound.value, 1.0):.4f}" in out
     assert f"the error is at most {found.best.value:.4f} with probability 0.9 (test set), by 269 rows" in out
     assert "if these rows had no part in training" in out
 
@@ -133,8 +135,23 @@ def test_certify_by_rows_out_of_bag_beside_the_test_error(folder):
         load(folder / "forest.st"), *training(folder), on="oob", bounds=("first_order", "tandem"), votes="labels",
         X_test=X, y_test=y,
     )  # fmt: skip
-    assert f"{found['tandem'].value - found.test_error:+.4f}" in out
+    assert f"{min(found['tandem'].value, 1.0) - found.test_error:+.4f}" in out
     assert f"The error on the further rows is {found.test_error:.4f}." in out and "C-bound" not in out
+
+
+def test_certify_says_what_guessing_errs(folder, tmp_path):
+    """Nine rows of ten are of one class, which a single answer finds as well as the bound can say."""
+    y = pl.Series("target", ["a"] * 270 + ["b"] * 30)
+    table = pl.DataFrame({"x": np.random.default_rng(0).random(300)}).with_columns(y)
+    RandomForestClassifier(5, random_state=0).fit(table.select("x"), y.to_numpy()).save(tmp_path / "forest.st")
+    table.write_csv(tmp_path / "rows.csv")
+    out = succeed("certify", tmp_path / "forest.st", tmp_path / "rows.csv", "--bounds", "test_set,tandem").stdout
+    assert "drawn by equal chances is wrong with probability 0.5: bounds from there on say nothing" in out
+    assert "Always saying a, the most frequent class, errs 0.1000 on these rows" in out
+    table[::10].write_csv(tmp_path / "few.csv")
+    options = ("--bounds", "tandem", "--delta", 1e-9)
+    out = succeed("certify", tmp_path / "forest.st", tmp_path / "few.csv", *options).stdout
+    assert re.search(r"  1\.0000 +says nothing", out) and "No bound is below the error of guessing" in out
 
 
 def test_certify_by_rows_without_answers(folder, tmp_path):

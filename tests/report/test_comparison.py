@@ -677,10 +677,13 @@ def test_an_interrupted_comparison_keeps_the_folds_that_all_have_done(n_fits, fo
     assert (result.stopped, result.folds_done) == ("an interrupt", folds_done)
     assert [model.name for model in result.models if not model.fold_results] == missing
     whole = compare(X_IRIS, Y_IRIS, models, folds=4)
+    assert len(result.ranked) == (2 if folds_done else 0), "within the first fold none is best"
+    assert ("none is best; not run: b." in verdict(result)[0]) == (not folds_done)
     folds = max(folds_done, 1)
     np.testing.assert_array_equal(result["a"].values("accuracy"), whole["a"].values("accuracy")[:folds])
-    assert (result.ranked[-1].against_best is not None) == (folds_done > 1)
+    assert any(model.against_best is not None for model in result.models) == (folds_done > 1)
     assert verdict(result)[0].startswith("Stopped by an interrupt")
+    assert folds_done or len(verdict(result)) == 1
     assert render_report(result).startswith("<!DOCTYPE html>")
     with pytest.raises(KeyboardInterrupt):
         compare(X_IRIS, Y_IRIS, models, folds=4, progress=stop)

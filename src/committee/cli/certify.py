@@ -14,8 +14,12 @@ from committee.cli.model_options import AnswersColumn, ModelFile, RowsAre, check
 from committee.cli.table_options import TableOptions, split_names, takes_table_options
 from committee.cli.terminal import Debug, console, errors_in_one_line, print_grids
 from committee.data.counts import counted
+from committee.data.names import printable
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from committee.bounds.result import Bound
     from committee.learners.trained.certificates import Certificate
     from committee.report.grid import Grid
 
@@ -81,21 +85,21 @@ def certify(
             raise ValueError(f"{model} cannot be certified: {error}") from error
         print_grids([certificate_grid(found)])
         console().print()
-        for sentence in certificate_sentences(found, data):
-            console().print(sentence, soft_wrap=True)
+        for sentence in certificate_sentences(found, data, rows.y):
+            console().print(printable(sentence), soft_wrap=True)
 
 
 def certificate_grid(found: Certificate) -> Grid:
     """The bounds, smallest first, with what would make each smaller."""
-    from committee.report.grid import BLANK, Grid
+    from committee.report.grid import Grid
 
     records = sorted(found.rows(), key=lambda row: row["value"])
     tested = found.test_error is not None
     rows = tuple(
         (
             row["bound"],
-            f"{row['value']:.4f}",
-            *((BLANK if row["gap"] is None else f"{row['gap']:+.4f}",) if tested else ()),
+            f"{_possible(row['value']):.4f}",
+            *((f"{_possible(row['value']) - found.test_error:+.4f}",) if found.test_error is not None else ()),
             "says nothing" if row["vacuous"] else "holds",
             row["advice"],
         )
@@ -105,8 +109,8 @@ def certificate_grid(found: Certificate) -> Grid:
     return Grid("Bounds on the error on new rows", columns, rows, "lr" + ("r" if tested else "") + "ll")
 
 
-def certificate_sentences(found: Certificate, data: Path) -> list[str]:
-    """What the smallest bound says, by which rows, and the test error."""
+def certificate_sentences(found: Certificate, data: Path, y: NDArray[Any]) -> list[str]:
+    """What the smallest bound says, by which rows with the labels `y`, beside guessing, and the test error."""
     surely = f"with probability {1.0 - found.delta:g}"
     by = {
         "validation": f"{counted(found.n_rows, 'row')} of {data}",
@@ -114,11 +118,31 @@ def certificate_sentences(found: Certificate, data: Path) -> list[str]:
     }[found.on]
     best: Any = found.best
     if found.vacuous:
-        sentences = [f"No bound says more than guessing does, by {by}; more rows make bounds smaller."]
+        sentences = [f"No bound is below the error of guessing, by {by}; more rows make bounds smaller."]
     else:
         sentences = [f"On new rows of this kind the error is at most {best.value:.4f} {surely} ({best.name}), by {by}."]
     if found.on == "validation":
         sentences.append("That holds if these rows had no part in training.")
+    sentences.append(_beside_guessing(best, y))
     if found.test_error is not None:
         sentences.append(f"The error on the further rows is {found.test_error:.4f}.")
     return sentences
+
+
+def _beside_guessing(best: Bound, y: NDArray[Any]) -> str:
+    """What guessing errs, of the two kinds, and whether the smallest bound is below what the classes' shares give."""
+    import numpy as np
+
+    labels, counts = np.unique(y, return_counts=True)
+    most = labels.tolist()[int(counts.argmax())]
+    error = 1.0 - float(counts.max()) / len(y)
+    small = "" if best.vacuous or best.value < error else ": no bound shows that the model does better than that"
+    return (
+        f"A class drawn by equal chances is wrong with probability {best.trivial:.4g}: bounds from there on say"
+        f" nothing. Always saying {most}, the most frequent class, errs {error:.4f} on these rows{small}."
+    )
+
+
+def _possible(bound: float) -> float:
+    """A bound on an error, which no error above 1 needs."""
+    return min(bound, 1.0)

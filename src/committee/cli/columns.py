@@ -13,6 +13,7 @@ import typer
 from committee.cli.pieced_forms import first_rows, forms_of_new_numbers
 from committee.cli.table_options import TableOptions
 from committee.cli.terminal import note, say_notes
+from committee.cli.unknown_categories import notes_of_unknown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,8 +38,13 @@ Categorical = Annotated[
 
 
 def columns_of(learner: Any, data: Path, table: TableOptions) -> Any:
-    """Columns of a file that the model learned from, in its order, with its types; a note names the others."""
-    return features_of(learner, read_for(learner, data, table), str(data))
+    """Columns of a file that the model learned from, in its order, with its types.
+
+    Notes name the others, and categories that the model has not learned.
+    """
+    X = features_of(learner, read_for(learner, data, table), str(data))
+    say_notes(notes_of_unknown(learner, X))
+    return X
 
 
 def read_for(

@@ -106,7 +106,8 @@ def compare(
 ) -> None:
     """Compare models on the same folds of a table, and say which differences mean something.
 
-    Ctrl-C ends it with the folds that are done, and writes them. The exit code is 1 if a model failed.
+    Ctrl-C ends it with the folds that are done, and writes them. The exit code is 1 if a model failed, or if time ran
+    out before all models had done one fold.
 
     Example: committee compare patients.csv --target outcome --report report.html
     """
@@ -182,7 +183,7 @@ def _finish(
         checkpoint.unlink()  # what it was for is written
     if result.stopped == "an interrupt":
         raise typer.Exit(INTERRUPTED)
-    if any(model.error is not None for model in result.models):
+    if result.folds_done == 0 or any(model.error is not None for model in result.models):
         raise typer.Exit(1)
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from committee.cli.columns import features_of, learned_columns, read_for
 from committee.cli.table_options import TableOptions
 from committee.cli.terminal import note, say_notes
+from committee.cli.unknown_categories import notes_of_unknown
 from committee.data.counts import counted
 from committee.data.names import listing
 from committee.data.task import are_whole
@@ -48,11 +49,8 @@ def labelled_rows(learner: Any, data: Path | Sequence[Path], target: str | None,
     ValueError
         If the target is not given and cannot be told, labels are none of the model's classes, or numbers none.
     """
-    import polars as pl
-
     from committee.cli.inputs import are_in_pieces, name_of_data
     from committee.cli.tables_together import read_together
-    from committee.cli.unknown_categories import UnknownCategories
     from committee.data.read import split_target
 
     if target in _learned(learner):
@@ -66,10 +64,7 @@ def labelled_rows(learner: Any, data: Path | Sequence[Path], target: str | None,
         target = target or _target_of(learner, frame.columns)
     others, y = split_target(frame, target)
     X = features_of(learner, others, str(paths[0]) if len(paths) == 1 else name_of_data(paths))
-    if isinstance(X, pl.DataFrame):
-        unknown = UnknownCategories(learner)
-        unknown.count(X)
-        say_notes(unknown.notes())
+    say_notes(notes_of_unknown(learner, X))
     classes = getattr(learner, "classes_", None)
     if classes is not None:
         return LabelledRows(X, like_classes(y, classes, target), target)

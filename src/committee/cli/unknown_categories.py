@@ -47,6 +47,17 @@ class UnknownCategories:
         ]
 
 
+def notes_of_unknown(learner: Any, X: Any) -> list[str]:
+    """What to say of those in a whole table; nothing of an array."""
+    import polars as pl
+
+    if not isinstance(X, pl.DataFrame):
+        return []
+    unknown = UnknownCategories(learner)
+    unknown.count(X)
+    return unknown.notes()
+
+
 def _cells(n: int) -> str:
     return "1 cell holds a category" if n == 1 else f"{n:,} cells hold categories"
 

@@ -92,7 +92,7 @@ class Comparison:
 
     @property
     def ranked(self) -> tuple[ModelResult, ...]:
-        """Models that did not fail, best first."""
+        """Models that have a place, best first: none that failed or was not run, and none without a whole fold."""
         return tuple(model for model in self.models if model.place is not None)
 
     def __getitem__(self, name: str) -> ModelResult:
@@ -193,7 +193,7 @@ def compare(
     -------
     Comparison
         A model that raises in a fold is reported as failed; the others go on. One that was stopped compares the models
-        on the folds that all have done; within the first fold, those that have done it.
+        on the folds that all have done; before there is one, no model has a place.
 
     Raises
     ------
@@ -261,9 +261,13 @@ def compare(
     results = [
         collected(model, {f: cells[m, f] for f in compared if (m, f) in cells}) for m, model in enumerate(chosen)
     ]
+    if done or stopped is None:
+        results = placed(results, metrics[0], test_train_ratio=1.0 / (folds - 1))
+    else:  # those that ran are not better than those that did not
+        results.sort(key=lambda result: not result.fold_results)
     return Comparison(
         table=_summarise(table, name),
-        models=tuple(placed(results, metrics[0], test_train_ratio=1.0 / (folds - 1))),
+        models=tuple(results),
         folds=folds,
         repeats=repeats,
         seed=seed,

@@ -86,7 +86,7 @@ class RowExplanation:
         row = place("row", row, len(encoded))
         one = open_frame(X)[row : row + 1].to_native() if is_frame(X) else np.asarray(X)[[row]]
         found = shares_of_row(estimator, one, label)
-        labels = tuple(_values_in_words(encoded[row], estimator.table_))
+        labels = tuple(_values_in_words(encoded[row], estimator.table_, one))
         of_classes = hasattr(estimator, "classes_")
         return cls(labels, found.contributions, found.subject, found.total, of_classes, found.predicted, found.remark)
 
@@ -118,15 +118,32 @@ def start_in_words(total: str) -> str:
     return "no column known" if total == "probability" else "mean of training rows"
 
 
-def _values_in_words(encoded: F64, table: Any) -> Sequence[str]:
-    """``age = 41`` for every column of an encoded row."""
+def _values_in_words(encoded: F64, table: Any, one: Any) -> Sequence[str]:
+    """``age = 41`` for every column of an encoded row, whose cells are those of the table `one`."""
     words = []
     for j, value in enumerate(encoded.tolist()):
-        if np.isnan(value):
-            words.append(missing_words(table.column(j)))
-            continue
         known = table.coded(j)
+        if np.isnan(value):
+            cell = None if known is None else _cell(one, j)
+            words.append(
+                missing_words(table.column(j))
+                if cell is None
+                else f"{table.column(j)} = {cell} (not learned, taken for missing)"
+            )
+            continue
         words.append(
             f"{table.quantity(j)} = " + (table.number_words(j, value) if known is None else str(known[int(value)]))
         )
     return words
+
+
+def _cell(one: Any, column: int) -> str | None:
+    """What a table of one row holds in a column, by its place; None if it is missing there."""
+    if is_frame(one):
+        frame = open_frame(one)
+        cell = None if frame[frame.columns[column]].is_null()[0] else frame[frame.columns[column]].to_list()[0]
+    else:
+        cell = one[0, column].item() if hasattr(one[0, column], "item") else one[0, column]
+    if cell is None or cell != cell:
+        return None
+    return f"{cell:g}" if isinstance(cell, float) else str(cell)

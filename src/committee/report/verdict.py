@@ -29,7 +29,7 @@ def verdict(comparison: Comparison) -> list[str]:
         if model.error is not None:
             fold = model.error.partition(":")[0]
             sentences.append(f"{model.name} failed in {fold}; the table of models that failed says why.")
-        elif model.place is None and model.fold_results:
+        elif model.place is None and model.fold_results and comparison.folds_done != 0:
             sentences.append(f"{model.name} has no {metric_words(comparison.metric)}, so it takes no place.")
     return sentences
 
@@ -43,7 +43,10 @@ def _stopped(comparison: Comparison) -> list[str]:
         alone = ", and one fold tests nothing" if done == 1 else ""
         return [f"{stopped} after {done} of {n} folds, on which the models are compared{alone}."]
     missing = [each.name for each in comparison.models if not each.fold_results]
-    return [f"{stopped} before all models had done one fold, so nothing is tested; not run: {', '.join(missing)}."]
+    return [
+        f"{stopped} before all models had done one fold, so they are not compared, and none is best; not run:"
+        f" {', '.join(missing)}."
+    ]
 
 
 def _best(comparison: Comparison, best: ModelResult, others: list[ModelResult]) -> str:
