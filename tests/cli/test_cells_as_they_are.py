@@ -1,5 +1,6 @@
 """Cells as people write them - prices, percentages, postcodes, dates, marks for missing - are read alike everywhere."""
 
+import io
 import json
 from datetime import UTC, datetime
 
@@ -42,6 +43,10 @@ def written(path, rows, header=HEADER):
 def pieced(path):
     """A pattern of one file alone, which is read in pieces."""
     return path.with_name(f"{path.stem[:-1]}[{path.stem[-1]}]{path.suffix}")
+
+
+def read_text(path):
+    return pl.read_csv(path, infer_schema=False)
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +113,51 @@ def test_new_files_are_read_as_the_one_that_was_learned_from(learned, tmp_path):
     for at, cell in ((1, "12"), (2, "£3")):
         way = [*ways[0][:at], cell, *ways[0][at + 1 :]]
         assert f"1 cell is none ('{cell}' in row 0)" in fail("predict", model, written(spoilt, [way], HEADER[:-1]))
+
+
+def test_columns_that_name_rows_are_written_as_they_stand(learned, tmp_path):
+    """Whatever the model makes of them: text of text files, and the values of typed ones, whole and in pieces."""
+    _, model, _ = learned
+    rows = [*cells()[:7], ["NA", "12 %", "$3.20", "EUR 1.200,50", " 0.5 kg", "?", "03/04/2024", "-7", "null"]]
+    names = [name for name in HEADER if name != "answer"]
+    asked = ("--id", ",".join(["answer", *names, "day"]))
+    new, part = written(tmp_path / "new.csv", rows), written(tmp_path / "part0.csv", rows)
+    new.write_text(new.read_text().replace("yes\n", "yes\n\n", 1))  # a blank line is no row
+    expected = pl.DataFrame(rows, HEADER, orient="row").select("answer", *names)
+    plain = read_text(io.StringIO(succeed("predict", model, new).stdout))
+    for ending, read in ((".csv", read_text), (".parquet", pl.read_parquet), (".feather", pl.read_ipc)):
+        out = tmp_path / f"out{ending}"
+        for file in (new, pieced(part)):
+            succeed("predict", model, file, *asked, "-o", out)
+            assert read(out).equals(expected.hstack(plain)), (ending, file)
+    said = "--id names 'wait', which is not there; did you mean 'weight'"
+    assert said in fail("predict", model, new, "--id", "wait")
+    assert said in fail("predict", model, pieced(part), "--id", "wait")
+    shown = succeed("predict", model, new, "--id", "size,answer", "--drop", "answer", "--safe-cells").stdout
+    assert "\n-7,null," in shown  # a number is no formula
+    # a spreadsheet has whole numbers and text, Parquet and JSON lines have types of their own
+    sheet = tmp_path / "sheet.xlsx"
+    sheet.write_bytes(xlsx([[*HEADER, "n"], *([*row, k] for k, row in enumerate(rows))]))
+    succeed("predict", model, sheet, "--id", "zip,rate,n", "-o", tmp_path / "out.parquet")
+    found = pl.read_parquet(tmp_path / "out.parquet")
+    assert found["zip"].to_list() == expected["zip"].to_list() and found["rate"].to_list() == expected["rate"].to_list()
+    assert found["n"].to_list() == list(range(8)) and found["n"].dtype.is_integer()
+    typed = expected.with_columns(
+        age=pl.Series([*range(30, 37), None], dtype=pl.Int16),
+        day=pl.Series([datetime(2024, 4, k + 1, tzinfo=UTC).date() for k in range(8)]),
+        rate=pl.Series([k / 8 for k in range(8)]),
+        price=1.5,
+        euro=2.5,
+        size=pl.lit(0.25, pl.Float32),
+    )
+    typed.write_parquet(tmp_path / "typed0.parquet")
+    typed.write_ndjson(tmp_path / "typed.jsonl")
+    for file in (tmp_path / "typed0.parquet", pieced(tmp_path / "typed0.parquet")):
+        for ending, read in ((".parquet", pl.read_parquet), (".feather", pl.read_ipc)):
+            succeed("predict", model, file, *asked, "-o", tmp_path / f"out{ending}")
+            assert read(tmp_path / f"out{ending}").drop("prediction").equals(typed)
+        assert ",30,2024-04-01," in succeed("predict", model, file, "--id", "answer,age,day").stdout
+    assert ",30,2024-04-01," in succeed("predict", model, tmp_path / "typed.jsonl", "--id", "answer,age,day").stdout
 
 
 def test_one_bad_cell_is_blamed_alone_in_a_file_that_is_written_otherwise(tmp_path):

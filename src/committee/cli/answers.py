@@ -87,11 +87,12 @@ class Answers:
 
 
 def _without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
-    """Put an apostrophe before text that begins as formulas of spreadsheets do."""
+    """Put an apostrophe before text that begins as formulas of spreadsheets do, and is no number."""
     import polars as pl
 
     text = pl.col(pl.String)
-    return frame.with_columns(pl.when(text.str.contains(r"^[=+\-@\t\r]")).then("'" + text).otherwise(text).name.keep())
+    formulas = text.str.contains(r"^[=+\-@\t\r]") & text.cast(pl.Float64, strict=False).is_null()
+    return frame.with_columns(pl.when(formulas).then("'" + text).otherwise(text).name.keep())
 
 
 def _named(learner: Any, predicted: Any) -> dict[str, Any]:

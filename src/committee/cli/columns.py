@@ -123,7 +123,8 @@ def features_of(learner: Any, frame: pl.DataFrame, data: str, ids: Sequence[str]
     names, _ = learned_columns(learner)
     if names is None:
         # Learned from an array: columns are matched by place. Converted models may have text even so.
-        return frame.drop(ids) if _has_text(learner.table_) else frame.drop(ids).to_numpy()
+        X = frame.drop(ids, strict=False)
+        return X if _has_text(learner.table_) else X.to_numpy()
     choose_learned(data, names, [name for name in frame.columns if name not in ids or name in names])
     return frame.select(names)
 
@@ -138,11 +139,12 @@ def pieced_columns_of(
     pieces: Pieces,
     table: TableOptions,
     ids: Sequence[str] = (),
+    answers: Sequence[str] = (),
     marks: dict[str, Counter[str]] | None = None,
 ) -> Pieces:
-    """The columns of a table in pieces that the model learned from, and `ids`; of one of an array all columns.
+    """The columns of a table in pieces that the model learned from, and `answers`; of one of an array all columns.
 
-    Common marks for missing cells are counted in `marks` as the pieces are read.
+    A note names others, but for `ids`. Common marks for missing cells are counted in `marks` as the pieces are read.
     """
     import polars as pl
 
@@ -155,8 +157,9 @@ def pieced_columns_of(
     names, text = learned_columns(learner)
     if names is None:
         return pieces
-    choose_learned("the table", names, [name for name in pieces.columns or () if name not in ids or name in names])
-    others, known = [name for name in ids if name not in names], known_columns(learner)
+    unnamed = {*ids, *answers}.difference(names)
+    choose_learned("the table", names, [name for name in pieces.columns or () if name not in unnamed])
+    others, known = [name for name in answers if name not in names], known_columns(learner)
     forms = dict(known.forms)
     if isinstance(pieces.source, TextFiles):
         rows = first_rows(replace(pieces, columns=tuple(names)))

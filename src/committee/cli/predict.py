@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from committee.data.pieces.cells_alongside import CellsAlongside
     from committee.data.pieces.scan import Pieces
 
 
@@ -60,6 +61,11 @@ def predict(
     Columns are matched by name, in any order; a note names those that the model does not use.
     """
     with errors_in_one_line(debug, output):
+        import polars as pl
+
+        from committee.data.pieces.cells_alongside import CellsAlongside
+        from committee.data.reading.cells_as_they_stand import cells_as_they_stand
+
         to_screen = output is None or output == STANDARD
         place = None if to_screen else output
         check_writable(place, read=[model, *data])
@@ -68,22 +74,23 @@ def predict(
         learner = load_learner(model)
         if proba and not hasattr(learner, "predict_proba"):
             raise ValueError(f"{model} holds a {type(learner).__name__}, which predicts numbers; leave out --proba")
-        answers = Answers(learner, proba=proba, safe_cells=safe_cells, ids=split_names(ids))
+        names = tuple(dict.fromkeys(split_names(ids)))
+        answers = Answers(learner, proba=proba, safe_cells=safe_cells, ids=names)
         if are_in_pieces(data) or is_large(data[0]):
             pieces = scanned(data, table, form=form_for(learner, table))
             marks: dict[str, Counter[str]] = {}
-            known_names(answers.ids, pieces.columns or (), "--id")
+            cells = CellsAlongside(pieces.source, known_names(names, pieces.source.names or (), "--id"))
             check_writable(place, read=paths_of(pieces))
             say(words_of(pieces))
             if to_screen and sys.stdout.isatty():
                 progress = False  # predictions and a bar would be mixed up
-            pieces = pieced_columns_of(learner, pieces, table, answers.ids, marks)
-            _write_parts(_parts(watched(pieces, "predicting", wanted=progress), answers), place)
+            pieces = pieced_columns_of(learner, pieces, table, names, marks=marks)
+            _write_parts(_parts(watched(pieces, "predicting", wanted=progress), answers, cells), place)
             say_notes(words_of_marks(name, counts, learned=True) for name, counts in marks.items())
         else:
-            frame = read_for(learner, data[0], table, ids=split_names(ids), rows_needed=False)
-            known_names(answers.ids, frame.columns, "--id")
-            result = answers.of(features_of(learner, frame, str(data[0]), answers.ids), frame.select(answers.ids))
+            frame = read_for(learner, data[0], table, ids=names, rows_needed=False)
+            shown = cells_as_they_stand(data[0], names, table.form, "--id") if names else pl.DataFrame()
+            result = answers.of(features_of(learner, frame, str(data[0]), names), shown)
             if place is None:
                 _show(result.write_csv())
             else:
@@ -106,7 +113,7 @@ def _write_parts(parts: Iterator[pl.DataFrame], output: Path | None) -> None:
     say(f"{n:,} predictions written to {output}")
 
 
-def _parts(pieces: Pieces, answers: Answers) -> Iterator[pl.DataFrame]:
+def _parts(pieces: Pieces, answers: Answers, cells: CellsAlongside) -> Iterator[pl.DataFrame]:
     """Predict the rows of one piece after the other; of no rows there is one part, without any."""
     from committee.cli.inputs import frame_of
 
@@ -116,8 +123,8 @@ def _parts(pieces: Pieces, answers: Answers) -> Iterator[pl.DataFrame]:
             with piece.named_in_errors():
                 frame = frame_of(piece)
                 names = learned_columns(answers.learner)[0]
-                X = frame.drop(answers.ids).to_numpy() if names is None else frame.select(names)
-                part = answers.of(X, frame.select(answers.ids))
+                X = frame.drop(answers.ids, strict=False).to_numpy() if names is None else frame
+                part = answers.of(X, cells.next_rows(len(piece)))
             yield part
             empty = False
     files.refuse_changes()

@@ -48,7 +48,7 @@ def read_together(
     files, target, marks = pieces.files, target_of(list(pieces.columns or ())), dict[str, Counter[str]]()
     say(f"{counted(len(paths_of(pieces)), 'file')}, read as one table")
     separator = getattr(pieces.source, "separator", "\t")
-    pieces = pieced_columns_of(learner, pieces, table, [target], marks)
+    pieces = pieced_columns_of(learner, pieces, table, answers=[target], marks=marks)
     refuse_more_cells(_n_rows(pieces), len(pieces.columns or ()))
     frame = pl.concat([frame_of(piece) for piece in pieces], how="vertical_relaxed")
     files.refuse_changes()

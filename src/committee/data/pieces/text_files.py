@@ -85,6 +85,13 @@ class TextFiles:
                 for piece in rows.pieces(None):  # of fewer columns the scan would not see lines of too many cells
                     yield piece.with_columns(columns or self.names, ())
 
+    def cells(self, columns: Sequence[str]) -> Iterator[Piece]:
+        """Rows of one file after the other as the text that stands there, of which no word means missing."""
+        for path in self.files:
+            with _errors_of(path):
+                rows = _scanned(path, self.form, null_values=None, infer_schema=False)
+                yield from LazyFramePieces(rows, repr(str(path))).pieces(columns)
+
 
 def _types_of(path: Path, form: FileFormat) -> dict[str, pl.DataType]:
     text = SeparatedText.of(table_file(path), form)
@@ -111,13 +118,14 @@ def _types_of_cells(
     return {name: dtype for name, dtype in types.items() if cells.get(name) != 0}
 
 
-def _scanned(path: Path, form: FileFormat, **types: Any) -> pl.LazyFrame:
+def _scanned(path: Path, form: FileFormat, **options: Any) -> pl.LazyFrame:
     import polars as pl
 
     text = SeparatedText.of(table_file(path), form)
     if not text.is_utf_8:
         raise ValueError(f"{str(path)!r} is {text.encoding} text; files that are read in pieces must be UTF-8")
-    return pl.scan_csv(path, separator=text.separator, null_values=[*MISSING, *form.missing], glob=False, **types)
+    options = {"null_values": [*MISSING, *form.missing], **options}
+    return pl.scan_csv(path, separator=text.separator, glob=False, **options)
 
 
 @contextmanager

@@ -162,11 +162,7 @@ def read_separated(text: SeparatedText, as_text: Iterable[str] = ()) -> pl.DataF
     if len(set(header)) == len(header) and frame.columns != list(map(_quotes_doubled, names)):
         raise ValueError(f"{text.file} has an unreadable first line; it must hold the column names")
     frame.columns = names
-    # short rows are filled up with null, so they can only be where the last column has one
-    if frame.height and len(names) > 1 and frame[names[-1]].null_count():
-        blank = _lines_without_cells(text, len(names))
-        if blank:
-            frame = frame.filter(~pl.Series(np.isin(np.arange(frame.height), blank)))
+    frame = _without_blank_lines(text, frame)
     # a frame's schema, and a column by its name, take time that grows with the number of columns
     inferred = [column for column in frame.get_columns() if column.dtype == pl.String and column.name not in texts]
     read = ((as_numbers(column), column) for column in inferred)
@@ -189,6 +185,33 @@ def read_texts(text: SeparatedText, names: Sequence[str]) -> pl.DataFrame:
     )
     frame.columns = [name for name in distinct_names(text.file, header_of(text)) if name in set(names)]
     return frame
+
+
+def read_cells(text: SeparatedText, names: Sequence[str]) -> pl.DataFrame:
+    """Read some columns, of a file that has been read before, as text in which no word means missing.
+
+    The rows are those of `read_separated`, which leaves out blank lines.
+    """
+    import polars as pl
+
+    header = distinct_names(text.file, header_of(text))
+    plain = text.file.packing is None and text.is_utf_8
+    frame = pl.read_csv(
+        text.file.path if plain else text.as_utf_8(), separator=text.separator, infer_schema=False, glob=False
+    )
+    frame.columns = header
+    return _without_blank_lines(text, frame).select(name for name in header if name in set(names))
+
+
+def _without_blank_lines(text: SeparatedText, frame: pl.DataFrame) -> pl.DataFrame:
+    """Leave out blank lines, which the reader takes for rows without cells; raise at a line that is too short."""
+    import polars as pl
+
+    # short rows are filled up with null, so they can only be where the last column has one
+    if not frame.height or frame.width < 2 or not frame[frame.columns[-1]].null_count():
+        return frame
+    blank = _lines_without_cells(text, frame.width)
+    return frame.filter(~pl.Series(np.isin(np.arange(frame.height), blank))) if blank else frame
 
 
 def _quotes_doubled(name: str) -> str:

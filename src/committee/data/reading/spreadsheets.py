@@ -79,6 +79,24 @@ def _typed(column: pl.Series) -> pl.Series:
         numbers = as_numbers(present)
         are_numbers = numbers.null_count() == present.null_count() and not are_codes(present)
         column = numbers if are_numbers else present
+    return _whole(column)
+
+
+def with_whole_numbers(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a sheet's columns of whole numbers as such: the reader gives some as decimals.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> with_whole_numbers(pl.DataFrame({"no": [1.0, 2.0], "size": [1.0, 2.5]})).rows()
+    [(1, 1.0), (2, 2.5)]
+    """
+    return frame.with_columns(_whole(column) for column in frame.get_columns())
+
+
+def _whole(column: pl.Series) -> pl.Series:
+    import polars as pl
+
     if column.dtype != pl.Float64 or column.null_count() == len(column):
         return column
     whole = column.cast(pl.Int64, strict=False)
