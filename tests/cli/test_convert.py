@@ -136,7 +136,18 @@ def test_refused(iris, tmp_path):
     assert "there is no file" in fail("convert", tmp_path / "none.json", *out)
     assert "unknown ending; known are .skops, .json" in fail("convert", tmp_path / "m.onnx", *out)
     skops.io.dump(Ridge().fit(X, y), tmp_path / "numbers.skops")
-    assert "for which there is no adapter" in fail("convert", tmp_path / "numbers.skops", *out)
+    assert "cannot be converted: it is Ridge, a kind that is not read" in fail(
+        "convert", tmp_path / "numbers.skops", *out
+    )
+    skops.io.dump(LogisticRegression(max_iter=1000).fit(X, y), tmp_path / "classes.skops")
+    said = fail("convert", tmp_path / "classes.skops", *out)
+    assert (
+        said.endswith("and this library's learners, and of numbers forests and boosters.") and "estimator" not in said
+    )
+    assert "it has no 'learner'" in fail("convert", tmp_path / "empty.json", *out)
+    skops.io.dump(RandomForestClassifier(2).fit(X, y), tmp_path / "forest.skops")
+    twice = fail("convert", tmp_path / "forest.skops", "--classes", "1,01,2", *out)
+    assert "--classes has '1' 2 times; give each class a name of its own" in twice
     vote = VotingClassifier([("a", LogisticRegression(max_iter=500))]).fit(X, y)
     joblib.dump(vote, tmp_path / "vote.joblib")
     assert "vote.joblib cannot be converted" in fail("convert", tmp_path / "vote.joblib", "--trust-pickle", *out)

@@ -205,10 +205,10 @@ def test_refused(table):
     assert "--effort is for the committee" in fail(*options, "-t", "price", "-m", "tree", "--effort", "best")
     assert "--time-limit is for the committee" in fail(*options, "-t", "price", "-m", "tree", "--time-limit", 3)
     assert "--memory-limit some is no amount of memory" in fail(*options, "-t", "price", "--memory-limit", "some")
-    assert "memory_limit leaves no candidate room on 90 rows of" in fail(
+    assert "--memory-limit leaves no candidate room on 90 rows of" in fail(
         *options, "-t", "price", "--memory-limit", "1 kB"
     )
-    assert "--effort must be a str among" in fail(*options, "-t", "price", "--effort", "some")
+    assert "--effort 'some' is unknown" in fail(*options, "-t", "price", "--effort", "some")
     assert "target 'spoilt' is missing in 1 of 90 rows (first in row 0)" in fail(*options, "-t", "spoilt")
 
 

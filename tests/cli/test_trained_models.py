@@ -139,6 +139,17 @@ def test_certify_by_rows_out_of_bag_beside_the_test_error(folder):
     assert f"The error on the further rows is {found.test_error:.4f}." in out and "C-bound" not in out
 
 
+def test_margins_say_what_speaks_against_new_weights(folder):
+    """Weights by training rows leave few trees of a forest; by rows out of bag there is nothing to say."""
+    options = ("margins", folder / "forest.st", folder / "train.csv", "--objective", "soft_margin", "--on")
+    result = succeed(*options, "train")
+    before, after = map(int, re.search(r"voters +(\d+) +(\d+)", result.stdout).groups())
+    said = f"note: only {after} voter{'' if after == 1 else 's'} of {before} keep"
+    assert after < 0.05 * before and said in result.stderr
+    assert "rows that the model has not seen (--on validation), or of a forest --on oob, choose better" in result.stderr
+    assert "a weight" not in succeed(*options, "oob").stderr
+
+
 def test_certify_says_what_guessing_errs(folder, tmp_path):
     """Nine rows of ten are of one class, which a single answer finds as well as the bound can say."""
     y = pl.Series("target", ["a"] * 270 + ["b"] * 30)

@@ -45,8 +45,19 @@ def test_errors_speak_of_options(table, forest):
     said = fail("fit", table, "-t", "price", "--drop", "label", "--task", "classes")
     assert "target 'price' holds numbers with decimals, such as 3.7, which are no classes; leave --task classes" in said
     assert "which are no classes" in fail("compare", table, "-t", "price", "--task", "classes")
-    assert "--effort must be a str among" in fail("fit", table, "-t", "label", "--effort", "some")
-    assert "-p max_depth must be an int" in fail("fit", table, "-t", "label", "-m", "tree", "-p", "max_depth=-3")
+    absent = forest.with_name("absent.csv")  # what is mistyped does not wait for the table
+    assert "--effort 'some' is unknown; there are 'fast', 'd" in fail("fit", absent, "-t", "label", "--effort", "some")
+    for command in ("fit", "compare"):
+        assert "--time-limit 0 must be a number of seconds above 0" in fail(
+            command, absent, "-t", "y", "--time-limit", 0
+        )
+        named = "which is not there; there are 'a', 'c'"
+        assert f"error: --drop names 'zz', {named}" in fail(command, table, "-t", "label", "--drop", "zz")
+        assert f"error: --categorical names 'z', {named}" in fail(command, table, "-t", "label", "--categorical", "z")
+    depth = "-p max_depth must be a whole number of at least 1 or None, and is "
+    assert f"{depth}-3." in fail("fit", table, "-t", "label", "-m", "tree", "-p", "max_depth=-3")
+    models = ("--models", "tree", "-p", "tree:max_depth=abc")
+    assert f"{depth}'abc'." in fail("compare", table, "-t", "label", *models)
     boosted = forest.with_name("boosted.safetensors")
     one = succeed("fit", table, "-t", "label", "-m", "adaboost", "-p", "n_estimators=3", "--folds", 0, "-o", boosted)
     assert "with" in one.stderr and "learned from 90 rows x 3 columns" in one.stderr
@@ -63,6 +74,9 @@ def test_one_of_a_thing_is_said_in_the_singular(table, forest, tmp_path):
     said = succeed("fit", same, "-t", "label", "-m", "tree").stderr
     assert "not known, as all rows are of one class" in said and "learned from 30 rows x 1 column in" in said
     assert "note: the target holds one class only, 'y': the model always says so." in said
+    assert "on rows not seen in training: not known, as all rows are of" in succeed("fit", same, "-t", "label").stderr
+    same.write_text("a,label\n1,1\n")
+    assert "not known, as there is one row only" in succeed("fit", same, "-t", "label").stderr
     both = tmp_path / "both.csv"
     both.write_text("a,label\n1,y\n2,n\n3,y\n4,n\n")
     assert "not known, as 4 rows are too few for 5 folds" in succeed("fit", both, "-t", "label", "-m", "tree").stderr

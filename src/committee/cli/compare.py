@@ -25,6 +25,7 @@ from committee.cli.terminal import (
     say,
     say_notes,
 )
+from committee.cli.time_limits import check_time_limit
 from committee.data.counts import counted
 from committee.files.replacement import write_file
 from committee.report.peers import PEERS
@@ -119,6 +120,7 @@ def compare(
 
         data = data or []
         check_writable(report, json, checkpoint, read=data)
+        check_time_limit(time_limit)
         chosen, metrics = list(split_names(models)) or None, list(split_names(metric)) or None
         settings = parameters_of_models(parameter or [])
         # what is mistyped must not wait for the table to be read

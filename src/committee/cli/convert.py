@@ -64,11 +64,15 @@ def _with_classes(model: Any, names: tuple[str, ...]) -> Any:
         raise ValueError("--classes is for models of other libraries; this one knows its own")
     if not hasattr(model, "classes"):
         raise ValueError("--classes is for models of classes; this one predicts numbers")
+    whole = all(name.lstrip("-").isdigit() for name in names)
+    labels: list[Any] = [int(name) for name in names] if whole else list(names)
+    for name, label in zip(names, labels, strict=True):
+        if labels.count(label) > 1:
+            raise ValueError(f"--classes has {name!r} {labels.count(label)} times; give each class a name of its own")
     if len(names) != model.n_classes:
         classes = counted(model.n_classes, "class", "classes")
         raise ValueError(f"--classes has {counted(len(names), 'name')}; the model votes for {classes}")
-    whole = all(name.lstrip("-").isdigit() for name in names)
-    return replace(model, classes=np.array([int(name) for name in names] if whole else names))
+    return replace(model, classes=np.array(labels))
 
 
 def _words(committee: Any) -> str:

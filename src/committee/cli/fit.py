@@ -15,9 +15,11 @@ from committee.cli.files import check_writable
 from committee.cli.fit_progress import member_progress
 from committee.cli.fitted import describe_fit
 from committee.cli.inputs import Scratch, name_of_data
+from committee.cli.model_options import check_choice
 from committee.cli.remembered import remember
 from committee.cli.table_options import TableOptions, split_names, takes_table_options
 from committee.cli.terminal import Debug, errors_in_one_line, note, notes_on_warnings, say, say_notes
+from committee.cli.time_limits import check_time_limit
 from committee.cli.training_table import training_table
 from committee.data.reading.missing_cells import words_of_marks
 from committee.report.peers import PEERS
@@ -41,7 +43,11 @@ ModelName = Annotated[
         f" of numbers: {', '.join(MODELS_OF_NUMBERS)}.",
     ),
 ]
-Effort = Annotated[str | None, typer.Option(help="Of the committee: fast, default or best.", show_default=False)]
+EFFORTS = ("fast", "default", "best")
+Effort = Annotated[
+    str | None,
+    typer.Option(metavar="|".join(EFFORTS), help="Of the committee: how much is tried.", show_default=False),
+]
 TimeLimit = Annotated[
     float | None,
     typer.Option(help="Seconds after which the committee takes no further member.", show_default=False),
@@ -132,6 +138,9 @@ def fit(
 
         model = "committee" if model == "auto" else model
         _check_options(model, task, folds)
+        check_time_limit(time_limit)
+        if effort is not None:
+            check_choice("--effort", effort, EFFORTS)
         check_writable(output, checkpoint, read=data)
         rows = training_table(
             data,

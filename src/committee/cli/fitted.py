@@ -30,8 +30,10 @@ def describe_fit(learner: Any, model: str, table: TrainingTable, seconds: float,
     if members:
         say(estimate(learner, table.y))
         found = stored_estimate(learner, table.y)
-    elif model != "committee":  # one that has seen one class alone tells nothing
+    elif model != "committee":
         found = say_estimate(learner, table, folds)
+    else:  # of a committee that has seen one class alone
+        say(f"on rows not seen in training: not known, as {_too_few(learner, table.y, folds)}")
     voters = counted(vote.n_voters, "fit") if members else counted(vote.n_voters, "voter")
     say(
         f"{model}: {voters} with {counted(vote.n_nodes, 'node')}, learned from"
@@ -80,7 +82,7 @@ def _too_few(learner: Any, y: NDArray[Any], folds: int) -> str:
 
     counts = np.unique(y, return_counts=True)[1]
     if hasattr(learner, "classes_") and len(counts) == 1:
-        return "all rows are of one class"
+        return "there is one row only" if len(y) == 1 else "all rows are of one class"
     if hasattr(learner, "classes_") and len(y) >= 2 * folds:
         return f"no class has rows for {folds} folds"
     return f"{counted(len(y), 'row')} {'is' if len(y) == 1 else 'are'} too few for {folds} folds"

@@ -94,7 +94,9 @@ def _of_xgboost(path: Path, document: bytes) -> Committee | RegressionCommittee:
         # what early stopping left is all that the classifier predicts with
         model = xgboost_model(document, None if best is None else int(best) + 1)
     except (KeyError, IndexError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path} is no model of XGBoost, or one of a version that is not known: {error!r}") from error
+        raise ValueError(
+            f"{path} is no model of XGBoost, or one of a version that is not known{_lacks(error)}"
+        ) from error
     return _of_trees(model)
 
 
@@ -107,7 +109,12 @@ def _lightgbm_text(path: Path) -> Committee | RegressionCommittee:
     try:
         return _of_trees(lightgbm_model(text, keep_names=True))
     except (KeyError, IndexError) as error:
-        raise ValueError(f"{path} is a model of LightGBM that is cut off or not known: {error!r}") from error
+        raise ValueError(f"{path} is a model of LightGBM that is cut off or not known{_lacks(error)}") from error
+
+
+def _lacks(error: Exception) -> str:
+    """What a file has not that a reader looked for, if the error is of that."""
+    return f": it has no {error}" if isinstance(error, KeyError) else ""
 
 
 def _skops(path: Path) -> Any:
@@ -125,7 +132,7 @@ def _skops(path: Path) -> Any:
             model = load(path, trusted=list(TRUSTED))
         return _voting(model)
     except (BadZipFile, KeyError, IndexError, AttributeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path} is no file of skops, or a broken one: {error!r}") from error
+        raise ValueError(f"{path} is no file of skops, or a broken one{_lacks(error)}") from error
 
 
 def _unpickled(path: Path, trusted: bool) -> Any:

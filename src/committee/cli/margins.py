@@ -14,7 +14,7 @@ from committee.cli.model_options import AnswersColumn, ModelFile, RowsAre, check
 from committee.cli.pictures import check_picture, write_picture
 from committee.cli.remembered import remember_as
 from committee.cli.table_options import TableOptions, takes_table_options
-from committee.cli.terminal import Debug, errors_in_one_line, note, notes_on_warnings, print_grids, say
+from committee.cli.terminal import Debug, errors_in_one_line, note, notes_on_warnings, print_grids, say, say_notes
 from committee.data.counts import counted
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ OBJECTIVES = (
     "soft_margin", "doom", "min_margin", "variance", "mincq", "tandem", "uniform", "rank", "percentile", "range",
 )  # fmt: skip
 """Names for the help; a test holds them against those that there are."""
+
+FEW = 0.05
+"""If a smaller share of the voters keeps a weight, that is said."""
 
 
 @takes_table_options
@@ -60,7 +63,7 @@ def margins(
     Margins are shares of all votes, from -1 to 1; the model is wrong where they are negative. With --objective the
     voters get new weights, by the margins of these rows, and voters without weight go.
 
-    Example: committee margins model.safetensors patients.csv --target outcome --on train --objective soft_margin
+    Example: committee margins forest.safetensors patients.csv --on oob --objective soft_margin -o clearer.safetensors
     """
     with errors_in_one_line(debug, output, rows, picture):
         from committee.cli.labelled_rows import labelled_rows
@@ -86,6 +89,7 @@ def margins(
         print_grids(margin_grids(before, after, learner, found))
         if found is not None:
             note("the new weights were chosen by these rows, whose margins after flatter; evaluate by others")
+            say_notes(notes_of_loss(before, after, learner, found, on))
         if rows is not None:
             write_predictions(_every_row(learner, given, before, after), rows)
             say(f"margins of {counted(before.n_rows, 'row')} written to {rows}")
@@ -160,6 +164,26 @@ def margin_grids(before: MarginDistribution, after: MarginDistribution | None, l
         )
         grids.append(Grid("Votes", ("", "before", "after"), sizes, "lrr"))
     return grids
+
+
+def notes_of_loss(
+    before: MarginDistribution, after: MarginDistribution | None, learner: Any, found: Any, on: str
+) -> list[str]:
+    """What speaks against the new weights: hardly a voter that keeps any, or an error that rises; and what may help."""
+    old, new = learner.committee_.n_voters, found.committee_.n_voters
+    against = []
+    if new < FEW * old and old > 1:
+        against.append(f"only {counted(new, 'voter')} of {old:,} {'keeps' if new == 1 else 'keep'} a weight")
+    if after is not None and after.error > before.error:
+        against.append(f"the vote errs on {after.error:.1%} of these rows, and before on {before.error:.1%}")
+    if against and on == "train":
+        against.append(
+            "voters are too sure of the rows that they learned from; rows that the model has not seen (--on"
+            " validation), or of a forest --on oob, choose better"
+        )
+    elif against:
+        against.append("more rows or another --objective may choose better")
+    return ["; ".join(against)] if against else []
 
 
 def _figures(margins: MarginDistribution) -> dict[str, str]:

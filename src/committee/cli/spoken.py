@@ -27,6 +27,19 @@ _ARGUMENT = re.compile(rf"(?<![\w'(\[-])(?<!-p )(?P<name>[a-z]\w*)={_VALUE}")
 _IN_BRACKETS = re.compile(rf"\((?P<name>[a-z]\w*)={_VALUE}\)")
 _CALL = re.compile(r"\b([A-Z]\w+)\([^()]*\)")
 _REFUSED = re.compile(r"The '(?P<name>\w+)' parameter of \w+ must be (?P<wanted>.*?)\. Got (?P<value>.*?) instead\.")
+_NAMED = re.compile(r"^(drop|categorical) names (?=')")
+_TYPES = (
+    (re.compile(r"an int in the range \[(\d+), inf\)"), r"a whole number of at least \1"),
+    (re.compile(r"a float in the range \(([\d.]+), inf\)"), r"a number above \1"),
+    (re.compile(r"a float in the range \[([\d.]+), inf\)"), r"a number of at least \1"),
+    (re.compile(r"a float in the range \[([\d.]+), ([\d.]+)\]"), r"a number from \1 to \2"),
+    (re.compile(r"an int in"), "a whole number in"),
+    (re.compile(r"a float in"), "a number in"),
+    (re.compile(r"a str among \{(.*?)\}"), r"one of \1"),
+    (re.compile(r"an instance of 'bool'"), "True or False"),
+)
+"""What values must be, in plain words."""
+
 _PHRASES = {
     "y holds one class only": "the target holds one class only",
     " (rows of zero weight do not count)": "",
@@ -34,6 +47,12 @@ _PHRASES = {
     "left_out_ names the others": "the table of members names the others",
     "is not among categorical_features; name it there": "was learned as numbers; name it by --categorical when fitting",
     "name it in categorical_features": "name it by --categorical",
+    "memory_limit leaves": "--memory-limit leaves",
+    "cannot be converted: estimator is": "cannot be converted: it is",
+    "for which there is no adapter": "a kind that is not read",
+    "those that RegressionCommittee.from_estimator takes; any fitted classifiers can vote as EstimatorVoters": (
+        "forests and boosters"
+    ),
 }
 
 
@@ -45,11 +64,12 @@ def in_options(text: str) -> str:
     >>> in_options("TreeVoter() has none; use on='validation', or fit it with oob_score=True.")
     'TreeVoter has none; use --on validation, or fit it with -p oob_score=True.'
     >>> in_options("The 'effort' parameter of CommitteeClassifier must be a str among {'best'}. Got 'some' instead.")
-    "--effort must be a str among {'best'}, and is 'some'."
+    "--effort must be one of 'best', and is 'some'."
     """
     for phrase, spoken in _PHRASES.items():
         text = text.replace(phrase, spoken)
     text = _CALL.sub(r"\1", text)
+    text = _NAMED.sub(r"--\1 names ", text)
     text = _REFUSED.sub(_refused, text)
     text = _IN_BRACKETS.sub(lambda found: f"({_spoken(found)})", text)
     return _ARGUMENT.sub(_spoken, text)
@@ -63,4 +83,7 @@ def _spoken(found: re.Match[str]) -> str:
 
 def _refused(found: re.Match[str]) -> str:
     name = OPTIONS.get(found["name"], f"-p {found['name']}")
-    return f"{name} must be {found['wanted']}, and is {found['value']}."
+    wanted = found["wanted"]
+    for written, spoken in _TYPES:
+        wanted = written.sub(spoken, wanted)
+    return f"{name} must be {wanted}, and is {found['value']}."

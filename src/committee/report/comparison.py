@@ -240,7 +240,9 @@ def compare(
         warnings.warn(note, UserWarning, stacklevel=2)
     for model in chosen:
         if model.parameters:  # a mistyped one must not wait for its first fit
-            model.make(table.encoded()[0], seed)
+            made = model.make(table.encoded()[0], seed)
+            if model.own:
+                made._validate_params()
     splits = stratified_folds(labels.codes, folds, repeats, seed)
     settings = {"folds": folds, "repeats": repeats, "seed": seed}
     versions = _versions(chosen)

@@ -97,8 +97,8 @@ def no_adapter(estimator: Any) -> TypeError:
     known = ", ".join(kind.__name__ for kind in ADAPTERS)
     return TypeError(
         f"estimator is a {type(estimator).__name__}, for which there is no adapter. Known are {known}, "
-        "XGBClassifier, LGBMClassifier and this library's learners; any fitted classifiers can vote as "
-        "EstimatorVoters."
+        "XGBClassifier, LGBMClassifier and this library's learners, and of numbers those that "
+        "RegressionCommittee.from_estimator takes; any fitted classifiers can vote as EstimatorVoters."
     )
 
 
