@@ -341,8 +341,10 @@ def test_fit_errors(table, tmp_path):
     own = ("-m", "adaboost", *out)
     assert "did you mean 'n_estimators'?" in fail("fit", table, "-t", "label", "-p", "n_estimator=3", *own)
     assert "must read NAME=VALUE" in fail("fit", table, "-t", "label", "-p", "n_estimators", *own)
-    assert "-p n_estimators must be an int" in fail("fit", table, "-t", "label", "-p", "n_estimators=some", *own)
-    assert "-p vote must be a str" in fail("fit", table, "-t", "label", "-p", "vote=loud", *own)
+    assert "-p n_estimators must be a whole number of at least 1" in fail(
+        "fit", table, "-t", "label", "-p", "n_estimators=some", *own
+    )
+    assert "-p vote must be one of '" in fail("fit", table, "-t", "label", "-p", "vote=loud", *own)
     assert "scikit-learn:random_forest is a peer, to compare with, not to fit; choose out of committee, ada" in fail(
         "fit", table, "-t", "label", "-m", "scikit-learn:random_forest", *out
     )
@@ -528,6 +530,19 @@ def test_every_command_is_in_the_help():
     assert len(commands) == len(list(commands)) == len(COMMANDS)
     for name in commands:
         assert commands[name].name == name and name in succeed("--help").stdout
+
+
+def test_help_names_the_files_that_are_taken(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    helps = {name: succeed(name, "--help").stdout for name in COMMANDS if name not in ("papers", "convert")}
+    for name, said in helps.items():
+        assert "--drop" in said and ("--keep" in said) == (name in ("fit", "compare", "prune")), name
+    for name in ("fit", "compare"):
+        assert (
+            "JSON lines (these also .gz), Parquet, Feather, .xlsx or .ods, or one of them in a .zip; -" in helps[name]
+        )
+    for name in ("predict", "evaluate", "explain", "inspect", "certify", "margins"):
+        assert "File that fit, prune, margins or convert wrote." in helps[name]
 
 
 def test_help_is_fast_and_needs_no_library():

@@ -14,7 +14,7 @@ from committee.cli.columns import Categorical, Target, TaskOption
 from committee.cli.files import check_writable
 from committee.cli.inputs import are_in_pieces, paths_of, scanned, table_name, words_of
 from committee.cli.settings import parameters_of_models
-from committee.cli.table_options import TableOptions, split_names, takes_table_options
+from committee.cli.table_options import FILES, TrainingOptions, split_names, takes_table_options
 from committee.cli.terminal import (
     INTERRUPTED,
     Debug,
@@ -44,13 +44,13 @@ def compare(
     data: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Table: CSV, TSV (also .gz), Parquet or Feather. Of several files, a folder or a pattern in quotation"
+            help=f"Table: {FILES}; - is standard input. Of several files, a folder or a pattern in quotation"
             " marks --sample rows are compared on.",
             show_default=False,
         ),
     ] = None,
     *,
-    table: TableOptions,
+    table: TrainingOptions,
     target: Target = None,
     example: Annotated[
         str | None, typer.Option(help="Instead of DATA: breast_cancer, diabetes, digits, iris or wine.")
@@ -194,7 +194,7 @@ def _table_to_compare(
     example: str | None,
     target: str | None,
     categorical: tuple[str, ...],
-    table: TableOptions,
+    table: TrainingOptions,
     sample: int | None,
     progress: bool | None,
 ) -> tuple[TrainingTable, str, str]:
@@ -239,7 +239,7 @@ def _sample(
     data: list[Path],
     target: str,
     categorical: tuple[str, ...],
-    table: TableOptions,
+    table: TrainingOptions,
     sample: int,
     progress: bool | None,
 ) -> tuple[TrainingTable, list[Path]]:

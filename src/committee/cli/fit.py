@@ -17,7 +17,7 @@ from committee.cli.fitted import describe_fit
 from committee.cli.inputs import Scratch, name_of_data
 from committee.cli.model_options import check_choice
 from committee.cli.remembered import remember
-from committee.cli.table_options import TableOptions, split_names, takes_table_options
+from committee.cli.table_options import FILES, TrainingOptions, split_names, takes_table_options
 from committee.cli.terminal import Debug, errors_in_one_line, note, notes_on_warnings, say, say_notes
 from committee.cli.time_limits import check_time_limit
 from committee.cli.training_table import training_table
@@ -101,12 +101,12 @@ def fit(
     data: Annotated[
         list[Path],
         typer.Argument(
-            help="Table: CSV, TSV (also .gz), Parquet or Feather. Several files, a folder or a pattern in quotation"
+            help=f"Table: {FILES}; - is standard input. Several files, a folder or a pattern in quotation"
             " marks, of CSV, TSV or Parquet, are read in pieces, and need not fit in memory."
         ),
     ],
     target: Annotated[str, typer.Option("--target", "-t", help="Column to predict: classes or numbers.")],
-    table: TableOptions,
+    table: TrainingOptions,
     output: Output = None,
     model: ModelName = "auto",
     effort: Effort = None,

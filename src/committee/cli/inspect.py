@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from committee.cli.files import check_writable, load_learner
-from committee.cli.model_options import AnswersColumn
+from committee.cli.model_options import AnswersColumn, ModelFile
 from committee.cli.table_options import TableOptions, takes_table_options
 from committee.cli.terminal import Debug, errors_in_one_line, print_grids, say
 from committee.files.replacement import write_file
@@ -16,7 +16,7 @@ from committee.files.replacement import write_file
 
 @takes_table_options
 def inspect(
-    model: Annotated[Path, typer.Argument(help="File that fit wrote.")],
+    model: ModelFile,
     table: TableOptions,
     data: Annotated[
         Path | None,

@@ -13,6 +13,7 @@ from committee.cli.answers import Answers
 from committee.cli.columns import features_of, form_for, learned_columns, pieced_columns_of, read_for
 from committee.cli.files import check_writable, load_learner
 from committee.cli.inputs import are_in_pieces, is_large, paths_of, scanned, words_of
+from committee.cli.model_options import ModelFile
 from committee.cli.predictions import check_ending, predictions_by_parts, write_predictions
 from committee.cli.reading import watched
 from committee.cli.standard_input import STANDARD
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 @takes_table_options
 def predict(
-    model: Annotated[Path, typer.Argument(help="File that fit wrote.")],
+    model: ModelFile,
     data: Annotated[
         list[Path],
         typer.Argument(

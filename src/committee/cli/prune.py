@@ -13,7 +13,7 @@ from committee.cli.files import check_writable, load_learner
 from committee.cli.margins import OBJECTIVES
 from committee.cli.model_options import RowsAre, check_choice
 from committee.cli.remembered import remember, remember_as
-from committee.cli.table_options import TableOptions, takes_table_options
+from committee.cli.table_options import TrainingOptions, takes_table_options
 from committee.cli.terminal import Debug, errors_in_one_line, note, notes_on_warnings, print_grids, say
 from committee.data.counts import counted
 
@@ -38,7 +38,7 @@ def prune(
         typer.Argument(help="With a model: rows that choose what stays, see --on. Not of a committee of ensembles."),
     ] = None,
     *,
-    table: TableOptions,
+    table: TrainingOptions,
     target: Annotated[str | None, typer.Option("--target", "-t", help="Column of the classes.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File of the smaller model.")] = None,
     level: Annotated[
@@ -121,7 +121,9 @@ def _is_model(source: Path) -> bool:
     return begins[8:] == b"{" and int.from_bytes(begins[:8], "little") < source.stat().st_size
 
 
-def _forest(source: Path, target: str | None, table: TableOptions, trees: int, seed: int) -> tuple[Any, LabelledRows]:
+def _forest(
+    source: Path, target: str | None, table: TrainingOptions, trees: int, seed: int
+) -> tuple[Any, LabelledRows]:
     """Train a forest on a table, which remembers its draws."""
     from committee import RandomForestClassifier
     from committee.cli.labelled_rows import LabelledRows

@@ -58,6 +58,9 @@ Keep = Annotated[
         metavar="A,B", help="Columns to learn from though they look like identifiers of rows.", show_default=False
     ),
 ]
+FILES = "CSV, TSV, JSON lines (these also .gz), Parquet, Feather, .xlsx or .ods, or one of them in a .zip"
+"""Kinds of files, for the help."""
+
 Drop = Annotated[
     list[str] | None,
     typer.Option(metavar="A,B", help="Columns to leave out; '' is one without a name.", show_default=False),
@@ -74,7 +77,6 @@ class TableOptions:
     sheet: Sheet = None
     missing: Missing = None
     dates: Dates = None
-    keep: Keep = None
     drop: Drop = None
 
     @property
@@ -85,18 +87,27 @@ class TableOptions:
         )
 
     @property
-    def kept(self) -> tuple[str, ...]:
-        """Columns that are learned from, whatever they look like."""
-        return split_names(self.keep)
-
-    @property
     def dropped(self) -> tuple[str, ...]:
         """Columns to leave out."""
         return split_names(self.drop)
 
 
+@dataclass(frozen=True)
+class TrainingOptions(TableOptions):
+    """The same of a table that is learned from."""
+
+    keep: Keep = None
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Columns that are learned from, whatever they look like."""
+        return split_names(self.keep)
+
+
 def takes_table_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command these options, in the place of its parameter ``table: TableOptions``; its `data` may be ``-``.
+    """Give a command these options, in the place of its parameter ``table``; its `data` may be ``-``.
+
+    The parameter is annotated as `TableOptions`, or `TrainingOptions` where the table is learned from.
 
     Examples
     --------
@@ -106,23 +117,24 @@ def takes_table_options(command: Callable[..., None]) -> Callable[..., None]:
     >>> show("a.csv", drop=["x,y"])
     a.csv ('x', 'y')
     """
-    names = [field.name for field in fields(TableOptions)]
+    signature = inspect.signature(command, eval_str=True)
+    kind: type[TableOptions] = signature.parameters["table"].annotation
+    names = [field.name for field in fields(kind)]
 
     @functools.wraps(command)
     def with_options(*arguments: Any, **options: Any) -> None:
         of_table = {name: options.pop(name) for name in names if name in options}
         given = options.get("data")
         if given is None:
-            command(*arguments, table=TableOptions(**of_table), **options)
+            command(*arguments, table=kind(**of_table), **options)
             return
         several = isinstance(given, list)
         named = given if several else [given]
         with errors_in_one_line(options.get("debug", False)), standard_input_as_file(named) as data:
             options["data"] = data if several else data[0]
-            command(*arguments, table=TableOptions(**of_table), **options)
+            command(*arguments, table=kind(**of_table), **options)
 
-    signature = inspect.signature(command, eval_str=True)
-    own = inspect.signature(TableOptions, eval_str=True).parameters
+    own = inspect.signature(kind, eval_str=True).parameters
     given: list[inspect.Parameter] = []
     for name, parameter in signature.parameters.items():
         added = own.values() if name == "table" else [parameter]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from committee.cli.inputs import are_in_pieces, scanned, words_of
 from committee.cli.pieced_forms import forms_of_pieces
 from committee.cli.reading import watched
-from committee.cli.table_options import TableOptions
+from committee.cli.table_options import TrainingOptions
 from committee.cli.terminal import say, say_notes
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def part_of(rows: int, n: int) -> str:
 def training_table(
     data: Sequence[Path],
     target: str,
-    table: TableOptions,
+    table: TrainingOptions,
     *,
     categorical: Sequence[str],
     memory_limit: str | None,
@@ -126,7 +126,7 @@ def training_table(
 
 
 def whole_table(
-    data: Path, target: str, table: TableOptions, categorical: Sequence[str], *, numbers: bool = False
+    data: Path, target: str, table: TrainingOptions, categorical: Sequence[str], *, numbers: bool = False
 ) -> TrainingTable:
     """Read a table whole, point out what is odd of it, and leave out identifiers; `numbers`: the target holds such."""
     from committee.data.read import read_noted, split_target
@@ -146,7 +146,7 @@ def _without(forms: Mapping[str, str], target: str) -> dict[str, str]:
 def learned_from(
     X: pl.DataFrame,
     y: NDArray[Any],
-    table: TableOptions,
+    table: TrainingOptions,
     notes: Sequence[str] = (),
     forms: Mapping[str, str] | None = None,
     categorical: Sequence[str] = (),
