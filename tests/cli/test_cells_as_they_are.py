@@ -60,7 +60,7 @@ def learned(tmp_path_factory):
 
 
 def test_numbers_of_any_cells_are_read_and_said(learned, tmp_path):
-    _, model, said = learned
+    table, model, said = learned
     assert "codes with zeros in front are kept as text, as categories: 'zip' (such as '01067')" in said
     assert "column 'age': 8 cells are read as missing ('?' 4 times, 'n/a' 4 times), as all others are numbers" in said
     assert "column 'rate' is read as percentages: '" in said and "column 'price' is read as numbers with $" in said
@@ -69,6 +69,10 @@ def test_numbers_of_any_cells_are_read_and_said(learned, tmp_path):
     written_as = {"rate": "0,5 %", "price": "1,000 $", "euro": "0,5 EUR", "day": "%d/%m/%Y"}
     assert schema.forms == written_as and schema.missing == ("-999",)
     assert schema.categories[0] == ("01067", "10115", "80331")
+    # of prices that the user wants as categories it is not said that they might be numbers
+    for file in (table, pieced(table)):
+        told = run("fit", file, *TREE[:-2], "--missing", "-999", "--categorical", "price").stderr
+        assert "with a unit" in told and "'price'" not in told and "target 'answer'" in told
     assert TableSchema.from_json(json.loads(json.dumps(schema.to_json()))).missing == ("-999",)
     # in pieces, too, to the bit
     parts = [written(tmp_path / f"{k}.csv", cells()[k * 40 : k * 40 + 40]) for k in range(2)]
@@ -113,6 +117,46 @@ def test_new_files_are_read_as_the_one_that_was_learned_from(learned, tmp_path):
     for at, cell in ((1, "12"), (2, "£3")):
         way = [*ways[0][:at], cell, *ways[0][at + 1 :]]
         assert f"1 cell is none ('{cell}' in row 0)" in fail("predict", model, written(spoilt, [way], HEADER[:-1]))
+
+
+def test_text_of_typed_files_is_read_as_that_of_text_files(learned, tmp_path, monkeypatch):
+    """Whole and in pieces, to the bit of the model, and for a model of text files."""
+    table, model, said = learned
+    texts = pl.read_csv(table, separator=";", infer_schema=False)
+    whole, halves = tmp_path / "whole.parquet", [tmp_path / "0.parquet", tmp_path / "1.parquet"]
+    texts.write_parquet(whole)
+    texts.write_ndjson(tmp_path / "lines.jsonl")
+    for k, half in enumerate(halves):
+        texts[k * 40 : k * 40 + 40].write_parquet(half)
+    expected, again = succeed("predict", model, table, "--proba").stdout, tmp_path / "again.safetensors"
+    monkeypatch.setattr("committee.cli.training_table.SHOWN_ROWS", 80)
+    for files in ([whole], halves, [tmp_path / "lines.jsonl"]):
+        told = succeed("fit", *files, *TREE, "--missing", "-999", "-o", again).stderr
+        assert without_provenance(again) == without_provenance(model), files
+        notes = [note for note in said.splitlines() if note.startswith("note: ") and "separated" not in note]
+        assert (
+            all(note in told for note in notes) and "text that holds numbers alone is read as numbers: 'size'" in told
+        )
+        assert succeed("predict", model, *files, "--proba").stdout == expected
+    # whole numbers are classes, codes are found behind the rows that are looked at, commas may be decimal ones
+    monkeypatch.setattr("committee.cli.training_table.SHOWN_ROWS", 30)
+    rows = [[str(k % 7), "80331", f"{k},5", f"{k % 9}.{k % 8}00", str(k % 2)] for k in range(60)]
+    rows[55][1], rows[50][0] = "01067", "4.5"
+    header = ["x", "zip", "comma", "point", "answer"]
+    first = written(tmp_path / "a.csv", rows, header)
+    texts = pl.read_csv(first, separator=";", infer_schema=False)
+    texts.write_parquet(whole)
+    for k, half in enumerate(halves):
+        texts[k * 30 : k * 30 + 30].write_parquet(half)
+    succeed("fit", first, *TREE, "-o", model.with_name("other"))
+    for files in ([whole], halves):
+        told = succeed("fit", *files, *TREE[:-2], "-o", again).stderr
+        assert without_provenance(again) == without_provenance(model.with_name("other")), files
+        assert "points between thousands, as the file has decimal commas: 'point'" in told
+        assert "codes with zeros in front are kept as text, as categories: 'zip' (such as '01067')" in told
+        assert load(again).classes_.tolist() == [0, 1] and load(again).table_.categories[0] is None
+        succeed("fit", *files, *TREE[:-2], "--categorical", "x", "-o", again)
+        assert load(again).table_.categories[0] == ("0", "1", "2", "3", "4", "4.5", "5", "6")
 
 
 def test_columns_that_name_rows_are_written_as_they_stand(learned, tmp_path):
@@ -236,7 +280,8 @@ def test_cells_that_mean_missing(tmp_path):
     typed.write_parquet(tmp_path / "a.parquet")
     same = tmp_path / "same.safetensors"
     succeed("fit", tmp_path / "a.parquet", *TREE, "--missing", "-999,none", "-o", same)
-    assert load(same).committee_.predict(load(same).validate_rows(typed.drop("answer").with_columns(x=1.0))).size
+    assert load(same).committee_.predict(load(same).validate_rows(typed.drop("answer").with_columns(x=1.0, y=2.0))).size
+    assert load(same).table_.categories == (None, ("red",), None)  # text of numbers, as in a text file
     expected = succeed("predict", model, path).stdout
     for name in ("a.csv", "a.parquet"):
         assert succeed("predict", model, tmp_path / name).stdout == expected

@@ -299,7 +299,8 @@ def test_errors_of_samples(folder, frame):
     assert "a sample of 1 rows has no room for the 2 classes" in fail(*csv, "--sample", 1)
     assert "leave it or --example out" in fail("compare", "--example", "iris", "--sample", 10)
     assert "--target is missing" in fail("compare", folder / "csv", "--sample", 10)
-    frame.with_columns(pl.col("size").cast(pl.String)).write_parquet(folder / "parquet" / "part-9.parquet")
+    measured = frame.with_columns(pl.format("{} cm", "size").alias("size"))
+    measured.write_parquet(folder / "parquet" / "part-9.parquet")
     line = fail("compare", folder / "parquet", "-t", "label", "--models", "tree", "--sample", 50)
     assert "part-9.parquet" in line and "column 'size' holds String here and Float64 in pieces before" in line
 

@@ -153,6 +153,7 @@ def pieced_columns_of(
     from committee.data.pieces.text_files import TextFiles
     from committee.data.reading.in_numbers import PLAIN
     from committee.data.reading.text_forms import refuse_percentages
+    from committee.data.reading.typed_text import SEPARATOR
 
     names, text = learned_columns(learner)
     if names is None:
@@ -161,15 +162,16 @@ def pieced_columns_of(
     choose_learned("the table", names, [name for name in pieces.columns or () if name not in unnamed])
     others, known = [name for name in answers if name not in names], known_columns(learner)
     forms = dict(known.forms)
-    if isinstance(pieces.source, TextFiles):
-        rows = first_rows(replace(pieces, columns=tuple(names)))
-        texts = [column.name for column in rows.get_columns() if column.dtype == pl.String]
-        rows = _written_otherwise(rows.select(texts))
-        new = forms_of_new_numbers(rows, pieces.source.separator, {*text, *forms}, table.decimal)
-        say_notes(new.notes)
-        refuse_percentages(rows, new.forms, known)
-        plain = dict.fromkeys(known.numbers.intersection(texts), PLAIN)
-        text, forms = [*text, *forms, *others], forms | plain | new.forms
+    of_text = isinstance(pieces.source, TextFiles)
+    separator = pieces.source.separator if isinstance(pieces.source, TextFiles) else SEPARATOR
+    rows = first_rows(replace(pieces, columns=tuple(names)))
+    texts = [column.name for column in rows.get_columns() if column.dtype == pl.String]
+    rows = _written_otherwise(rows.select(texts))
+    new = forms_of_new_numbers(rows, separator, {*text, *forms}, table.decimal)
+    say_notes(new.notes)
+    refuse_percentages(rows, new.forms, known)
+    plain = dict.fromkeys(known.numbers.intersection(texts), PLAIN)
+    text, forms = [*text, *(forms if of_text else ()), *(others if of_text else ())], forms | plain | new.forms
     how = {"missing": form_for(learner, table).missing, "dates": table.dates, "verbatim": tuple(others)}
     source = with_forms(with_text(pieces.source, text), forms, **how, marks={} if marks is None else marks)
     return replace(pieces, source=source, columns=(*names, *others))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from committee.data.pieces.scan import Pieces
     from committee.data.reading.cell_forms import CellForms
+    from committee.data.reading.typed_text import NumbersSoFar
 
 LOOKED_AT = 10_000
 """Rows by which it is found how a model's columns are written in new files."""
@@ -60,6 +61,9 @@ def forms_of_pieces(
             pieces = replace(pieces, source=with_text(pieces.source, texts))
             found = PiecedForms(pieces, notes=notes, rows=without_marks(first_rows(pieces, n_rows), form.missing))
         found = _with_numbers(found, table, texts, n_rows)
+    else:
+        found, codes = _with_numbers_of_text(found, table, texts)
+        texts += codes
     others = {target, *texts, *found.forms}
     candidates = [column for column in found.rows.get_columns() if column.name not in others]
     times = forms_of_times(candidates, form.dates)
@@ -107,6 +111,62 @@ def _with_numbers(found: PiecedForms, table: TableOptions, texts: Sequence[str],
             forms |= dict.fromkeys(grouped, COMMA)
             notes += (words_of_points(grouped),)
     return PiecedForms(pieces, forms, notes, rows=rows)
+
+
+def _with_numbers_of_text(
+    found: PiecedForms, table: TableOptions, texts: Sequence[str]
+) -> tuple[PiecedForms, list[str]]:
+    """Find the columns of text, of files that bring types along, that are numbers; and the codes among them."""
+    import polars as pl
+
+    from committee.data.reading.cell_forms import words_of_points
+    from committee.data.reading.digit_codes import words_of_codes
+    from committee.data.reading.in_numbers import PLAIN, in_numbers
+    from committee.data.reading.known_columns import NOTHING
+    from committee.data.reading.number_forms import COMMA
+    from committee.data.reading.text_forms import without_common_marks
+    from committee.data.reading.typed_text import SEPARATOR, pointed_columns, words_of_numbers
+
+    written = found.rows
+    looked = _numbers_of_text(found.pieces, written, texts, table.form.missing)
+    codes = {name: each.codes.example for name, each in looked.items() if each.codes.are_codes}
+    whole = {name: each.form for name, each in looked.items() if each.form is not None}
+    stay = [*texts, *(name for name in looked if name not in whole)]
+    rows, _ = without_common_marks(in_numbers(written, whole), NOTHING, stay)
+    plain = {
+        column.name: PLAIN
+        for column in rows.get_columns()
+        if column.dtype != pl.String and written[column.name].dtype == pl.String
+    }
+    numbers = forms_of_new_numbers(rows, SEPARATOR, stay, table.decimal)
+    grouped = pointed_columns(written.select(list(whole)), table.decimal, numbers.forms)
+    new = [name for name in whole if name not in grouped]
+    notes = [words_of_codes([pl.Series(name, [cell]) for name, cell in codes.items()])] if codes else []
+    notes += [words_of_numbers(new)] if new else []
+    notes += [words_of_points(grouped)] if grouped else []
+    forms = plain | whole | numbers.forms | dict.fromkeys(grouped, COMMA)
+    rows = rows.with_columns(written.select(grouped))
+    return PiecedForms(found.pieces, forms, (*found.notes, *notes, *numbers.notes), rows=rows), list(codes)
+
+
+def _numbers_of_text(
+    pieces: Pieces, rows: pl.DataFrame, texts: Collection[str], missing: Sequence[str]
+) -> dict[str, NumbersSoFar]:
+    """Look at all rows of the columns of text that are plain numbers in the first ones."""
+    import polars as pl
+
+    from committee.data.reading.cells import plain_numbers
+    from committee.data.reading.missing_cells import without_marks
+    from committee.data.reading.typed_text import NumbersSoFar
+
+    columns = [column for column in rows.get_columns() if column.dtype == pl.String and column.name not in texts]
+    looked = {column.name: NumbersSoFar() for column in columns if plain_numbers(column) is not None}
+    if looked:
+        for piece in replace(pieces, columns=tuple(looked)):
+            frame = without_marks(frame_of(piece), missing)
+            for name, each in looked.items():
+                each.take(frame[name])
+    return looked
 
 
 def forms_of_new_numbers(rows: pl.DataFrame, separator: str, known: Collection[str], decimal: str | None) -> CellForms:

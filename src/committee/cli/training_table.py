@@ -101,7 +101,7 @@ def training_table(
     """Read a table whole, or the labels of one in pieces; point out what is odd, and leave out identifiers."""
     from committee.data.pieces.columns_with_forms import with_forms
     from committee.data.reading.features import chosen_features
-    from committee.data.reading.in_numbers import PLAIN, in_numbers
+    from committee.data.reading.in_numbers import PLAIN, WHOLE, in_numbers
 
     if not are_in_pieces(data, memory_limit, scratch):
         return whole_table(data[0], target, table, categorical, numbers=numbers)
@@ -115,13 +115,13 @@ def training_table(
     y = labels_of(replace(seen, source=with_forms(seen.source, found.forms, **how)), target)
     forms = _without(found.forms, target)
     rows = in_numbers(found.rows.drop(target), forms, table.dates)
-    chosen = chosen_features(rows, table.kept, part_of(len(rows), len(y)))
+    chosen = chosen_features(rows, table.kept, part_of(len(rows), len(y)), categorical)
     notes = (*found.notes, *chosen.notes)
     say_notes(notes)
     columns = tuple(name for name in pieces.columns if name not in (target, *chosen.left_out))
     marks: dict[str, Counter[str]] = {}
     seen = replace(seen, source=with_forms(seen.source, forms, **how, marks=marks), columns=columns)
-    kept = {name: form for name, form in forms.items() if form != PLAIN}
+    kept = {name: form for name, form in forms.items() if form not in (PLAIN, WHOLE)}
     return TrainingTable(seen, y, rows.select(columns), files, notes, kept, table.form.missing, marks)
 
 
@@ -161,7 +161,7 @@ def learned_from(
 
     times = forms_of_times([column for column in X.get_columns() if column.name not in categorical], table.form.dates)
     X = in_numbers(X, times.forms)
-    chosen = chosen_features(X, table.kept)
+    chosen = chosen_features(X, table.kept, categorical=categorical)
     found = (*times.notes, *chosen.notes)
     say_notes(found)
     X = X.drop(chosen.left_out)

@@ -182,9 +182,17 @@ def _read(file: TableFile, as_text: frozenset[str], form: FileFormat, known: Kno
     elif file.kind == "text":
         read = _read_text(file, texts, form, known, marks)
     else:
-        return TableRead(read_typed(file))
+        read = TableRead(read_typed(file))
+        return _with_typed_text(read.frame, texts, form, known) if marks else read
     frame, more = without_nameless(file, read.frame)
     return replace(read, frame=frame, notes=(*read.notes, *more))
+
+
+def _with_typed_text(frame: pl.DataFrame, texts: frozenset[str], form: FileFormat, known: KnownColumns) -> TableRead:
+    from committee.data.reading.typed_text import read_typed_text
+
+    frame, found = read_typed_text(frame, texts, form, known)
+    return TableRead(frame, found.forms, found.notes)
 
 
 def _read_sheet(

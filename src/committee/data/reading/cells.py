@@ -23,3 +23,24 @@ def as_numbers(texts: pl.Series) -> pl.Series:
     import polars as pl
 
     return texts.str.strip_chars().cast(pl.Float64, strict=False)
+
+
+def plain_numbers(column: pl.Series) -> pl.Series | None:
+    """Return a column of text as the numbers that its cells are, whole ones as such; None if some are none.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> plain_numbers(pl.Series(["1", "NA"])).to_list(), plain_numbers(pl.Series(["1", "x"]))
+    ([1, None], None)
+    """
+    import polars as pl
+
+    present = column.set(column.is_in(MISSING).fill_null(False), None)
+    missing = present.null_count()
+    if missing == len(present):
+        return None
+    for numbers in (present.cast(pl.Int64, strict=False), as_numbers(present)):
+        if numbers.null_count() == missing:
+            return numbers
+    return None

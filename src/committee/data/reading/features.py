@@ -34,7 +34,9 @@ class ChosenFeatures:
     notes: tuple[str, ...]
 
 
-def chosen_features(X: pl.DataFrame, keep: Sequence[str] = (), part: str = "") -> ChosenFeatures:
+def chosen_features(
+    X: pl.DataFrame, keep: Sequence[str] = (), part: str = "", categorical: Sequence[str] = ()
+) -> ChosenFeatures:
     """Leave out columns that number or name the rows, but for those of `keep`; point out spoilt numbers.
 
     Parameters
@@ -45,6 +47,8 @@ def chosen_features(X: pl.DataFrame, keep: Sequence[str] = (), part: str = "") -
         Columns that are learned from, whatever they look like.
     part : str
         Words for the rows where they are not all: ``" of the first 10,000 rows"``.
+    categorical : sequence of str, default=()
+        Columns that the user takes for categories, though they may be numbers with a unit.
 
     Raises
     ------
@@ -75,7 +79,7 @@ def chosen_features(X: pl.DataFrame, keep: Sequence[str] = (), part: str = "") -
         " --missing, or leave them empty in the file"
         for each in nearly
     ]
-    notes += words_of_units(X.drop([*left_out, *spoilt]))
+    notes += words_of_units(X.drop({*left_out, *spoilt, *categorical}, strict=False))
     refuse_long_text(X.drop(left_out))
     return ChosenFeatures(left_out, tuple(notes))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from committee.data.reading import number_forms, time_forms
 from committee.data.reading.cell_forms import NUMBERS
 from committee.data.reading.cell_words import cells_in_rows
-from committee.data.reading.cells import as_numbers
+from committee.data.reading.cells import as_numbers, plain_numbers
 from committee.data.reading.missing_cells import are_common_marks, mark_counts
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 PLAIN = "0.5"
 """The form of numbers as computers write them, of which nothing needs to be remembered."""
+WHOLE = "1"
+"""The form of plain numbers all of which are whole, and remain so."""
 
 
 def in_numbers(
@@ -75,7 +77,10 @@ def _in_numbers(column: pl.Series, form: str, dates: str | None) -> pl.Series:
 
     if column.null_count() == len(column):
         return column.cast(pl.Float64, strict=False)
-    if form in NUMBERS or form == PLAIN:
+    if form == WHOLE and column.dtype == pl.String:
+        whole = plain_numbers(column)
+        return _numbers(column, PLAIN) if whole is None else whole
+    if form in NUMBERS or form in (PLAIN, WHOLE):
         return _numbers(column, form) if column.dtype == pl.String else column
     if column.dtype.is_temporal():
         return time_forms.seconds_of_typed(column)
