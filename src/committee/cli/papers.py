@@ -48,7 +48,7 @@ def command_of(name: str, rebuild: Callable[..., Any], steps: str = "fits") -> C
 
     def command(progress: bool | None, debug: bool, **options: Any) -> None:
         chosen = {key: list(split_names(value)) or None if key in of_names else value for key, value in options.items()}
-        with errors_in_one_line(debug), notes_on_warnings(), progress_hook(progress, steps) as hook:
+        with errors_in_one_line(debug, words=str), notes_on_warnings(), progress_hook(progress, steps) as hook:
             grids = rebuild(**chosen, progress=hook)
         print_grids(grids)
         say(f"written to {chosen['out']}")

@@ -59,8 +59,11 @@ def say_notes(texts: Iterable[str]) -> None:
 
 
 @contextmanager
-def errors_in_one_line(debug: bool, *outputs: Path | None) -> Iterator[None]:
-    """Turn expected errors into one red line and exit code 2, and Ctrl-C into what it has left of `outputs`."""
+def errors_in_one_line(debug: bool, *outputs: Path | None, words: Callable[[str], str] = in_options) -> Iterator[None]:
+    """Turn expected errors into one red line and exit code 2, and Ctrl-C into what it has left of `outputs`.
+
+    `words` makes what the library says that of the command line.
+    """
     before = _states(outputs)
     try:
         yield
@@ -77,7 +80,7 @@ def errors_in_one_line(debug: bool, *outputs: Path | None) -> Iterator[None]:
         if isinstance(error, OSError) and error.strerror:
             text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
         else:
-            text = in_options(str(error))
+            text = words(str(error))
         console(stderr=True).print("error: " + printable(" ".join(text.split())), style="red", soft_wrap=True)
         raise typer.Exit(2) from None
 
