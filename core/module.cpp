@@ -21,6 +21,7 @@ NB_MODULE(_core, m) {
   committee::register_leaf_lines(m);
   committee::register_cells(m);
   committee::register_coordinate_descent(m);
+  committee::register_listed_rounds(m);
   committee::register_soft_stumps(m);
   committee::register_vote_graph(m);
   committee::register_interrupt(m);

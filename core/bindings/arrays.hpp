@@ -158,6 +158,7 @@ void register_leaf_lines(nb::module_& m);
 void register_cells(nb::module_& m);
 void register_coordinate_descent(nb::module_& m);
 void register_soft_stumps(nb::module_& m);
+void register_listed_rounds(nb::module_& m);
 void register_vote_graph(nb::module_& m);
 void register_interrupt(nb::module_& m);
 

@@ -20,8 +20,9 @@ inline void require_table(const AnyCodes& codes, const In1<std::int32_t>& n_bins
 }
 
 inline void require_limits(const TreeLimits& limits) {
-  require(limits.max_depth >= 0 && limits.max_leaf_nodes >= 0 && limits.max_features >= 0 && limits.max_features_tree >= 0,
-          "limits must not be negative");
+  require(
+      limits.max_depth >= 0 && limits.max_leaf_nodes >= 0 && limits.max_features >= 0 && limits.max_features_tree >= 0,
+      "limits must not be negative");
   require(limits.min_samples_leaf >= 1, "min_samples_leaf must be at least 1");
 }
 

@@ -690,6 +690,15 @@ def stump_gram(
     ``first[j]`` on. Stumps come column by column.
     """
 
+# --- listed_rounds.hpp -------------------------------------------------------------------------------------
+
+def listed_rounds(votes: I8, signs: I8, weights: F64, rounds: I64) -> tuple[F64, int]:
+    """Discrete AdaBoost over N listed voters, votes ``(n, N)`` of -1 or +1: the best of them, or its complement.
+
+    Returned are the voters' weights after each number of ``rounds``, which ascend, ``(len(rounds), N)``, and how many
+    rounds ran: fewer where no voter beats chance, or after one that makes no error.
+    """
+
 # --- coordinate_descent.hpp --------------------------------------------------------------------------------
 
 Penalty: TypeAlias = Literal["none", "l1", "l2", "linf"]

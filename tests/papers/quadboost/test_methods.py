@@ -8,8 +8,10 @@ import pytest
 from scipy.optimize import linprog
 from sklearn.datasets import load_wine
 
-from committee.papers.quadboost.methods import FULL, LEARNERS, QUICK, AdaBoostSearch, LPBoostSearch, worth
-from committee.papers.quadboost.tables import ADABOOST, L1, L2, LINF, LPBOOST, METHODS, VANILLA
+from committee.papers.quadboost.adaboost import BestEdgeSearch, GrownSearch
+from committee.papers.quadboost.methods import LEARNERS, LPBoostSearch, worth
+from committee.papers.quadboost.plan import FULL, QUICK
+from committee.papers.quadboost.tables import ADABOOST, GINI, L1, L2, LINF, LPBOOST, METHODS, VANILLA
 from committee.report.crossvalidation import stratified_folds
 
 
@@ -17,9 +19,11 @@ def test_grids_are_the_documents():
     assert FULL.grid(-4, 0) == pytest.approx(10 ** np.linspace(-4, 0, 10))
     assert FULL.rounds(2, 6)[0] == 100 and FULL.rounds(2, 6)[-1] == 10**6
     assert len(FULL.rounds(0, 3)) == 10
-    assert FULL.affordable(2, 6) == [100, 278, 774, 2154, 5995]
-    assert replace(FULL, max_rounds=50).affordable(2, 6) == [50]
-    assert tuple(LEARNERS) == METHODS and [m for m in METHODS if not LEARNERS[m].quadratic] == [LPBOOST, ADABOOST]
+    assert LEARNERS[ADABOOST].tried(FULL) == FULL.rounds(2, 6)
+    assert LEARNERS[GINI].tried(FULL) == [100, 278, 774, 2154, 5995]
+    assert LEARNERS[ADABOOST].tried(replace(FULL, max_rounds=50)) == [50]
+    assert tuple(LEARNERS) == (*METHODS, GINI)
+    assert [m for m in LEARNERS if not LEARNERS[m].quadratic] == [LPBOOST, ADABOOST, GINI]
 
 
 def greedy(H, y, rounds, weight, fall):
@@ -75,11 +79,12 @@ def test_l1_goes_on_until_no_voter_is_left():
     assert params == {"alpha": pytest.approx(best)} and error == pytest.approx(wrong[best] / len(y), abs=0.01)
 
 
-def test_adaboost_is_read_off_one_run_per_fold():
+@pytest.mark.parametrize("search", [BestEdgeSearch, GrownSearch])
+def test_adaboost_is_read_off_one_run_per_fold(search):
     X, y = load_wine(return_X_y=True)
-    X, y = X[:, :3], np.where(y == 1, 1, -1)
+    X, y = np.minimum(np.round(X[:, :3]), 16) % 11, np.where(y == 1, 1, -1)
     folds = stratified_folds((y > 0).astype(np.intp), 3, 1, 0)
-    method, plan = AdaBoostSearch((0, 2)), replace(FULL, values=4)
+    method, plan = search((0, 2)), replace(FULL, values=4)
     params, error = method.choose(X, y, folds, plan)
     wrong = {}
     for T in plan.rounds(0, 2):
@@ -87,6 +92,30 @@ def test_adaboost_is_read_off_one_run_per_fold():
         wrong[T] = sum((model.predict(X[test]) != y[test]).sum() for model, test in fits)
     assert params == {"rounds": min(wrong, key=wrong.get)}
     assert error == min(wrong.values()) / len(y)
+    train, test = folds[0]
+    errors = method.test_errors((X[train], y[train]), (X[test], y[test]), plan)
+    model = method.fit(X[train], y[train], {"rounds": 100})
+    assert list(errors) == [str(T) for T in plan.rounds(0, 2)]
+    assert errors["100"] == pytest.approx((model.predict(X[test]) != y[test]).mean(), abs=1e-6)
+
+
+def test_adaboost_takes_the_listed_stump_of_the_best_edge():
+    """Columns of few values, one with missing numbers: every stump written out, with both sides for what is missing."""
+    X, y = load_wine(return_X_y=True)
+    X, y = np.minimum(np.round(X[:, :4]), 9), np.where(y == 1, 1, -1)
+    X[::7, 2] = np.nan
+    cuts = [(j, k) for j in range(4) for k in np.unique(X[~np.isnan(X[:, j]), j])[:-1]]
+    H = [np.where(np.isnan(X[:, j]), gap, np.where(X[:, j] > k, 1, -1)) for j, k in cuts for gap in (-1, 1)]
+    H = np.column_stack([*H, np.where(np.isnan(X[:, 2]), -1, 1)])
+    F = np.zeros(len(y))
+    for _ in range(40):
+        D = np.exp(-y * F)
+        edges = (D * y) @ H / D.sum()
+        best = int(np.argmax(np.abs(edges)))
+        F += 0.5 * np.log((1 + edges[best]) / (1 - edges[best])) * H[:, best]
+    model = BestEdgeSearch((2, 6)).fit(X, y, {"rounds": 40})
+    np.testing.assert_allclose(model.decision_function(X), F, atol=1e-8)
+    assert (model.predict(X) == np.where(F > 0, 1, -1)).all() and model.committee_.n_voters <= 40
 
 
 def solved(H, y, D):

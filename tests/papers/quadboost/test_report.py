@@ -7,7 +7,7 @@ import pytest
 
 from committee.papers.quadboost import report
 from committee.papers.quadboost.results import TableResult, duel
-from committee.papers.quadboost.tables import L2, METHODS, VANILLA, published
+from committee.papers.quadboost.tables import GINI, L2, METHODS, VANILLA, published
 from committee.report.statistics import sign_test
 
 BY_TITLE = {row.title: row for row in published()}
@@ -18,9 +18,9 @@ def result_of(title, right):
     row = BY_TITLE[title]
     cell = {
         "risk": None, "voters": 1, "choose_seconds": 1.0, "fit_seconds": 0.1, "repeat": 0, "cv_error": 0.1,
-        "params": {"rounds": 3},
+        "params": {"rounds": 3}, "test_errors": {"100": 0.125, "278": 0.25},
     }  # fmt: skip
-    return TableResult(row, right, {method: tuple(cell for _ in right[method]) for method in METHODS})
+    return TableResult(row, right, {method: tuple(cell for _ in right[method]) for method in right})
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def two_tables():
     for title in ("zoo", "wine"):
         base = np.ones((3, BY_TITLE[title].test_rows), dtype=bool)
         base[:, :5] = False
-        right = {method: base.copy() for method in METHODS}
+        right = {method: base.copy() for method in (*METHODS, GINI)}
         if title == "zoo":
             right[L2][:, 1:3] = True
         found.append(result_of(title, right))
@@ -49,7 +49,7 @@ def test_duels_count_rows_once_however_many_splits(two_tables):
 
 
 def test_tables_add_up(two_tables):
-    errors, ranks, pairs, claims, choices, seconds = report.grids(two_tables)
+    errors, ranks, pairs, claims, stumps, choices, seconds = report.grids(two_tables)
     assert errors.rows[0] == ("zoo", "51", "50", "10.0 (4.0)", "6.0 (10.0)", *["10.0 (4.0)"] * 2, *["10.0 (12.0)"] * 2)
     assert errors.rows[2][0] == "mean of 2" and errors.rows[2][4] == "5.8 (7.8)"
     assert ranks.rows[0][:4] == ("QuadBoost-L2", "2.25", "2.25", "2.25 - 2.25")
@@ -60,6 +60,8 @@ def test_tables_add_up(two_tables):
     starred = [row[0] for row in pairs.rows if row[5].endswith("*")]
     assert starred == ["Linf - vanilla", "L2 - vanilla", "L2 - L1"]
     assert claims.rows[0][:2] == ("L2 beats vanilla", "not to be told")
+    assert stumps.rows[0] == ("chosen", "7.81", "7.81", "+0.00", "0-0-2, 1.000")
+    assert stumps.rows[1] == ("100", "12.50", "12.50", "+0.00", "0-0-2, 1.000") and len(stumps.rows) == 3
     assert choices.rows[0] == ("QuadBoost-L1", "-", "-", "-", "3", "3", "3")
     assert seconds.rows[3] == ("QuadBoost", "1.000", "1.0", "100.00", "1.0", "0.397", "1.0")
 

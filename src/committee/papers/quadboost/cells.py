@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from committee.files.journal import Cell
-from committee.papers.quadboost.methods import LEARNERS, SearchPlan
+from committee.papers.quadboost.methods import LEARNERS
+from committee.papers.quadboost.plan import SearchPlan
 from committee.papers.quadboost.tables import BinaryTable, draw_split, prepared
 from committee.papers.shared.cells import timed
 from committee.papers.shared.paired import packed
@@ -16,7 +17,7 @@ def search_cell(table: BinaryTable, name: str, repeat: int, seed: int, plan: Sea
     """Choose a method's hyperparameters on the training rows of a split, fit, and judge on the test rows.
 
     The cell has ``right``, a bit per test row as hexadecimal digits; the seconds of the choice and of the fit; the mean
-    of (y - F)^2 over the test rows as ``risk``, or None.
+    of (y - F)^2 over the test rows as ``risk``, or None; AdaBoost's ``test_errors`` by its rounds.
     """
     method = LEARNERS[name]
     train, test = draw_split(table.published, seed, repeat)
@@ -30,6 +31,7 @@ def search_cell(table: BinaryTable, name: str, repeat: int, seed: int, plan: Sea
         "cv_error": cv_error,
         "right": packed(model.predict(X[test]) == y[test]),
         "risk": risk,
+        "test_errors": method.test_errors((X[train], y[train]), (X[test], y[test]), plan),
         "columns": X.shape[1],
         "voters": model.committee_.n_voters,
         "choose_seconds": round(choose_seconds, 4),

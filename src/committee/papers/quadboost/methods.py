@@ -1,4 +1,4 @@
-"""The six methods of the QuadBoost document, each with its grid and how it is searched on given folds."""
+"""The methods of the QuadBoost document, each with its grid and how it is searched on given folds."""
 
 from __future__ import annotations
 
@@ -6,65 +6,23 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.number_types import F64
 from committee.objectives.programs.penalties import penalty_class
-from committee.papers.quadboost.tables import ADABOOST, L1, L2, LINF, LPBOOST, STUMPS_PER_COLUMN, VANILLA
+from committee.papers.quadboost.adaboost import BestEdgeSearch, GrownSearch
+from committee.papers.quadboost.plan import LabelledRows, Params, SearchedMethod, SearchPlan
+from committee.papers.quadboost.tables import ADABOOST, GINI, L1, L2, LINF, LPBOOST, STUMPS_PER_COLUMN, VANILLA
 from committee.report.crossvalidation import Split
-
-Params: TypeAlias = dict[str, float | int]
-
-
-@dataclass(frozen=True)
-class SearchPlan:
-    """Size of the document's search."""
-
-    values: int
-    """Values of each hyperparameter, evenly spaced in the logarithm; the document has 10."""
-    folds: int
-    """Folds of the choice; the document has 5."""
-    max_rounds: int
-    """Rounds of AdaBoost above it are not tried; those of QuadBoost all are."""
-
-    def grid(self, low: float, high: float) -> list[float]:
-        """The values from 10^low to 10^high."""
-        return [float(value) for value in np.logspace(low, high, self.values)]
-
-    def rounds(self, low: float, high: float) -> list[int]:
-        """The same as whole numbers."""
-        return sorted({round(value) for value in self.grid(low, high)})
-
-    def affordable(self, low: float, high: float) -> list[int]:
-        """Those of them that are no larger than `max_rounds`, or that one alone if all are larger."""
-        return [value for value in self.rounds(low, high) if value <= self.max_rounds] or [self.max_rounds]
-
 
 _MOST_ROUNDS = 100_000
 """Of the L1 version, which otherwise stops by itself: the end of the other versions' grids."""
 _TOL = 1e-6
 """Rounds end where none lowers the penalised risk by more than 1e-12: with L1 no |mu - M| exceeds lambda by 1e-6. So it
 is T that ends the others, unless there is nothing left to fit."""
-
-FULL = SearchPlan(10, 5, 10_000)
-QUICK = SearchPlan(3, 2, 100)
-
-
-class SearchedMethod(Protocol):
-    """A learner and its grid."""
-
-    @property
-    def quadratic(self) -> bool:
-        """Whether its scores are made to be near -1 and +1, so that their quadratic risk means something."""
-
-    def choose(self, X: F64, y: NDArray[np.int64], folds: Sequence[Split], plan: SearchPlan) -> tuple[Params, float]:
-        """The hyperparameters of least error over the folds, and that error."""
-
-    def fit(self, X: F64, y: NDArray[np.int64], params: Params) -> Any:
-        """A fitted classifier with these hyperparameters."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +68,10 @@ class QuadBoostSearch:
         return QuadBoostClassifier(self.penalty, n_estimators=int(params.get("rounds", _MOST_ROUNDS)), **options).fit(
             X, y
         )
+
+    def test_errors(self, rows: LabelledRows, others: LabelledRows, plan: SearchPlan) -> dict[str, float]:
+        """See `SearchedMethod`."""
+        return {}
 
     def _as_in_the_document(self) -> dict[str, Any]:
         """Parameters of both choice and fit: its stumps, its rounds, and no intercept, which it does not have."""
@@ -159,6 +121,10 @@ class LPBoostSearch:
     def fit(self, X: F64, y: NDArray[np.int64], params: Params) -> Any:
         """See `SearchedMethod`."""
         return self._fitted(X, y, params["nu"])
+
+    def test_errors(self, rows: LabelledRows, others: LabelledRows, plan: SearchPlan) -> dict[str, float]:
+        """See `SearchedMethod`."""
+        return {}
 
     def path(self, X: F64, y: NDArray[np.int64], penalties: Sequence[float]) -> list[tuple[float, Any]]:
         """Nu and model of each C, ascending; nu = 1 where C is less than any nu stands for, 1/n where it is more."""
@@ -210,41 +176,13 @@ def worth(margins: F64, D: float) -> tuple[float, float]:
     return float(m[best] - D * slack[best]), float(slack[best])
 
 
-@dataclass(frozen=True)
-class AdaBoostSearch:
-    """AdaBoost on the same stumps: one run per fold, of the most rounds, is read off after each number of rounds."""
-
-    rounds: tuple[float, float]
-    """Decimal logarithms of the least and the largest number of rounds."""
-    quadratic: bool = False
-
-    def choose(self, X: F64, y: NDArray[np.int64], folds: Sequence[Split], plan: SearchPlan) -> tuple[Params, float]:
-        """See `SearchedMethod`."""
-        rounds = plan.affordable(*self.rounds)
-        wrong = np.zeros(len(rounds))
-        for train, test in folds:
-            committee = self.fit(X[train], y[train], {"rounds": rounds[-1]}).committee_
-            votes = committee.votes(X[test])
-            for k, T in enumerate(rounds):
-                # a run that ended by itself stays what it was
-                score = votes[:, :T] @ committee.weights[:T]
-                wrong[k] += (np.where(score > 0.0, 1, -1) != y[test]).sum()
-        best = int(wrong.argmin())
-        return {"rounds": rounds[best]}, float(wrong[best] / sum(len(test) for _, test in folds))
-
-    def fit(self, X: F64, y: NDArray[np.int64], params: Params) -> Any:
-        """See `SearchedMethod`."""
-        from committee.learners.adaboost.adaboost import AdaBoostClassifier
-
-        return AdaBoostClassifier(int(params["rounds"]), calibrate=None, n_jobs=1).fit(X, y)
-
-
 LEARNERS: dict[str, SearchedMethod] = {
     L1: QuadBoostSearch("l1", (-4, 0), None),
     L2: QuadBoostSearch("l2", (0, 3), (1, 5)),
     LINF: QuadBoostSearch("linf", (-4, -1), (0, 5)),
     VANILLA: QuadBoostSearch(None, None, (0, 3)),
     LPBOOST: LPBoostSearch((-3, 3)),
-    ADABOOST: AdaBoostSearch((2, 6)),
+    ADABOOST: BestEdgeSearch((2, 6)),
+    GINI: GrownSearch((2, 6)),
 }
-"""The document's methods with its grids, in the order of its Table 1."""
+"""The document's methods with its grids, in the order of its Table 1; then AdaBoost with stumps of another kind."""

@@ -19,7 +19,8 @@ def rebuild(
     *,
     tables: Annotated[Names, "Tables; by default all 25."] = None,
     repeats: Annotated[int, "Random splits of every table; the document has one."] = 10,
-    max_rounds: Annotated[int, "Rounds of AdaBoost above it are not tried."] = 10_000,
+    max_rounds: Annotated[int, "Rounds of AdaBoost above it are not tried."] = 1_000_000,
+    max_grown: Annotated[int, "The same where AdaBoost chooses stumps by Gini's index."] = 10_000,
     quick: Quick = False,
     small: Small = False,
     seed: Annotated[int, "Seed of splits and folds."] = 0,
@@ -29,27 +30,28 @@ def rebuild(
     """QuadBoost (Fortier-Dubois et al.): Tables 1 and 2, all six methods, beside the document's numbers.
 
     Files: CSV, the tables of the page as Markdown, a picture, and the journal ``cells.jsonl`` (``cells-quick.jsonl``,
-    ``cells-small.jsonl``) of cells, a method on a split of a table each. The document's grid of AdaBoost's rounds goes
-    on to a million.
+    ``cells-small.jsonl``) of cells, a method on a split of a table each.
     """
     from dataclasses import replace
     from functools import partial
 
     from committee.papers.quadboost import figures, report
     from committee.papers.quadboost.cells import search_cell
-    from committee.papers.quadboost.methods import FULL, LEARNERS, QUICK
+    from committee.papers.quadboost.methods import LEARNERS
+    from committee.papers.quadboost.plan import FULL, QUICK
     from committee.papers.quadboost.results import results_of
     from committee.papers.quadboost.tables import published, read_binary
     from committee.papers.shared.bundled_tables import Bundled
     from committee.papers.shared.cells import Task, finished_cells, journal_of
     from committee.papers.shared.figures import save
 
-    check_at_least_one(repeats=repeats, jobs=jobs, max_rounds=max_rounds)
+    check_at_least_one(repeats=repeats, jobs=jobs, max_rounds=max_rounds, max_grown=max_grown)
     if small:
         quick, tables = True, in_order(tables, [SMALL_TABLE])
-    plan = (
-        replace(QUICK, max_rounds=min(QUICK.max_rounds, max_rounds)) if quick else replace(FULL, max_rounds=max_rounds)
-    )
+    plan = replace(FULL, max_rounds=max_rounds, max_grown=max_grown)
+    if quick:
+        most, most_grown = min(QUICK.max_rounds, max_rounds), min(QUICK.max_grown, max_grown)
+        plan = replace(QUICK, max_rounds=most, max_grown=most_grown)
     chosen = in_order(QUICK_TABLES if quick and tables is None else tables, [row.name for row in published()])
     rows = [row for row in published() if row.name in chosen]
     read = [read_binary(row, Bundled.TABLES if small else data) for row in rows]

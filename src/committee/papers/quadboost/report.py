@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from committee.data.number_types import F64
 from committee.papers.quadboost.results import (
     PAIRS,
     Duel,
@@ -16,9 +17,19 @@ from committee.papers.quadboost.results import (
     mean_errors,
     ranks_of_splits,
 )
-from committee.papers.quadboost.tables import ADABOOST, L1, L2, LINF, LPBOOST, METHODS, VANILLA, published_comparison
+from committee.papers.quadboost.tables import (
+    ADABOOST,
+    GINI,
+    L1,
+    L2,
+    LINF,
+    LPBOOST,
+    METHODS,
+    VANILLA,
+    published_comparison,
+)
 from committee.papers.shared.pages import grid_of, number, percent, write_csv, write_page
-from committee.papers.shared.paired import LEVEL, signs_text
+from committee.papers.shared.paired import LEVEL, compared, signs_text
 from committee.report.grid import BLANK, Grid
 from committee.report.statistics import average_ranks
 
@@ -30,7 +41,7 @@ _SHORT = {L1: "L1", L2: "L2", LINF: "Linf", VANILLA: "vanilla", LPBOOST: "LPBoos
 
 def grids(results: Sequence[TableResult]) -> list[Grid]:
     """All tables, in the order of the page."""
-    of = (error_grid, rank_grid, pair_grid, claim_grid, choice_grid, seconds_grid)
+    of = (error_grid, rank_grid, pair_grid, claim_grid, stump_grid, choice_grid, seconds_grid)
     return [grid(results) for grid in of]
 
 
@@ -121,10 +132,36 @@ def verdict(found: Duel) -> str:
     return "not to be told"
 
 
+def stump_grid(results: Sequence[TableResult]) -> Grid:
+    """AdaBoost by the best edge, and by Gini's index, after so many rounds."""
+    body = [_two_kinds("chosen", [[result.errors(m) for m in (ADABOOST, GINI)] for result in results])]
+    curves = [[[cell["test_errors"] for cell in r.cells[m]] for m in (ADABOOST, GINI)] for r in results]
+    for rounds in curves[0][0][0]:
+        known = [side for side in (0, 1) if rounds in curves[0][side][0]]
+        errors = [[np.array([cell[rounds] for cell in of[side]]) for side in known] for of in curves]
+        body.append(_two_kinds(f"{int(rounds):,}", errors))
+    columns = ("rounds", "best edge", "Gini", "less", "signs, p")
+    title = (
+        "AdaBoost: test error in percent where each round takes the stump of the best edge, and that of the least Gini"
+        " index; wins-losses-ties of the first"
+    )
+    return grid_of(title, columns, body)
+
+
+def _two_kinds(name: str, errors: Sequence[Sequence[F64]]) -> tuple[str, ...]:
+    """A line of `stump_grid`, by table and side the error of each split; the second side may not have been tried."""
+    means = np.array([[of_split.mean() for of_split in of] for of in errors])
+    average = means.mean(axis=0)
+    if len(average) == 1:
+        return (name, percent(average[0]), BLANK, BLANK, BLANK)
+    found = compared(means.T)
+    return (name, percent(average[0]), percent(average[1]), percent(found.less, "+"), signs_text(found.signs))
+
+
 def choice_grid(results: Sequence[TableResult]) -> Grid:
     """Choices of cross-validation, over all tables and splits: a tenth, half and nine tenths of the choices."""
     body = []
-    for method in METHODS:
+    for method in (*METHODS, GINI):
         params = [cell["params"] for result in results for cell in result.cells[method]]
         strengths = [found.get("alpha", found.get("C")) for found in params]
         rounds = [found.get("rounds") for found in params]
@@ -145,8 +182,9 @@ def _spread(values: Sequence[float | None], form: str) -> list[str]:
 def seconds_grid(results: Sequence[TableResult]) -> Grid:
     """Running times: means over tables and splits of one run of everything."""
     document = published_comparison().seconds
-    choose = {m: float(np.mean([result.mean(m, "choose_seconds") or 0.0 for result in results])) for m in METHODS}
-    fit = {m: float(np.mean([result.mean(m, "fit_seconds") or 0.0 for result in results])) for m in METHODS}
+    methods = (*METHODS, GINI)
+    choose = {m: float(np.mean([result.mean(m, "choose_seconds") or 0.0 for result in results])) for m in methods}
+    fit = {m: float(np.mean([result.mean(m, "fit_seconds") or 0.0 for result in results])) for m in methods}
     body = tuple(
         (
             method,
@@ -154,10 +192,10 @@ def seconds_grid(results: Sequence[TableResult]) -> Grid:
             f"{choose[method] / max(choose[VANILLA], 1e-9):.1f}",
             f"{1000 * fit[method]:.2f}",
             f"{fit[method] / max(fit[VANILLA], 1e-9):.1f}",
-            f"{document[method]:.3f}",
-            f"{document[method] / document[VANILLA]:.1f}",
+            f"{document[method]:.3f}" if method in document else BLANK,
+            f"{document[method] / document[VANILLA]:.1f}" if method in document else BLANK,
         )
-        for method in METHODS
+        for method in methods
     )
     columns = ("method", "choice s", "x vanilla", "fit ms", "x vanilla", "document s", "x vanilla")
     title = "Running times, mean over the tables: the whole choice by cross-validation, one fit; the document's"
@@ -173,7 +211,7 @@ def write(results: Sequence[TableResult], tables: Sequence[Grid], out: Path) -> 
 
 def _cell_lines(result: TableResult) -> Iterator[dict[str, object]]:
     row = result.published
-    for method in METHODS:
+    for method in (*METHODS, GINI):
         for cell, error in zip(result.cells[method], result.errors(method), strict=True):
             yield {
                 "table": row.title,
@@ -182,7 +220,7 @@ def _cell_lines(result: TableResult) -> Iterator[dict[str, object]]:
                 "repeat": cell["repeat"],
                 "test_rows": row.test_rows,
                 "error": f"{error:.6f}",
-                "document_error": row.error[method],
+                "document_error": row.error.get(method, ""),
                 "risk": "" if cell["risk"] is None else f"{cell['risk']:.6f}",
                 "cv_error": f"{cell['cv_error']:.6f}",
                 "voters": cell["voters"],

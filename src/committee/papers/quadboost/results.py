@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from committee.data.number_types import F64
 from committee.files.journal import Cell
-from committee.papers.quadboost.tables import ADABOOST, L1, L2, LINF, LPBOOST, METHODS, VANILLA, PublishedErrors
+from committee.papers.quadboost.tables import ADABOOST, GINI, L1, L2, LINF, LPBOOST, METHODS, VANILLA, PublishedErrors
 from committee.papers.shared.cells import Key
 from committee.papers.shared.paired import PairedComparison, compared, unpacked
 from committee.report.statistics import About, average_ranks
@@ -96,7 +96,9 @@ def results_of(rows: Sequence[PublishedErrors], repeats: int, cells: Mapping[Key
     """The cells of each table and method, a split after the other."""
     found = []
     for row in rows:
-        own = {method: tuple(cells[row.name, repeat, method] for repeat in range(repeats)) for method in METHODS}
-        right = {m: np.array([unpacked(cell["right"], row.test_rows) for cell in own[m]]) for m in METHODS}
+        own = {
+            method: tuple(cells[row.name, repeat, method] for repeat in range(repeats)) for method in (*METHODS, GINI)
+        }
+        right = {m: np.array([unpacked(cell["right"], row.test_rows) for cell in own[m]]) for m in own}
         found.append(TableResult(row, right, own))
     return found
