@@ -112,7 +112,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
     voting: Literal["soft", "hard"] = parameter(
         "soft",
         """"soft": leaves vote with the shares of their classes, which gives the better probabilities. "hard": with one
-        vote for their heaviest class, as the first forests did [1]_; such trees take less memory.""",
+        vote for their heaviest class, as Breiman's forests; such trees take less memory.""",
         after="max_features_tree",
     )
     reserve: float = parameter(
