@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from committee.cli.pieced_forms import first_rows, forms_of_new_numbers
+from committee.cli.pieced_forms import first_rows, forms_of_new_numbers, separator_of
 from committee.cli.table_options import TableOptions
 from committee.cli.terminal import note, say_notes
 from committee.cli.unknown_categories import notes_of_unknown
@@ -153,7 +153,6 @@ def pieced_columns_of(
     from committee.data.pieces.text_files import TextFiles
     from committee.data.reading.in_numbers import PLAIN
     from committee.data.reading.text_forms import refuse_percentages
-    from committee.data.reading.typed_text import SEPARATOR
 
     names, text = learned_columns(learner)
     if names is None:
@@ -163,11 +162,10 @@ def pieced_columns_of(
     others, known = [name for name in answers if name not in names], known_columns(learner)
     forms = dict(known.forms)
     of_text = isinstance(pieces.source, TextFiles)
-    separator = pieces.source.separator if isinstance(pieces.source, TextFiles) else SEPARATOR
     rows = first_rows(replace(pieces, columns=tuple(names)))
     texts = [column.name for column in rows.get_columns() if column.dtype == pl.String]
     rows = _written_otherwise(rows.select(texts))
-    new = forms_of_new_numbers(rows, separator, {*text, *forms}, table.decimal)
+    new = forms_of_new_numbers(rows, separator_of(pieces), {*text, *forms}, table.decimal)
     say_notes(new.notes)
     refuse_percentages(rows, new.forms, known)
     plain = dict.fromkeys(known.numbers.intersection(texts), PLAIN)

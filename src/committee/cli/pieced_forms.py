@@ -68,16 +68,9 @@ def forms_of_pieces(
     candidates = [column for column in found.rows.get_columns() if column.name not in others]
     times = forms_of_times(candidates, form.dates)
     settled = {} if form.dates is not None else settled_dates(found.pieces, times)
-    return replace(
-        found,
-        forms=found.forms | times.forms | settled,
-        notes=(*found.notes, *(each for each in times.notes if not _is_of(each, settled))),
-    )
-
-
-def _is_of(note: str, settled: Collection[str]) -> bool:
-    """Whether a note is of days that are settled by now."""
-    return any(note.startswith(f"dates of {name!r} such as") for name in settled)
+    no_longer = {times.unsure[name] for name in settled}
+    notes = (*found.notes, *(each for each in times.notes if each not in no_longer))
+    return replace(found, forms=found.forms | times.forms | settled, notes=notes)
 
 
 def _with_numbers(found: PiecedForms, table: TableOptions, texts: Sequence[str], n_rows: int) -> PiecedForms:
@@ -86,19 +79,14 @@ def _with_numbers(found: PiecedForms, table: TableOptions, texts: Sequence[str],
 
     from committee.data.pieces.text_columns import with_text
     from committee.data.reading.cell_forms import words_of_points
-    from committee.data.reading.in_numbers import PLAIN
     from committee.data.reading.known_columns import NOTHING
     from committee.data.reading.number_forms import COMMA, base_of, have_points_between_thousands
     from committee.data.reading.text_forms import without_common_marks
 
     marked = found.rows
     rows, _ = without_common_marks(marked, NOTHING, texts)
-    numbers = forms_of_new_numbers(rows, _separator(found.pieces), texts, table.decimal)
-    plain = {
-        column.name: PLAIN
-        for column in rows.get_columns()
-        if column.dtype != pl.String and marked[column.name].dtype == pl.String
-    }
+    numbers = forms_of_new_numbers(rows, separator_of(found.pieces), texts, table.decimal)
+    plain = _became_numbers(marked, rows)
     pieces, forms, notes = found.pieces, plain | numbers.forms, (*found.notes, *numbers.notes)
     pointed = [column.name for column in rows.get_columns() if column.dtype == pl.Float64 and column.name not in plain]
     if pointed and (table.decimal == "," or COMMA in map(base_of, numbers.forms.values())):
@@ -121,7 +109,7 @@ def _with_numbers_of_text(
 
     from committee.data.reading.cell_forms import words_of_points
     from committee.data.reading.digit_codes import words_of_codes
-    from committee.data.reading.in_numbers import PLAIN, in_numbers
+    from committee.data.reading.in_numbers import in_numbers
     from committee.data.reading.known_columns import NOTHING
     from committee.data.reading.number_forms import COMMA
     from committee.data.reading.text_forms import without_common_marks
@@ -133,11 +121,7 @@ def _with_numbers_of_text(
     whole = {name: each.form for name, each in looked.items() if each.form is not None}
     stay = [*texts, *(name for name in looked if name not in whole)]
     rows, _ = without_common_marks(in_numbers(written, whole), NOTHING, stay)
-    plain = {
-        column.name: PLAIN
-        for column in rows.get_columns()
-        if column.dtype != pl.String and written[column.name].dtype == pl.String
-    }
+    plain = _became_numbers(written, rows)
     numbers = forms_of_new_numbers(rows, SEPARATOR, stay, table.decimal)
     grouped = pointed_columns(written.select(list(whole)), table.decimal, numbers.forms)
     new = [name for name in whole if name not in grouped]
@@ -147,6 +131,16 @@ def _with_numbers_of_text(
     forms = plain | whole | numbers.forms | dict.fromkeys(grouped, COMMA)
     rows = rows.with_columns(written.select(grouped))
     return PiecedForms(found.pieces, forms, (*found.notes, *notes, *numbers.notes), rows=rows), list(codes)
+
+
+def _became_numbers(written: pl.DataFrame, rows: pl.DataFrame) -> dict[str, str]:
+    """Columns that are text as they are written, and plain numbers in the rows as they are read."""
+    import polars as pl
+
+    from committee.data.reading.in_numbers import PLAIN
+
+    texts = [column.name for column in written.get_columns() if column.dtype == pl.String]
+    return {name: PLAIN for name in texts if rows[name].dtype != pl.String}
 
 
 def _numbers_of_text(
@@ -180,9 +174,12 @@ def forms_of_new_numbers(rows: pl.DataFrame, separator: str, known: Collection[s
     return forms_of_numbers([column for column in texts if not are_codes(column)], decimal, separator)
 
 
-def _separator(pieces: Pieces) -> str:
-    separator: str = pieces.source.separator  # type: ignore[attr-defined]  # of text files
-    return separator
+def separator_of(pieces: Pieces) -> str:
+    """What stands between cells of text files; of others what their rules for numbers are those of."""
+    from committee.data.pieces.text_files import TextFiles
+    from committee.data.reading.typed_text import SEPARATOR
+
+    return pieces.source.separator if isinstance(pieces.source, TextFiles) else SEPARATOR
 
 
 def codes_of_pieces(pieces: Pieces, rows: pl.DataFrame, texts: Collection[str]) -> tuple[list[str], tuple[str, ...]]:
@@ -218,7 +215,7 @@ def settled_dates(pieces: Pieces, times: CellForms) -> dict[str, str]:
     from committee.data.reading.cell_words import cells_in_rows
     from committee.data.reading.time_forms import order_of, seconds, swapped
 
-    open_ones = {name: form for name, form in times.forms.items() if order_of(form) and _is_open(times, name)}
+    open_ones = {name: form for name, form in times.forms.items() if order_of(form) and name in times.unsure}
     settled: dict[str, str] = {}
     if not open_ones:
         return settled
@@ -234,10 +231,6 @@ def settled_dates(pieces: Pieces, times: CellForms) -> dict[str, str]:
                         f" ({cells_in_rows(column, here & ~there)}); write them as 2024-12-31"
                     )
     return settled
-
-
-def _is_open(times: CellForms, name: str) -> bool:
-    return any(_is_of(note, [name]) for note in times.notes)
 
 
 def first_rows(pieces: Pieces, n_rows: int = LOOKED_AT) -> pl.DataFrame:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from committee.cli.columns import form_for, pieced_columns_of
 from committee.cli.inputs import frame_of, paths_of, scanned
+from committee.cli.pieced_forms import separator_of
 from committee.cli.table_options import TableOptions
 from committee.cli.terminal import say, say_notes
 from committee.data.counts import counted
@@ -43,12 +44,11 @@ def read_together(
 
     from committee.data.reading.memory_room import refuse_more_cells
     from committee.data.reading.missing_cells import words_of_marks
-    from committee.data.reading.typed_text import SEPARATOR
 
     pieces = scanned(data, table, form=form_for(learner, table))
     files, target, marks = pieces.files, target_of(list(pieces.columns or ())), dict[str, Counter[str]]()
     say(f"{counted(len(paths_of(pieces)), 'file')}, read as one table")
-    separator = getattr(pieces.source, "separator", SEPARATOR)
+    separator = separator_of(pieces)
     pieces = pieced_columns_of(learner, pieces, table, answers=[target], marks=marks)
     refuse_more_cells(_n_rows(pieces), len(pieces.columns or ()))
     frame = pl.concat([frame_of(piece) for piece in pieces], how="vertical_relaxed")

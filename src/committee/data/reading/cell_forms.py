@@ -30,10 +30,13 @@ class CellForms:
         Out of `KNOWN`, by the name of the column.
     notes : tuple of str
         What to say of them.
+    unsure : dict
+        Of these notes those on dates whose order no cell settles, by the name of the column.
     """
 
     forms: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    unsure: dict[str, str] = field(default_factory=dict)
 
 
 def forms_of_numbers(columns: Sequence[pl.Series], decimal: str | None, separator: str) -> CellForms:
@@ -101,6 +104,7 @@ def forms_of_times(columns: Sequence[pl.Series], order: str | None = None) -> Ce
     ("dates and times read as seconds: 'day' (such as '31.12.2024')",)
     """
     forms: dict[str, str] = {}
+    unsure: dict[str, str] = {}
     shown, others = [], []
     for column in columns:
         form, sure = time_forms.form_of_times(column, order)
@@ -111,9 +115,10 @@ def forms_of_times(columns: Sequence[pl.Series], order: str | None = None) -> Ce
         first = str(column.drop_nulls().head(1).to_list()[0]) if column.null_count() < len(column) else "no cell"
         shown.append(f"{column.name!r} (such as {first!r})")
         if not sure:
-            others.append(words_of_unsure_dates(column.name, first))
+            unsure[column.name] = words_of_unsure_dates(column.name, first)
+            others.append(unsure[column.name])
     notes = [f"dates and times read as seconds: {', '.join(shown)}"] if shown else []
-    return CellForms(forms, (*notes, *others))
+    return CellForms(forms, (*notes, *others), unsure)
 
 
 def words_of_unsure_dates(name: str, cell: str) -> str:

@@ -265,7 +265,7 @@ class GradientBoosting(WarmStart, Boosting):
         units = parted.units if parted else trials[0].units if trials else None
         if units is None and self.subsample < 1.0:
             units = RowUnits.of(rows, seed, threads)
-        of_tree, of_node = self._features_tried(rows.X.shape[1])
+        of_tree, of_node = features_of_tree_and_node(self.max_features_tree, self.max_features, rows.X.shape[1])
         grower = self._grower(binned, n_scores, monotone, of_node, self._leaves(rows.count), threads)
 
         def run(parted: PartedRows | None, rate: float) -> GradientRun:
@@ -359,10 +359,6 @@ class GradientBoosting(WarmStart, Boosting):
             return None
         numeric = (self.table_.n_categories == 0).astype(np.uint8)
         return LineFit(numeric, self.leaf_l2)
-
-    def _features_tried(self, p: int) -> tuple[int, int]:
-        """Return how many of p columns a tree sees, and how many are drawn for each of its nodes: 0 for none."""
-        return features_of_tree_and_node(self.max_features_tree, self.max_features, p)
 
     @property
     def _penalty(self) -> LeafPenalty:
