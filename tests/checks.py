@@ -460,7 +460,7 @@ def check_search(subject: Subject) -> None:
 def check_pipeline(subject: Subject) -> None:
     X, y = subject.numbers()
     frame = pd.DataFrame(X, columns=list("abcde"))
-    scaled = StandardScaler().fit_transform(X)
+    scaled = StandardScaler().fit_transform(frame)  # of the frame too: its sums run in another order
     for kind in ("default", "pandas", "polars"):
         pipeline = make_pipeline(StandardScaler(), clone(subject.model)).set_output(transform=kind).fit(frame, y)
         direct = subject.answers(subject.fit(scaled, y), scaled)
