@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.bench_defaults import LEAST_LOSS, judged
+from benchmarks.code import kept_cells
 from benchmarks.default_tables import Problem, problems
 from benchmarks.figures import RESULTS, Figure, Findings, command
 from benchmarks.pairing import Spread
@@ -157,7 +158,7 @@ def main() -> None:
         if folder is None or PYTHON not in os.environ or quick:
             findings.settings["left out"] = f"all: for --quick, or as COMMITTEE_DATA or {PYTHON} is not set"
             return
-        with warnings.catch_warnings(), Journal(RESULTS / "autogluon" / "checking.jsonl", {}) as journal:
+        with warnings.catch_warnings(), kept_cells(RESULTS / "autogluon" / "checking.jsonl", {}, __name__) as journal:
             warnings.simplefilter("ignore")
             measure_cells(Path(folder), options.seconds, options.minutes, journal)
             report(findings, journal.cells)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from benchmarks import bench_defaults
 from benchmarks.bench_defaults import Models, cells, report
+from benchmarks.code import kept_cells
 from benchmarks.figures import RESULTS, Findings, command
 from committee import (
     Committee,
@@ -32,7 +33,6 @@ from committee import (
     RegressionCommittee,
 )
 from committee.data.number_types import F64
-from committee.files.journal import Journal
 from committee.learners.base.parameters import with_parameters
 from committee.learners.blend.blend import Blend, Blended
 from committee.learners.blend.member import Judged, Member
@@ -126,7 +126,10 @@ def main() -> None:
             findings.settings["left out"] = "all: for --quick, or as COMMITTEE_DATA names no folder of tables"
             return
         chosen = {name: make for name, make in models().items() if options.models is None or name in options.models}
-        with warnings.catch_warnings(), Journal(RESULTS / "committee" / f"{options.half}.jsonl", {}) as journal:
+        with (
+            warnings.catch_warnings(),
+            kept_cells(RESULTS / "committee" / f"{options.half}.jsonl", {}, __name__) as journal,
+        ):
             warnings.simplefilter("ignore")
             found = list(cells(Path(folder), options.half, 1, options.splits, journal, chosen, HELD))
         report_by_folds(findings, found)

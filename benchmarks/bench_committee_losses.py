@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from benchmarks.bench_defaults import MODULES
+from benchmarks.code import kept_cells
 from benchmarks.default_tables import Problem, problems
 from benchmarks.figures import RESULTS, Figure, Findings, command
 from benchmarks.pairing import Spread
@@ -140,7 +141,7 @@ def main() -> None:
             findings.settings["left out"] = "all: for --quick, or as COMMITTEE_DATA names no folder of tables"
             return
         path = RESULTS / "committee_losses" / f"{options.half}.jsonl"
-        with warnings.catch_warnings(), Journal(path, {}) as journal:
+        with warnings.catch_warnings(), kept_cells(path, {}, __name__) as journal:
             warnings.simplefilter("ignore")
             found = cells(Path(folder), options.half, options.splits, journal)
         report(findings, found)

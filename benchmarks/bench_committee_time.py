@@ -17,6 +17,7 @@ import numpy as np
 
 from benchmarks.bench_committee import models
 from benchmarks.bench_defaults import fitted
+from benchmarks.code import kept_cells
 from benchmarks.default_tables import problems
 from benchmarks.figures import RESULTS, Figure, Findings, command
 from benchmarks.pairing import Spread
@@ -74,7 +75,10 @@ def main() -> None:
         if folder is None or quick:
             findings.settings["left out"] = "all: for --quick, or as COMMITTEE_DATA names no folder of tables"
             return
-        with warnings.catch_warnings(), Journal(RESULTS / "committee_time" / "checking.jsonl", {}) as journal:
+        with (
+            warnings.catch_warnings(),
+            kept_cells(RESULTS / "committee_time" / "checking.jsonl", {}, __name__) as journal,
+        ):
             warnings.simplefilter("ignore")
             measure_cells(Path(folder), journal)
             report(findings, journal.cells)

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from benchmarks.code import kept_cells
 from benchmarks.default_tables import Problem, problems
 from benchmarks.figures import RESULTS, Figure, Findings, command
 from benchmarks.pairing import Spread
@@ -201,7 +202,10 @@ def main() -> None:
         if folder is None or quick:
             findings.settings["left out"] = "all: for --quick, or as COMMITTEE_DATA names no folder of tables"
             return
-        with warnings.catch_warnings(), Journal(RESULTS / "defaults" / f"{options.half}.jsonl", {}) as journal:
+        with (
+            warnings.catch_warnings(),
+            kept_cells(RESULTS / "defaults" / f"{options.half}.jsonl", {}, __name__) as journal,
+        ):
             warnings.simplefilter("ignore")
             found = list(cells(Path(folder), options.half, options.seeds, options.splits, journal, models()))
         report(findings, found)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import log_loss
 
+from benchmarks.code import kept_cells
 from benchmarks.default_tables import Problem, problems
 from benchmarks.figures import RESULTS, Figure, Findings, command
 from benchmarks.pairing import Spread
@@ -134,7 +135,7 @@ def main() -> None:
             return
         way = "" if options.way == "distil" else f"_{options.way}"
         journal_of = RESULTS / "distil" / f"{options.half}_{options.effort}{way}.jsonl"
-        with warnings.catch_warnings(), Journal(journal_of, {"max_nodes": options.max_nodes}) as journal:
+        with warnings.catch_warnings(), kept_cells(journal_of, {"max_nodes": options.max_nodes}, __name__) as journal:
             warnings.simplefilter("ignore")
             how = (options.effort, options.splits, options.way, options.max_nodes)
             report(findings, list(cells(Path(folder), options.half, *how, journal)), options.max_nodes)

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.bench_defaults import LEAST_PROBABILITY
+from benchmarks.code import kept_cells
 from benchmarks.default_tables import Problem, problems
 from benchmarks.figures import RESULTS, Figure, Findings, command
 from benchmarks.pairing import Spread
@@ -136,7 +137,7 @@ def main() -> None:
         if folder is None or quick:
             findings.settings["left out"] = "all: for --quick, or as COMMITTEE_DATA names no folder of tables"
             return
-        with warnings.catch_warnings(), Journal(RESULTS / "honesty" / "checking.jsonl", {}) as journal:
+        with warnings.catch_warnings(), kept_cells(RESULTS / "honesty" / "checking.jsonl", {}, __name__) as journal:
             warnings.simplefilter("ignore")
             measure_cells(Path(folder), options.splits, journal)
             report(findings, journal.cells)

@@ -30,6 +30,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 import committee
+from benchmarks.code import kept_cells
 from benchmarks.default_tables import NUMBERS
 from benchmarks.figures import QUICK_RESULTS, RESULTS, Figure, Findings, command
 from benchmarks.pairing import Spread
@@ -176,7 +177,7 @@ def measure_of(tests: Sequence[Test]) -> Callable[..., None]:
         for test in tests:
             found = tables(Path(folder), test)
             found = {name: found[name] for name in list(found)[: 1 if quick else None]}
-            with Journal(kept / f"{test.half}.jsonl", {"quick": quick}) as journal:
+            with kept_cells(kept / f"{test.half}.jsonl", {"quick": quick}, __name__) as journal:
                 _report(findings, test, levels, list(cells(test, found, levels, journal)))
 
     return measure

@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import mean, median, stdev
 
 from benchmarks.bench_certify import TABLES
+from benchmarks.code import kept_cells
 from benchmarks.figures import QUICK_RESULTS, RESULTS, Figure, Findings, Measure, command
 from benchmarks.global_refinement import STRENGTHS
 from benchmarks.pairing import Spread
@@ -33,7 +34,6 @@ from benchmarks.pruning_cells import (
 )
 from benchmarks.pruning_picture import draw_curves
 from committee import LeafReweighter
-from committee.files.journal import Journal
 
 WAYS = (FIRST, WHOLE, DEPTHS, REFINED, LEAVES)
 LARGE = 1_000
@@ -63,7 +63,7 @@ def measuring(splits: int, large_splits: int, minutes: float) -> Measure:
         tables = {name: matrix(Path(folder), name) for name in names}
         splits_of = {name: most if len(y) < LARGE else most_large for name, (_, y) in tables.items()}
         end = time.monotonic() + 60.0 * minutes
-        with Journal((QUICK_RESULTS if quick else RESULTS) / CELLS, dict(findings.settings)) as journal:
+        with kept_cells((QUICK_RESULTS if quick else RESULTS) / CELLS, dict(findings.settings), __name__) as journal:
             done = {(cell["table"], cell["split"]) for cell in journal.cells}
             for name, split in _in_turn(splits_of):
                 if (name, split) not in done and time.monotonic() < end:

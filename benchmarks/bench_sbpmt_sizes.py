@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import make_classification
 
+from benchmarks.code import kept_cells
 from benchmarks.default_tables import Problem, problems
 from benchmarks.figures import QUICK_RESULTS, RESULTS, Figure, Findings, command
 from benchmarks.pairing import Spread
@@ -79,7 +80,7 @@ def measure(findings: Findings, quick: bool, names: list[str] | None = None) -> 
                 for each in problems(Path(folder), half)
                 if not each.numbers and (each.name in names if names else each.name not in LEFT_OUT)
             ]
-            with Journal(kept / f"{half}.jsonl", {"trees": n_trees, "before": BEFORE}) as journal:
+            with kept_cells(kept / f"{half}.jsonl", {"trees": n_trees, "before": BEFORE}, __name__) as journal:
                 _accuracy(findings, half, tables[: 2 if quick else None], models, n_seeds, journal)
     else:
         findings.settings["left out"] = "tables: COMMITTEE_DATA names no folder"

@@ -29,6 +29,7 @@ import committee
 import committee.dask
 from benchmarks import machine
 from benchmarks.bench_scale import CELLS_OF_LEVEL, cluster, level_seconds
+from benchmarks.code import code_of
 from benchmarks.figures import RESULTS
 from committee.dask.shard_host import FAN
 from committee.files.replacement import write_file
@@ -153,7 +154,12 @@ def main() -> None:
         print(workers, {name: round(1e3 * seconds, 1) for name, seconds in both.items()}, "ms a tree")
     print({name: f"{seconds:.3g}" for name, seconds in asdict(costs).items()})
     draw(costs)
-    document = {"machine": machine.describe(), "constants": asdict(costs), f"seconds a tree, {n} rows": compared}
+    document = {
+        "code": code_of(__name__),
+        "machine": machine.describe(),
+        "constants": asdict(costs),
+        f"seconds a tree, {n} rows": compared,
+    }
     write_file(RESULTS / "cluster_cost.json", json.dumps(document, indent=1) + "\n")
 
 

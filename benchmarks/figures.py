@@ -12,6 +12,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks import machine
+from benchmarks.code import code_of
 from benchmarks.pairing import Clock, Spread, Trial
 from committee.files.replacement import write_file
 
@@ -113,6 +114,7 @@ def command(name: str, measure: Measure, *, one_thread: bool = True, arguments: 
     document = {
         "benchmark": name,
         "quick": quick,
+        "code": code_of(measure.__module__),
         "machine": machine.describe(),
         "used_by_others": neighbours.share(),
         "settings": findings.settings,

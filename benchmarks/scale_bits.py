@@ -29,8 +29,8 @@ from sklearn.base import clone
 import committee
 import committee.dask
 from benchmarks import machine
+from benchmarks.code import code_of, kept_cells
 from benchmarks.figures import RESULTS
-from committee.files.journal import Journal
 from committee.files.replacement import write_file
 
 WORKERS = (1, 2, 4, 7)
@@ -161,7 +161,7 @@ def main() -> None:
     n_cases = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     names = sys.argv[2:] or list(IN_PIECES)
     with (
-        Journal(RESULTS / "scale" / "bits.jsonl", {}) as journal,
+        kept_cells(RESULTS / "scale" / "bits.jsonl", {}, __name__) as journal,
         clusters() as clients,
         tempfile.TemporaryDirectory() as folder,
         warnings.catch_warnings(),
@@ -183,7 +183,7 @@ def main() -> None:
         if (own := [one for one in found if one["learner"] == name])
     }
     print(json.dumps(by_learner, indent=1))
-    document = {"machine": machine.describe(), "by learner": by_learner}
+    document = {"code": code_of(__name__), "machine": machine.describe(), "by learner": by_learner}
     write_file(RESULTS / "scale_bits.json", json.dumps(document, indent=1) + "\n")
 
 

@@ -3,6 +3,7 @@
 
 NB_MODULE(_core, m) {
   m.doc() = "Native kernels: loops over rows, bins and nodes.";
+  m.attr("source_digest") = COMMITTEE_SOURCE_DIGEST;
   committee::register_bins(m);
   committee::register_put_together(m);
   committee::register_sparse_bins(m);

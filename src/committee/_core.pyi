@@ -23,6 +23,9 @@ Codes: TypeAlias = U8 | U16
 Nodes: TypeAlias = tuple[I32, I32, I32, U8, I64, U32, F64, I64, F64]
 Criterion: TypeAlias = Literal["gini", "entropy", "error", "confidence", "abstaining", "squared_error"]
 
+source_digest: str
+"""Of the sources of the kernels without comments, 16 hexadecimal digits."""
+
 # --- bins.hpp ----------------------------------------------------------------------------------------------
 
 def bin_edges(

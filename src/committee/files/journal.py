@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -27,6 +28,9 @@ class Journal:
     another run: a file that holds such, or is no such file, raises ValueError, which names the settings that differ
     and, in the words of `elsewhere`, how to choose another file.
 
+    With `code`, which gives the digest of the code that a cell depends on (see `code_digest`), each line keeps that of
+    its cell. Cells that other code has made stay in the file, but are `stale` and not among the `cells`.
+
     Examples
     --------
     >>> import pathlib, tempfile
@@ -39,10 +43,18 @@ class Journal:
     [{'table': 'iris', 'fold': 0, 'accuracy': 1.0}]
     """
 
-    def __init__(self, path: Path, run: dict[str, Any], elsewhere: str = "name another file") -> None:
+    def __init__(
+        self,
+        path: Path,
+        run: dict[str, Any],
+        elsewhere: str = "name another file",
+        *,
+        code: Callable[[Cell], str | None] | None = None,
+    ) -> None:
         self.path, self._elsewhere = path, elsewhere
-        self.run = run
+        self.run, self._code = run, code
         self.cells: list[Cell] = []
+        self.stale: list[Cell] = []
         path.parent.mkdir(parents=True, exist_ok=True)
         check_replaceable(path)
         self._file = path.open("a+b")
@@ -65,7 +77,7 @@ class Journal:
 
     def append(self, cell: Cell) -> None:
         """Add a finished cell, and see it onto the disk."""
-        self._write(cell)
+        self._write(cell if self._code is None else {"code": self._code(cell), **cell})
         self.cells.append(cell)
 
     def _lock(self) -> None:
@@ -97,8 +109,10 @@ class Journal:
                 raise self._no_cell(number)
             if number == 1:
                 self._same_run(values["run"])
-            else:
+            elif self._code is None or values.pop("code", None) == self._code(values):
                 self.cells.append(values)
+            else:
+                self.stale.append(values)
         return sum(len(line) + 1 for line in lines)
 
     def _no_cell(self, number: int) -> ValueError:

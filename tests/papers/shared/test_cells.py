@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 from threadpoolctl import threadpool_info
 
+from committee.papers.shared import cells as shared_cells
 from committee.papers.shared.cells import Task, finished_cells
 from committee.papers.shared.options import check_at_least_one, in_order
 
@@ -50,6 +51,21 @@ def test_other_runs_and_other_tables_are_refused(tmp_path):
     with pytest.raises(ValueError, match="holds cells of another table 't' than the one read now"):
         squares(path, [1], [], digest="e")
     assert squares(path, [1], [], table="u", digest="e")
+
+
+def test_cells_of_other_code_run_again(tmp_path, monkeypatch):
+    path, runs, code = tmp_path / "cells.jsonl", [], {square.__module__: "a"}
+    monkeypatch.setattr(shared_cells, "code_digest", code.__getitem__)
+    squares(path, [1, 2], runs)
+    code[square.__module__] = "b"
+    with pytest.warns(UserWarning, match=r"2 of the 3 cells in .*cells.jsonl came from code that has changed since"):
+        cells = squares(path, [1, 2, 3], runs)
+    assert runs == [1, 2, 1, 2, 3] and [cell["square"] for cell in cells.values()] == [1, 4, 9]
+    assert "code" not in cells["t", 1]
+    assert squares(path, [1, 2, 3], runs) == cells and len(runs) == 5, "cells of this code are there now"
+    code[square.__module__] = "a"
+    squares(path, [1, 2], runs)
+    assert len(runs) == 5, "those of the code before are still in the file"
 
 
 def test_a_task_has_one_thread(tmp_path):

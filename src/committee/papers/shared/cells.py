@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from committee.data.parallel import cells_of_grid
+from committee.files.code_digest import code_digest
 from committee.files.journal import Cell, Journal
 from committee.papers.shared.options import Progress
 
@@ -35,6 +37,14 @@ class Task:
         """Values that tell the cell from others."""
         return key_of(self.place, self.place)
 
+    @property
+    def code(self) -> str:
+        """Digest of the code that the cell depends on."""
+        run = self.run
+        while isinstance(run, partial):
+            run = run.func
+        return code_digest(run.__module__)
+
     def __call__(self) -> Cell:
         """Run it on one thread."""
         from threadpoolctl import threadpool_limits
@@ -53,8 +63,9 @@ def finished_cells(
 ) -> dict[Key, Cell]:
     """Run the tasks that the journal has no cell of, and return the cells of all by key, in the order of the tasks.
 
-    The journal is of a run with these settings (see `Journal`) and this version of committee; one of another run, or
-    with cells of a table with another digest, is refused.
+    The journal is of a run with these settings (see `Journal`); one of another run, or with cells of a table with
+    another digest, is refused. Each line has the digest of the code that its cell came from (see `code_digest`): cells
+    of code that has changed since are run again, with a ``UserWarning`` that counts them.
 
     Examples
     --------
@@ -67,12 +78,16 @@ def finished_cells(
     """
     from joblib import delayed
 
-    run = {**run, "committee": version("committee")}
-    with Journal(path, run, elsewhere="give another folder with --out") as journal:
-        place = tasks[0].place
+    place, codes = tasks[0].place, {task.key: task.code for task in tasks}
+
+    def code(cell: Cell) -> str | None:
+        return codes.get(key_of(cell, place))
+
+    with Journal(path, run, elsewhere="give another folder with --out", code=code) as journal:
         if "digest" in place:
             _check_same_tables(journal, {task.place["table"]: task.place["digest"] for task in tasks})
         cells = {key_of(cell, place): cell for cell in journal.cells}
+        _tell_stale(path, {key_of(cell, place) for cell in journal.stale} & codes.keys() - cells.keys(), len(tasks))
         labels = {task.key: task.label or str(task.place.get("table", task.key[0])).partition(":")[0] for task in tasks}
         calls = [delayed(task)() for task in tasks if task.key not in cells]
         count = len(tasks) - len(calls)
@@ -84,6 +99,14 @@ def finished_cells(
                 if progress is not None:
                     progress(count, len(tasks), labels[key])
     return {task.key: cells[task.key] for task in tasks}
+
+
+def _tell_stale(path: Path, stale: Set[Key], count: int) -> None:
+    if stale:
+        warnings.warn(
+            f"{len(stale)} of the {count} cells in {path} came from code that has changed since; they are run again",
+            stacklevel=3,
+        )
 
 
 def _check_same_tables(journal: Journal, digests: Mapping[str, str]) -> None:
