@@ -1,14 +1,16 @@
-"""Schapire's, Breiman's and the C-bound of given rows: their formulas, what never rises, and that they hold."""
+"""Margin bounds of given rows, and the C-bound: their formulas, what never rises, and that they hold."""
 
-from math import exp, inf, log, sqrt
+from math import exp, inf, lgamma, log, sqrt
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from committee.bounds import breiman_margin, c_bound, schapire_margin, voting_certified
+from committee.bounds import breiman_margin, c_bound, equilibrium_margin, schapire_margin, voting_certified
 from committee.bounds.voting_margins import DRAWN, THETAS
+from committee.objectives.pac_bayes import kl_inverse
 from tests.oracles import certificates as oracle
 
 margins = st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=30).map(np.array)
@@ -54,6 +56,43 @@ def test_breiman_says_which_condition_is_not_met(smallest, ln_size, n, remark):
         raise ValueError(bound.remarks[0])
 
 
+@given(margins.map(lambda m: m.round(6)), st.integers(1, 3000), st.floats(log(2), 20.0), st.floats(0.01, 0.3))
+def test_the_equilibrium_margin_is_the_least_over_all_shares(m, times, size, delta):
+    m = np.sort(np.repeat(m, times))
+    n = len(m)
+    bound = equilibrium_margin(m, size, delta)
+    terms, values = bound.terms, {}
+    for k in np.flatnonzero(np.append(True, m[1:] != m[:-1])).tolist():
+        if m[k] > 0.0:
+            u = (8 * size * log(2 * n**2 / size) / m[k] ** 2 + size + log(n / delta)) / n
+            values[k] = size / n + oracle.kl_above(k / n, u)
+    if not values or log(2 * n**2 / size) < 0.0:
+        assert bound.vacuous and (values or "No margin is above 0" in bound.remarks[0])
+        return
+    assert bound.value == pytest.approx(min(values.values()), abs=1e-8)
+    at = round(n * terms["share_below"])
+    assert values[at] == pytest.approx(bound.value, abs=1e-8) and m[at] == terms["equilibrium_margin"]
+    assert bound.value <= breiman_margin(m, size, delta).value + 1e-12
+
+
+def test_the_equilibrium_margin_is_told_apart_where_every_bound_rounds_to_one():
+    """By arithmetic of 400 digits, as each p of kl(q, p) = u differs from 1 by less than 1e-16."""
+    m, size, delta = np.repeat([0.02, 0.05, 0.2, 0.25], [5, 10, 35, 50]), log(50), 0.05
+    best = {}
+    with mpmath.workdps(400):
+        for k, theta in ((0, 0.02), (5, 0.05), (15, 0.2), (50, 0.25)):
+            u = (8 * size * log(2 * 100**2 / size) / theta**2 + size + log(100 / delta)) / 100
+            q = mpmath.mpf(k) / 100
+
+            def kl(x, q=q, u=u):  # of p = 1 - exp(-x)
+                entropy = (q * mpmath.log(q) if q else 0) + (1 - q) * mpmath.log(1 - q)
+                return entropy - q * mpmath.log1p(-mpmath.exp(-x)) + (1 - q) * x - u
+
+            best[theta] = mpmath.findroot(kl, 2 * u / (1 - q) + 1)
+    assert all(x > 37 for x in best.values())
+    assert equilibrium_margin(m, size, delta).terms["equilibrium_margin"] == min(best, key=best.get) == 0.2
+
+
 @given(margins)
 def test_the_c_bound_has_a_square_and_is_never_below_the_share_of_wrong_rows(m):
     bound = c_bound(m)
@@ -79,7 +118,7 @@ def test_without_the_square_eq_6_of_martinez_and_gray_fails():
 
 @given(clear, st.floats(4.0, 60.0), st.floats(0.001, 0.5), st.integers(1, 20), st.integers(2, 50))
 def test_more_rows_of_the_same_margins_never_raise_them(m, size, delta, few, times):
-    for bound in (schapire_margin, breiman_margin):
+    for bound in (schapire_margin, breiman_margin, equilibrium_margin):
         few_rows, many_rows = bound(np.repeat(m, few), size, delta), bound(np.repeat(m, few * times), size, delta)
         # below R = 2 e n, where Breiman's first summand turns, he says nothing
         if few_rows.value < inf and few_rows.terms.get("R", 0.0) <= 1.0:
@@ -89,7 +128,7 @@ def test_more_rows_of_the_same_margins_never_raise_them(m, size, delta, few, tim
 @given(clear, st.floats(5.0, 60.0), st.floats(0.0, 10.0), st.floats(0.001, 0.25), st.floats(1.0, 3.9))
 def test_a_larger_class_and_a_smaller_risk_never_lower_them(m, size, more, delta, factor):
     m = np.repeat(m, 2000)
-    for bound in (schapire_margin, breiman_margin):
+    for bound in (schapire_margin, breiman_margin, equilibrium_margin):
         value = bound(m, size, delta).value
         if value == inf:  # Breiman's second condition, which a larger class may meet
             continue
@@ -116,7 +155,7 @@ def test_they_hold_for_the_vote_that_fits_best():
     votes = rng.dirichlet(np.ones(size), size=20)
     new = np.where(rng.random((100_000, size)) < accuracy, 1, -1)
     true = np.mean(new @ votes.T <= 0, axis=0)
-    failed = {schapire_margin: 0, breiman_margin: 0}
+    failed = {schapire_margin: 0, breiman_margin: 0, equilibrium_margin: 0}
     for _ in range(1000):
         m = np.where(rng.random((n, size)) < accuracy, 1, -1) @ votes.T
         best = int(m.min(axis=0).argmax())
@@ -138,6 +177,23 @@ def test_breimans_bound_follows_from_the_draw_of_voters():
                 assert ours <= R * (log(2 * n) + log(1 / R) + 1) + log(size / 0.05) / n
 
 
+def test_the_equilibrium_bound_follows_from_the_draw_of_voters():
+    """Of any theta_q, however small: voters drawn with repetition and without order, N and thresholds paid for."""
+    for n in (8, 30, 1_000, 100_000):
+        for size in (2, 3, 40, 1e6):
+            ln_size, L = log(size), log(2 * n**2 / log(size))
+            for theta in (0.01, 0.3, 1.0):
+                N = int(np.ceil(8 * L / theta**2))
+                bits = lgamma(size + N) - lgamma(N + 1) - lgamma(size) + log(N * (N + 1) ** 2)
+                e = exp(-N * theta**2 / 8)
+                u = (8 * ln_size * L / theta**2 + ln_size + log(n / 0.05)) / n
+                for q in (0.0, 1 / n, 2 / n, 0.1, 0.5):
+                    ours = e + float(kl_inverse(min(1.0, q + e), (bits + log(1 / 0.05)) / n))
+                    assert min(1.0, ours) <= ln_size / n + float(kl_inverse(q, u)) + 1e-12
+    for n in range(1, 8):  # with so few rows it says nothing
+        assert all(equilibrium_margin(np.ones(n), ln_size, 0.99).vacuous for ln_size in np.linspace(log(2), 200, 500))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -148,11 +204,13 @@ def test_breimans_bound_follows_from_the_draw_of_voters():
 )
 def test_what_is_refused(change, message):
     arguments = {"margins": [0.5], "ln_size": 1.0, "delta": 0.05} | change
-    for bound in (schapire_margin, breiman_margin):
+    for bound in (schapire_margin, breiman_margin, equilibrium_margin):
         with pytest.raises(ValueError, match=message):
             bound(**arguments)
     with pytest.raises(ValueError, match=r"thetas\[0\] is 0.0"):
         schapire_margin([0.5], 1.0, thetas=[0.0])
+    with pytest.raises(ValueError, match=r"ln_size is 0.5; it must be within 0.693\d+ and inf"):
+        equilibrium_margin([0.5], 0.5)
     with pytest.raises(ValueError, match="margins has shape"):
         c_bound([])
 

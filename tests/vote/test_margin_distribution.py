@@ -95,7 +95,8 @@ def test_quantiles_of_ten_rows_are_margins_of_rows():
 @given(margins)
 def test_moments(m):
     d = MarginDistribution(m)
-    np.testing.assert_allclose([d.mean, d.minimum], [np.mean(m), np.min(m)], **CLOSE)
+    middle = np.quantile(m, 0.5, method="inverted_cdf")
+    np.testing.assert_allclose([d.mean, d.median, d.minimum], [np.mean(m), middle, np.min(m)], **CLOSE)
     np.testing.assert_allclose([d.variance, d.second_moment], [np.var(m), np.mean(np.square(m))], **CLOSE)
     np.testing.assert_allclose(d.variance, d.second_moment - d.mean**2, **CLOSE)
 
@@ -108,7 +109,17 @@ def test_whole_weights_are_repeated_rows(case):
     once = MarginDistribution(m, weight, voter_margins=m)
     repeated = np.repeat(m, weight)
     again = MarginDistribution(repeated, voter_margins=repeated)
-    for name in ("mean", "minimum", "variance", "second_moment", "error", "gibbs_risk", "disagreement", "joint_error"):
+    for name in (
+        "mean",
+        "median",
+        "minimum",
+        "variance",
+        "second_moment",
+        "error",
+        "gibbs_risk",
+        "disagreement",
+        "joint_error",
+    ):
         np.testing.assert_allclose(getattr(once, name), getattr(again, name), err_msg=name, **CLOSE)
     for a, b in zip(once.curve(), again.curve(), strict=True):
         np.testing.assert_allclose(a, b, **CLOSE)

@@ -1,5 +1,6 @@
 from committee.bounds.base_class import ln_tree_class as ln_tree_class
 from committee.bounds.binomial_tail import binomial as binomial
+from committee.bounds.equilibrium import equilibrium_margin as equilibrium_margin
 from committee.bounds.finite_class_margins import schapire_margin as schapire_margin
 from committee.bounds.gibbs_loss import first_order as first_order
 from committee.bounds.held_out_rows import held_out_errors as held_out_errors

@@ -97,7 +97,7 @@ def _on_training_rows(learner: Any, table: TrainingTable, *, judged: bool) -> li
     said = [evaluate(learner, X, y).brief(with_alone=False)] if judged else []
     if hasattr(learner, "classes_"):
         margins = dict(describe_margins(learner.committee_.margins(X, y)))
-        said.append(f"margins: mean {margins['mean']}, minimum {margins['minimum']}")
+        said.append(f"margins: mean {margins['mean']}, median {margins['median']}, minimum {margins['minimum']}")
     rows = f"{table.part.removeprefix(' of ')} of the training" if table.part else "the training rows"
     return [f"on {rows}: {'; '.join(said)}"] if said else []
 

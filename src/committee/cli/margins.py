@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -149,7 +150,8 @@ def margin_grids(before: MarginDistribution, after: MarginDistribution | None, l
     """Figures of the margins, and with new weights of both votes."""
     from committee.report.grid import Grid
 
-    columns = [_figures(before)] if after is None else [_figures(before), _figures(after)]
+    ln_size = _ln_size(learner)
+    columns = [_figures(before, ln_size)] + ([] if after is None else [_figures(after, ln_size)])
     rows = [(name, *(column[name] for column in columns)) for name in columns[0]]
     headings = ("", "") if after is None else ("", "before", "after")
     grids = [Grid(f"Margins of {counted(before.n_rows, 'row')}", headings, tuple(rows), "l" + "r" * len(columns))]
@@ -186,9 +188,26 @@ def notes_of_loss(
     return ["; ".join(against)] if against else []
 
 
-def _figures(margins: MarginDistribution) -> dict[str, str]:
-    figures = {"mean": margins.mean, "standard deviation": margins.variance**0.5, "smallest": margins.minimum}
-    figures |= {f"{q:.0%} quantile": float(margins.quantile(q)) for q in (0.05, 0.25, 0.5, 0.75)}
+def _ln_size(learner: Any) -> float | None:
+    """ln|H| of the equilibrium margin: the voters and, as weights may be negative, their opposites; None of more than
+    two classes, for which the bound is not made.
+    """
+    committee = learner.committee_
+    return log(2 * max(1, committee.n_voters)) if committee.n_classes == 2 else None
+
+
+def _figures(margins: MarginDistribution, ln_size: float | None) -> dict[str, str]:
+    from committee.bounds import equilibrium_margin
+
+    figures = {
+        "mean": margins.mean,
+        "median": margins.median,
+        "standard deviation": margins.variance**0.5,
+        "smallest": margins.minimum,
+    }
+    if ln_size is not None:
+        figures["equilibrium margin"] = equilibrium_margin(margins.margins, ln_size).terms["equilibrium_margin"]
+    figures |= {f"{q:.0%} quantile": float(margins.quantile(q)) for q in (0.05, 0.25, 0.75)}
     shares = {f"rows at or below {theta:g}": float(margins.nu(theta)) for theta in (0.0, 0.1, 0.25, 0.5)}
     shares["error of the vote"] = margins.error
     if margins.voter_margins is not None:

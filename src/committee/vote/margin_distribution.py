@@ -14,7 +14,7 @@ from committee.data.number_types import F64
 from committee.vote.committee import Committee
 from committee.vote.scores import lead
 
-_SHOWN_QUANTILES = (0.05, 0.25, 0.5, 0.75)
+_SHOWN_QUANTILES = {0.05: "5%", 0.25: "25%", 0.5: "median", 0.75: "75%"}
 _SHOWN_THETAS = (0.0, 0.1, 0.25, 0.5)
 _ROUNDING = 1e-12
 """By how much a sum of row weights may fall short of the share that it is."""
@@ -270,6 +270,11 @@ class MarginDistribution:
         return float(self.margins.min())
 
     @property
+    def median(self) -> float:
+        """Middle margin, of an even number of rows of one weight the lower of the two: ``quantile(0.5)``."""
+        return self.quantile(0.5)
+
+    @property
     def second_moment(self) -> float:
         """Mean square of the margins."""
         return float(self.row_weight @ self.margins**2)
@@ -414,7 +419,7 @@ class MarginDistribution:
         yield row("mean", f"{self.mean:.3f}")
         yield row("standard deviation", f"{self.variance**0.5:.3f}")
         yield row("smallest", f"{self.minimum:.3f}")
-        yield row("quantiles", *(f"{q:.0%}" for q in _SHOWN_QUANTILES))
+        yield row("quantiles", *_SHOWN_QUANTILES.values())
         yield row("", *(f"{self.quantile(q):.3f}" for q in _SHOWN_QUANTILES))
         yield row("at or below", *(f"{theta:g}" for theta in _SHOWN_THETAS))
         yield row("", *(f"{self.nu(theta):.1%}" for theta in _SHOWN_THETAS))
