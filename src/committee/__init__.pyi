@@ -14,6 +14,12 @@ from committee.learners.bagging.subagging import SubaggingClassifier as Subaggin
 from committee.learners.blend.committee_classifier import CommitteeClassifier as CommitteeClassifier
 from committee.learners.blend.committee_regressor import CommitteeRegressor as CommitteeRegressor
 from committee.learners.blend.member_lines import MemberLines as MemberLines
+from committee.learners.gradient.functional_gradient_boosting import (
+    FunctionalGradientBoostingClassifier as FunctionalGradientBoostingClassifier,
+)
+from committee.learners.gradient.functional_gradient_boosting import (
+    FunctionalGradientBoostingRegressor as FunctionalGradientBoostingRegressor,
+)
 from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier as GradientBoostingClassifier
 from committee.learners.gradient.gradient_boosting import GradientBoostingRegressor as GradientBoostingRegressor
 from committee.learners.margin_boosting.arc_gv import ArcGVClassifier as ArcGVClassifier

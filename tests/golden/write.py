@@ -29,6 +29,8 @@ from committee import (
     CommitteeClassifier,
     CommitteeRegressor,
     DOOMBoostClassifier,
+    FunctionalGradientBoostingClassifier,
+    FunctionalGradientBoostingRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     LeafReweighter,
@@ -224,6 +226,10 @@ add("gradient_gamma", "plain", "amount", gradient("gamma", "amount", early_stopp
 add("gradient_quantiles", "gaps", "number", gradient("quantile", "number", quantile=[0.1, 0.5, 0.9]))
 for _given in (Huber(delta=0.5), Tweedie(power=1.2), Quantile(0.3), Quantiles((0.2, 0.7))):
     add(f"gradient_object_{_given.name}", "plain", "count", gradient(_given, "count"))
+
+# rounds of learners that predict numbers
+add("functional_three", "mixed", "text 3", FunctionalGradientBoostingClassifier(n_estimators=2, random_state=0))
+add("functional_regressor", "gaps", "number", FunctionalGradientBoostingRegressor("huber", n_estimators=3))
 
 # sums of squares: stumps, trees and learners as signed voters
 add("quadboost", "mixed", "text 2", QuadBoostClassifier(n_estimators=6, random_state=0))

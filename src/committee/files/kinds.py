@@ -24,6 +24,7 @@ VOTERS = {
     "committees": "committee.voters.committees:BoostedCommittees",
     "estimators": "committee.voters.estimators:EstimatorVoters",
     "signed": "committee.voters.signed:SignedVoters",
+    "regressors": "committee.voters.regressors:RegressorVoters",
     "members": "committee.vote.members:MemberCommittees",
     "graph": "committee.voters.path_majority:PathMajority",  # reads graphs with and without a majority of their paths
 }

@@ -137,14 +137,12 @@ class EstimatorVoters:
     @property
     def n_nodes(self) -> NDArray[np.int64]:
         """Tree nodes of each member, ``(T,)``; all its trees together, 0 where it has none."""
-        return np.array([_count_nodes(member) for member in self.estimators], dtype=np.int64)
+        return np.array([count_nodes(member) for member in self.estimators], dtype=np.int64)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the members when pickled, the one size that every estimator has."""
-        buffers: list[pickle.PickleBuffer] = []
-        stream = pickle.dumps(self.estimators, protocol=5, buffer_callback=buffers.append)
-        return len(stream) + sum(buffer.raw().nbytes for buffer in buffers)
+        return pickled_bytes(self.estimators)
 
     @property
     def spread(self) -> NDArray[np.float64]:
@@ -293,15 +291,22 @@ class EstimatorVoters:
         return index[inverse]
 
 
-def _count_nodes(member: Any) -> int:
+def pickled_bytes(estimators: Sequence[Any]) -> int:
+    """Bytes of estimators when pickled."""
+    buffers: list[pickle.PickleBuffer] = []
+    stream = pickle.dumps(estimators, protocol=5, buffer_callback=buffers.append)
+    return len(stream) + sum(buffer.raw().nbytes for buffer in buffers)
+
+
+def count_nodes(member: Any) -> int:
     """Nodes of a tree, of a committee's trees, or of the trees inside another ensemble or a pipeline."""
     if hasattr(member, "committee_"):
         return int(member.committee_.n_nodes)
     if hasattr(member, "tree_"):
         return int(member.tree_.node_count)
     if hasattr(member, "steps"):
-        return _count_nodes(member.steps[-1][1])
+        return count_nodes(member.steps[-1][1])
     parts = getattr(member, "estimators_", ())
     if isinstance(parts, np.ndarray):  # gradient boosting: one row per round, one column per class
         parts = parts.ravel().tolist()
-    return sum(_count_nodes(part) for part in parts)
+    return sum(count_nodes(part) for part in parts)

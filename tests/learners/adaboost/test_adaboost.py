@@ -11,10 +11,12 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
-from sklearn.datasets import make_hastie_10_2
+from sklearn import config_context
+from sklearn.datasets import load_breast_cancer, make_hastie_10_2
 from sklearn.ensemble import AdaBoostClassifier as TheirAdaBoost
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -449,3 +451,17 @@ def test_a_voter_is_told_which_columns_are_categories():
     given_voter = AdaBoostClassifier(10, voter=TreeVoter(max_depth=2)).fit(frame, y)
     assert_allclose(given_voter.decision_function(frame), native.decision_function(frame), rtol=1e-9)
     assert given_voter.voter.categorical_features == "from_dtype"  # the user's own is left alone
+
+
+def test_a_pipeline_gets_the_weights_in_its_last_step():
+    X, y = load_breast_cancer(return_X_y=True)
+    piped = make_pipeline(StandardScaler(), LogisticRegression())
+    model = AdaBoostClassifier(3, voter=piped, random_state=0).fit(X, y)
+    scaled = StandardScaler().fit_transform(X)
+    bare = AdaBoostClassifier(3, voter=LogisticRegression(), random_state=0).fit(scaled, y)
+    assert_allclose(model.decision_function(X), bare.decision_function(scaled), rtol=1e-9)
+    with config_context(enable_metadata_routing=True):
+        routed = AdaBoostClassifier(3, voter=piped, random_state=0).fit(X, y)
+    assert_array_equal(routed.decision_function(X), model.decision_function(X))
+    with pytest.raises(ValueError, match="its fit takes no sample_weight"):
+        AdaBoostClassifier(3, voter=make_pipeline(StandardScaler(), KNeighborsClassifier())).fit(X, y)

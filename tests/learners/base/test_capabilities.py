@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
@@ -223,6 +224,16 @@ SUBJECTS = [
         integer_weights=False,
         draws_columns=True,
         scale_free=True,
+        several_targets=True,
+    ),
+    Subject(committee.FunctionalGradientBoostingClassifier(n_estimators=3, random_state=0)),
+    Subject(
+        committee.FunctionalGradientBoostingClassifier(base=LinearRegression(), n_estimators=3, random_state=0),
+        storable=False,
+    ),
+    Subject(committee.FunctionalGradientBoostingRegressor("huber", n_estimators=4, random_state=0)),
+    Subject(
+        committee.FunctionalGradientBoostingRegressor(n_estimators=3, line_search=False, random_state=0),
         several_targets=True,
     ),
     Subject(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import (
@@ -94,6 +94,9 @@ LEARNERS = [
     committee.GradientBoostingRegressor(
         n_estimators=5, extra_trees=True, interaction_constraints="pairwise", min_samples_leaf=1, random_state=0
     ),
+    committee.FunctionalGradientBoostingClassifier(n_estimators=5, learning_rate=0.5),
+    committee.FunctionalGradientBoostingClassifier(base=LinearRegression(), n_estimators=3),
+    committee.FunctionalGradientBoostingRegressor(n_estimators=5, learning_rate=0.5),
     committee.RandomForestClassifier(5),
     committee.RandomForestClassifier(5, bootstrap=False, max_samples=0.6, voting="hard"),
     committee.RandomForestClassifier(5, reserve=0.1, random_state=0),
@@ -151,6 +154,8 @@ def has_leaves_of_light_rows(learner: Any) -> bool:
         return learner.voter is None
     if isinstance(learner, committee.ArcGVClassifier):
         return not learner.early_stopping
+    if isinstance(learner, committee.FunctionalGradientBoostingClassifier):
+        return learner.base is None
     return (
         isinstance(learner, committee.TreeVoter | committee.RandomForestClassifier)
         or (isinstance(learner, committee.AdaBoostClassifier) and learner.vote == "discrete")

@@ -99,6 +99,8 @@ OF_ITS_OWN: list[Any] = [
         n_estimators=4, learning_rate=0.1, min_samples_leaf=1, warm_start=True, random_state=0
     ),
     committee.GradientBoostingRegressor(n_estimators=4, min_samples_leaf=1, random_state=0),
+    committee.FunctionalGradientBoostingClassifier(n_estimators=3),
+    committee.FunctionalGradientBoostingRegressor(n_estimators=3),
     committee.RandomForestClassifier(4, random_state=0),
     committee.RandomForestRegressor(4, random_state=0),
     committee.CommitteeClassifier("fast", cv=2, random_state=0),

@@ -14,6 +14,8 @@ from committee import (
     AdaBoostClassifier,
     ArcGVClassifier,
     DOOMBoostClassifier,
+    FunctionalGradientBoostingClassifier,
+    FunctionalGradientBoostingRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     LogitBoostClassifier,
@@ -43,10 +45,12 @@ CLASSIFIERS = [
     QuadBoostClassifier(None, n_estimators=12, fit_intercept=False, **STOPPED),
     GradientBoostingClassifier(n_estimators=20, min_samples_leaf=2, max_leaf_nodes=4, **STOPPED),
     GradientBoostingClassifier("exponential", 20, min_samples_leaf=2, tree="shared", line_search=True, **STOPPED),
+    FunctionalGradientBoostingClassifier(n_estimators=12, learning_rate=0.5, **STOPPED),
 ]
 REGRESSORS = [
     QuadBoostRegressor(n_estimators=20, **STOPPED),
     GradientBoostingRegressor(n_estimators=20, min_samples_leaf=2, max_leaf_nodes=4, **STOPPED),
+    FunctionalGradientBoostingRegressor(n_estimators=12, learning_rate=0.5, **STOPPED),
     GradientBoostingRegressor("poisson", 20, min_samples_leaf=2, max_leaf_nodes=4, **STOPPED),
 ]
 OF_ERRORS = (AdaBoostClassifier, ArcGVClassifier, MDBoostClassifier, DOOMBoostClassifier)

@@ -12,7 +12,6 @@ from joblib import delayed
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods
-from sklearn.utils.validation import has_fit_parameter
 
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
@@ -22,7 +21,7 @@ from committee.learners.base import shared_parameters as shared
 from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
-from committee.learners.base.user_voter import seeded, voter_to_clone
+from committee.learners.base.user_voter import fit_weighted, seeded, voter_to_clone, weight_argument
 from committee.learners.trees.tree import TreeVoter
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Share
@@ -143,7 +142,7 @@ class SubaggingClassifier(CalibratedClassifier):
         """Return the estimator to clone."""
         given = TreeVoter() if self.estimator is None else self.estimator
         template = voter_to_clone("estimator", given, self.table_, votes_by_class=self.voting == "hard")
-        if weights_given and not has_fit_parameter(template, "sample_weight"):
+        if weights_given and weight_argument(template) is None:
             given_name = "sample_weight" if self.class_weight is None else "class_weight"
             raise ValueError(
                 f"{given_name} is given, but the fit of estimator={self.estimator!r} takes no sample_weight; "
@@ -159,7 +158,7 @@ class SubaggingClassifier(CalibratedClassifier):
         """Return the function that trains on a draw with a seed: a tree on the kernels, or any other classifier."""
         if type(template) is TreeVoter:
             return _TreeTrainer(self, template, rows)
-        weighted = has_fit_parameter(template, "sample_weight")
+        weighted = weight_argument(template) is not None
         return partial(_train, template, rows, self.classes_, weighted, self._balances)
 
     @property
@@ -227,6 +226,6 @@ def _train(
     if weighted:
         drawn = np.flatnonzero(counts)
         weights = _weights_of_draw(rows, len(classes), balances, counts) * counts
-        return member.fit(rows.cells[drawn], classes[rows.labels[drawn]], sample_weight=weights[drawn])
+        return fit_weighted(member, rows.cells[drawn], classes[rows.labels[drawn]], weights[drawn])
     drawn = np.repeat(np.arange(len(counts)), counts)
     return member.fit(rows.cells[drawn], classes[rows.labels[drawn]])

@@ -20,7 +20,6 @@ from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
-    has_fit_parameter,
     validate_data,
 )
 
@@ -200,7 +199,11 @@ class CommitteeEstimator(CallbackSupportMixin, AnsweringLearner, StoredLearner):
     def _check_parameters(self) -> None:
         """Refuse parameters that contradict each other, and a user's classifier that takes no row weights."""
         voter = None if self._voter_parameter is None else getattr(self, self._voter_parameter)
-        if not (voter is None or isinstance(voter, str) or has_fit_parameter(voter, "sample_weight")):
+        if voter is None or isinstance(voter, str):
+            return
+        from committee.learners.base.user_voter import weight_argument  # few voters are the user's
+
+        if weight_argument(voter) is None:
             raise ValueError(
                 f"{self._voter_parameter}={voter!r} cannot be boosted: its fit takes no sample_weight. Choose another "
                 f"classifier, or leave {self._voter_parameter} at its default."

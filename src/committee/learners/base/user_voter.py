@@ -1,11 +1,15 @@
-"""A classifier of the user's as voter: what is cloned, and how clones are seeded."""
+"""An estimator of the user's as voter: what is cloned, how clones are seeded, and how they take row weights."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from numpy.typing import NDArray
+from sklearn import config_context
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
 
 from committee.data.binning import refuse_more_categories
 from committee.data.frames import TableSchema
@@ -25,9 +29,27 @@ def voter_to_clone(parameter: str, voter: Any, table: TableSchema, *, votes_by_c
     copy: BaseEstimator = clone(voter)
     if not is_classifier(copy):
         raise ValueError(f"{parameter}={voter!r} is no classifier; a vote needs voters that name classes.")
-    params = copy.get_params(deep=False)
-    if votes_by_class and "calibrate" in params:
+    if votes_by_class and "calibrate" in copy.get_params(deep=False):
         copy.set_params(calibrate=None)
+    return _knowing_categories(copy, table)
+
+
+def regressor_to_clone(parameter: str, voter: Any, table: TableSchema) -> BaseEstimator:
+    """Copy a user's regressor, and name to it the columns of the encoded matrix that are categories.
+
+    Raises
+    ------
+    ValueError
+        If it is no regressor, or a column has more categories than it takes.
+    """
+    copy: BaseEstimator = clone(voter)
+    if not is_regressor(copy):
+        raise ValueError(f"{parameter}={voter!r} is no regressor; it is to predict numbers.")
+    return _knowing_categories(copy, table)
+
+
+def _knowing_categories(copy: BaseEstimator, table: TableSchema) -> BaseEstimator:
+    params = copy.get_params(deep=False)
     categorical = np.flatnonzero(table.categorical)
     if len(categorical) and "categorical_features" in params:
         # voters see a matrix without names, so a column is refused here, where it has one
@@ -46,3 +68,44 @@ def seeded(member: BaseEstimator, seed: int) -> BaseEstimator:
     ]
     random = np.random.RandomState(seed)
     return member.set_params(**{name: int(random.randint(2**31 - 1)) for name in free})
+
+
+def weight_argument(voter: Any) -> str | None:
+    """Return the argument by which ``fit`` takes row weights; None if it takes none.
+
+    The weights of a pipeline are those of its last step.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.neighbors import KNeighborsRegressor
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import SplineTransformer
+    >>> splines = make_pipeline(SplineTransformer(), Ridge())
+    >>> [weight_argument(each) for each in (Ridge(), splines, KNeighborsRegressor())]
+    ['sample_weight', 'ridge__sample_weight', None]
+    """
+    if has_fit_parameter(voter, "sample_weight"):
+        return "sample_weight"
+    if not isinstance(voter, Pipeline):
+        return None
+    name, last = voter.steps[-1]
+    of_last = weight_argument(last)
+    return None if of_last is None else f"{name}__{of_last}"
+
+
+def fit_weighted(member: Any, X: Any, y: NDArray[Any], weights: NDArray[np.float64] | None) -> Any:
+    """Fit an estimator to weighted rows; None weighs all alike.
+
+    Raises
+    ------
+    ValueError
+        If it takes no weights.
+    """
+    if weights is None:
+        return member.fit(X, y)
+    argument = weight_argument(member)
+    if argument is None:
+        raise ValueError(f"{member!r} takes no row weights; its fit has no sample_weight.")
+    with config_context(enable_metadata_routing=False):  # routed or not, these weights are for the fit
+        return member.fit(X, y, **{argument: weights})

@@ -289,9 +289,9 @@ class GradientBoosting(WarmStart, Boosting):
                     scores_after(earlier.voters, earlier.weights, F, rows.cells, threads)
                 X = None if line_fit is None else rows.dense
                 scored = RowsInMemory(target, grower, F, binned, line_fit, X, threads)
-                search = (
-                    LineSearch(replace(target, loss=given), self._penalty, F, threads) if self.line_search else None
-                )
+                if self.line_search:
+                    searched = replace(target, loss=given)
+                    search = LineSearch(searched, self._penalty, F, threads, newton=self.newton)
             return GradientRun(
                 target,
                 scored,

@@ -14,10 +14,20 @@ from committee.learners.gradient.scores import Target
 LARGEST_STEP = 64.0
 """A tree whose leaves are pure may be worth any step; more than this many Newton steps are not taken at once."""
 
+FLAT = 1e-6
+"""Share of the first slope below which a function that keeps falling, as the loss of classes that a voter parts, is at
+its end; for directions of no natural length, of which no step is too large in itself."""
+
 _MOST_TRIALS = 100
 
 
-def best_step(slope: Callable[[float], tuple[float, float]], tolerance: float = 1e-9) -> float:
+def best_step(
+    slope: Callable[[float], tuple[float, float]],
+    tolerance: float = 1e-9,
+    start: float = 1.0,
+    largest: float = LARGEST_STEP,
+    flat: float = 0.0,
+) -> float:
     """The a >= 0 at which a convex function is least, by Newton steps kept within brackets.
 
     Where a Newton step leaves the bracket, or no longer halves the slope (the curvature of absolute error is none of
@@ -31,11 +41,17 @@ def best_step(slope: Callable[[float], tuple[float, float]], tolerance: float = 
         The derivative at a, and a curvature >= 0 that need not be the true one.
     tolerance : float, default=1e-9
         How close to the minimum, as a share of the step.
+    start : float, default=1.0
+        The first step that is tried.
+    largest : float, default=LARGEST_STEP
+        No step is larger.
+    flat : float, default=0.0
+        The function is at its end where its slope is no more than this share of that at 0.
 
     Returns
     -------
     float
-        0 if the function rises at 0; at most `LARGEST_STEP`.
+        0 if the function rises at 0.
 
     Examples
     --------
@@ -43,12 +59,13 @@ def best_step(slope: Callable[[float], tuple[float, float]], tolerance: float = 
     >>> best_step(lambda a: (2.0 * (a - 3.0), 2.0))
     3.0
     """
-    if not slope(0.0)[0] < 0.0:
+    first = slope(0.0)[0]
+    if not first < 0.0:
         return 0.0
-    low, high, step, before = 0.0, inf, 1.0, inf
+    low, high, step, before = 0.0, inf, start, inf
     for _ in range(_MOST_TRIALS):
         rise, curvature = slope(step)
-        if rise == 0.0 or (rise < 0.0 and step >= LARGEST_STEP):
+        if rise == 0.0 or (rise < 0.0 and (step >= largest or rise > flat * first)):
             return step
         if rise < 0.0:
             low = step
@@ -58,7 +75,7 @@ def best_step(slope: Callable[[float], tuple[float, float]], tolerance: float = 
         if not (low < newton < min(high, 4.0 * step) and abs(rise) <= 0.5 * before):
             newton = 2.0 * step if high == inf else 0.5 * (low + high)
         before = abs(rise)
-        newton = min(newton, LARGEST_STEP)
+        newton = min(newton, largest)
         if abs(newton - step) <= tolerance * step:
             return newton
         step = newton
@@ -70,11 +87,13 @@ class LineSearch:
 
     F are the scores before the first round; they move in place.
 
-    The objective is the summed loss of the training rows, and what the leaf weights of all trees cost.
+    The objective is the summed loss of the training rows, and what the leaf weights of all trees cost. A direction that
+    is Newton's has a natural length, and steps up to `LARGEST_STEP` of it are taken; one that follows the gradient
+    alone has none: its search starts at Newton's step along it.
     """
 
-    def __init__(self, target: Target, penalty: LeafPenalty, F: F64, n_threads: int) -> None:
-        self.target, self.penalty, self.F, self.n_threads = target, penalty, F, n_threads
+    def __init__(self, target: Target, penalty: LeafPenalty, F: F64, n_threads: int, *, newton: bool = True) -> None:
+        self.target, self.penalty, self.F, self.n_threads, self.newton = target, penalty, F, n_threads, newton
         self.total = target.total
         self.spent = 0.0
         self.objectives = [target.mean_loss(F)]
@@ -84,10 +103,10 @@ class LineSearch:
         """Move by `learning_rate` times the best step; by that itself, or not, where it would not lower the objective.
 
         Returns the step. A step of 1 adds `direction` to the scores F, ``(n,)`` or ``(D, n)``; `leaves` are the values
-        ``(L, k)`` of each tree's, in the scores' units.
+        ``(L, k)`` of each tree's, in the scores' units, none where voters are no trees.
         """
         F = self.F
-        best = best_step(self._slope(F, direction, np.concatenate([v.ravel() for v in leaves])))
+        best = self._best(self._slope(F, direction, np.concatenate([np.empty(0), *(v.ravel() for v in leaves)])))
         for step in (learning_rate * best, best):
             spent = self.spent + sum(self.penalty.cost(step * v) for v in leaves)
             objective = self.target.mean_loss(F + step * direction) + spent / self.total
@@ -98,6 +117,13 @@ class LineSearch:
                 return step
         self.objectives.append(self.objectives[-1])
         return 0.0
+
+    def _best(self, slope: Callable[[float], tuple[float, float]]) -> float:
+        if self.newton:
+            return best_step(slope)
+        rise, curvature = slope(0.0)
+        start = -rise / curvature if curvature > 0.0 else 1.0
+        return best_step(slope, start=start, largest=inf, flat=FLAT)
 
     def _slope(self, F: F64, direction: F64, leaves: F64) -> Callable[[float], tuple[float, float]]:
         """Derivative and curvature of the objective, without l0, by the step."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
 from committee.data.number_types import F64, I8
-from committee.learners.base.user_voter import seeded
+from committee.learners.base.user_voter import fit_weighted, seeded
 from committee.learners.pools.pool import Candidate, TrainedPool
 from committee.voters.estimators import EstimatorVoters
 from committee.voters.protocol import Voters
@@ -18,16 +18,15 @@ from committee.voters.signed import SignedVoters
 
 
 class Clones:
-    """Clones of a user's classifier, each with seeds of its own and trained on weighted rows."""
+    """Clones of a user's estimator, each with seeds of its own and trained on weighted rows."""
 
     def __init__(self, voter: BaseEstimator, random: np.random.RandomState) -> None:
         self.voter, self.random = voter, random
 
-    def trained(self, X: F64, y: NDArray[Any], weights: F64) -> Any:
-        """Return one more clone, trained."""
+    def trained(self, X: F64, y: NDArray[Any], weights: F64 | None) -> Any:
+        """Return one more clone, trained; without weights all rows weigh alike."""
         member: Any = seeded(clone(self.voter), int(self.random.randint(2**31 - 1)))
-        member.fit(X, y, sample_weight=weights)
-        return member
+        return fit_weighted(member, X, y, weights)
 
 
 class ClassifierPool(TrainedPool):

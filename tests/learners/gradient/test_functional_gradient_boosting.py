@@ -1,0 +1,169 @@
+"""Gradient boosting over any regressor, against its rounds as they are written."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize_scalar
+from sklearn.ensemble import GradientBoostingRegressor as TheirBoosting
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import SplineTransformer
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from committee import (
+    FunctionalGradientBoostingClassifier,
+    FunctionalGradientBoostingRegressor,
+    TreeRegressor,
+)
+from committee.learners.gradient.line_search import FLAT
+from committee.objectives.losses import Absolute, Exponential, Logistic, Poisson, Squared
+from tests.subjects import noisy_scores, numbers
+
+SPLINES = make_pipeline(SplineTransformer(n_knots=4, degree=2), Ridge())
+BASES = [LinearRegression(), DecisionTreeRegressor(max_depth=2, random_state=0), SPLINES]
+
+
+LOSSES = [(Logistic(), 2), (Logistic(), 3), (Exponential(), 2), (Squared(), 0), (Absolute(), 0), (Poisson(), 0)]
+
+
+@pytest.mark.parametrize("base", BASES, ids=["line", "tree", "splines"])
+@pytest.mark.parametrize(("loss", "n_classes"), LOSSES)
+def test_rounds_are_fits_to_the_antigradient_and_best_steps(loss, n_classes, base):
+    X, y = numbers(n_classes) if n_classes else noisy_scores()
+    w = np.random.default_rng(1).choice([0.5, 1.0, 2.0], len(y))
+    kind = FunctionalGradientBoostingClassifier if n_classes else FunctionalGradientBoostingRegressor
+    model = kind(loss, base, 3, learning_rate=0.7).fit(X, y, w)
+    committee = model.committee_
+    D = len(committee.intercept)
+    F = np.repeat(committee.intercept[:, None], len(y), axis=1)
+
+    def risk(F):
+        return np.average(loss.value(y, F if D > 1 else F[0]), weights=w)
+
+    assert_allclose(risk(F), model.training_objectives_[0], rtol=1e-9)
+    for t in range(3):
+        gradient = np.atleast_2d(loss.gradient_hessian(y, F if D > 1 else F[0])[0])
+        peers = [type(base)(**base.get_params(deep=False)) for _ in range(D)]
+        weighted = {"ridge__sample_weight" if base is SPLINES else "sample_weight": w}
+        b = np.stack([peer.fit(X, -g, **weighted).predict(X) for peer, g in zip(peers, gradient, strict=True)])
+        votes = committee.voters[t * D : (t + 1) * D].votes(X).sum(axis=1).T
+        assert_allclose(votes, b, rtol=1e-7, atol=1e-8)
+
+        def after(a, F=F, b=b):
+            return risk(F + a * b / np.abs(b).max())
+
+        best = minimize_scalar(after, bounds=(0.0, 30.0), method="bounded", options={"xatol": 1e-9})
+        steps = committee.weights[t * D : (t + 1) * D]
+        assert_array_equal(steps, steps[0])
+        assert risk(F + steps[0] / 0.7 * b) <= best.fun + FLAT
+        F = F + steps[0] * b
+        assert_allclose(risk(F), model.training_objectives_[t + 1], rtol=1e-7)
+    assert (np.diff(model.training_objectives_) < 0).all()
+    assert_allclose(committee.decision_function(X), F.T if D > 1 else F[0], rtol=1e-7, atol=1e-7)
+
+
+def test_fixed_steps_are_those_of_scikit_learn():
+    X, y = noisy_scores(300)
+    tree = DecisionTreeRegressor(max_depth=3, random_state=0)
+    ours = FunctionalGradientBoostingRegressor(base=tree, n_estimators=30, line_search=False).fit(X, y)
+    theirs = TheirBoosting(n_estimators=30, max_depth=3, random_state=0).fit(X, y)
+    assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-9)
+    assert len(ours.committee_.weights) == 30 and ours.training_objectives_ is None
+
+
+def test_steps_follow_the_units_of_the_target():
+    """The antigradient of the absolute error has no units: the step has them."""
+    X, y = noisy_scores()
+    for loss in ("absolute_error", "squared_error"):
+        small, large = (
+            FunctionalGradientBoostingRegressor(loss, LinearRegression(), 20).fit(X, unit * y).predict(X) / unit
+            for unit in (1e-6, 1e6)
+        )
+        assert_allclose(small, large, rtol=1e-5, atol=1e-5)
+
+
+def test_a_round_that_changes_nothing_ends_the_run():
+    X, y = noisy_scores()
+    model = FunctionalGradientBoostingRegressor(base=LinearRegression(), learning_rate=1.0).fit(X, y)
+    assert model.committee_.n_voters <= 3  # the first is the least squares fit itself
+    assert_allclose(model.predict(X), LinearRegression().fit(X, y).predict(X), rtol=1e-9)
+
+
+def test_rows_of_rounds_are_drawn():
+    X, y = numbers(2, 400)
+    settings = {"n_estimators": 20, "subsample": 0.3}
+    models = [FunctionalGradientBoostingClassifier(random_state=seed, **settings).fit(X, y) for seed in (0, 0, 1)]
+    p, same, other = (model.predict_proba(X) for model in models)
+    assert_array_equal(p, same)
+    assert np.abs(p - other).max() > 1e-3
+    counts = [member.committee_.voters.count[0] for member in models[0].committee_.voters.estimators]
+    assert min(counts) > 60 and max(counts) < 190 and len(set(counts)) > 5
+
+
+def test_early_stopping_keeps_the_best_rounds():
+    X, y = numbers(3, 400)
+    X_val, y_val = numbers(3, 200, seed=5)
+    settings = {"base": TreeRegressor(max_depth=4), "learning_rate": 0.5, "random_state": 0}
+    model = FunctionalGradientBoostingClassifier(n_estimators=60, early_stopping=True, n_iter_no_change=4, **settings)
+    model.fit(X, y, X_val=X_val, y_val=y_val)
+    best = model.best_iteration_
+    assert model.committee_.n_voters == 3 * best < 180
+    assert model.validation_losses_.argmin() == best - 1 == len(model.validation_losses_) - 1
+    p = model.predict_proba(X_val)
+    assert_allclose(model.validation_losses_[-1], -np.log(p[np.arange(len(y_val)), y_val]).mean(), rtol=1e-9)
+    assert_array_equal(p, model.set_params(n_estimators=best, early_stopping=False).fit(X, y).predict_proba(X_val))
+
+
+def test_missing_values_and_categories_go_where_the_base_takes_them():
+    X, y = numbers(2, 200)
+    X[::7, 0] = np.nan
+    model = FunctionalGradientBoostingClassifier(base=DecisionTreeRegressor(max_depth=2), n_estimators=5)
+    assert model.__sklearn_tags__().input_tags.allow_nan and model.fit(X, y).score(X, y) > 0.7
+    lines = FunctionalGradientBoostingClassifier(base=LinearRegression())
+    assert not lines.__sklearn_tags__().input_tags.allow_nan
+    with pytest.raises(ValueError, match="LinearRegression does not accept missing values"):
+        lines.fit(X, y)
+    frame = pd.DataFrame({"size": X[:, 1], "colour": np.where(X[:, 2] > 0, "red", "blue")})
+    own = FunctionalGradientBoostingClassifier(n_estimators=5).fit(frame, y)
+    assert own.committee_.voters.estimators[0].categorical_features == [1]
+    assert_array_equal(own.predict_proba(pl.from_pandas(frame)), own.predict_proba(frame))
+
+
+def test_a_base_without_weights_is_for_rows_that_weigh_alike():
+    X, y = numbers(2)
+    near = FunctionalGradientBoostingClassifier(base=KNeighborsRegressor(), n_estimators=3)
+    assert near.fit(X, y).score(X, y) > 0.8
+    with pytest.raises(ValueError, match=r"base=KNeighborsRegressor\(\) takes no weights.*Choose another base"):
+        near.fit(X, y, np.arange(1.0, 121.0))
+
+
+class Odd(LinearRegression):
+    def predict(self, X):
+        return super().predict(X) * self.factor
+
+
+@pytest.mark.parametrize(
+    ("factor", "message"),
+    [(np.nan, r"Odd\(\) predicts numbers that are not finite"), (np.ones((120, 1)), r"array of shape \(120, 120\)")],
+)
+def test_predictions_that_are_no_numbers_are_refused(factor, message):
+    base = type("Odd", (Odd,), {"factor": factor})()
+    with pytest.raises(ValueError, match=message):
+        FunctionalGradientBoostingRegressor(base=base, n_estimators=2).fit(*noisy_scores())
+
+
+def test_refusals_name_the_parameter():
+    X, y = numbers(2)
+    with pytest.raises(ValueError, match="'base' parameter of FunctionalGradientBoostingClassifier must be an object"):
+        FunctionalGradientBoostingClassifier(base="tree").fit(X, y)
+    with pytest.raises(ValueError, match=r"base=DecisionTreeClassifier\(\) is no regressor"):
+        FunctionalGradientBoostingClassifier(base=DecisionTreeClassifier()).fit(X, y)
+    with pytest.raises(ValueError, match=r"checkpoint=.* is of no use: the rounds of a Functional"):
+        FunctionalGradientBoostingClassifier().fit(X, y, checkpoint="run")
+    with pytest.raises(ValueError, match="which early stopping and line_search need"):
+        FunctionalGradientBoostingRegressor(lambda y, F: (F - y, np.ones_like(F))).fit(X, y)
+    with pytest.raises(ValueError, match=r"the scores overflow in round \d+; lower learning_rate, or set line_search"):
+        FunctionalGradientBoostingRegressor("poisson", LinearRegression(), line_search=False).fit(X, 1e3 * (y + 1.0))
