@@ -12,7 +12,15 @@ def test_everything_is_written(rebuilt):
     grids, out = rebuilt
     assert len(grids) == 5
     pictures = {"boosting.png", "forest.png", *(f"{name}.png" for name in PICTURES)}
-    tables = {"margins.csv", "margin-curves.csv", "voting-bound.csv", "boosting.csv", "leaves.csv", "forest.csv"}
+    tables = {
+        "tables.md",
+        "margins.csv",
+        "margin-curves.csv",
+        "voting-bound.csv",
+        "boosting.csv",
+        "leaves.csv",
+        "forest.csv",
+    }
     assert {path.name for path in out.iterdir()} == pictures | tables | {"cells-quick.jsonl"}
 
 

@@ -11,7 +11,18 @@ from sklearn.datasets import load_wine
 from committee.papers.quadboost.adaboost import BestEdgeSearch, GrownSearch
 from committee.papers.quadboost.methods import LEARNERS, LPBoostSearch, worth
 from committee.papers.quadboost.plan import FULL, QUICK
-from committee.papers.quadboost.tables import ADABOOST, GINI, L1, L2, LINF, LPBOOST, METHODS, VANILLA
+from committee.papers.quadboost.tables import (
+    ADABOOST,
+    ANEW_L2,
+    ANEW_LINF,
+    GINI,
+    L1,
+    L2,
+    LINF,
+    LPBOOST,
+    METHODS,
+    VANILLA,
+)
 from committee.report.crossvalidation import stratified_folds
 
 
@@ -22,7 +33,7 @@ def test_grids_are_the_documents():
     assert LEARNERS[ADABOOST].tried(FULL) == FULL.rounds(2, 6)
     assert LEARNERS[GINI].tried(FULL) == [100, 278, 774, 2154, 5995]
     assert LEARNERS[ADABOOST].tried(replace(FULL, max_rounds=50)) == [50]
-    assert tuple(LEARNERS) == (*METHODS, GINI)
+    assert tuple(LEARNERS) == (*METHODS, GINI, ANEW_L2, ANEW_LINF)
     assert [m for m in LEARNERS if not LEARNERS[m].quadratic] == [LPBOOST, ADABOOST, GINI]
 
 

@@ -109,7 +109,7 @@ def test_the_command(stand_ins, folder, tmp_path):
     assert result.exit_code == 0, result.output
     for words in (
         "Table 1: test error in percent",
-        "Average ranks over 2 tables",
+        "Average ranks over 2 table(s)",
         "Linf - vanilla",
         "L2 beats vanilla",
     ):

@@ -27,7 +27,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TREES: dict[str, Any] = {"max_leaf_nodes": 8, "max_depth": None, "min_samples_leaf": 10}
-STEP: dict[str, Any] = {**TREES, "learning_rate": 0.1, "leaf_l2": 0.0}
+STEP: dict[str, Any] = {
+    **TREES,
+    "learning_rate": 0.1,
+    "leaf": "constant",
+    "leaf_l2": 0.0,
+    "max_features": None,
+    "growth": "leaf",
+}
+"""As the notes have it: all columns at each split, a number in each leaf. Named, so that new defaults leave it so."""
 SUBSAMPLES = (1.0, 0.5, 0.25)
 LOSSES = ("exponential", "log_loss", "squared_error")
 """Of votes between two classes; the last is regression on -1 and +1, whose sign is the vote."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,16 @@ SHOWN = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 """Numbers of trees in the table."""
 
 
+FOREST: dict[str, Any] = {
+    "oob_score": True,
+    "max_features": "sqrt",
+    "min_samples_leaf": 1,
+    "voting": "soft",
+    "calibrate": None,
+}
+"""Breiman's trees, whose shares are averaged."""
+
+
 def tasks(plan: LecturePlan, seed: int, _: Path | None = None) -> list[Task]:
     """A forest on every drawing of the rows."""
     return [
@@ -44,7 +54,7 @@ def tasks(plan: LecturePlan, seed: int, _: Path | None = None) -> list[Task]:
 def forest_cell(plan: LecturePlan, seed: int, repeat: int) -> Cell:
     """Errors of the first T trees of a forest, out of bag and on the test rows, for every T."""
     X, y, X_test, y_test = plan.simulated("classes", seed, repeat)
-    model = RandomForestClassifier(plan.trees, oob_score=True, random_state=repeat).fit(X, y)
+    model = RandomForestClassifier(plan.trees, random_state=repeat, **FOREST).fit(X, y)
     test = [float(np.mean(predicted != y_test)) for predicted in model.staged_predict(X_test)]
     return {"oob": [float(error) for error in model.oob_curve_], "test": test}
 

@@ -30,8 +30,14 @@ REGULARISERS: tuple[dict[str, float], ...] = (
 )
 LARGE_TREES: dict[str, Any] = {
     "max_leaf_nodes": 32,
+    "max_depth": None,
+    "growth": "leaf",
     "learning_rate": 0.1,
     "min_samples_leaf": 5,
+    "max_features": None,
+    "subsample": 1.0,
+    "leaf": "constant",
+    "l0_counts": "weights",
     "leaf_l0": 0.0,
     "leaf_l1": 0.0,
     "leaf_l2": 0.0,

@@ -34,13 +34,14 @@ def rebuild(
 ) -> "list[Grid]":
     """Lecture notes on composition of classifiers: margins and the voting bound, gradient boosting, forests.
 
-    Files: tables as CSV, pictures, and the journal ``cells.jsonl`` (``cells-quick.jsonl``,
+    Files: tables as CSV and Markdown, pictures, and the journal ``cells.jsonl`` (``cells-quick.jsonl``,
     ``cells-small.jsonl``). Only the margins read a table, `vehicle`; the small one is `iris`.
     """
     from committee.papers.lectures import boosting, forest, leaves, margins
     from committee.papers.lectures.plan import FULL, QUICK, SMALL
     from committee.papers.shared.bundled_tables import Bundled
     from committee.papers.shared.cells import finished_cells, journal_of
+    from committee.papers.shared.pages import write_page
 
     check_at_least_one(jobs=jobs)
     chosen = in_order(parts, PARTS, "parts")
@@ -53,6 +54,8 @@ def rebuild(
         jobs=jobs,
         progress=progress,
     )
-    return [
+    grids = [
         grid for part in chosen for grid in modules[part].report([cells[task.key] for task in tasks[part]], plan, out)
     ]
+    write_page(grids, out / "tables.md")
+    return grids

@@ -21,6 +21,7 @@ def rebuild(
     repeats: Annotated[int, "Random splits of every table; the document has one."] = 10,
     max_rounds: Annotated[int, "Rounds of AdaBoost above it are not tried."] = 1_000_000,
     max_grown: Annotated[int, "The same where AdaBoost chooses stumps by Gini's index."] = 10_000,
+    anew: Annotated[bool, "Also L2 and Linf with the weight of a voter that is chosen again set anew."] = False,
     quick: Quick = False,
     small: Small = False,
     seed: Annotated[int, "Seed of splits and folds."] = 0,
@@ -40,7 +41,7 @@ def rebuild(
     from committee.papers.quadboost.methods import LEARNERS
     from committee.papers.quadboost.plan import FULL, QUICK
     from committee.papers.quadboost.results import results_of
-    from committee.papers.quadboost.tables import published, read_binary
+    from committee.papers.quadboost.tables import ANEW_L2, ANEW_LINF, published, read_binary
     from committee.papers.shared.bundled_tables import Bundled
     from committee.papers.shared.cells import Task, finished_cells, journal_of
     from committee.papers.shared.figures import save
@@ -54,6 +55,7 @@ def rebuild(
         plan = replace(QUICK, max_rounds=most, max_grown=most_grown)
     chosen = in_order(QUICK_TABLES if quick and tables is None else tables, [row.name for row in published()])
     rows = [row for row in published() if row.name in chosen]
+    methods = [method for method in LEARNERS if anew or method not in (ANEW_L2, ANEW_LINF)]
     read = [read_binary(row, Bundled.TABLES if small else data) for row in rows]
     cells = finished_cells(
         *journal_of("quadboost", plan, seed, out, quick=quick, small=small),
@@ -64,12 +66,12 @@ def rebuild(
             )
             for table, digest in ((table, table.digest) for table in read)
             for repeat in range(repeats)
-            for method in LEARNERS
+            for method in methods
         ],
         jobs=jobs,
         progress=progress,
     )
-    results = results_of(rows, repeats, cells)
+    results = results_of(rows, methods, repeats, cells)
     grids = report.grids(results)
     report.write(results, grids, out)
     save(figures.draw(results), out / "quadboost.png")

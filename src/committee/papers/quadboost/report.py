@@ -12,6 +12,7 @@ from committee.papers.quadboost.results import (
     PAIRS,
     Duel,
     TableResult,
+    compared_methods,
     document_errors,
     duel,
     mean_errors,
@@ -19,6 +20,8 @@ from committee.papers.quadboost.results import (
 )
 from committee.papers.quadboost.tables import (
     ADABOOST,
+    ANEW_L2,
+    ANEW_LINF,
     GINI,
     L1,
     L2,
@@ -41,7 +44,9 @@ _SHORT = {L1: "L1", L2: "L2", LINF: "Linf", VANILLA: "vanilla", LPBOOST: "LPBoos
 
 def grids(results: Sequence[TableResult]) -> list[Grid]:
     """All tables, in the order of the page."""
-    of = (error_grid, rank_grid, pair_grid, claim_grid, stump_grid, choice_grid, seconds_grid)
+    of = [error_grid, rank_grid, pair_grid, claim_grid, stump_grid, choice_grid, seconds_grid]
+    if ANEW_L2 in results[0].cells:
+        of.insert(5, anew_grid)
     return [grid(results) for grid in of]
 
 
@@ -80,7 +85,7 @@ def rank_grid(results: Sequence[TableResult]) -> Grid:
         body.append((METHODS[k], rank, one_split, ends, document, in_percent, mean_risk, f"{np.median(voters):,.0f}"))
     columns = ("method", "rank", "one split", "from - to", "document", "error", "risk", "voters")
     title = (
-        f"Average ranks over {len(results)} tables: of mean errors, of one split (mean, least and largest), of the"
+        f"Average ranks over {len(results)} table(s): of mean errors, of one split (mean, least and largest), of the"
         " document's errors; test error in percent, quadratic test risk, median number of voters"
     )
     return grid_of(title, columns, body)
@@ -156,6 +161,23 @@ def _two_kinds(name: str, errors: Sequence[Sequence[F64]]) -> tuple[str, ...]:
         return (name, percent(average[0]), BLANK, BLANK, BLANK)
     found = compared(means.T)
     return (name, percent(average[0]), percent(average[1]), percent(found.less, "+"), signs_text(found.signs))
+
+
+def anew_grid(results: Sequence[TableResult]) -> Grid:
+    """L2 and Linf where a voter that is chosen again is one voter more, or has its weight set anew; against vanilla."""
+    body = []
+    for method in (L2, ANEW_L2, LINF, ANEW_LINF):
+        found = compared_methods(results, method, VANILLA)
+        error = np.mean([result.error(method) for result in results])
+        rounds = [cell["params"]["rounds"] for result in results for cell in result.cells[method]]
+        figures = percent(found.less, "+"), signs_text(found.signs), number(found.probability, 2)
+        body.append((method, percent(float(error)), *figures, f"{np.median(rounds):,.0f}"))
+    columns = ("a voter chosen again", "error", "less vanilla", "signs, p", "P(better)", "median T")
+    title = (
+        "A voter that is chosen again: one voter more, or its weight set anew; test error in percent, and against"
+        " vanilla QuadBoost wins-losses-ties with the p of the sign test, and the Poisson-binomial probability"
+    )
+    return grid_of(title, columns, body)
 
 
 def choice_grid(results: Sequence[TableResult]) -> Grid:

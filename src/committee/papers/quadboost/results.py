@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from committee.data.number_types import F64
 from committee.files.journal import Cell
-from committee.papers.quadboost.tables import ADABOOST, GINI, L1, L2, LINF, LPBOOST, METHODS, VANILLA, PublishedErrors
+from committee.papers.quadboost.tables import ADABOOST, L1, L2, LINF, LPBOOST, METHODS, VANILLA, PublishedErrors
 from committee.papers.shared.cells import Key
 from committee.papers.shared.paired import PairedComparison, compared, unpacked
 from committee.report.statistics import About, average_ranks
@@ -85,20 +85,35 @@ class Duel:
 
 def duel(results: Sequence[TableResult], a: str, b: str, about: About = "these tables") -> Duel:
     """Compare two methods out of `METHODS`; for `about` see `poisson_binomial_test`."""
-    sides = [METHODS.index(a), METHODS.index(b)]
-    ours, theirs = mean_errors(results)[:, sides].T, document_errors(results)[:, sides].T
-    alone = np.array([(result.alone(a, b), result.alone(b, a)) for result in results])
+    alone = _alone(results, a, b)
+    ours = _errors(results, a, b)
+    theirs = np.array([[result.published.error[method] for result in results] for method in (a, b)])
     single = [compared(ours, split, about).probability for split in np.moveaxis(alone, 2, 0)]
     return Duel(a, b, compared(ours, alone.mean(axis=2), about), np.array(single), compared(theirs))
 
 
-def results_of(rows: Sequence[PublishedErrors], repeats: int, cells: Mapping[Key, Cell]) -> list[TableResult]:
+def compared_methods(results: Sequence[TableResult], a: str, b: str) -> PairedComparison:
+    """Compare two methods of the run, those that the document does not have among them."""
+    return compared(_errors(results, a, b), _alone(results, a, b).mean(axis=2))
+
+
+def _errors(results: Sequence[TableResult], a: str, b: str) -> F64:
+    """Of both, ``(2, tables)``."""
+    return np.array([[result.error(method) for result in results] for method in (a, b)])
+
+
+def _alone(results: Sequence[TableResult], a: str, b: str) -> F64:
+    """Test rows that one of the two gets right alone, ``(tables, 2, repeats)``."""
+    return np.array([(result.alone(a, b), result.alone(b, a)) for result in results])
+
+
+def results_of(
+    rows: Sequence[PublishedErrors], methods: Sequence[str], repeats: int, cells: Mapping[Key, Cell]
+) -> list[TableResult]:
     """The cells of each table and method, a split after the other."""
     found = []
     for row in rows:
-        own = {
-            method: tuple(cells[row.name, repeat, method] for repeat in range(repeats)) for method in (*METHODS, GINI)
-        }
+        own = {method: tuple(cells[row.name, repeat, method] for repeat in range(repeats)) for method in methods}
         right = {m: np.array([unpacked(cell["right"], row.test_rows) for cell in own[m]]) for m in own}
         found.append(TableResult(row, right, own))
     return found

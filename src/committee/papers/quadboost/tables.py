@@ -18,6 +18,8 @@ METHODS = (L1, L2, LINF, VANILLA, LPBOOST, ADABOOST)
 """The columns of the document's Table 1, in its order."""
 GINI = "AdaBoost, Gini"
 """AdaBoost once more, with stumps of the least Gini index. The document does not have it."""
+ANEW_L2, ANEW_LINF = f"{L2}, anew", f"{LINF}, anew"
+"""Where a voter that is chosen again has its weight set anew, and is not one voter more."""
 
 MOST_TRAINING_ROWS = 500
 STUMPS_PER_COLUMN = 10
