@@ -36,6 +36,7 @@ NAMES = (
     "quadboost",
     "lpboost",
     "nesting",
+    "paths",
     "margins",
     "certify",
     "pruning",

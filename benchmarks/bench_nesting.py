@@ -1,4 +1,4 @@
-"""A node of soft stumps, out of whole fits, beside a histogram pass; the likely path of a tree beside AdaBoost."""
+"""A node of soft stumps, out of whole fits, beside a histogram pass."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from numpy.typing import NDArray
 
 from benchmarks.bench_histogram import kernel
 from benchmarks.figures import Figure, Findings, command
-from benchmarks.pairing import Spread, collect, interleave, timed
+from benchmarks.pairing import Spread, collect, timed
 from benchmarks.tables import collisions
 from committee import (
-    AdaBoostClassifier,
     BoostingTreeClassifier,
     MatryoshkaClassifier,
     ProbabilisticAdaBoostClassifier,
-    _core,
 )
 from committee.data.binning import Binned
 from committee.data.frames import TableSchema
@@ -51,43 +49,12 @@ def nodes(findings: Findings, X: F64, y: NDArray[np.int64], rounds: int) -> None
         findings.add(Figure(what, "own histogram", "", Spread.of(a_node), target, at_least=False, remark=remark))
 
 
-def likely_path(findings: Findings, X: F64, y: NDArray[np.int64], rounds: int) -> None:
-    """Scores of new rows: by the likely path through a tree, by all paths, and by as many stumps of AdaBoost."""
-    n = len(X)
-    rows, truth = collisions(n, seed=1)
-    tree = BoostingTreeClassifier(VOTERS).fit(X, y).graph_._whole
-    ada = AdaBoostClassifier(n_estimators=VOTERS).fit(X, y).committee_
-    keys = _core.row_keys(rows, 0, 1)
-    trial = interleave(
-        {
-            "likely path": partial(tree.likely, rows, 1),
-            "AdaBoost": partial(ada.voters.tally, rows, ada.weights),
-            "expectation": partial(tree.expected, rows, 1),
-            "one drawn path": partial(tree.sampled, rows, keys, 1, 1),
-        },
-        rounds,
-    )
-    work = f"likely path, boosting tree of {VOTERS} soft stumps, {n:,} x {rows.shape[1]}"
-    findings.add_ratio(work, f"own AdaBoost, {VOTERS} stumps", trial, "AdaBoost", "likely path", 5.0)
-    (scores, steps), (expected, cost) = tree.likely(rows, 1), tree.expected(rows, 1)
-    remarks = {
-        "likely path": f"{steps.mean():.1f} voters met, test error {np.mean((scores[:, 0] > 0) != truth):.4f}",
-        "expectation": f"{cost.mean():.1f} voters met, test error {np.mean((expected[:, 0] > 0) != truth):.4f}",
-        "AdaBoost": f"test error {np.mean(ada.predict(rows) != truth):.4f}",
-        "one drawn path": "",
-    }
-    for name, remark in remarks.items():
-        cpu, wall = (Spread.of(1e9 * trial.seconds(name, clock) / n) for clock in ("cpu", "wall"))
-        findings.add(Figure(f"{work}: {name}, per row", "", "ns", cpu, clock="cpu", wall=wall, remark=remark))
-
-
 def measure(findings: Findings, quick: bool) -> None:
-    """Fits of 256 voters at 100,000 x 28 in units of a histogram pass; paths through a tree of 256; one thread."""
+    """Fits of 256 voters at 100,000 x 28 in units of a histogram pass; one thread."""
     n, rounds = (10_000, 1) if quick else (100_000, 7)
     findings.settings = {"rows": n, "voters": VOTERS, "rounds": rounds, "threads": 1}
     X, y = collisions(n, seed=0)
     nodes(findings, X, y, rounds)
-    likely_path(findings, X, y, 2 * rounds)
 
 
 if __name__ == "__main__":
