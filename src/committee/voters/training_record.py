@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.number_types import F64
+
+Value = TypeVar("Value", bound=np.generic)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +35,7 @@ class LeafRows:
         """Sum in each leaf of an array ``(m, ...)``."""
         return np.add.reduceat(values, self.start[:-1], axis=0)
 
-    def spread_out(self, of_leaf: F64) -> F64:
+    def spread_out(self, of_leaf: NDArray[Value]) -> NDArray[Value]:
         """Value of each leaf, at each of its rows."""
         return np.repeat(of_leaf, np.diff(self.start), axis=0)
 

@@ -149,9 +149,11 @@ def newton_tol(run: str) -> float:
     return parameter(0.0, text, NOT_NEGATIVE)
 
 
-def n_leaf_steps() -> int:
+def n_leaf_steps() -> int | Literal["cv"]:
     """Steps in a leaf of a model tree."""
-    return parameter(100, "Boosting steps B in each leaf; the paper's.", COUNT)
+    text = """Boosting steps B in each leaf; the paper's. "cv": for each score of each leaf that one of 1, 2, 5, 10, 20,
+    50 and 100 with the least error in five-fold cross-validation within the leaf."""
+    return parameter(100, text, COUNT)
 
 
 def leaf_link() -> Literal["probit", "logit"]:

@@ -20,7 +20,7 @@ class ModelTreeLimits:
     """Limits of a model tree's growth, and of the boosting in its leaves."""
 
     growth: GrowthLimits
-    n_leaf_steps: int
+    n_leaf_steps: int | Literal["cv"]
     link: LinkName
     tree: Literal["shared", "per_class"]
     selection: Literal["error", "likelihood"]

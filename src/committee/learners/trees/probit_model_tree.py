@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from committee import _core
 from committee.data.binning import Binned
 from committee.data.design import Design
 from committee.data.frames import TableSchema
@@ -21,6 +20,7 @@ from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import with_parameters
+from committee.learners.trees.leaf_steps import LeafBoosting, boosted_leaves
 from committee.learners.trees.model_tree_limits import ModelTreeLimits
 from committee.learners.trees.reduced_error_pruning import pruned
 from committee.vote.committee import Committee
@@ -90,11 +90,11 @@ class ModelTreeTable:
         leaves, start = np.unique(leaf[order], return_index=True)
         inside = drawn[order]
         by_leaf = LeafRows(inside, np.append(start, len(drawn)), self.D[inside])
-        intercept, coefficient, scores, _, risk = _core.linear_boost(
-            self.D, by_leaf.rows, by_leaf.start, labels, weights, n_outputs, limits.link,
-            limits.n_leaf_steps, limits.tol, SCORE_CAP[limits.link], limits.selection == "likelihood", True,
-            self.threads,
+        boosting = LeafBoosting(
+            self.D, labels, weights, n_outputs, limits.link, limits.tol, SCORE_CAP[limits.link],
+            limits.selection == "likelihood", self.threads,
         )  # fmt: skip
+        intercept, coefficient, scores, _, risk = boosted_leaves(boosting, by_leaf, limits.n_leaf_steps, seed)
         model = np.full(len(tree.feature), -1, dtype=np.int32)
         model[leaves] = np.arange(len(leaves))
         forest = forest_of([tree], self.binned.bins, n_classes, label=[leaf_labels(tree)])
@@ -142,7 +142,7 @@ class ProbitModelTreeClassifier(BaseClassifier):
     feature_importances_ : array (p,)
         Share of each feature in the decrease of the training risk, by splits and in the leaves.
     risk_path_ : array (n_leaves, n_outputs, n_leaf_steps + 1)
-        Mean risk of the training rows of each leaf before and after every step.
+        Mean risk of the training rows of each leaf before and after every step; of ``n_leaf_steps="cv"`` for 100.
 
     Notes
     -----
@@ -165,7 +165,7 @@ class ProbitModelTreeClassifier(BaseClassifier):
     True
     """
 
-    n_leaf_steps: int = shared.n_leaf_steps()
+    n_leaf_steps: int | Literal["cv"] = shared.n_leaf_steps()
     _: KW_ONLY
     link: LinkName = shared.leaf_link()
     tree: Literal["shared", "per_class"] = shared.trees_of_classes()
@@ -179,7 +179,7 @@ class ProbitModelTreeClassifier(BaseClassifier):
     tol: float = shared.newton_tol("Boosting of a leaf")
     max_bins: int = shared.max_bins("For the tree.")
     categorical_features: Any = shared.categorical_features("Leaves see them as 0/1 columns.")
-    random_state: Any = shared.random_state("the features of `max_features`")
+    random_state: Any = shared.random_state("the features of `max_features` and the parts of cross-validation")
     n_jobs: int | None = shared.n_jobs()
 
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("model_trees",)
