@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,10 +13,25 @@ from numpy.typing import ArrayLike, NDArray
 from committee.data.class_weights import balancing_factors
 from committee.data.number_types import F64
 from committee.data.rows import Rows, have_weight
+from committee.learners.bagging.complete_draws import complete_draws
 from committee.vote.scores import elected
 
 if TYPE_CHECKING:
     from committee.vote.committee import Committee
+
+
+def draws_of(
+    labels: NDArray[np.uint16],
+    n_classes: int,
+    n_draws: int | Literal["all"],
+    max_samples: float | int,
+    bootstrap: bool,
+    random: np.random.RandomState,
+) -> list[NDArray[np.int64]]:
+    """Draw rows so many times, or in all ways there are; see `draw` and `complete_draws`."""
+    if n_draws == "all":
+        return complete_draws(labels, n_classes, size_of_draw(len(labels), n_classes, max_samples, False), random)
+    return [draw(labels, n_classes, max_samples, bootstrap, random) for _ in range(n_draws)]
 
 
 def draw(
@@ -32,17 +47,7 @@ def draw(
         If `max_samples` is a number larger than the rows there are, or smaller than the number of classes.
     """
     n = len(labels)
-    size = int(max_samples) if isinstance(max_samples, Integral) else int(max_samples * n)
-    if size > n and not bootstrap:
-        raise ValueError(
-            f"max_samples={max_samples} asks for {size} rows without replacement, but only {n} have weight; lower it."
-        )
-    if size < n_classes and isinstance(max_samples, Integral):
-        raise ValueError(
-            f"max_samples={max_samples} is fewer than the {n_classes} classes, and every draw needs a row "
-            "of each; raise it."
-        )
-    size = max(size, n_classes)
+    size = size_of_draw(n, n_classes, max_samples, bootstrap)
     drawn = random.randint(n, size=size) if bootstrap else random.permutation(n)[:size]
     counts = np.bincount(drawn, minlength=n)
     held = np.bincount(labels, weights=counts, minlength=n_classes)
@@ -54,6 +59,21 @@ def draw(
         held[labels[given_up]] -= 1
         held[lost] = 1
     return counts
+
+
+def size_of_draw(n: int, n_classes: int, max_samples: float | int, bootstrap: bool) -> int:
+    """Return how many of n rows a draw has; see `draw`."""
+    size = int(max_samples) if isinstance(max_samples, Integral) else int(max_samples * n)
+    if size > n and not bootstrap:
+        raise ValueError(
+            f"max_samples={max_samples} asks for {size} rows without replacement, but only {n} have weight; lower it."
+        )
+    if size < n_classes and isinstance(max_samples, Integral):
+        raise ValueError(
+            f"max_samples={max_samples} is fewer than the {n_classes} classes, and every draw needs a row "
+            "of each; raise it."
+        )
+    return max(size, n_classes)
 
 
 def balanced_draw(labels: NDArray[np.uint16], n_classes: int, weights: F64, counts: NDArray[np.int64]) -> F64:

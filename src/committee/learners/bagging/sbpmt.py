@@ -18,9 +18,9 @@ from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.learners.adaboost.emphasis import is_chance, samme_weight
-from committee.learners.bagging.draws import OutOfBagVotes, balanced_draw, draw, out_of_bag, packed_draws
+from committee.learners.bagging.draws import OutOfBagVotes, balanced_draw, draws_of, out_of_bag, packed_draws
+from committee.learners.bagging.subsampled_vote import SubsampledVote
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
 from committee.learners.trees.model_tree_limits import ModelTreeLimits
@@ -129,7 +129,7 @@ def leaf_risk(tree: ModelTree, labels: NDArray[np.uint16], weights: F64, link: L
 
 
 @with_parameters
-class SBPMTClassifier(CalibratedClassifier):
+class SBPMTClassifier(SubsampledVote):
     """Subagging of boosted probit model trees (SBPMT).
 
     `n_estimators` times, a share `max_samples` of the rows is drawn without replacement and
@@ -157,12 +157,8 @@ class SBPMTClassifier(CalibratedClassifier):
     risks_ : float64 array (n_trees,)
         Risk of each tree's leaves under the same weights (the probit risk of Theorem 6; more than two classes:
         summed over the classes' scores); ``errors_ <= risks_ / ln 2``.
-    draws_ : uint8 array (n_estimators, ceil(n / 8))
-        Which rows each committee was trained on, one bit a row as in `numpy.packbits`.
     estimators_samples_ : list of int64 arrays
-        The same as row numbers.
-    n_samples_fit_ : int
-        Training rows of positive weight.
+        Row numbers of each committee's training rows, ascending.
 
     References
     ----------
@@ -187,12 +183,11 @@ class SBPMTClassifier(CalibratedClassifier):
         "risks_",
         "draws_",
         "n_samples_fit_",
+        "complete_",
         "temperature_",
     )
 
-    n_estimators: int = parameter(
-        21, "Number M of subsamples; the paper's. It advises M > ln(n)^2 for its bound.", COUNT
-    )
+    n_estimators: int | Literal["all"] = shared.n_subsamples("The paper's; it advises M > ln(n)^2 for its bound.")
     n_boosting_rounds: int = parameter(5, "Boosting rounds T on each subsample.", COUNT)
     n_leaf_steps: int | Literal["cv"] = shared.n_leaf_steps()
     _: KW_ONLY
@@ -222,19 +217,15 @@ class SBPMTClassifier(CalibratedClassifier):
     random_state: Any = shared.random_state("the subsamples and the features of `max_features`")
     n_jobs: int | None = shared.n_jobs("Subsamples trained at the same time")
 
-    def _most_tasks(self, X: Any) -> int:
-        return self.n_estimators
-
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
         """Draw rows, and boost model trees on each draw."""
         random = tasks.random()
-        draws = [
-            draw(rows.labels, len(self.classes_), self.max_samples, False, random) for _ in range(self.n_estimators)
-        ]
-        seeds = random.randint(2**31 - 1, size=self.n_estimators)
+        draws = draws_of(rows.labels, len(self.classes_), self.n_estimators, self.max_samples, False, random)
+        seeds = random.randint(2**31 - 1, size=len(draws))
         form = partial(_boosted_form, rows.X.shape[1], len(self.classes_))
         with tasks.in_parallel(self._jobs(rows, draws, seeds), self.n_jobs, form) as boosted:
             runs = tasks.each("voter", boosted, lambda runs: {"committee_": self._vote_of(runs)})
+        complete = self.n_estimators == "all" and len(runs) == len(draws)
         committee, draws = self._vote_of(runs), draws[: len(runs)]
         if all(is_chance(run.errors[0], len(self.classes_)) for run in runs):
             warnings.warn(
@@ -248,6 +239,7 @@ class SBPMTClassifier(CalibratedClassifier):
             "risks_": np.array([risk for run in runs for risk in run.risks]),
             "draws_": packed_draws(draws, tasks.sample_weight),
             "n_samples_fit_": len(rows.labels),
+            "complete_": complete,
         }
         if not (self.oob_score or self._calibrates):
             return fitted
@@ -268,12 +260,6 @@ class SBPMTClassifier(CalibratedClassifier):
             if self.class_weight == "balanced_subsample":
                 weights = balanced_draw(rows.labels, len(self.classes_), weights, counts)
             yield delayed(boost)(table, limits, weights, drawn, self.n_boosting_rounds, self.emphasis, int(seed))
-
-    @property
-    def estimators_samples_(self) -> list[NDArray[np.int64]]:
-        """Row numbers of each committee's training rows, ascending."""
-        check_is_fitted(self)
-        return [np.flatnonzero(np.unpackbits(drawn)) for drawn in self.draws_]
 
     @property
     def leaf_models_(self) -> pl.DataFrame:

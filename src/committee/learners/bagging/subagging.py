@@ -16,12 +16,14 @@ from sklearn.utils._param_validation import HasMethods
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
-from committee.learners.bagging.draws import OutOfBagVotes, balanced_draw, draw, out_of_bag
+from committee.learners.bagging.draws import OutOfBagVotes, balanced_draw, draws_of, out_of_bag, packed_draws
+from committee.learners.bagging.subsampled_vote import SubsampledVote
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
 from committee.learners.base.user_voter import fit_weighted, seeded, voter_to_clone, weight_argument
+from committee.learners.base.parameters import parameter, with_parameters
+from committee.learners.base.user_voter import seeded, voter_to_clone
 from committee.learners.trees.tree import TreeVoter
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Share
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @with_parameters
-class SubaggingClassifier(CalibratedClassifier):
+class SubaggingClassifier(SubsampledVote):
     """Subagging (or bagging) of any classifier: M voters, each trained on rows drawn for it alone.
 
     Voter m sees floor(max_samples n) rows drawn without replacement (or with, `bootstrap=True`), never fewer
@@ -80,6 +82,9 @@ class SubaggingClassifier(CalibratedClassifier):
         "oob_score_",
         "oob_margins_",
         "oob_decision_function_",
+        "draws_",
+        "n_samples_fit_",
+        "complete_",
         "temperature_",
     )
 
@@ -91,9 +96,7 @@ class SubaggingClassifier(CalibratedClassifier):
         None,
         type_words="classifier or None",
     )
-    n_estimators: int = parameter(
-        21, "Number M of voters; the SBPMT paper's. Odd, so that two classes cannot tie.", COUNT
-    )
+    n_estimators: int | Literal["all"] = shared.n_subsamples("Odd, so that two classes cannot tie.")
     _: KW_ONLY
     max_samples: float | int = shared.max_samples(0.7, "0.7 is the SBPMT paper's.")
     bootstrap: bool = shared.bootstrap(False)
@@ -106,24 +109,20 @@ class SubaggingClassifier(CalibratedClassifier):
     n_jobs: int | None = shared.n_jobs("Voters trained at the same time")
     random_state: Any = shared.random_state("the rows of the draws and of each voter's own ``random_state``")
 
-    def _most_tasks(self, X: Any) -> int:
-        return self.n_estimators
-
     def _no_checkpoint(self, X: Any) -> str | None:
         return None if type(self.estimator) is TreeVoter else super()._no_checkpoint(X)
 
     def _check_parameters(self) -> None:
-        """Refuse nothing yet: a voter that takes no row weights will do where rows have none."""
+        """Refuse no voter yet: one that takes no row weights will do where rows have none."""
+        if self.bootstrap and self.n_estimators == "all":
+            raise ValueError("n_estimators='all' is for draws without replacement; set bootstrap=False, or a number.")
 
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
         """Draw rows, and train a voter on each draw."""
         template = self._template(tasks.sample_weight is not None)
         random = tasks.random()
-        draws = [
-            draw(rows.labels, len(self.classes_), self.max_samples, self.bootstrap, random)
-            for _ in range(self.n_estimators)
-        ]
-        seeds = random.randint(2**31 - 1, size=self.n_estimators)
+        draws = draws_of(rows.labels, len(self.classes_), self.n_estimators, self.max_samples, self.bootstrap, random)
+        seeds = random.randint(2**31 - 1, size=len(draws))
         train = self._trainer(rows, template)
         jobs = (delayed(train)(counts, int(seed)) for counts, seed in zip(draws, seeds, strict=True))
         form = partial(_tree_form, rows.X.shape[1], len(self.classes_))
@@ -131,6 +130,12 @@ class SubaggingClassifier(CalibratedClassifier):
             voters = tasks.each("voter", trained, lambda voters: {"committee_": self._vote_of(voters)})
         committee = self._vote_of(voters)
         fitted: dict[str, Any] = {"committee_": committee}
+        if not self.bootstrap:
+            fitted |= {
+                "draws_": packed_draws(draws[: len(voters)], tasks.sample_weight),
+                "n_samples_fit_": len(rows.labels),
+                "complete_": self.n_estimators == "all" and len(voters) == len(draws),
+            }
         if not (self.oob_score or self._calibrates):
             return fitted
         votes = OutOfBagVotes.of(committee, rows, draws[: len(voters)])

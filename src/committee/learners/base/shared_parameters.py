@@ -181,6 +181,13 @@ def max_samples(default: T, more: str = "") -> T:
     )
 
 
+def n_subsamples(more: str = "") -> int | Literal["all"]:
+    """Voters of subsamples."""
+    text = f"""Number M of subsamples, each with a voter of its own. {more} "all": complete subagging, every subsample
+    of `max_samples` rows that has each class, 10,000 at most."""
+    return parameter(21, text, COUNT)
+
+
 def bootstrap(default: bool, more: str = "") -> bool:
     """Draws with replacement."""
     return parameter(default, f"Draw rows with replacement instead of without. {more}")
