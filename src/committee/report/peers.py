@@ -24,16 +24,16 @@ Matrix: TypeAlias = "NDArray[np.float64]"
 def _random_forest(schema: TableSchema, seed: int, jobs: int) -> Any:
     from sklearn.ensemble import RandomForestClassifier
 
-    return _on_one_hot(schema, RandomForestClassifier(random_state=seed, n_jobs=jobs))
+    return on_one_hot(schema, RandomForestClassifier(random_state=seed, n_jobs=jobs))
 
 
 def _forest_of_numbers(schema: TableSchema, seed: int, jobs: int) -> Any:
     from sklearn.ensemble import RandomForestRegressor
 
-    return _on_one_hot(schema, RandomForestRegressor(random_state=seed, n_jobs=jobs))
+    return on_one_hot(schema, RandomForestRegressor(random_state=seed, n_jobs=jobs))
 
 
-def _on_one_hot(schema: TableSchema, forest: Any) -> Any:
+def on_one_hot(schema: TableSchema, forest: Any) -> Any:
     """One-hot categories (a missing one is all zeros), missing numbers natively."""
     from sklearn.compose import ColumnTransformer
     from sklearn.pipeline import make_pipeline
@@ -66,16 +66,16 @@ def _hist_gradient_boosting_of_numbers(schema: TableSchema, seed: int, jobs: int
 def _xgboost(schema: TableSchema, seed: int, jobs: int) -> Any:
     from xgboost import XGBClassifier
 
-    return XGBClassifier(**_of_xgboost(schema), n_jobs=jobs, random_state=seed, verbosity=0)
+    return XGBClassifier(**xgboost_categories(schema), n_jobs=jobs, random_state=seed, verbosity=0)
 
 
 def _xgboost_of_numbers(schema: TableSchema, seed: int, jobs: int) -> Any:
     from xgboost import XGBRegressor
 
-    return XGBRegressor(**_of_xgboost(schema), n_jobs=jobs, random_state=seed, verbosity=0)
+    return XGBRegressor(**xgboost_categories(schema), n_jobs=jobs, random_state=seed, verbosity=0)
 
 
-def _of_xgboost(schema: TableSchema) -> dict[str, Any]:
+def xgboost_categories(schema: TableSchema) -> dict[str, Any]:
     """Native categories and missing values."""
     types = ["c" if is_category else "q" for is_category in schema.categorical]
     return {"enable_categorical": True, "feature_types": types if schema.categorical.any() else None}

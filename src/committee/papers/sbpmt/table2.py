@@ -76,6 +76,11 @@ class PublishedAccuracies:
     accuracy: dict[str, tuple[float, float]]
     """Its Table 2: mean and standard deviation over ten folds, in percent."""
 
+    @property
+    def numeric_share(self) -> float:
+        """Share of the columns that are numeric."""
+        return self.numeric / (self.numeric + self.categorical)
+
 
 def published() -> list[PublishedAccuracies]:
     """The paper's Tables 1 and 2, in its order.
