@@ -20,10 +20,8 @@ from committee.learners.bagging.draws import OutOfBagVotes, balanced_draw, draws
 from committee.learners.bagging.subsampled_vote import SubsampledVote
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.fit_tasks import FitTasks
-from committee.learners.base.parameters import COUNT, parameter, with_parameters
-from committee.learners.base.user_voter import fit_weighted, seeded, voter_to_clone, weight_argument
 from committee.learners.base.parameters import parameter, with_parameters
-from committee.learners.base.user_voter import seeded, voter_to_clone
+from committee.learners.base.user_voter import fit_weighted, seeded, voter_to_clone, weight_argument
 from committee.learners.trees.tree import TreeVoter
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Share
