@@ -237,6 +237,7 @@ add("quadboost_three", "gaps", "text 3", QuadBoostClassifier("l2", n_estimators=
 add("quadboost_trees", "mixed", "text 3", QuadBoostClassifier("linf", n_estimators=3, dictionary="trees"))
 add("quadboost_plain", "plain", "truth 2", QuadBoostClassifier(None, n_estimators=4, fit_intercept=False))
 add("quadboost_learners", "gaps", "text 3", QuadBoostClassifier(n_estimators=2, dictionary=TreeVoter(**SMALL)))
+add("quadboost_of_numbers", "gaps", "text 3", QuadBoostClassifier(n_estimators=2, dictionary=TreeRegressor(**SMALL)))
 add("quadboost_cv", "plain", "text 3", QuadBoostClassifierCV(n_alphas=3, cv=2))
 add("quadboost_regressor", "mixed", "number", QuadBoostRegressor(n_estimators=6, random_state=0))
 add("quadboost_regressor_trees", "gaps", "number", QuadBoostRegressor("l2", n_estimators=4, dictionary="trees"))

@@ -51,10 +51,19 @@ SUBJECTS = [
     Subject(committee.QuadBoostClassifier(n_estimators=8, dictionary="trees", random_state=0)),
     Subject(committee.QuadBoostClassifier(n_estimators=4, dictionary=committee.TreeVoter(max_depth=2), random_state=0)),
     Subject(committee.QuadBoostClassifier(n_estimators=4, dictionary=GaussianNB(), random_state=0), storable=False),
+    Subject(
+        committee.QuadBoostClassifier(
+            "l2", n_estimators=3, dictionary=committee.TreeRegressor(max_depth=2), random_state=0
+        ),
+        tolerance=1e-8,
+    ),
     Subject(committee.QuadBoostClassifierCV(n_alphas=6, cv=3, tol=1e-10), integer_weights=False, tolerance=1e-6),
     Subject(committee.QuadBoostRegressor(n_estimators=20, random_state=0)),
     Subject(
         committee.QuadBoostRegressor("l2", n_estimators=8, dictionary="trees", fit_intercept=False, random_state=0)
+    ),
+    Subject(
+        committee.QuadBoostRegressor(n_estimators=3, dictionary=LinearRegression(), random_state=0), storable=False
     ),
     Subject(committee.ProbabilisticAdaBoostClassifier(8, random_state=0), tolerance=1e-7),
     Subject(

@@ -206,7 +206,7 @@ class CommitteeEstimator(CallbackSupportMixin, AnsweringLearner, StoredLearner):
         if weight_argument(voter) is None:
             raise ValueError(
                 f"{self._voter_parameter}={voter!r} cannot be boosted: its fit takes no sample_weight. Choose another "
-                f"classifier, or leave {self._voter_parameter} at its default."
+                f"estimator, or leave {self._voter_parameter} at its default."
             )
 
     @property

@@ -158,7 +158,8 @@ class HeldOutErrors:
 
     def _score(self, k: int, t: int) -> F64:
         run, votes = self.run.runs[k], self._votes[k]
-        votes += [self.run.pool.votes_on(self._read, one) for one in run.voters[len(votes) :]]
+        new = (self.run.pool.votes_on(self._read, one) for one in run.voters[len(votes) :])
+        votes += [np.asarray(each, dtype=np.int8) for each in new]
         F: F64 = np.zeros(len(self.rows))
         for weight, some in zip(run.weights_after(t).tolist(), votes, strict=False):
             if weight:

@@ -100,14 +100,14 @@ DICTIONARIES: dict[str, type[Dictionary]] = {"stumps": ListedStumps, "all_stumps
 """Every dictionary under its name; a further one is one more class, in a file of its own, and one more entry."""
 
 
-def dictionary_parameter(text: str) -> Any:
-    """Declare the parameter of a learner that chooses its voters."""
+def dictionary_parameter(text: str, estimators: str = "classifier") -> Any:
+    """Declare the parameter of a learner that chooses its voters; `estimators` says which it takes."""
     return parameter(
         "stumps",
         text,
         StrOptions(DICTIONARIES.keys()),
         HasMethods(["fit", "predict"]),
-        type_words='{"stumps", "all_stumps", "trees"} or classifier',
+        type_words=f'{{"stumps", "all_stumps", "trees"}} or {estimators}',
     )
 
 

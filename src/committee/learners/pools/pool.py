@@ -81,12 +81,12 @@ class Pool(ABC):
         """
 
     @abstractmethod
-    def votes(self, candidate: Candidate) -> I8:
-        """Votes of a candidate on the training rows, ``(n,)``; kept until they are forgotten."""
+    def votes(self, candidate: Candidate) -> I8 | F64:
+        """Votes of a candidate on the training rows, ``(n,)``: -1, 0, 1 or numbers; kept until they are forgotten."""
 
     @abstractmethod
     def forget(self, candidate: Candidate) -> None:
-        """Drop the kept votes of a candidate, a byte for each row."""
+        """Drop the kept votes of a candidate, a byte or a number for each row."""
 
     def subtract(self, residual: F64, candidate: Candidate, step: float) -> None:
         """``residual -= step * (h - mean)``, in place."""
@@ -97,7 +97,7 @@ class Pool(ABC):
         return X
 
     @abstractmethod
-    def votes_on(self, rows: Any, candidate: Candidate) -> I8:
+    def votes_on(self, rows: Any, candidate: Candidate) -> I8 | F64:
         """Votes of a candidate on other rows, ``(m,)``."""
 
     @abstractmethod
@@ -108,7 +108,8 @@ class Pool(ABC):
         ----------
         candidates : sequence of T
         output : intp array (T,) or None
-            Column of the score that each votes on, with -1 or +1 (or 0). None: they name one of two classes.
+            Column of the score that each votes on, with -1 or +1 (or 0), or a number. None: they name one of two
+            classes, or are numbers that tell these apart.
         n_classes : int
             Number of scores, or 2.
         """

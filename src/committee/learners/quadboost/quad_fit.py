@@ -10,6 +10,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+from sklearn.base import is_regressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -19,10 +20,11 @@ from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, fitted, parameter, with_parameters
-from committee.learners.base.user_voter import voter_to_clone
+from committee.learners.base.user_voter import regressor_to_clone, voter_to_clone
 from committee.learners.pools.classifier_pool import ClassifierPool
 from committee.learners.pools.dictionaries import DICTIONARIES, dictionary_parameter
 from committee.learners.pools.pool import Pool
+from committee.learners.pools.regressor_pool import RegressorPool
 from committee.learners.pools.stump_pool import StumpPool
 from committee.learners.quadboost.quad_run import HeldOutRisk, QuadRun
 from committee.learners.quadboost.quad_voters import QuadVoters, ScoreTargets, products_pay
@@ -43,7 +45,7 @@ class QuadBoost(Boosting):
     """Base of the two learners: rounds on the residual, whatever the targets are."""
 
     _voter_parameter = "dictionary"
-    voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators", "signed")
+    voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators", "signed", "regressors")
     stored_attributes: ClassVar[tuple[str, ...]] = (
         "strength_",
         "training_risks_",
@@ -79,10 +81,12 @@ class QuadBoost(Boosting):
         1000, "Most rounds. A voter may be chosen again, so there may be fewer voters.", COUNT
     )
     dictionary: Any = dictionary_parameter(
-        """Voters to choose from, all voting -1 or +1 (stumps also 0, on missing values). "stumps": `n_thresholds` of a
+        """Voters to choose from, voting -1 or +1 (stumps also 0, on missing values). "stumps": `n_thresholds` of a
         column, and each of its categories against the others. "all_stumps": every threshold between bins, every subset
         of categories. "trees": grown on the signs of the residuals weighted with their sizes. Any classifier whose
-        ``fit`` takes ``sample_weight`` is trained in the same way."""
+        ``fit`` takes ``sample_weight`` is trained in the same way. A regressor is fitted to the residuals, in units of
+        their root mean square, and votes with what it predicts.""",
+        "classifier or regressor",
     )
     n_thresholds: int = shared.n_thresholds('For "stumps".')
     thresholds: Literal["quantile", "even"] = shared.thresholds('For "stumps".')
@@ -187,7 +191,7 @@ class QuadBoost(Boosting):
         threads = n_threads(self.n_jobs)
         every = {"every_k": self.reweight_interval, "fully_corrective": 1}.get(self.reweight, 0)
         schedule = Schedule(self.tol, every, as_new=self.reweight == "none")
-        K, count = target.n_outputs, rows.count
+        K = target.n_outputs
         centre = target.weights if self.fit_intercept else None
         pools: Sequence[Pool]
         if isinstance(self.dictionary, str):
@@ -197,16 +201,26 @@ class QuadBoost(Boosting):
             if not first.exhaustive:
                 pools = [first, *(known.pool(known.binned, centre) for _ in range(1, K))]
         else:
-            voter = voter_to_clone("dictionary", self.dictionary, self.table_)
-
-            def scaled(weights: F64) -> F64:
-                return np.asarray(count * weights / weights.sum())
-
-            pools = [ClassifierPool(voter, rows.cells, seed + k, scaled, centre) for k in range(K)]
+            pools = self._pools_of_estimator(rows, target, seed)
         penalty = self._penalty(lambda: self._complexity(pools[0], rows.weights, seed))
         if isinstance(pools[0], StumpPool) and products_pay(len(rows), pools[0].dictionary, self.n_estimators * K):
             return QuadVoters.on_products(pools[0], target, penalty, schedule, threads)
         return QuadVoters.on_residuals(pools, target, penalty, schedule)
+
+    def _pools_of_estimator(self, rows: Any, target: ScoreTargets, seed: int) -> list[Pool]:
+        """Return a pool of clones of the user's classifier or regressor for each score."""
+        seeds, w, count = range(seed, seed + target.n_outputs), target.weights, rows.count
+        if is_regressor(self.dictionary):
+            voter = regressor_to_clone("dictionary", self.dictionary, self.table_)
+            given = None if rows.uniform else rows.weights
+            return [RegressorPool(voter, rows.cells, k, w, given, centred=self.fit_intercept) for k in seeds]
+        voter = voter_to_clone("dictionary", self.dictionary, self.table_)
+
+        def scaled(weights: F64) -> F64:
+            return np.asarray(count * weights / weights.sum())
+
+        centre = w if self.fit_intercept else None
+        return [ClassifierPool(voter, rows.cells, k, scaled, centre) for k in seeds]
 
     def _penalty(self, complexity: Callable[[], float]) -> Penalty:
         """Return the penalty that the parameters ask for; sets `strength_`."""

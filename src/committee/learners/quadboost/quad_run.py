@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.number_types import F64
+from committee.data.number_types import F64, I8
 from committee.learners.base.boosting import BoostingRun
 from committee.learners.quadboost.quad_voters import QuadVoters, ScoreTargets
 
@@ -68,7 +68,7 @@ class HeldOutRisk:
         # kept beside the residuals, whose roundings know the targets: a scorer would see equal scores in their order
         self.scores = np.repeat(start[:, None], target.y.shape[1], axis=1)
         self.weight: list[dict[int, float]] = [{} for _ in voters.runs]
-        self._votes: dict[tuple[int, int], NDArray[np.int8]] = {}
+        self._votes: dict[tuple[int, int], I8 | F64] = {}
 
     def __call__(self, t: int) -> float:
         """Risk after t rounds."""

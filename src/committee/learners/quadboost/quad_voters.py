@@ -89,7 +89,7 @@ class QuadVoters:
         """Return other rows as `votes_on` takes them."""
         return self.pools[0].read(X)
 
-    def votes_on(self, held_out: Any, k: int, voter: int) -> I8:
+    def votes_on(self, held_out: Any, k: int, voter: int) -> I8 | F64:
         """Votes of a voter of run k on other rows, as `read` made them."""
         return self.pools[k].votes_on(held_out, self.candidate(k, voter))
 

@@ -43,8 +43,9 @@ class QuadBoostClassifier(BaseClassifier, QuadBoost):
     Attributes
     ----------
     committee_ : Committee
-        The voters, with positive weights (a voter of negative weight is turned round; a user's classifier keeps its
+        The voters, with positive weights (a voter of negative weight is turned round; a user's estimator keeps its
         sign). Two classes: voters name classes. More: scores -1, 0, +1 in the column of the class they speak of.
+        Regressors have scores that are numbers.
     training_risks_ : float64 array (rounds + 1,)
         Quadratic risk before the first round and after each one, summed over the classes; without the penalty.
     validation_risks_ : float64 array or None
@@ -105,7 +106,7 @@ def classes_committee(
 ) -> Committee:
     """Committee of a classifier that was trained on `count` rows."""
     intercept = start
-    if start is not None and len(start) == 1:
+    if start is not None and len(start) == 1 and voters.kind == "label":
         intercept = np.array([-0.5, 0.5]) * start
     return Committee(voters, weights, classes, class_link(count, len(classes)), table, intercept)
 
@@ -121,7 +122,7 @@ def class_link(count: float, n_classes: int) -> Truncated:
 
 @with_parameters
 class QuadBoostRegressor(BaseRegressor, QuadBoost):
-    """QuadBoost on numbers: voters of -1 and +1, weighted to fit the target by penalised least squares.
+    """QuadBoost on numbers: voters of -1 and +1, or regressors, weighted to fit the target by penalised least squares.
 
     The rounds of `QuadBoostClassifier`, with real targets: F(x) = F_0 + sum_t alpha_t h_t(x). With stumps this is an
     additive model, a step function of each column.
