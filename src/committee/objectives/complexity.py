@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from committee import _core
 from committee.data.number_types import F64
-from committee.objectives.programs.penalties import PENALTIES
+from committee.objectives.programs.named_penalties import PENALTIES
 
 if TYPE_CHECKING:
     from committee.voters.stump_dictionary import StumpDictionary

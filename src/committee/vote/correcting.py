@@ -18,6 +18,8 @@ class CorrectingOperation(Protocol):
 
     A weighted sum is one, and the only one that committees know; a maximum, a mixture whose weights depend on x, or a
     classifier trained on the votes are others. See docs/extending.md.
+
+    Equation: correcting-operation (docs/theory.md).
     """
 
     def scores(self, votes: Scores, weights: NDArray[np.float64], X: Any) -> Scores:

@@ -25,6 +25,8 @@ class FunctionalRun(BoostingRun):
     what they predict: F <- F + a b(x). The step a is the learning rate, times the best step if there is a line search.
     A round that would change nothing ends the run, unless it is the first: a committee needs a voter.
 
+    Equation: functional-gradient (docs/theory.md).
+
     Parameters
     ----------
     target : Target

@@ -30,7 +30,8 @@ from committee.learners.quadboost.quad_run import HeldOutRisk, QuadRun
 from committee.learners.quadboost.quad_voters import QuadVoters, ScoreTargets, products_pay
 from committee.learners.quadboost.score_runs import Schedule
 from committee.objectives.complexity import rademacher_of_stumps, theory_alpha
-from committee.objectives.programs.penalties import PENALTIES, Penalty, penalty_class
+from committee.objectives.programs.named_penalties import PENALTIES, penalty_class
+from committee.objectives.programs.penalties import Penalty
 from committee.vote.committee import Committee
 from committee.vote.links.mean import MeanLink
 from committee.vote.links.probability import Link
@@ -56,25 +57,27 @@ class QuadBoost(Boosting):
 
     strength_: float = fitted("lambda or the bound that was used.", "float")
 
-    penalty: Literal["l1", "l2", "linf"] | None = parameter(
+    penalty: Literal["l1", "l2", "linf", "kl"] | None = parameter(
         "l1",
-        """Norm of the weights that is held down: 2 lambda ||alpha||_1, lambda ||alpha||_2^2, or |alpha_j| <=
-        `alpha_max`. "l1" keeps the committee small and stops by itself; the others need a limit on the rounds.""",
+        """What is held down of the weights: 2 lambda ||alpha||_1, lambda ||alpha||_2^2, or |alpha_j| <= `alpha_max`.
+        "kl": lambda times the Kullback-Leibler divergence of weights below `alpha_max`, scaled so that small weights
+        cost what "l2" asks. "l1" keeps the committee small and stops by itself; the others need a limit on the
+        rounds.""",
         StrOptions(PENALTIES.keys()),
         None,
     )
     _: KW_ONLY
     alpha: float | Literal["theory"] = parameter(
         0.01,
-        """The paper's lambda, >= 0, of "l1" and "l2". "theory": the value under which the penalised risk is the bound,
-        4 R for "l1" and 8 sqrt(T) R for "l2", with R the Rademacher complexity of the stumps on these rows, drawn with
-        `random_state`, and T = `n_estimators`; far more than predicts best.""",
+        """The paper's lambda, >= 0, of "l1" and "l2"; that of "kl", > 0. "theory": the value under which the penalised
+        risk is the bound, 4 R for "l1" and 8 sqrt(T) R for "l2", with R the Rademacher complexity of the stumps on
+        these rows, drawn with `random_state`, and T = `n_estimators`; far more than predicts best.""",
         NOT_NEGATIVE,
     )
     alpha_max: float = parameter(
         0.3,
-        """Most that a round may give a voter, > 0, with ``penalty="linf"``; unless ``reweight="none"`` most that it
-        has.""",
+        """Most that a round may give a voter, > 0, with ``penalty="linf"`` and "kl"; unless ``reweight="none"`` most
+        that it has.""",
         POSITIVE,
     )
     n_estimators: int = parameter(

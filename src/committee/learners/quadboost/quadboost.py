@@ -29,12 +29,13 @@ class QuadBoostClassifier(BaseClassifier, QuadBoost):
     Each round takes the voter whose correlation with the residual, mu - M = (1/n) sum_i h(x_i) (y_i - F(x_i)), lowers
     the penalised quadratic risk most, to the weight that is best for it; with eta = (1/n) sum_i h(x_i)^2:
 
-    ====== ===================================
+    ====== =============================================================
     none   (mu - M) / eta
     l1     soft(mu - M, lambda) / eta
     l2     (mu - M) / (eta + lambda)
     linf   (mu - M) / eta, within +-alpha_max
-    ====== ===================================
+    kl     a tanh(v), eta a tanh(v) + lambda a v = mu - M, with a = alpha_max
+    ====== =============================================================
 
     No row weights change and nothing is exponential, which makes rounds cheap: over a finite dictionary they do not
     look at the rows at all, but at products of voters. More than two classes: each against the rest, over one
@@ -153,8 +154,9 @@ class QuadBoostRegressor(BaseRegressor, QuadBoost):
     _: KW_ONLY
     alpha: float = parameter(
         0.01,
-        """The paper's lambda, >= 0, of "l1" and "l2", in units of the target: "l1" keeps a voter whose correlation with
-        the residual exceeds it. For targets of another scale than 1 it should be scaled with them ("l1").""",
+        """The paper's lambda, >= 0, of "l1" and "l2" (that of "kl", > 0), in units of the target: "l1" keeps a voter
+        whose correlation with the residual exceeds it. For targets of another scale than 1 it should be scaled with
+        them ("l1").""",
         NOT_NEGATIVE,
     )
 

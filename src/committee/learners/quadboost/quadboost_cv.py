@@ -26,7 +26,8 @@ from committee.learners.quadboost.quad_voters import Products
 from committee.learners.quadboost.quadboost import classes_committee, signs_of
 from committee.learners.quadboost.quadboost_path import follow, refuse_large, strengths
 from committee.objectives.programs.coordinate_steps import greedy_rounds
-from committee.objectives.programs.penalties import PENALTIES, Penalty, penalty_class
+from committee.objectives.programs.named_penalties import PENALTIES, penalty_class
+from committee.objectives.programs.penalties import Penalty
 from committee.vote.scores import elected
 from committee.voters.stump_dictionary import StumpDictionary
 
@@ -72,9 +73,9 @@ class QuadBoostClassifierCV(BaseClassifier):
 
     stored_attributes: ClassVar[tuple[str, ...]] = ("alpha_", "alphas_", "n_estimators_", "rounds_", "cv_errors_")
 
-    penalty: Literal["l1", "l2", "linf"] | None = parameter(
+    penalty: Literal["l1", "l2", "linf", "kl"] | None = parameter(
         "l1",
-        "As for `QuadBoostClassifier`; None chooses the number of rounds only.",
+        'As for `QuadBoostClassifier`, "kl" below 0.3; None chooses the number of rounds only.',
         StrOptions(PENALTIES.keys()),
         None,
     )

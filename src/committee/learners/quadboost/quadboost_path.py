@@ -18,13 +18,14 @@ from committee.data.parallel import n_threads
 from committee.learners.pools.dictionaries import listed_stumps
 from committee.learners.quadboost.quad_voters import Products, products_of
 from committee.learners.quadboost.quadboost import QuadBoostClassifier, QuadBoostRegressor
-from committee.objectives.programs.penalties import PENALTIES, Penalty, penalty_class
+from committee.objectives.programs.named_penalties import PENALTIES, penalty_class
+from committee.objectives.programs.penalties import Penalty
 from committee.objectives.programs.reweighting import reweight
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
 from committee.voters.stump_dictionary import StumpDictionary
 
-PathPenalty = Literal["l1", "l2", "linf"]
+PathPenalty = Literal["l1", "l2", "linf", "kl"]
 
 _AS_THE_LEARNER = ("n_thresholds", "thresholds", "fit_intercept", "n_jobs")
 """Parameters with the constraints of `QuadBoostClassifier`."""
@@ -42,8 +43,8 @@ class QuadBoostPath:
 
     Attributes
     ----------
-    penalty : {"l1", "l2", "linf"}
-        Norm that is held down.
+    penalty : {"l1", "l2", "linf", "kl"}
+        What is held down of the weights.
     alphas : float64 array (S,)
         lambda, from the strongest to the weakest; for "linf" the bounds alpha_max, rising.
     weights : float64 array (S, N)
@@ -154,8 +155,8 @@ def quadboost_path(
         Training rows.
     y : array-like (n,)
         Labels of two classes, or numbers.
-    penalty : {"l1", "l2", "linf"}, default="l1"
-        Norm of the weights that is held down.
+    penalty : {"l1", "l2", "linf", "kl"}, default="l1"
+        What is held down of the weights; "kl" keeps them below 0.3.
     alphas : array-like (S,), default=None
         Strengths to stop at (for "linf": the bounds alpha_max). None: `n_alphas` of them, evenly spaced by logarithm
         from the largest |h'y|, at which "l1" leaves no voter, down to `eps` times that; for "linf" from

@@ -1,4 +1,4 @@
-"""Penalties on the weights of voters: one class each, known by one table of names."""
+"""Penalties on the weights of voters: one class each."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Penalty(ABC):
     With c the correlation of a voter with the residual, (1/n) sum_i h(x_i) r_i (mu - M in the paper), eta its mean
     square and alpha its present weight, its own part taken out of the vote leaves it the correlation
     ``own = c + eta alpha``. Everything that rounds, re-weightings and paths need to know of a penalty follows from the
-    methods below; another penalty is another class and a line in `PENALTIES`.
+    methods below; another penalty is another class and a line in `PENALTIES` (named_penalties.py).
 
     Parameters
     ----------
@@ -97,11 +97,15 @@ class Penalty(ABC):
 
     @property
     def ridge(self) -> float:
-        """Half the second derivative of the penalty where it is smooth; added to the diagonal of the products."""
+        """Half the second derivative of the penalty where it is smooth, if that is the same everywhere."""
         return 0.0
 
+    def curvature(self, alpha: F64) -> F64 | float:
+        """Half the second derivative of the penalty in free weights; added to the diagonal of the products."""
+        return self.ridge
+
     def slope(self, alpha: F64) -> F64 | float:
-        """Half the first derivative of the penalty in free weights, without the part of `ridge`."""
+        """Half the first derivative of the penalty in free weights, less their `curvature` times the weights."""
         return 0.0
 
     def free(self, alpha: F64) -> Mask:
@@ -397,12 +401,3 @@ class LinfPenalty(Penalty):
     def gap(self, c: F64, alpha: F64, b: F64, square: float) -> float:
         """As `Penalty.gap`: the least value in the box of the tangent, 2 sum_j (bound |c_j| - alpha_j c_j) below."""
         return float(max(0.0, 2.0 * (self.strength * np.abs(c) - alpha * c).sum()))
-
-
-PENALTIES: dict[str, type[Penalty]] = {"l1": L1Penalty, "l2": L2Penalty, "linf": LinfPenalty}
-"""``penalty=`` of the QuadBoost learners."""
-
-
-def penalty_class(name: str | None) -> type[Penalty]:
-    """Penalty of this name; None is none."""
-    return NoPenalty if name is None else PENALTIES[name]

@@ -71,8 +71,9 @@ def _step_on_free(gram: F64, b: F64, alpha: F64, penalty: Penalty) -> None:
         return
     A = gram[np.ix_(free, free)]
     right = b[free] - gram[np.ix_(free, ~free)] @ alpha[~free] - penalty.slope(alpha[free])
-    if penalty.ridge:
-        A = A + penalty.ridge * np.eye(len(A))
+    curvature = penalty.curvature(alpha[free])
+    if np.any(curvature):
+        A = A + curvature * np.eye(len(A))
     try:
         # voters that are alike make A singular; a ridge of rounding size picks one of the solutions
         factor = la.cho_factor(A + 1e-13 * np.trace(A) / len(A) * np.eye(len(A)), check_finite=False)

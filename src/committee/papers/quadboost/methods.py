@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.number_types import F64
-from committee.objectives.programs.penalties import penalty_class
+from committee.objectives.programs.named_penalties import penalty_class
 from committee.papers.quadboost.adaboost import BestEdgeSearch, GrownSearch
 from committee.papers.quadboost.plan import LabelledRows, Params, SearchedMethod, SearchPlan
 from committee.papers.quadboost.tables import (

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.number_types import F64
-from committee.objectives.programs.penalties import penalty_class
+from committee.objectives.programs.named_penalties import penalty_class
 from committee.report.displays.base import (
     COLORS,
     INK,
