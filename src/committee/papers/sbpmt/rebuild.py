@@ -47,7 +47,8 @@ def rebuild(
 
     Files: ``table2-<settings>.csv`` with ``figure3-<settings>.png`` and ``figure4-<settings>.png``; with `rivals` the
     same of ``rivals-<settings>``; ``figure2.csv`` and ``figure2.png``; ``consistency.csv``; ``numeric-<settings>.csv``;
-    and the journals, ``cells-<what>.jsonl``. Repeat r of the classifier has the seed ``seed + r``.
+    tables of `rivals` and of a `study` as ``.md``, too; and the journals, ``cells-<what>.jsonl``. Repeat r of the
+    classifier has the seed ``seed + r``.
     """
     from committee.papers.sbpmt import consistency, figure2, table2
     from committee.papers.shared.bundled_tables import Bundled
@@ -138,7 +139,7 @@ def _rivals(run: _Run, rows: "list[PublishedAccuracies]", folder: "Folder", figu
     from committee.papers.sbpmt.table2 import OURS
     from committee.papers.shared.cells import finished_cells
     from committee.papers.shared.figures import save
-    from committee.papers.shared.pages import write_csv
+    from committee.papers.shared.pages import write_csv, write_page
 
     name, methods = f"rivals-{run.settings}", [OURS, *others.installed_rivals()]
     tasks = others.tasks(rows, folder, run.settings, methods, run.repeats, run.seed)
@@ -149,19 +150,23 @@ def _rivals(run: _Run, rows: "list[PublishedAccuracies]", folder: "Folder", figu
     for number, draw in ((3, figures.own_figure3), (4, figures.own_figure4)):
         if figure in (None, number):
             save(draw(found), run.out / f"figure{number}-{name}.png")
-    return [rival_results.accuracy_grid(found, run.settings), rival_results.contest_grid(found)]
+    grids = [rival_results.accuracy_grid(found, run.settings), rival_results.contest_grid(found)]
+    write_page(grids, run.out / f"table2-{name}.md")
+    return grids
 
 
 def _consistency(run: _Run, growth: "Growth") -> "list[Grid]":
     from committee.papers.sbpmt import consistency
     from committee.papers.shared.cells import finished_cells
-    from committee.papers.shared.pages import write_csv
+    from committee.papers.shared.pages import write_csv, write_page
 
     tasks, described = consistency.tasks(growth, run.repeats, run.seed), consistency.described(growth, run.seed)
     cells = finished_cells(run.journal("consistency"), described, tasks, jobs=run.jobs, progress=run.progress)
     errors = consistency.errors_of(cells.values(), growth)
     write_csv(consistency.records(errors, growth), run.out / "consistency.csv")
-    return [consistency.grid(errors, growth)]
+    grids = [consistency.grid(errors, growth)]
+    write_page(grids, run.out / "consistency.md")
+    return grids
 
 
 def _numeric(run: _Run, rows: "list[PublishedAccuracies]", folder: "Folder") -> "list[Grid]":
@@ -169,7 +174,7 @@ def _numeric(run: _Run, rows: "list[PublishedAccuracies]", folder: "Folder") -> 
     from committee.papers.sbpmt.rivals import installed_rivals
     from committee.papers.sbpmt.table2 import FOREST, OURS, XGBOOST
     from committee.papers.shared.cells import finished_cells
-    from committee.papers.shared.pages import write_csv
+    from committee.papers.shared.pages import write_csv, write_page
 
     methods = [OURS, *(name for name in installed_rivals() if name in (FOREST, XGBOOST))]
     tasks = numeric_columns.tasks(rows, folder, run.settings, methods, run.repeats, run.seed)
@@ -178,4 +183,6 @@ def _numeric(run: _Run, rows: "list[PublishedAccuracies]", folder: "Folder") -> 
     cells = finished_cells(path, described, tasks, jobs=run.jobs, progress=run.progress)
     found = numeric_columns.results_of(rows, cells)
     write_csv(numeric_columns.records(found), run.out / f"numeric-{run.settings}.csv")
-    return [numeric_columns.grid(found)]
+    grids = [numeric_columns.grid(found)]
+    write_page(grids, run.out / f"numeric-{run.settings}.md")
+    return grids
