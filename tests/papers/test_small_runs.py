@@ -14,7 +14,7 @@ RUNS = {
     "lectures": (["--parts", "margins,leaves"], ("Margins of AdaBoost on iris", "all classes"), "margins-trees.png"),
     "quadboost": (["--repeats", "1"], ("Table 1: test error", "wine"), "quadboost.png"),
     "matryoshka": (["--repeats", "1"], ("M_2(T, rho)", "wdbc"), "cost.png"),
-    "margins": ([], ("Directions: in how many of 1 tables", "three ensembles of 20 trees"), "together.png"),
+    "margins": ([], ("Directions: in how many of 1 tables", "of 20 trees", "SM2, lts", "MD-Boost"), "depths.csv"),
 }
 """By paper: options that make it smaller still, words of what is printed, a file."""
 

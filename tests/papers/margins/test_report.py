@@ -6,9 +6,11 @@ from scipy.stats import spearmanr, ttest_rel
 
 from committee.papers.margins import cells, report
 from committee.papers.margins.results import (
+    EQUILIBRIUM,
     ERROR,
     LEAST,
     MEAN,
+    MEDIAN,
     MINIMUM,
     RANGE,
     VARIANCE,
@@ -23,12 +25,14 @@ from committee.papers.margins.tables import HELPS, HURTS, NEITHER
 
 def made_up(name, ensemble, repeat, wrong, **changes):
     """A cell in which all objectives do the same."""
-    own = {"wrong": 10, "mean": 0.5, "minimum": -0.2, "variance": 0.1, "range": 1.0}
+    own = {
+        "wrong": 10, "mean": 0.5, "median": 0.6, "minimum": -0.2, "equilibrium": 0.4, "variance": 0.1, "range": 1.0,
+    }  # fmt: skip
     new = {figure: own[figure] + changes.get(figure, 0.0) for figure in own if figure != "wrong"}
     found = {"state": cells.SOLVED, "xi": None, "wrong": wrong, **new, "least": changes.get("least", 0.0), "trees": 9}
     return {
         "table": name, "digest": "", "repeat": repeat, "ensemble": ensemble, "training_rows": 70, "test_rows": 30,
-        "voters": 200, "four_leaves": 1.0, "fit_seconds": 0.1, **own,
+        "voters": 200, "full_trees": 1.0, "fit_seconds": 0.1, **own,
         "objectives": {objective: {**found, "seconds": 0.01} for objective in cells.OBJECTIVES},
     }  # fmt: skip
 
@@ -38,7 +42,7 @@ def results():
     """Three tables, four splits: better and larger margins; worse and smaller ones; nothing."""
     wrong = {"sonar": (8, 9, 8, 7), "pima": (12, 11, 12, 13), "colon": (10, 10, 11, 9)}
     changes = {
-        "sonar": {"mean": 0.1, "minimum": 0.05, "least": 0.01, "variance": -0.02, "range": 0.1},
+        "sonar": {"mean": 0.1, "minimum": 0.05, "least": 0.01, "variance": -0.02, "range": 0.1, "equilibrium": 0.2},
         "pima": {"mean": -0.1, "minimum": -0.1, "least": -0.2, "variance": 0.02, "range": -0.1},
         "colon": {"mean": 0.00004, "variance": -0.00004},
     }
@@ -53,7 +57,7 @@ def results():
 
 def test_directions_are_counted(results):
     found = directions(results, cells.FOREST, cells.UWS)
-    assert found.tables == 3 and found.raised == {MEAN: 1, LEAST: 1, MINIMUM: 1}
+    assert found.tables == 3 and found.raised == {MEAN: 1, MEDIAN: 0, LEAST: 1, MINIMUM: 1, EQUILIBRIUM: 1}
     assert found.lowered == {VARIANCE: 1, RANGE: 1}, "what four digits do not show is no change"
     assert found.marks == HELPS + HURTS + NEITHER and found.tests == (1, 1, 1)
     # by hand: -2, -1, -2, -3 rows; t = 4.90 on 3 degrees of freedom, p = 0.016; the correction makes it 2.97 and 0.059
@@ -99,6 +103,6 @@ def test_tables_add_up(results):
     assert grids[15].rows[3][:5] == ("Sonar", "0.0773", "0.180", "0.333", "0.333")
     assert grids[15].rows[3][5:] == ("0.0741", "0.173", "0.333", "0.080", "0.100", "0.100")
     counts = {row[0]: row[1:] for row in grids[16].rows}
-    assert counts["forest, UWS"] == ("1 (10)", "1", "1 (3)", "1", "1", "1-1-1 (1-6-8)", "0-0-3")
-    assert counts["AdaBoost, SM2"] == ("1", "1", "1", "1 (14)", "1 (11)", "1-1-1 (4-5-6)", "0-0-3")
+    assert counts["forest, UWS"] == ("1 (10)", "0", "1", "1", "1 (3)", "1", "1", "1-1-1 (1-6-8)", "0-0-3")
+    assert counts["AdaBoost, SM2"] == ("1", "0", "1", "1", "1", "1 (14)", "1 (11)", "1-1-1 (4-5-6)", "0-0-3")
     assert grids[-1].rows[-1][-2:] == ("1.62", "2.7"), "3 tables, 3 ensembles: 0.1 to fit, 8 objectives of 0.01"

@@ -16,6 +16,20 @@ from committee.objectives.programs.constraint_generation import Constraints, Inf
 from committee.objectives.programs.margin_matrix import MarginMatrix
 
 
+class OutOfReachError(ValueError):
+    """No weights raise the margins as far as `xi` asks.
+
+    Attributes
+    ----------
+    largest : float
+        The largest xi for which some do.
+    """
+
+    def __init__(self, message: str, largest: float) -> None:
+        super().__init__(message)
+        self.largest = largest
+
+
 @dataclass(frozen=True)
 class Range(Objective):
     """Maximise the mean margin with all low margins raised to a quantile.
@@ -68,7 +82,7 @@ class Range(Objective):
 
         Raises
         ------
-        ValueError
+        OutOfReachError
             If no weights raise the margins that far; it names the largest `xi` for which some do.
         """
         margins = lines.margins(lines.own)
@@ -83,9 +97,12 @@ class Range(Objective):
                 solved = constraint_generation(lines, lines.mean_votes(), [Constraints(bound)], tol=self.tol)
         except InfeasibleError as error:
             largest = self._largest(lines, margins, mean, low)
-            raise ValueError(
+            # rounded down to four digits, so that what the message says is feasible
+            digits = 10.0 ** (3 - np.floor(np.log10(largest))) if largest > 0.0 else 1.0
+            raise OutOfReachError(
                 f"xi={self.xi} asks for margins of at least {theta:.4g} that no weights give; the largest xi for which "
-                f"some do is {largest:.4g}."
+                f"some do is {np.floor(largest * digits + 1e-6) / digits:.4g}.",
+                largest,
             ) from error
         gap = max(0.0, solved.bound - solved.value)
         before = self.value(lines, lines.own)
@@ -95,14 +112,13 @@ class Range(Objective):
         """The largest feasible xi: the share of rows up to the highest level that the low margins can be raised to.
 
         One more program finds that level, max z s.t. (S w)_i >= z where m_i <= mean; a quantile is within reach if and
-        only if it is no higher. Rounded down to four digits, so that what a message says is feasible.
+        only if it is no higher.
         """
         low_lines = lines.of_rows(low)
         constraints = [
             Constraints(np.where(low_lines, 0.0, -np.inf), level=-1),
             Constraints(np.where(low_lines, -np.inf, mean)),
         ]
-        level = constraint_generation(lines, np.zeros(lines.n_voters), constraints, cost_of_z=1.0, tol=self.tol).z
-        share = float(lines.row_weight[margins <= level + 1e-10].sum())  # the same margins, but for rounding
-        digits = 10.0 ** (3 - np.floor(np.log10(share))) if share > 0.0 else 1.0
-        return float(np.floor(share * digits + 1e-6) / digits)
+        found = constraint_generation(lines, np.zeros(lines.n_voters), constraints, cost_of_z=1.0, tol=self.tol)
+        level = max(found.z, float(margins.min()))  # the own weights reach the lowest margin
+        return float(lines.row_weight[margins <= level + 1e-10].sum())  # the same margins, but for rounding

@@ -21,6 +21,7 @@ from committee.papers.margins.cells import (
     FOREST,
     MAXIMISE,
     OBJECTIVES,
+    Ensembles,
     measured,
     solved,
     trained,
@@ -123,7 +124,7 @@ def stages(fold: Fold) -> Figure:
     """Figure 1: cumulative margin curves of the first trees of AdaBoost, fewer and more of them."""
     from committee.report.displays.margin import MarginDisplay
 
-    committee = trained(fold, ADABOOST, STAGES[-1])
+    committee = trained(fold, ADABOOST, Ensembles(STAGES[-1]))
     rounds = [t for t in STAGES if t < committee.n_voters] + [committee.n_voters]
     display = MarginDisplay.from_stages(committee, fold.rows[0], fold.positive[0], rounds=rounds)
     return display.figure_
@@ -136,7 +137,7 @@ def drawn(change: Change, fold: Fold) -> tuple[Figure, dict[str, float]]:
     """
     from committee.report.displays.margin_change import MarginChangeDisplay
 
-    committee = trained(fold, change.ensemble, TREES)
+    committee = trained(fold, change.ensemble, Ensembles(TREES))
     train, test = (SignedVotes.of(committee, X, y) for X, y in zip(fold.rows, fold.positive, strict=True))
     lines = MarginMatrix.of(train)
     weights, _, objective = solved(change.objective, lines)

@@ -7,6 +7,11 @@ from committee.papers.shared.options import Data, Jobs, Names, Out, Progress, Sm
 if TYPE_CHECKING:
     from committee.report.grid import Grid
 
+BOOSTING = "boosting, depth "
+"""Before the name of a depth: the cell of the methods of `depths` on a split."""
+MOST_DEPTH = 30
+"""A tree of more has no leaf to fill on any of the tables."""
+
 
 def rebuild(
     data: Data,
@@ -15,6 +20,10 @@ def rebuild(
     tables: Annotated[Names, "Tables; by default all 14."] = None,
     figure: Annotated[int | None, "Only this figure, 1 to 6."] = None,
     repeats: Annotated[int, "Random splits of every table; the document has 100."] = 10,
+    trees: Annotated[int, "Trees of every ensemble; the document has 200."] = 200,
+    depth: Annotated[int, "Depth of the trees of AdaBoost and of the first forest; 1 are stumps, 0 no limit."] = 2,
+    variants: Annotated[bool, "Other k of EWS, targets of SM2 and its robust forms, too."] = False,
+    depths: Annotated[int, "Splits for arc-gv, MD-Boost, DOOM II and AdaBoost over depths; 0: none."] = 2,
     small: Small = False,
     seed: Annotated[int, "Seed of splits and forests."] = 0,
     jobs: Jobs = 1,
@@ -23,13 +32,15 @@ def rebuild(
     """Ensembles and their margins (Martinez and Gray): Tables 2 to 11, Figures 1 to 6, beside the document's numbers.
 
     Files: CSV, the tables of the page as Markdown, pictures of those tables that are named, and the journal
-    ``cells.jsonl`` (``cells-small.jsonl``) of cells, an ensemble on a split of a table with all objectives each, run
-    split by split. With `figure` that picture alone.
+    ``cells.jsonl`` (``cells-small.jsonl``) of cells, an ensemble on a split of a table with all objectives each, or
+    boosting of one depth on a split, run split by split. With `figure` that picture alone.
     """
     from functools import partial
 
-    from committee.papers.margins import figures, report
-    from committee.papers.margins.cells import DEPTH, ENSEMBLES, FEW_TREES, OBJECTIVES, TREES, reweighting_cell
+    from committee.papers.margins import depth_report, figures, report
+    from committee.papers.margins.cells import ENSEMBLES, FEW_TREES, Ensembles, reweighting_cell
+    from committee.papers.margins.depth_report import DepthResults
+    from committee.papers.margins.depths import DEPTHS, FEW_DEPTHS, depth_cell
     from committee.papers.margins.results import MarginResults
     from committee.papers.margins.tables import BUNDLED, read_data, source_data
     from committee.papers.shared.bundled_tables import Bundled
@@ -37,9 +48,14 @@ def rebuild(
     from committee.papers.shared.figures import save
     from committee.papers.shared.folds import Fold
 
-    check_at_least_one(repeats=repeats, jobs=jobs)
+    check_at_least_one(repeats=repeats, trees=trees, jobs=jobs)
+    if depths < 0:
+        raise ValueError(f"depths={depths} is no number of splits; 0 leaves the comparison over depths out")
+    if not 0 <= depth <= MOST_DEPTH:
+        raise ValueError(f"depth={depth} is no depth of a tree; use 1 to {MOST_DEPTH}, or 0 for trees without a limit")
     sources = {row.name: row for row in ([BUNDLED] if small else source_data())}
-    repeats, trees = (1, FEW_TREES) if small else (repeats, TREES)
+    asked = Ensembles(FEW_TREES if small else trees, depth or None, variants or small)
+    repeats, depths = (1, min(depths, 1)) if small else (repeats, depths)
     chosen = in_order(tables, list(sources))
     if small and figure in figures.DATA:
         needed = figures.DATA[figure]
@@ -54,16 +70,32 @@ def rebuild(
     tasks = [
         Task(
             {"table": fold.table.name, "digest": fold.table.digest, "repeat": fold.repeat, "ensemble": ensemble},
-            partial(reweighting_cell, fold, ensemble, trees),
+            partial(reweighting_cell, fold, ensemble, asked),
         )
         for fold in (Fold(table, repeat, seed) for repeat in range(repeats) for table in read.values())
         for ensemble in ENSEMBLES
     ]
-    run = {"paper": "margins", "trees": trees, "depth": DEPTH, "objectives": list(OBJECTIVES), "seed": seed}
+    names = FEW_DEPTHS if small else tuple(DEPTHS)
+    tasks += [
+        Task(
+            {"table": name, "digest": table.digest, "repeat": repeat, "ensemble": f"{BOOSTING}{depth_name}"},
+            partial(depth_cell, Fold(table, repeat, seed), DEPTHS[depth_name], asked.trees),
+        )
+        for repeat in range(depths)
+        for name, table in read.items()
+        for depth_name in names
+    ]
+    run = {"paper": "margins", "trees": asked.trees, "depth": depth, "objectives": list(asked.objectives), "seed": seed}
     journal = out / ("cells-small.jsonl" if small else "cells.jsonl")
     cells = finished_cells(journal, run, tasks, jobs=jobs, progress=progress)
-    results = MarginResults(cells, tuple(chosen), repeats, trees)
-    grids = [*report.grids(results), *figures.write(numbers, read, seed, out)]
+    results = MarginResults(cells, tuple(chosen), repeats, asked)
+    of_depths = {(t, r, e.removeprefix(BOOSTING)): c for (t, r, e), c in cells.items() if e.startswith(BOOSTING)}
+    grids = report.grids(results)
+    if depths:
+        boosted = DepthResults(of_depths, tuple(chosen), depths, names)
+        depth_report.write(boosted, out)
+        grids += depth_report.grids(boosted)
+    grids = [*grids, *figures.write(numbers, read, seed, out)]
     report.write(results, grids, out)
     save(figures.together(results), out / "together.png")
     return grids

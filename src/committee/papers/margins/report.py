@@ -17,18 +17,20 @@ from committee.papers.margins.cells import (
     MAXIMISE,
     NO_ROOM,
     NO_SOLUTION,
-    OBJECTIVES,
     PWS,
     SM1,
     SM2,
     SM2_SIMPLEX,
     SOLVED,
     UWS,
+    VARIANTS,
 )
 from committee.papers.margins.results import (
+    EQUILIBRIUM,
     ERROR,
     LEAST,
     MEAN,
+    MEDIAN,
     MINIMUM,
     RANGE,
     VARIANCE,
@@ -50,6 +52,7 @@ _CHANGES = {
     VARIANCE: "less variance",
     RANGE: "less range",
 }
+_RAISED = (MEAN, MEDIAN, MINIMUM, EQUILIBRIUM, LEAST)
 _SETS = {
     "UWS, EWS, PWS": MAXIMISE,
     "document's seven": (*MAXIMISE, SM1, SM2),
@@ -159,22 +162,29 @@ def direction_grid(results: MarginResults) -> Grid:
     """In how many tables each objective does what, the document's counts in brackets."""
     body = []
     for ensemble in ENSEMBLES:
-        for objective in OBJECTIVES:
+        for objective in results.asked.objectives:
             ours = directions(results, ensemble, objective)
             strict = directions(results, ensemble, objective, corrected=True)
             theirs = document_directions(ensemble, objective)
             counts = [
                 f"{mine[figure]}" + _bracketed(theirs, figure)
-                for mine, figures in ((ours.raised, (MEAN, MINIMUM, LEAST)), (ours.lowered, (VARIANCE, RANGE)))
+                for mine, figures in (
+                    (ours.raised, _RAISED),
+                    (ours.lowered, (VARIANCE, RANGE)),
+                )
                 for figure in figures
             ]
             tests = "-".join(map(str, ours.tests))
             beside = "" if theirs is None else f" ({'-'.join(map(str, theirs.tests))})"
             body.append((f"{ensemble}, {objective}", *counts, tests + beside, "-".join(map(str, strict.tests))))
-    columns = ("weights", "mean up", "min up", "all up", "var down", "range down", "+ - =", "corrected")
+    columns = (
+        *("weights", "mean up", "median up", "min up", "equ. up", "all up", "var down", "range down"),
+        *("+ - =", "corrected"),
+    )
     title = (
-        f"Directions: in how many of {len(results.names)} tables mean margin, minimum and every margin rise, variance"
-        f" and range fall, by the mean of {results.repeats} split(s) (in how many of the document's 15; of 14 for PWS);"
+        f"Directions: in how many of {len(results.names)} tables mean margin, median, minimum, equilibrium margin and"
+        f" every margin rise, variance and range fall, by the mean of {results.repeats} split(s) (in how many of the"
+        " document's 15; of 14 for PWS);"
         " where weights help (+), hurt (-) or do neither (=) by a paired t-test of the test error at 0.05, ordinary and"
         " corrected"
     )
@@ -196,7 +206,7 @@ def association_grid(results: MarginResults) -> Grid:
     body = []
     for ensemble in ENSEMBLES:
         for said, objectives in _SETS.items():
-            for figure in (MEAN, MINIMUM, VARIANCE, RANGE):
+            for figure in (MEAN, MEDIAN, MINIMUM, EQUILIBRIUM, VARIANCE, RANGE):
                 found = association(results, ensemble, objectives, figure)
                 theirs = document_association(ensemble, figure) if len(objectives) > len(MAXIMISE) else None
                 beside = BLANK if theirs is None else f"{_rho(theirs.rho)} of {theirs.points}"
@@ -220,6 +230,7 @@ def _rho(value: float | None) -> str:
 
 def state_grid(results: MarginResults, ensemble: str) -> Grid:
     """The ensemble on each table, and how often its objectives have room and solutions."""
+    full = None if results.asked.depth is None else 2**results.asked.depth
     body = []
     for name in results.names:
         cells = results.of_table(name, ensemble)
@@ -231,7 +242,7 @@ def state_grid(results: MarginResults, ensemble: str) -> Grid:
             (
                 name,
                 f"{np.mean([cell['voters'] for cell in cells]):.0f}",
-                _percent([cell["four_leaves"] for cell in cells]),
+                BLANK if full is None else _percent([cell["full_trees"] for cell in cells]),
                 *(fixed(float(np.mean([cell[figure] for cell in cells])), 3) for figure in (MEAN, MINIMUM)),
                 *stuck,
                 f"{np.mean([cell['objectives'][UWS]['trees'] for cell in cells]):.0f}",
@@ -241,13 +252,23 @@ def state_grid(results: MarginResults, ensemble: str) -> Grid:
             )
         )
     columns = (
-        *("table", "trees", "4 leaves", "mean", "min", "UWS stuck", "PWS.05 stuck", "UWS trees", "SM1 at .05"),
+        *(
+            "table",
+            "trees",
+            BLANK if full is None else f"{full} leaves",
+            "mean",
+            "min",
+            "UWS stuck",
+            "PWS.05 stuck",
+            "UWS trees",
+            "SM1 at .05",
+        ),
         *("else xi", "unsolved"),
     )
     title = (
-        f"{ensemble[0].upper()}{ensemble[1:]}: trees, those with exactly four leaves, training margins; splits where MM"
-        " gains nothing, trees that UWS gives weight; splits where SM1 has a solution at xi=.05, the mean largest xi of"
-        " the others; programs without solution or that a solver failed on"
+        f"{ensemble[0].upper()}{ensemble[1:]}: trees, those with all leaves of their depth, training margins; splits"
+        " where MM gains nothing, trees that UWS gives weight; splits where SM1 has a solution at xi=.05, the mean"
+        " largest xi of the others; programs without solution or that a solver failed on"
     )
     return grid_of(title, columns, body)
 
@@ -268,6 +289,8 @@ def seconds_grid(results: MarginResults) -> Grid:
         "SM1": lambda cell: cell["objectives"][SM1]["seconds"],
         "SM2": lambda cell: sum(cell["objectives"][name]["seconds"] for name in (SM2, SM2_SIMPLEX)),
     }
+    if results.asked.variants:
+        parts["variants"] = lambda cell: sum(cell["objectives"][name]["seconds"] for name in VARIANTS)
     table = []
     for name in results.names:
         cells = [cell for ensemble in ENSEMBLES for cell in results.of_table(name, ensemble)]
@@ -276,7 +299,7 @@ def seconds_grid(results: MarginResults) -> Grid:
         (name, *(f"{value:.2f}" for value in row), f"{sum(row):.2f}", f"{sum(row) * 100 / 60:.1f}")
         for name, row in zip((*results.names, "all"), [*table, np.sum(table, axis=0).tolist()], strict=True)
     ]
-    title = f"Seconds of one split, three ensembles of {results.trees} trees, one thread; minutes of 100 splits"
+    title = f"Seconds of one split, three ensembles of {results.asked.trees} trees, one thread; minutes of 100 splits"
     return grid_of(title, ("table", *parts, "one split", "100 splits"), rows)
 
 
@@ -302,12 +325,12 @@ def _lines(results: MarginResults, name: str, ensemble: str) -> Iterator[dict[st
                 "xi": "" if found["xi"] is None else found["xi"],
                 "voters": cell["voters"],
                 "voters_with_weight": found["trees"],
-                "four_leaves": cell["four_leaves"],
+                "full_trees": "" if cell["full_trees"] is None else cell["full_trees"],
                 f"{ERROR}_before": f"{cell['wrong'] / cell['test_rows']:.6f}",
                 ERROR: f"{found['wrong'] / cell['test_rows']:.6f}",
                 **{
                     key: f"{value[figure]:.6f}"
-                    for figure in (MEAN, MINIMUM, VARIANCE, RANGE)
+                    for figure in (MEAN, MEDIAN, MINIMUM, EQUILIBRIUM, VARIANCE, RANGE)
                     for key, value in ((f"{figure}_before", cell), (figure, found))
                 },
                 "least_gain": f"{found[LEAST]:.6f}",

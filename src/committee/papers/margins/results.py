@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 
 from committee.data.number_types import F64
 from committee.files.journal import Cell
-from committee.papers.margins.cells import DEEP_FOREST, FOREST, TREES
+from committee.papers.margins.cells import DEEP_FOREST, FOREST, Ensembles
 from committee.papers.margins.tables import HELPS, HURTS, NEITHER, PublishedTable, published
 from committee.papers.shared.cells import Key
 from committee.papers.shared.paired import LEVEL
@@ -21,6 +21,7 @@ SHOWN = 5e-5
 document's tables."""
 
 ERROR, MEAN, MINIMUM, LEAST, VARIANCE, RANGE = "error", "mean", "minimum", "least", "variance", "range"
+MEDIAN, EQUILIBRIUM = "median", "equilibrium"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +32,7 @@ class MarginResults:
     names: tuple[str, ...]
     """Of the tables, each once."""
     repeats: int
-    trees: int = TREES
-    """Of each ensemble."""
+    asked: Ensembles = Ensembles()  # noqa: RUF009 - frozen
 
     def of_table(self, name: str, ensemble: str) -> list[Cell]:
         """The cells of an ensemble on a table, a repeat each."""
@@ -47,8 +47,8 @@ class MarginResults:
     def change(self, name: str, ensemble: str, objective: str, figure: str) -> float:
         """Change by an objective's weights, mean over the repeats: new less old.
 
-        The figure is "error", of the test rows, or "mean", "minimum", "variance" or "range" of the training margins;
-        "least" is the least gain of a row.
+        The figure is "error", of the test rows, or "mean", "median", "minimum", "equilibrium", "variance" or "range" of
+        the training margins; "least" is the least gain of a row.
         """
         cells = self.of_table(name, ensemble)
         if figure == ERROR:
@@ -82,7 +82,7 @@ class Directions:
 
     tables: int
     raised: dict[str, int]
-    """By "mean", "least" and "minimum": tables where it rises, by what four digits show."""
+    """By "mean", "median", "least", "minimum" and "equilibrium": tables where it rises, by what four digits show."""
     lowered: dict[str, int]
     """By "variance" and "range": where it falls."""
     marks: str
@@ -102,7 +102,7 @@ def directions(results: MarginResults, ensemble: str, objective: str, *, correct
 
     return Directions(
         len(results.names),
-        {figure: int((changes(figure) >= SHOWN).sum()) for figure in (MEAN, LEAST, MINIMUM)},
+        {figure: int((changes(figure) >= SHOWN).sum()) for figure in (MEAN, MEDIAN, LEAST, MINIMUM, EQUILIBRIUM)},
         {figure: int((changes(figure) <= -SHOWN).sum()) for figure in (VARIANCE, RANGE)},
         "".join(results.mark(name, ensemble, objective, corrected=corrected) for name in results.names),
     )
