@@ -325,7 +325,7 @@ def test_shapes_have_the_voters_that_they_name(shape: Any, given: dict[str, Any]
     X, y = table(100)
     model = MatryoshkaClassifier(shape, **given).fit(X, y)
     assert len(model.graph_) == T
-    for name in ("bounds_", "normalisers_", "edges_", "reach_", "n_draws_"):
+    for name in ("bounds_", "normalisers_", "edges_", "entropies_", "reach_", "n_draws_"):
         assert len(getattr(model, name)) == T
     assert model.reach_[0] == pytest.approx(1.0)
     assert (model.edges_ > 0).all()

@@ -259,6 +259,7 @@ def test_a_shape_may_be_any_sequence_of_whole_numbers() -> None:
         (ProbabilisticAdaBoostClassifier(time_budget=0), "time_budget", "0"),
         (ProbabilisticAdaBoostClassifier(target_bound=0.0), "target_bound", "0.0"),
         (ProbabilisticAdaBoostClassifier(target_bound=1.0), "target_bound", "1.0"),
+        (ProbabilisticAdaBoostClassifier(target_error=0.0), "target_error", "0.0"),
         (ProbabilisticAdaBoostClassifier(softness=-0.1), "softness", "-0.1"),
         (ProbabilisticAdaBoostClassifier(softness=np.nan), "softness", "nan"),
         (ProbabilisticAdaBoostClassifier(softness=np.inf), "softness", "inf"),

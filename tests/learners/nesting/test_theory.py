@@ -127,7 +127,7 @@ def test_adaboost_is_bounded_by_the_product(n: int, seed: int, edge: float, smoo
         assert growth.bound == pytest.approx(prod(growth.normalisers), rel=1e-9)
 
 
-@given(st.integers(6, 20), seeds, edges, st.sampled_from([NONE, 0.25]), st.sampled_from(["mass", "drop"]))
+@given(st.integers(6, 20), seeds, edges, st.sampled_from([NONE, 0.25]), st.sampled_from(["mass", "drop", "entropy"]))
 def test_a_boosting_tree_is_bounded_by_its_factor(
     n: int, seed: int, edge: float, smoothing: float, choose: Any
 ) -> None:

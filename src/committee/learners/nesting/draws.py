@@ -16,14 +16,32 @@ from committee.voters.oracles import Estimate, estimated
 Answer: TypeAlias = Callable[[], NDArray[np.bool_]]
 """One answer on every training row."""
 
-Stopping: TypeAlias = int | Literal["first_rise", "stopwatch"]
-"""A number of draws, or one of the document's two rules."""
+Stopping: TypeAlias = int | Literal["first_rise", "stopwatch", "look_ahead"]
+"""A number of draws, or one of the document's two rules, the second as a forecast or as it is written."""
 
 MOST_DRAWS = 1000
 """Draws after which either rule ends: a voter that always answers alike never makes Z rise."""
 
-_LEAST = 1e-300
+LEAST_Z = 1e-300
 """Z of a voter that is never wrong, where a logarithm is taken of it."""
+
+
+class Sampling:
+    """Answers drawn of one voter, and the estimate of q from them."""
+
+    def __init__(self, answer: Answer, estimate: Estimate) -> None:
+        self.answer, self.estimate = answer, estimate
+        self.count = answer().astype(np.int64)
+        self.n_draws = 1
+
+    def again(self) -> None:
+        """Draw once more."""
+        self.count += self.answer()
+        self.n_draws += 1
+
+    def q(self) -> F64:
+        """The estimate as of now."""
+        return estimated(self.count, self.n_draws, self.estimate)
 
 
 def estimated_by_draws(
@@ -34,7 +52,8 @@ def estimated_by_draws(
     "first_rise" draws until the estimate of Z rises for the first time. "stopwatch" compares how fast two things lower
     the bound per second, in logarithms: once more is ln(Z' / Z) / s with s the seconds of the last draw, to go
     on to the next voter, which is taken to be like this one, ln(Z_1) / S, Z_1 being Z after the first draw and S the
-    seconds of training and of that draw. (The document trains the next voter to see; a forecast wastes none.)
+    seconds of training and of that draw. (The document trains the next voter to see, which is `look_ahead`; a forecast
+    wastes none.)
 
     Equation: stopwatch (docs/theory.md).
 
@@ -63,23 +82,22 @@ def estimated_by_draws(
     E. Grossmann, A theory of probabilistic boosting, decision trees and matryoshki, section 3.2.
     """
     begun = time.perf_counter()
-    count = answer().astype(np.int64)
-    q, R = estimated(count, 1, estimate), 1
-    last = log(max(Z(q), _LEAST))
+    sampling = Sampling(answer, estimate)
+    q = sampling.q()
+    last = log(max(Z(q), LEAST_Z))
     on = last / max(seconds + time.perf_counter() - begun, 1e-9)
     most = MOST_DRAWS if isinstance(stopping, str) else stopping
-    while most > R:
+    while most > sampling.n_draws:
         begun = time.perf_counter()
-        count += answer()
-        R += 1
-        q = estimated(count, R, estimate)
+        sampling.again()
+        q = sampling.q()
         if not isinstance(stopping, str):
             continue
-        now = log(max(Z(q), _LEAST))
+        now = log(max(Z(q), LEAST_Z))
         if stopping == "first_rise" and now > last:
             break
         again = (now - last) / max(time.perf_counter() - begun, 1e-9)
         if stopping == "stopwatch" and again > on:
             break
         last = now
-    return q, R
+    return q, sampling.n_draws

@@ -83,6 +83,8 @@ class Growth:
     """Whether leaves keep p(l, x_i), which collecting them needs."""
     sampled: SampledLearner | None = None
     """The same weak learner, drawing answers, where probabilities are estimated."""
+    keep_answers: bool = False
+    """Whether the probabilities of the voters on the training rows are kept, which `training_error` needs."""
     trained: list[Trained] = field(default_factory=list)
     following: list[list[int]] = field(default_factory=list)
     """Where + and - of each node lead, -1 for nowhere yet."""
@@ -93,6 +95,10 @@ class Growth:
     normalisers: list[float] = field(default_factory=list)
     """Z_+ + Z_- of each voter."""
     edges: list[float] = field(default_factory=list)
+    entropies: list[float] = field(default_factory=list)
+    """Of the weights that each voter was trained with, relative to the rows' own; see `relative_entropy`."""
+    answers: list[NDArray[np.float32]] = field(default_factory=list)
+    """q of every node, ``(n,)``, where kept."""
     shares: list[float] = field(default_factory=list)
     """Expected share of the training rows that come to each voter."""
     collected: list[list[int]] = field(default_factory=list)
@@ -120,15 +126,19 @@ class Growth:
         if self.sampled is None:
             trained = self.learner.train(leaf.weights)
         else:
-            trained = self.sampled.train(leaf.weights, lambda q: float(self._measured(leaf, Trained(None, q)).Z.sum()))
-        found = None if trained is None else self._measured(leaf, trained)
+            trained = self.sampled.train(leaf.weights, lambda q: float(self.measured(leaf, Trained(None, q)).Z.sum()))
+        found = None if trained is None else self.measured(leaf, trained)
+        return self.taken(leaf, found)
+
+    def taken(self, leaf: Leaf, found: Branching | None) -> Branching | None:
+        """Return what a leaf gets of a voter trained there: none that lowers nothing, but at the root."""
         if found is not None and found.Z.sum() < self._idle(found) * (1.0 - _LEAST_DECREASE):
             return found
         if leaf.edges:
             return None
         self.useless = True
         constant = self.learner.constant()
-        return found if constant is None else self._measured(leaf, constant)
+        return found if constant is None else self.measured(leaf, constant)
 
     def branch(self, leaf: Leaf, found: Branching) -> tuple[Leaf, Leaf]:
         """Put the voter at the leaf: two new leaves, one for each answer."""
@@ -152,7 +162,13 @@ class Growth:
 
     def join(self, leaf: Leaf, found: Branching) -> Leaf:
         """Put the voter at the leaf, and let both answers lead on to one new leaf."""
-        node = self._put(leaf, found)
+        after = self.beyond(leaf, found)
+        self._put(leaf, found)
+        return after
+
+    def beyond(self, leaf: Leaf, found: Branching) -> Leaf:
+        """The leaf that both answers of the next node would lead to, if the voter were put there."""
+        node = len(self)
         factors = np.exp(-np.outer(found.alpha * _SIGN, _SIGN))
         weights = _core.joined_weights(leaf.weights, self._q(found), self.positive, factors, self.threads)
         return Leaf([(node, PLUS), (node, MINUS)], weights, leaf.mass * float(found.Z.sum()), share=leaf.share)
@@ -189,10 +205,29 @@ class Growth:
         self.bounds.append(self.bound)
         self.normalisers.append(Z)
         self.edges.append(found.edge)
+        self.entropies.append(self.entropy(leaf))
+        if self.keep_answers:
+            self.answers.append(self._q(found).astype(np.float32))
         self.shares.append(self._share(leaf, found))
         return node
 
-    def _measured(self, leaf: Leaf, trained: Trained) -> Branching:
+    def entropy(self, leaf: Leaf) -> float:
+        """Relative entropy of the leaf's weights; see `relative_entropy`."""
+        return relative_entropy(leaf.weights, self.weights)
+
+    def training_error(self) -> float:
+        """Share of the training rows, by weight, that E[H] gets wrong as of now; a tie elects the class -."""
+        total, reach = np.zeros(len(self.weights)), np.zeros((len(self), len(self.weights)))
+        reach[0] = 1.0
+        for node, (following, votes, q) in enumerate(zip(self.following, self.vote, self.answers, strict=True)):
+            for onward, vote, chance in zip(following, votes, (q, 1.0 - q), strict=True):
+                came = reach[node] * chance
+                total += vote * came
+                if onward >= 0:
+                    reach[onward] += came
+        return float(self.weights @ ((total > 0.0) != (self.positive == 1)))
+
+    def measured(self, leaf: Leaf, trained: Trained) -> Branching:
         """W, alpha and Z of a voter at a leaf."""
         assert trained.q is not None
         W = _core.branch_sums(leaf.weights, trained.q, self.positive, self.threads) / leaf.mass
@@ -214,6 +249,31 @@ class Growth:
     def _q(self, found: Branching) -> F64:
         assert found.trained.q is not None
         return found.trained.q
+
+
+def relative_entropy(weights: RowWeights, own: F64) -> float:
+    """sum_i D_i ln(w_i / D_i), D the weights divided by their sum and w the rows' own, which sum to one.
+
+    0 where D is w, below 0 elsewhere: its exponential is the share of all rows on which weights as even as those they
+    began with would have the entropy of D. With equal own weights the entropy of D is this and ln n.
+
+    Equation: weight-entropy (docs/theory.md).
+
+    References
+    ----------
+    E. Grossmann, A theory of probabilistic boosting, decision trees and matryoshki, section 6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.learners.nesting.growth import relative_entropy
+    >>> bool(np.isclose(np.exp(relative_entropy(np.array([3.0, 3.0, 0.0, 0.0]), np.full(4, 0.25))), 0.5))
+    True
+    """
+    heavy = weights > 0.0
+    D = weights[heavy].astype(np.float64)
+    D /= D.sum()
+    return min(0.0, float(D @ np.log(own[heavy] / D)))
 
 
 def alphas(W: F64, eps: float) -> tuple[F64, F64]:

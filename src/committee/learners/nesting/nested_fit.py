@@ -58,6 +58,7 @@ _OF_VOTERS = {
     "normalisers_": np.float64,
     "edges_": np.float64,
     "reach_": np.float64,
+    "entropies_": np.float64,
     "n_draws_": np.int64,
 }
 """Fitted attributes that have a number for each voter."""
@@ -76,12 +77,14 @@ class NestedClassifier(CalibratedClassifier):
     """Base of the classifiers whose voters answer at random and are met one after the other."""
 
     _voter_parameter = "voter"
+    _looks_ahead: ClassVar[bool] = False
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("graph",)
     stored_attributes: ClassVar[tuple[str, ...]] = (
         "bounds_",
         "normalisers_",
         "edges_",
         "reach_",
+        "entropies_",
         "n_draws_",
         "bound_",
         "cost_",
@@ -99,6 +102,11 @@ class NestedClassifier(CalibratedClassifier):
     )
     normalisers_: F64 = fitted("Z_+ + Z_- of each voter under the weights it was trained with.", "float64 array (T,)")
     edges_: F64 = fitted("1/2 minus its expected error under these weights.", "float64 array (T,)")
+    entropies_: F64 = fitted(
+        """Entropy of these weights relative to the rows' own, sum_i D_i ln(w_i / D_i): 0 where they are equal; its
+        exponential is the share of the rows that weights as even would lie on.""",
+        "float64 array (T,)",
+    )
     reach_: F64 = fitted("Expected share of training rows that meet each voter.", "float64 array (T,)")
     cost_: float = fitted(
         "Expected number of voters that a training row meets; of more than two classes in all scores together.", "float"
@@ -122,16 +130,23 @@ class NestedClassifier(CalibratedClassifier):
         the best of seven over 30 tables (docs/decisions.md).""",
         NOT_NEGATIVE,
     )
-    n_draws: int | Literal["first_rise", "stopwatch"] | None = parameter(
+    n_draws: int | Literal["first_rise", "stopwatch", "look_ahead"] | None = parameter(
         None,
         """Estimate q on the training rows from that many answers, or draw until the estimate of Z first rises, or while
         a draw lowers the bound faster than the next voter would, per second measured (such a run cannot be repeated
-        exactly). None: q is known; an oracle that can only be drawn from then has "first_rise".""",
+        exactly): "stopwatch" forecasts what that would do, "look_ahead", of sums alone, trains it to see. None: q is
+        known; an oracle that can only be drawn from then has "first_rise".""",
         COUNT,
     )
     estimate: Literal["map", "ml"] = parameter("map", "Estimate of q from draws: (1 + count) / (R + 2), or count / R.")
     target_bound: float | None = parameter(
         None, "Stop when the bound on the expected training error is at most this, in (0, 1).", FRACTION
+    )
+    target_error: float | None = parameter(
+        None,
+        """Stop when E[H] gets at most this share of the training rows wrong, in (0, 1); of more than two classes all
+        scores together, each its share of it. Every voter then looks through the whole graph once more.""",
+        FRACTION,
     )
     time_budget: float | None = parameter(
         None,
@@ -164,6 +179,11 @@ class NestedClassifier(CalibratedClassifier):
         super()._check_parameters()
         if self.voter is not None:
             check_answers(self.voter)
+        if self.n_draws == "look_ahead" and not self._looks_ahead:
+            raise ValueError(
+                "n_draws='look_ahead' is for sums, in which voters follow each other; use 'stopwatch', its forecast, "
+                "or ProbabilisticAdaBoostClassifier."
+            )
 
     def _no_checkpoint(self, X: Any) -> str | None:
         for name in (name for name, used in self._clocks().items() if used):
@@ -172,7 +192,7 @@ class NestedClassifier(CalibratedClassifier):
 
     def _clocks(self) -> dict[str, bool]:
         """Tell which parameters make the fit depend on the time it takes."""
-        return {"time_budget": self.time_budget is not None, "n_draws": self.n_draws == "stopwatch"}
+        return {"time_budget": self.time_budget is not None, "n_draws": self.n_draws in ("stopwatch", "look_ahead")}
 
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
         most = self._most_voters(rows.count)
@@ -206,11 +226,13 @@ class NestedClassifier(CalibratedClassifier):
     def _trained(self, run: Run, growers: list[Iterator[None]], most: int | None, begun: float) -> Iterator[None]:
         """Grow one graph after the other to its end, voter after voter; the first of each are there already."""
         target = None if self.target_bound is None else self.target_bound / len(growers)
+        error = None if self.target_error is None else self.target_error / len(growers)
         for number, (growth, grower) in enumerate(zip(run.growths, growers, strict=True), start=1):
             until = None if self.time_budget is None else begun + self.time_budget * number / len(growers)
             yield
             while not (
                 (target is not None and growth.bound <= target)
+                or (error is not None and growth.training_error() <= error)
                 or (until is not None and time.perf_counter() >= until)
                 or (most is not None and len(growth) >= most)
                 or next(grower, _ENDED) is _ENDED
@@ -254,9 +276,9 @@ class NestedClassifier(CalibratedClassifier):
             if self.n_draws is not None or is_only_drawn(member):
                 stopping: Stopping = "first_rise" if self.n_draws is None else self.n_draws
                 sampled = SampledLearner(learner, stopping, self.estimate, random)
-            growths.append(
-                Growth(learner, positive, weights, 0.25 / rows.count, threads, precision, self._keeps_reach(), sampled)
-            )
+            kept_answers = self.target_error is not None
+            limits = 0.25 / rows.count, threads, precision, self._keeps_reach()
+            growths.append(Growth(learner, positive, weights, *limits, sampled, kept_answers))
         return growths
 
     def _warn_of_chance(self, growths: list[Growth]) -> None:
@@ -282,6 +304,7 @@ class NestedClassifier(CalibratedClassifier):
             "bound_": float(sum(growth.bound for growth in growths)),
             "normalisers_": np.concatenate([growth.normalisers for growth in growths]),
             "edges_": np.concatenate([growth.edges for growth in growths]),
+            "entropies_": np.concatenate([growth.entropies for growth in growths]),
             "reach_": np.concatenate([growth.shares for growth in growths]),
             "cost_": float(sum(sum(growth.shares) for growth in growths)),
             "n_draws_": np.array([one.n_draws for growth in growths for one in growth.trained], dtype=np.int64),
@@ -316,6 +339,8 @@ class NestedClassifier(CalibratedClassifier):
         T = len(self.graph_.next)
         for name, dtype in _OF_VOTERS.items():
             numbers = getattr(self, name, None)
+            if numbers is None and name == "entropies_":
+                continue  # files of models that were fitted before it was measured have none
             if not isinstance(numbers, np.ndarray) or numbers.dtype != dtype or numbers.shape != (T,):
                 raise ValueError(f"{name} are not {T} numbers of type {np.dtype(dtype)}, one for each voter")
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
 from committee.learners.nesting.growth import Growth
+from committee.learners.nesting.look_ahead import look_ahead
 from committee.learners.nesting.nested_fit import NestedClassifier
 
 
@@ -44,6 +46,8 @@ class ProbabilisticAdaBoostClassifier(NestedClassifier):
     True
     """
 
+    _looks_ahead: ClassVar[bool] = True
+
     n_estimators: int = parameter(
         50, "Most voters of a score; fewer when none beats chance or the run is ended otherwise.", COUNT
     )
@@ -53,6 +57,9 @@ class ProbabilisticAdaBoostClassifier(NestedClassifier):
 
     def _grow(self, growth: Growth) -> Iterator[None]:
         """Both answers lead on to the next voter."""
+        if self.n_draws == "look_ahead":
+            yield from look_ahead(growth)
+            return
         leaf = growth.root()
         while (found := growth.branching(leaf)) is not None:
             leaf = growth.join(leaf, found)

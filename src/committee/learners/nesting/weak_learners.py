@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.number_types import F64
-from committee.learners.nesting.draws import Answer, Stopping, estimated_by_draws
+from committee.learners.nesting.draws import Answer, Sampling, Stopping, estimated_by_draws
 from committee.learners.pools.classifier_pool import Clones
 from committee.voters.oracles import DrawnVoter, Estimate, OracleVoters, drawn, prob_positive
 from committee.voters.soft_stumps import SoftStumps
@@ -162,6 +162,18 @@ class VoterLearner:
         return OracleVoters([one.voter for one in trained], np.array(n_draws, np.int64), self.estimate, self.seed)
 
 
+@dataclass
+class Asked:
+    """A voter trained at one node, of which more answers may be drawn."""
+
+    voter: Any
+    sampling: Sampling
+
+    def trained(self) -> Trained:
+        """The voter with the estimate as of now."""
+        return Trained(self.voter, self.sampling.q(), self.sampling.n_draws)
+
+
 class SampledLearner:
     """A weak learner whose voters' probabilities are estimated from their answers.
 
@@ -180,10 +192,18 @@ class SampledLearner:
         if found is None:
             return None
         seconds = time.perf_counter() - begun
-        rng = np.random.default_rng(int(self.random.randint(2**31 - 1)))
-        answer: Answer = partial(_by_chance, found.q, rng) if found.answers is None else partial(found.answers, rng)
-        q, R = estimated_by_draws(answer, Z, self.stopping, self.estimate, seconds)
+        q, R = estimated_by_draws(self._answer(found), Z, self.stopping, self.estimate, seconds)
         return Trained(found.voter, q, R)
+
+    def asked_once(self, weights: NDArray[Any]) -> Asked | None:
+        """Train a voter and draw one answer."""
+        found = self.learner.train(weights)
+        return None if found is None else Asked(found.voter, Sampling(self._answer(found), self.estimate))
+
+    def _answer(self, found: Trained) -> Answer:
+        """Answers of a voter, by a generator of its own."""
+        rng = np.random.default_rng(int(self.random.randint(2**31 - 1)))
+        return partial(_by_chance, found.q, rng) if found.answers is None else partial(found.answers, rng)
 
 
 def _by_chance(q: F64 | None, rng: np.random.Generator) -> NDArray[np.bool_]:

@@ -16,7 +16,7 @@ from committee.papers.margins.results import SHOWN, rank_correlation
 from committee.papers.shared.cells import Key
 from committee.papers.shared.pages import grid_of, number, write_csv
 from committee.papers.shared.paired import compared, signs_text
-from committee.report.grid import Grid
+from committee.report.grid import BLANK, Grid
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,8 +121,7 @@ def theorem_grid(results: DepthResults) -> Grid:
     for depth in results.depths:
         cells = [results.cells[name, r, depth]["theorem"] for name in results.names for r in range(results.repeats)]
         known = [cell for cell in cells if cell is not None]
-        medians = (float(np.median([cell[figure] for cell in known])) if known else None for figure in _THEOREM)
-        body.append((depth, f"{len(known)}", *(number(value, 2) for value in medians)))
+        body.append((depth, f"{len(known)}", *(_median(known, figure) for figure in _THEOREM)))
     title = (
         "Theorem 3: AdaBoost's training margins before they are divided, medians over tables and"
         " splits without a perfect tree (runs); the logarithm of its loss, and what it would be of Gaussian margins;"
@@ -130,6 +129,15 @@ def theorem_grid(results: DepthResults) -> Grid:
         " falls, and that of the divided margins falls; mean over standard deviation, and the best of the same trees"
     )
     return grid_of(title, ("depth", "runs", *_THEOREM.values()), body)
+
+
+def _median(cells: Sequence[Cell], figure: str) -> str:
+    """Median of what is known; ratios that are not are without a limit, of margins that are all equal."""
+    if figure in ("ratio", "best_ratio"):
+        values = [np.inf if cell[figure] is None else cell[figure] for cell in cells]
+    else:
+        values = [cell[figure] for cell in cells if cell[figure] is not None]
+    return number(float(np.median(values)), 2) if values else BLANK
 
 
 def write(results: DepthResults, out: Path) -> None:

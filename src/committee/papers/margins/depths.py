@@ -86,7 +86,7 @@ def _fitted(name: str, fold: Fold, depth: int | None, trees: int) -> Any:
         return model.fit(fold.rows[0], fold.positive[0])
 
 
-def gaussian_margins(signed: Any, errors: F64) -> dict[str, float]:
+def gaussian_margins(signed: Any, errors: F64) -> dict[str, float | None]:
     """What Theorem 3 (Shen and Li) says of AdaBoost, measured: of signed votes ``(n, T)`` and the weighted errors.
 
     AdaBoost lowers the mean of exp(-rho_i), rho_i the margins before they are divided. If these were Gaussian with mean
@@ -94,6 +94,7 @@ def gaussian_margins(signed: Any, errors: F64) -> dict[str, float]:
     to lower the variance. ``distance`` is Kolmogorov and Smirnov's of rho from that Gaussian, ``skewness`` rho's.
     ``mean_rises`` and ``variance_falls`` are shares of the rounds, ``share_variance_falls`` that for the divided
     margins. ``ratio`` is mu / sqrt(v), ``best_ratio`` the largest that weights of the same voters have, not negative.
+    None is what has no value: ratios of margins that are all equal, distances of these, changes of a single round.
 
     Examples
     --------
@@ -125,4 +126,4 @@ def gaussian_margins(signed: Any, errors: F64) -> dict[str, float]:
         "ratio": mean[-1] / sd if sd > 0.0 else np.inf,
         "best_ratio": best.mean() / best.std() if best.std() > 1e-9 * max(1.0, best.mean()) else np.inf,
     }
-    return {name: round(float(value), 8) for name, value in found.items()}
+    return {name: round(float(value), 8) if np.isfinite(value) else None for name, value in found.items()}
