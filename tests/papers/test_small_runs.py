@@ -13,7 +13,11 @@ RUNS = {
     "sbpmt": (["--tables", "iris"], ("Table 2: accuracy", "mean of 1"), "table2-default.csv"),
     "lectures": (["--parts", "margins,leaves"], ("Margins of AdaBoost on iris", "all classes"), "margins-trees.png"),
     "quadboost": (["--repeats", "1"], ("Table 1: test error", "wine"), "quadboost.png"),
-    "matryoshka": (["--repeats", "1"], ("M_2(T, rho)", "wdbc"), "cost.png"),
+    "matryoshka": (
+        ["--repeats", "1"],
+        ("M_2(T, rho)", "wdbc", "look ahead", "Growth of the boosting tree"),
+        "cost.png",
+    ),
     "margins": ([], ("Directions: in how many of 1 tables", "of 20 trees", "SM2, lts", "MD-Boost"), "depths.csv"),
 }
 """By paper: options that make it smaller still, words of what is printed, a file."""

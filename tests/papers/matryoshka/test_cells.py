@@ -149,7 +149,15 @@ def test_probabilities_of_nothing_cost_no_more_than_the_floor():
 
 def test_the_plan_runs_each_setting_once():
     found = FULL.settings()
-    assert len(found) == len(set(found)) == 15 + 16 + 30
+    assert len(found) == len(set(found)) == 15 + 16 + 30 + 4
     assert {s.voters for s in FULL.by_size()} == {16, 64, 256} and FULL.base in FULL.sizes
     assert all(T & (T - 1) == 0 for T in (*FULL.sizes, *QUICK.sizes))
     assert setting_of(TREE, 64) in FULL.by_softness() and setting_of(TREE, 64) in FULL.by_draws()
+
+
+def test_entropies_go_with_the_course(folder):
+    fold = Fold(read_named("credit", folder), 1, 0)
+    cell = nesting_cell(fold, Setting(TREE, 8, choose="entropy"), None)
+    assert cell["entropies"][0] == 0.0 and len(cell["entropies"]) == len(cell["edges"]) == 4
+    assert all(entropy < 0.0 for entropy in cell["entropies"][1:]) and -1.0 <= cell["edge_by_entropy"] <= 1.0
+    assert nesting_cell(fold, Setting(TREE, 1), None)["edge_by_entropy"] is None

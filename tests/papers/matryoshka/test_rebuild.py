@@ -17,19 +17,29 @@ def test_a_quick_run_writes_everything_and_is_not_run_again(folder, tmp_path):
     seen = []
     options = {"tables": ["sonar", "credit"], "repeats": 5, "quick": True}
     grids = rebuild(folder, tmp_path, **options, progress=lambda *step: seen.append(step))
-    assert len(grids) == 11 and seen[-1] == (104, 104, "credit") and seen[0] == (1, 104, "sonar")
+    assert len(grids) == 14 and seen[-1] == (120, 120, "credit") and seen[0] == (1, 120, "sonar")
     assert {path.name for path in tmp_path.iterdir()} == {
         "cells-quick.jsonl", "cells.csv", "pairs.csv", "tables.md", "bounds.png", "cost.png", "softness.png",
         "draws.png", "figure2.png", "figure3.png", "figure2-left.csv", "figure2-right.csv", "figure3.csv",
     }  # fmt: skip
     with (tmp_path / "cells.csv").open() as file:
         lines = list(csv.DictReader(file))
-    assert len(lines) == 104 and {line["repeat"] for line in lines} == {"0", "1"}, "two are enough"
+    assert len(lines) == 120 and {line["repeat"] for line in lines} == {"0", "1"}, "two are enough"
     with (tmp_path / "figure2-left.csv").open() as file:
         points = {(p["curve"], p["rho"], float(p["x"])): float(p["bound"]) for p in csv.DictReader(file)}
     assert points["2-matryoshka", "31/32", 1024.0] == pytest.approx(0.2471858, abs=1e-7)
-    assert (tmp_path / "tables.md").read_text().count("\n|---|") == 11
+    assert (tmp_path / "tables.md").read_text().count("\n|---|") == 14
     assert rebuild(folder, tmp_path, **options, progress=lambda *_: pytest.fail("run again")) == grids
+
+
+def test_growth_alone(folder, tmp_path):
+    options = {"tables": ["sonar"], "repeats": 1, "quick": True}
+    grids = rebuild(folder, tmp_path, **options, growth=True)
+    assert [len(grid.rows) for grid in grids] == [4, 3, 4]
+    assert {path.name for path in tmp_path.iterdir()} == {"cells-quick.jsonl", "cells.csv", "tables.md"}
+    seen = []
+    rebuild(folder, tmp_path, **options, progress=lambda *step: seen.append(step))
+    assert seen[0] == (10, 30, "sonar"), "a whole run goes on from its nine cells"
 
 
 def test_other_runs_and_tables_are_refused(folder, tmp_path):
@@ -62,5 +72,5 @@ def test_the_command(folder, tmp_path):
     assert f"written to {tmp_path / 'out'}" in result.stderr.replace("\n", "")
     cells = [json.loads(line) for line in (tmp_path / "out" / "cells-quick.jsonl").read_text().splitlines()[1:]]
     place = {"table": "", "repeat": 0, **Setting("", 0).place}
-    assert len({key_of(cell, place) for cell in cells}) == len(cells) == 52
+    assert len({key_of(cell, place) for cell in cells}) == len(cells) == 60
     assert {cell["method"] for cell in cells} == {*METHODS}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from committee.papers.matryoshka import figures, report
+from committee.papers.matryoshka import figures, growth_report, report
 from committee.papers.matryoshka.cells import EXPECTED, LIKELY, MAJORITY
 from committee.papers.matryoshka.plan import ADABOOST, BINARY, GREEDY, METHODS, QUICK, REFERENCE, TREE
 from committee.papers.matryoshka.results import NestingResults, bound_signs, duel, promised, setting_of, wrong
@@ -29,6 +29,7 @@ def made_up():
                 cells[table, repeat, *setting.key] = {
                     "table": table, "repeat": repeat, "method": setting.method, "asked": setting.voters,
                     "softness": setting.softness, "n_draws": setting.n_draws, "estimate": setting.estimate,
+                    "choose": setting.choose, "entropies": [0.0, np.log(0.5)], "edge_by_entropy": 0.1 * k - 0.05,
                     "training_rows": 20, "test_rows": 10, "fit_seconds": 0.002, "voters": setting.voters,
                     "bound": 0.1 * (k + 1), "true_bound": 0.1, "train_error": 0.05, "path_error": 0.2,
                     "right": {walk: packed(right) for walk in walks}, "log_loss": dict.fromkeys(walks, 0.5),
@@ -103,3 +104,15 @@ def test_every_column_of_panels_has_its_label_below(made_up, n_tables):
 def test_tables_of_nothing_shared_are_dashes(made_up):
     bounds, *_ = report.grids(replace(made_up, tables=("sonar",)))
     assert bounds.rows[5][2:5] == ("0", "-", "-")
+
+
+def test_growth_and_clocks_are_told(made_up):
+    entropies, growth, clocks = growth_report.grids(made_up)
+    assert entropies.rows[0] == (ADABOOST, "100.00", "50.00", "-", "-", "-0.05", "6-0")
+    assert entropies.rows[1][-2:] == ("0.05", "0-6")
+    assert [row[0] for row in growth.rows] == ["mass", "drop", "entropy"] and growth.rows[0][-2:] == ("-", "-")
+    assert growth.rows[1][1:] == (
+        "0.200", "5.00", "20.00", "20.00", "0.500", "2", "0-0-3, 1.000", "0-0-3, 1.000",
+    )  # fmt: skip
+    assert [row[0] for row in clocks.rows] == ["known", "first rise", "stopwatch", "look ahead"]
+    assert clocks.rows[3][1:5] == ("0.0", "0.100", "0.100", "16.67") and clocks.rows[3][-1] == "0-0-3, 1.000"

@@ -270,10 +270,10 @@ def relative_entropy(weights: RowWeights, own: F64) -> float:
     >>> bool(np.isclose(np.exp(relative_entropy(np.array([3.0, 3.0, 0.0, 0.0]), np.full(4, 0.25))), 0.5))
     True
     """
-    heavy = weights > 0.0
-    D = weights[heavy].astype(np.float64)
+    D = weights.astype(np.float64)
     D /= D.sum()
-    return min(0.0, float(D @ np.log(own[heavy] / D)))
+    heavy = D > 0.0
+    return min(0.0, float(D[heavy] @ (np.log(own[heavy]) - np.log(D[heavy]))))
 
 
 def alphas(W: F64, eps: float) -> tuple[F64, F64]:

@@ -103,7 +103,7 @@ def gaussian_margins(signed: Any, errors: F64) -> dict[str, float | None]:
     >>> signed = np.array([[1, 1], [1, -1], [-1, 1], [1, 1]])
     >>> found = gaussian_margins(signed, np.array([0.25, 0.3]))
     >>> found["mean"], found["mean_rises"]
-    (0.48647764, 1.0)
+    (0.48647754, 1.0)
     """
     alpha = 0.5 * np.log((1.0 - errors) / errors)
     S = signed.astype(np.float64)

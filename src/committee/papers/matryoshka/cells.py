@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import spearmanr
 
 from committee.data.number_types import F64
 from committee.files.journal import Cell
@@ -95,6 +96,7 @@ def measured(model: Any, fold: Fold, n_paths: int | None) -> dict[str, Any]:
         "needed": float((graph.reach(encoded) >= RARE).sum(axis=1).mean()),
         "draws": float(model.n_draws_.mean()),
         **course(model.bounds_, model.edges_),
+        **entropy_course(model.entropies_, model.edges_),
     }
 
 
@@ -175,6 +177,25 @@ def course(bounds: F64, edges: F64) -> dict[str, Any]:
         "edge_median": round(float(np.median(edges)), 6),
         "edge_least": round(float(edges.min()), 6),
     }
+
+
+def entropy_course(entropies: F64, edges: F64) -> dict[str, Any]:
+    """Medians of the entropies as `course` has those of the edges, and their rank correlation with the edges.
+
+    That is None where either does not vary, as of few voters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.papers.matryoshka.cells import entropy_course
+    >>> entropy_course(np.array([0.0, -0.5, -0.7, -1.0]), np.array([0.1, 0.2, 0.3, 0.4]))
+    {'entropies': [0.0, -0.5, -0.85], 'edge_by_entropy': -1.0}
+    """
+    ends = [2**k for k in range(len(entropies).bit_length())]
+    medians = [round(float(np.median(entropies[end // 2 : end])), 6) for end in ends]
+    varied = len(edges) > 2 and np.ptp(edges) > 0.0 and np.ptp(entropies) > 0.0
+    rho = round(float(spearmanr(entropies, edges).statistic), 6) if varied else None
+    return {"entropies": medians, "edge_by_entropy": rho}
 
 
 def mean_log_loss(P: F64, positive: NDArray[np.bool_], floor: float) -> float:

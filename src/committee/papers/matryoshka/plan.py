@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log2
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 ADABOOST, TREE, BINARY, GREEDY = "AdaBoost", "boosting tree", "2-matryoshka", "greedy matryoshka"
 REFERENCE = "hard AdaBoost"
@@ -26,6 +26,7 @@ SMALL_NAMES = ("wdbc",)
 """Not one of the twelve, but it comes along."""
 
 Draws: TypeAlias = int | str | None
+Choose: TypeAlias = Literal["mass", "drop", "entropy"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class Setting:
     """Answers that probabilities are estimated from; None: they are known."""
     estimate: str = "map"
     """Their estimate: "map" or "ml"."""
+    choose: Choose = "mass"
+    """Leaf at which the boosting tree grows next."""
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -52,7 +55,7 @@ class Setting:
     def place(self) -> dict[str, Any]:
         """Those values by their names in a cell."""
         varied = {"softness": self.softness, "n_draws": self.n_draws, "estimate": self.estimate}
-        return {"method": self.method, "asked": self.voters, **varied}
+        return {"method": self.method, "asked": self.voters, **varied, "choose": self.choose}
 
     def fits(self, rows: int) -> bool:
         """Whether so many training rows can serve it: a 2-matryoshka wants no more voters than rows."""
@@ -83,7 +86,7 @@ class Setting:
         if self.method == ADABOOST:
             return ProbabilisticAdaBoostClassifier(self.voters, **options)
         if self.method == TREE:
-            return BoostingTreeClassifier(self.voters, **options)
+            return BoostingTreeClassifier(self.voters, choose=self.choose, **options)
         if self.method == GREEDY:
             return MatryoshkaClassifier("greedy", max_voters=self.voters, **options)
         return MatryoshkaClassifier(levels=round(log2(self.voters)), **options)
@@ -103,6 +106,10 @@ class NestingPlan:
     """Answers that probabilities are estimated from."""
     drawn: tuple[str, ...]
     """Methods that this is tried with."""
+    choices: tuple[Choose, ...]
+    """Ways to choose the leaf at which the boosting tree grows."""
+    clocks: tuple[str, ...]
+    """Rules by a clock of how many answers AdaBoost draws."""
     n_paths: int
     """Paths sampled of each row where those of a graph are too many to add up."""
 
@@ -119,12 +126,29 @@ class NestingPlan:
         ways: list[tuple[Draws, str]] = [(None, "map"), *((R, how) for how in ("map", "ml") for R in self.draws)]
         return [Setting(method, self.base, SOFTNESS, R, how) for method in self.drawn for R, how in ways]
 
+    def by_choice(self) -> list[Setting]:
+        """The boosting tree, grown in each way."""
+        return [Setting(TREE, self.base, choose=choose) for choose in self.choices]
+
+    def by_clock(self) -> list[Setting]:
+        """AdaBoost with known probabilities, with draws until Z first rises, and by both clocks."""
+        return [Setting(ADABOOST, self.base, n_draws=way) for way in (None, "first_rise", *self.clocks)]
+
+    def of_growth(self) -> list[Setting]:
+        """What growth and entropy are measured with, each once."""
+        usual = (Setting(method, self.base) for method in PROBABILISTIC)
+        return list(dict.fromkeys([*usual, *self.by_choice(), *self.by_clock()]))
+
     def settings(self) -> list[Setting]:
         """All of them, each once."""
-        return list(dict.fromkeys([*self.by_size(), *self.by_softness(), *self.by_draws()]))
+        return list(dict.fromkeys([*self.by_size(), *self.by_softness(), *self.by_draws(), *self.of_growth()]))
 
 
 _DRAWN = (ADABOOST, TREE, BINARY)
-FULL = NestingPlan((16, 64, 256), 64, (0.0, 0.1, 0.25, 0.5, 1.0), (1, 4, 16, 64, "first_rise"), _DRAWN, 200)
-QUICK = NestingPlan((4, 8), 8, (0.0, 0.25), (2, "first_rise"), _DRAWN, 50)
+_CHOICES: tuple[Choose, ...] = ("mass", "drop", "entropy")
+_CLOCKS = ("stopwatch", "look_ahead")
+FULL = NestingPlan(
+    (16, 64, 256), 64, (0.0, 0.1, 0.25, 0.5, 1.0), (1, 4, 16, 64, "first_rise"), _DRAWN, _CHOICES, _CLOCKS, 200
+)
+QUICK = NestingPlan((4, 8), 8, (0.0, 0.25), (2, "first_rise"), _DRAWN, _CHOICES, _CLOCKS, 50)
 MOST_QUICK_REPEATS = 2

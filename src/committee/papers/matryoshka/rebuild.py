@@ -14,6 +14,7 @@ def rebuild(
     *,
     tables: Annotated[Names, "Tables; by default all 12."] = None,
     repeats: Annotated[int, "Random splits of every table."] = 10,
+    growth: Annotated[bool, "Only entropies, growth by them and both stopwatches: no pictures."] = False,
     quick: Quick = False,
     small: Small = False,
     seed: Annotated[int, "Seed of splits and draws."] = 0,
@@ -27,13 +28,14 @@ def rebuild(
     """
     from functools import partial
 
-    from committee.papers.matryoshka import bound_figures, curves, figures, report
+    from committee.papers.matryoshka import bound_figures, curves, figures, growth_report, report
     from committee.papers.matryoshka.cells import nesting_cell, read_named
     from committee.papers.matryoshka.plan import FULL, MOST_QUICK_REPEATS, NAMES, QUICK, QUICK_NAMES, SMALL_NAMES
     from committee.papers.matryoshka.results import NestingResults
     from committee.papers.shared.bundled_tables import Bundled
     from committee.papers.shared.cells import Task, finished_cells, journal_of
     from committee.papers.shared.folds import Fold
+    from committee.papers.shared.pages import write_page
 
     check_at_least_one(repeats=repeats, jobs=jobs)
     plan, most = (QUICK, MOST_QUICK_REPEATS) if quick or small else (FULL, repeats)
@@ -43,20 +45,26 @@ def rebuild(
     else:
         chosen = in_order(QUICK_NAMES if quick and tables is None else tables, NAMES)
     read = [read_named(name, Bundled.TABLES if small else data) for name in chosen]
-    with_paths = {*plan.by_size(), *plan.by_softness()}
+    with_paths = {*plan.by_size(), *plan.by_softness(), *plan.by_choice()}
+    settings = plan.of_growth() if growth else plan.settings()
     tasks = [
         Task(
             {"table": fold.table.name, "digest": fold.table.digest, "repeat": fold.repeat, **setting.place},
             partial(nesting_cell, fold, setting, plan.n_paths if setting in with_paths else None),
         )
         for fold in (Fold(table, repeat, seed) for table in read for repeat in range(repeats))
-        for setting in plan.settings()
+        for setting in settings
         if setting.fits(len(fold.split[0]))
     ]
     journal = journal_of("matryoshka", plan, seed, out, quick=quick, small=small)
     cells = finished_cells(*journal, tasks, jobs=jobs, progress=progress)
     results = NestingResults(cells, tuple(table.name for table in read), repeats, plan)
-    grids = [curves.grid(), *report.grids(results)]
+    if growth:
+        grids = growth_report.grids(results)
+        report.write_cells(results, settings, out)
+        write_page(grids, out / "tables.md")
+        return grids
+    grids = [curves.grid(), *report.grids(results), *growth_report.grids(results)]
     curves.write(out)
     bound_figures.write(out)
     report.write(results, grids, out)

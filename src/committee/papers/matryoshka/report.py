@@ -237,12 +237,16 @@ def draws_grid(results: NestingResults) -> Grid:
 
 def write(results: NestingResults, tables: Sequence[Grid], out: Path) -> None:
     """Write ``cells.csv`` (a line per cell), ``pairs.csv`` (a line per pair and T) and ``tables.md``."""
-    settings = results.plan.settings()
-    cells = (cell for table in results.tables for one in settings for cell in results.of_table(table, one))
-    write_csv(map(_cell_line, cells), out / "cells.csv")
+    write_cells(results, results.plan.settings(), out)
     pairs = ((T, a, b) for T in results.plan.sizes for a, b in PAIRS)
     write_csv((_pair_line(results, *pair) for pair in pairs), out / "pairs.csv")
     write_page(tables, out / "tables.md")
+
+
+def write_cells(results: NestingResults, settings: Sequence[Setting], out: Path) -> None:
+    """Write the cells of some settings as ``cells.csv``."""
+    cells = (cell for table in results.tables for one in settings for cell in results.of_table(table, one))
+    write_csv(map(_cell_line, cells), out / "cells.csv")
 
 
 def _cell_line(cell: Cell) -> dict[str, object]:
@@ -250,7 +254,8 @@ def _cell_line(cell: Cell) -> dict[str, object]:
         *("voters", "bound", "true_bound", "train_error", "path_error", "met", "steps", "needed", "draws"),
         *("edge_first", "edge_median", "edge_least", "fit_seconds"),
     )
-    names = ("table", "repeat", "method", "asked", "softness", "n_draws", "estimate", "training_rows", "test_rows")
+    setting = ("method", "asked", "softness", "n_draws", "estimate", "choose")
+    names = ("table", "repeat", *setting, "training_rows", "test_rows")
     line: dict[str, object] = {name: "" if cell[name] is None else cell[name] for name in names}
     line |= {f"error_{walk}": _blank(wrong(walk)(cell)) for walk in WALKS}
     line |= {f"log_loss_{walk}": _blank(log_loss(walk)(cell)) for walk in WALKS}
