@@ -1,4 +1,4 @@
-"""Settings beside the defaults, on small tables of classes: norms and rounds of QuadBoost, softness of random voters.
+"""Settings beside the defaults, on small tables of classes: of QuadBoost, of SBPMT, and softness of random voters.
 
 Tables of up to 1,600 rows, 200 columns and four classes of the folder that ``COMMITTEE_DATA`` names, by half: defaults
 are chosen on the one and reported on the other. Error and log loss are means over the tables, with the standard error
@@ -25,10 +25,12 @@ from benchmarks.default_tables import Problem, problems
 from benchmarks.figures import RESULTS, Figure, Findings, command
 from benchmarks.pairing import Spread
 from committee.files.journal import Cell, Journal
+from committee.papers.sbpmt.table2 import SETTINGS
 
 MOST_ROWS, MOST_COLUMNS, MOST_CLASSES = 1600, 200, 4
 SOFTNESS = (0.0, 0.1, 0.25, 0.35, 0.5, 0.7, 1.0)
 VOTERS = 64
+PAPERS_SBPMT = SETTINGS["paper"]
 
 Make = Callable[..., Any]
 
@@ -50,6 +52,19 @@ def settings() -> dict[str, Make]:
     found: dict[str, Make] = {
         f"quadboost: {name}": partial(committee.QuadBoostClassifier, **options) for name, options in quadboost.items()
     }
+    sbpmt: dict[str, dict[str, Any]] = {
+        "the paper's": PAPERS_SBPMT,
+        "the paper's, half of the columns": {**PAPERS_SBPMT, "max_features": 0.5},
+        "defaults": {},
+        "all columns": {"max_features": None},
+        "hard votes": {"voting": "hard"},
+        "emphasis half": {"emphasis": "half"},
+        "10 rows in a leaf": {"min_samples_leaf": 10},
+        "10 rounds": {"n_boosting_rounds": 10},
+        "logit": {"link": "logit"},
+        "51 subsamples": {"n_estimators": 51},
+    }
+    found |= {f"sbpmt: {name}": partial(committee.SBPMTClassifier, **options) for name, options in sbpmt.items()}
     random: dict[str, Make] = {
         "sum": partial(committee.ProbabilisticAdaBoostClassifier, VOTERS),
         "tree": partial(committee.BoostingTreeClassifier, VOTERS),
@@ -111,7 +126,7 @@ def main() -> None:
     options, rest = parser.parse_known_args()
 
     def measure(findings: Findings, quick: bool) -> None:
-        """Settings of QuadBoost and of random voters beside their defaults."""
+        """Settings of QuadBoost, SBPMT and random voters beside their defaults."""
         folder = os.environ.get("COMMITTEE_DATA")
         findings.settings = {"half": options.half, "splits": options.splits, "voters": VOTERS}
         if folder is None or quick:

@@ -15,7 +15,7 @@ def test_the_command_prints_and_writes(quick, folder, tmp_path):
     result = run("--data", folder, "--tables", "iris,glass", "--settings", "paper", "--out", out)
     assert result.exit_code == 0, result.output
     assert "settings paper" in result.output and "mean of 2" in result.output
-    made = {"cells-paper.jsonl", "table2-paper.csv", "figure3-paper.png", "figure4-paper.png"}
+    made = {"cells-paper.jsonl", "table2-paper.csv", "figure3-paper.png", "figure4-paper.png", "tables-paper.md"}
     assert {path.name for path in out.iterdir()} == made
     (out / "figure3-paper.png").unlink()
     (out / "figure4-paper.png").unlink()

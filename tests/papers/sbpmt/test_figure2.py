@@ -50,7 +50,8 @@ def test_the_simulation_resumes_and_averages(tmp_path):
 
 def test_figure_2_is_written_without_any_table(tmp_path):
     [grid] = rebuild(None, tmp_path, figure=2, simulation=SHORT)
-    assert {path.name for path in tmp_path.iterdir()} == {"cells-figure2.jsonl", "figure2.csv", "figure2.png"}
+    made = {"cells-figure2.jsonl", "figure2.csv", "figure2.png", "tables-figure2.md"}
+    assert {path.name for path in tmp_path.iterdir()} == made
     assert [row[0] for row in grid.rows] == ["1", "2"] and [row[4] for row in grid.rows] == ["0.3", "1"]
     with pytest.raises(ValueError, match="repeats and jobs must be at least 1"):
         rebuild(None, tmp_path, figure=2, repeats=0)

@@ -51,7 +51,7 @@ def test_all_methods_stand_on_the_same_folds(two, quick, folder, tmp_path):
     assert [row[0] for row in second.rows] == ["GNB", "guess"]
     plain = rebuild(folder, tmp_path, tables=["iris", "glass"])[0]
     assert [row[1] for row in first.rows[:2]] == [row[1].split()[0] for row in plain.rows[:2]], "as without rivals"
-    assert (tmp_path / "table2-rivals-default.md").read_text().count("| GNB |") == 2
+    assert (tmp_path / "tables-rivals-default.md").read_text().count("| GNB |") == 2
     names = {path.name for path in tmp_path.iterdir()}
     assert {"table2-rivals-default.csv", "figure3-rivals-default.png", "figure4-rivals-default.png"} <= names
     with (tmp_path / "table2-rivals-default.csv").open() as file:

@@ -45,10 +45,10 @@ def rebuild(
 ) -> "list[Grid]":
     """SBPMT (Qin and Huang): Table 2 with Figures 3 and 4, or Figure 2, beside the paper's numbers.
 
-    Files: ``table2-<settings>.csv`` with ``figure3-<settings>.png`` and ``figure4-<settings>.png``; with `rivals` the
-    same of ``rivals-<settings>``; ``figure2.csv`` and ``figure2.png``; ``consistency.csv``; ``numeric-<settings>.csv``;
-    tables of `rivals` and of a `study` as ``.md``, too; and the journals, ``cells-<what>.jsonl``. Repeat r of the
-    classifier has the seed ``seed + r``.
+    Files: the tables as Markdown (``tables-<what>.md``); ``table2-<settings>.csv`` with ``figure3-<settings>.png`` and
+    ``figure4-<settings>.png``; with `rivals` the same of ``rivals-<settings>``; ``figure2.csv`` and ``figure2.png``;
+    ``consistency.csv``; ``numeric-<settings>.csv``; and journals, ``cells-<what>.jsonl``. Repeat r of the classifier
+    has the seed ``seed + r``.
     """
     from committee.papers.sbpmt import consistency, figure2, table2
     from committee.papers.shared.bundled_tables import Bundled
@@ -100,6 +100,13 @@ class _Run:
     def journal(self, name: str) -> Path:
         return self.out / f"cells-{self.kind}{name}.jsonl"
 
+    def written(self, grids: "list[Grid]", name: str) -> "list[Grid]":
+        """Write the grids as Markdown, and return them."""
+        from committee.papers.shared.pages import write_page
+
+        write_page(grids, self.out / f"tables-{name}.md")
+        return grids
+
 
 def _figure2(run: _Run, sizes: "Simulation") -> "list[Grid]":
     from committee.papers.sbpmt import figure2, figures
@@ -112,7 +119,7 @@ def _figure2(run: _Run, sizes: "Simulation") -> "list[Grid]":
     errors = figure2.errors_of(cells.values(), sizes)
     write_csv(figure2.records(errors, sizes), run.out / "figure2.csv")
     save(figures.figure2(errors, sizes), run.out / "figure2.png")
-    return [figure2.grid(errors, sizes)]
+    return run.written([figure2.grid(errors, sizes)], "figure2")
 
 
 def _table2(run: _Run, rows: "list[PublishedAccuracies]", folder: "Folder", figure: int | None) -> "list[Grid]":
@@ -130,7 +137,7 @@ def _table2(run: _Run, rows: "list[PublishedAccuracies]", folder: "Folder", figu
     for number, draw in ((3, figures.figure3), (4, figures.figure4)):
         if figure in (None, number):
             save(draw(found), run.out / f"figure{number}-{settings}.png")
-    return [table2.grid(found, settings)]
+    return run.written([table2.grid(found, settings)], settings)
 
 
 def _rivals(run: _Run, rows: "list[PublishedAccuracies]", folder: "Folder", figure: int | None) -> "list[Grid]":
@@ -139,7 +146,7 @@ def _rivals(run: _Run, rows: "list[PublishedAccuracies]", folder: "Folder", figu
     from committee.papers.sbpmt.table2 import OURS
     from committee.papers.shared.cells import finished_cells
     from committee.papers.shared.figures import save
-    from committee.papers.shared.pages import write_csv, write_page
+    from committee.papers.shared.pages import write_csv
 
     name, methods = f"rivals-{run.settings}", [OURS, *others.installed_rivals()]
     tasks = others.tasks(rows, folder, run.settings, methods, run.repeats, run.seed)
@@ -150,23 +157,19 @@ def _rivals(run: _Run, rows: "list[PublishedAccuracies]", folder: "Folder", figu
     for number, draw in ((3, figures.own_figure3), (4, figures.own_figure4)):
         if figure in (None, number):
             save(draw(found), run.out / f"figure{number}-{name}.png")
-    grids = [rival_results.accuracy_grid(found, run.settings), rival_results.contest_grid(found)]
-    write_page(grids, run.out / f"table2-{name}.md")
-    return grids
+    return run.written([rival_results.accuracy_grid(found, run.settings), rival_results.contest_grid(found)], name)
 
 
 def _consistency(run: _Run, growth: "Growth") -> "list[Grid]":
     from committee.papers.sbpmt import consistency
     from committee.papers.shared.cells import finished_cells
-    from committee.papers.shared.pages import write_csv, write_page
+    from committee.papers.shared.pages import write_csv
 
     tasks, described = consistency.tasks(growth, run.repeats, run.seed), consistency.described(growth, run.seed)
     cells = finished_cells(run.journal("consistency"), described, tasks, jobs=run.jobs, progress=run.progress)
     errors = consistency.errors_of(cells.values(), growth)
     write_csv(consistency.records(errors, growth), run.out / "consistency.csv")
-    grids = [consistency.grid(errors, growth)]
-    write_page(grids, run.out / "consistency.md")
-    return grids
+    return run.written([consistency.grid(errors, growth)], "consistency")
 
 
 def _numeric(run: _Run, rows: "list[PublishedAccuracies]", folder: "Folder") -> "list[Grid]":
@@ -174,7 +177,7 @@ def _numeric(run: _Run, rows: "list[PublishedAccuracies]", folder: "Folder") -> 
     from committee.papers.sbpmt.rivals import installed_rivals
     from committee.papers.sbpmt.table2 import FOREST, OURS, XGBOOST
     from committee.papers.shared.cells import finished_cells
-    from committee.papers.shared.pages import write_csv, write_page
+    from committee.papers.shared.pages import write_csv
 
     methods = [OURS, *(name for name in installed_rivals() if name in (FOREST, XGBOOST))]
     tasks = numeric_columns.tasks(rows, folder, run.settings, methods, run.repeats, run.seed)
@@ -183,6 +186,4 @@ def _numeric(run: _Run, rows: "list[PublishedAccuracies]", folder: "Folder") -> 
     cells = finished_cells(path, described, tasks, jobs=run.jobs, progress=run.progress)
     found = numeric_columns.results_of(rows, cells)
     write_csv(numeric_columns.records(found), run.out / f"numeric-{run.settings}.csv")
-    grids = [numeric_columns.grid(found)]
-    write_page(grids, run.out / f"numeric-{run.settings}.md")
-    return grids
+    return run.written([numeric_columns.grid(found)], f"numeric-{run.settings}")
