@@ -13,19 +13,30 @@ import pytest
 from committee.papers import PAPERS
 from tests.papers.paper_pages import PAGES, PageTable, assert_same_numbers, same_cell, tables_of
 
-OPTIONS = {"margins": {"repeats": 1}}
-"""Options of the run that a page shows, other than the defaults."""
+OPTIONS = {"margins": {"repeats": 20}, "sbpmt": {"figure": 2, "repeats": 20}}
+"""Options of the run that a page shows, other than the defaults; of SBPMT the part that takes minutes."""
+EARLIER = {
+    "quadboost": "Tables 1 and 2 are of a run before AdaBoost took the best edge, as the page says (2026-11-23)",
+    "margins": "the splits were run before the tables had the median and the equilibrium margin (2026-11-23)",
+}
+"""Pages of earlier runs."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize(
+    "paper",
+    [
+        pytest.param(paper, marks=[pytest.mark.xfail(reason=EARLIER[paper])] if paper in EARLIER else [])
+        for paper in PAPERS
+    ],
+)
 def test_a_whole_run_prints_the_page(paper):
     folder, data = (os.environ.get(name) for name in ("COMMITTEE_PAPERS", "COMMITTEE_DATA"))
     assert folder and data, "COMMITTEE_PAPERS names the folder of the runs, and COMMITTEE_DATA that of the tables"
     out, page = Path(folder) / paper, PAGES / f"{paper}.md"
     import_module(PAPERS[paper]).rebuild(Path(data), out, **OPTIONS.get(paper, {}))
     shown = tables_of(page)
-    for made in tables_of(out / "tables.md"):
+    for made in [table for file in sorted(out.glob("tables*.md")) for table in tables_of(file)]:
         alike = [table for table in shown if table.heading == made.heading]
         assert alike, f"{page.name} lacks the table {' | '.join(made.heading)}"
         own = next((table for table in alike if same_cell(table.lines[0][0], made.lines[0][0])), alike[0])

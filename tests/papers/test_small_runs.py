@@ -31,11 +31,11 @@ OTHER_TABLES = {
         "SBPMT against | accuracy more | won-lost-level, p | Poisson-binomial | tables by paired t": "--rivals",
         "columns | SBPMT | random forest | XGBoost (100) | less random forest | less XGBoost (100)": "--study numeric",
         "rows | T = 1 | T = n^0.25 | T = n^0.5 | T = n^0.75": "--study consistency",
-        "setting | choosing half: error, % | log loss | checking half: error, % | log loss": "benchmarks.bench_settings",
+        "setting | choosing half: error, % | log loss | checking half: error, % | log loss": "bench_settings",
     },
     "quadboost": {
         "method | grid": "what was set",
-        "voters, penalty | chosen | error, % | log loss | seconds a fit": "benchmarks.bench_voter_sets",
+        "voters, penalty | chosen | error, % | log loss | seconds a fit": "bench_voter_sets",
     },
     "matryoshka": {"the document | here": "words"},
     "margins": {
@@ -57,7 +57,7 @@ OTHER_TABLES = {
             "the document's own tables"
         ),
         "depth | method | trees | leaves | min | median | mean | equ. | test error": "--depths",
-        # the page is of 20 splits that were run before these tables had the median and the equilibrium margin (2026-11-23)
+        # 20 splits, run before these tables had the median and the equilibrium margin (2026-11-23)
         "weights | mean up | min up | all up | var down | range down | + - = | corrected": "an earlier run",
         "weights | change of | points | rho | within | tables - +": "an earlier run",
         "table | training | UWS, EWS, PWS | SM1 | SM2 | one split | 100 splits": "an earlier run",
