@@ -13,6 +13,7 @@ import pytest
 from committee.papers import PAPERS
 from tests.papers.paper_pages import PAGES, PageTable, assert_same_numbers, same_cell, tables_of
 
+FOLDER, DATA = (os.environ.get(name) for name in ("COMMITTEE_PAPERS", "COMMITTEE_DATA"))  # no test sees the latter
 OPTIONS = {"margins": {"repeats": 20}, "sbpmt": {"figure": 2, "repeats": 20}}
 """Options of the run that a page shows, other than the defaults; of SBPMT the part that takes minutes."""
 EARLIER = {
@@ -31,10 +32,9 @@ EARLIER = {
     ],
 )
 def test_a_whole_run_prints_the_page(paper):
-    folder, data = (os.environ.get(name) for name in ("COMMITTEE_PAPERS", "COMMITTEE_DATA"))
-    assert folder and data, "COMMITTEE_PAPERS names the folder of the runs, and COMMITTEE_DATA that of the tables"
-    out, page = Path(folder) / paper, PAGES / f"{paper}.md"
-    import_module(PAPERS[paper]).rebuild(Path(data), out, **OPTIONS.get(paper, {}))
+    assert FOLDER and DATA, "COMMITTEE_PAPERS names the folder of the runs, and COMMITTEE_DATA that of the tables"
+    out, page = Path(FOLDER) / paper, PAGES / f"{paper}.md"
+    import_module(PAPERS[paper]).rebuild(Path(DATA), out, **OPTIONS.get(paper, {}))
     shown = tables_of(page)
     for made in [table for file in sorted(out.glob("tables*.md")) for table in tables_of(file)]:
         alike = [table for table in shown if table.heading == made.heading]
