@@ -24,6 +24,7 @@ EARLIER = {
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*came from code that has changed since:UserWarning")
 @pytest.mark.parametrize(
     "paper",
     [
