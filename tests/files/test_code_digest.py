@@ -74,7 +74,10 @@ def test_what_results_depend_on():
     assert {"committee.papers.quadboost.adaboost", "committee.learners.quadboost.quadboost"} <= of_cells
     assert {"committee.objectives.programs.highs", "committee.data.lazy_names"} <= of_cells, "imports of functions too"
     rooms = {name.split(".")[1] for name in of_cells if "." in name}
-    assert not rooms & {"cli", "report", "dask"}
+    assert not rooms & {"cli", "dask"}
+    assert "committee.report.crossvalidation" in of_cells, "which draws the folds"
+    assert "committee.report.peers" in modules_of("committee.papers.sbpmt.rivals"), "which encodes columns for rivals"
+    assert not any(name.startswith("committee.report.displays") for name in of_cells)
     for learner in ("nesting", "blend"):
         assert not any(name.startswith(f"committee.learners.{learner}") for name in of_cells)
     assert not any(name.endswith((".report", ".figures")) for name in of_cells), "pages and pictures make no cells"

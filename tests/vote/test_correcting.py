@@ -74,8 +74,16 @@ class Odd:
 def test_bad_operations_are_refused():
     X, y = numbers(3)
     committee = AdaBoostClassifier(3).fit(X, y).committee_
-    with pytest.raises(TypeError, match=r"operation is 3; it must have scores\(votes, weights, X\)"):
+    with pytest.raises(TypeError, match=r"operation is 3; it must be an object with scores\(votes, weights, X\)"):
         CorrectedVote(committee, 3)
+    with pytest.raises(TypeError, match="it must be an object with scores"):
+        CorrectedVote(committee, WeightedSum)
+    with pytest.warns(UserWarning, match="y holds one class only"):
+        one = AdaBoostClassifier(3).fit(X, np.ones(len(X), dtype=int)).committee_
+    with pytest.raises(ValueError, match="the committee has the one class 1; no score elects another"):
+        CorrectedVote(one, WeightedSum())
+    with pytest.raises(ValueError, match="made scores that are no numbers"):
+        CorrectedVote(committee, Odd(np.full((120, 3), "abc"))).predict(X)
     with pytest.raises(TypeError, match="it must be a Committee"):
         CorrectedVote(AdaBoostClassifier(3), WeightedSum())
     with pytest.raises(ValueError, match=r"made scores of shape \(120,\) of 120 rows; they need \(120, 3\)"):

@@ -70,7 +70,7 @@ def equilibrium_margin(margins: ArrayLike, ln_size: float, delta: float = 0.05) 
     True
     """
     m = np.sort(numbers("margins", margins, -1.0, 1.0))
-    size, delta = number("ln_size", ln_size, log(2.0), inf), risk_of_failure(delta)
+    size, delta = number("ln_size", ln_size, log(2.0), 1e300), risk_of_failure(delta)
     n = len(m)
     by_class = size / n
     theta, first = np.unique(m, return_index=True)

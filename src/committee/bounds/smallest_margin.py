@@ -47,7 +47,7 @@ def breiman_margin(margins: ArrayLike, ln_size: float, delta: float = 0.05) -> B
     0.1737
     """
     m = numbers("margins", margins, -1.0, 1.0)
-    size, delta = number("ln_size", ln_size, 0.0, inf), risk_of_failure(delta)
+    size, delta = number("ln_size", ln_size, 0.0, 1e300), risk_of_failure(delta)
     n, smallest = len(m), float(m.min())
     least = 4.0 * sqrt(2.0) * float(np.exp(-0.5 * size))
     R = 32.0 * (log(2.0) + size) / (n * smallest**2) if smallest > 0.0 else inf

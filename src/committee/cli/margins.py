@@ -193,7 +193,8 @@ def _ln_size(learner: Any) -> float | None:
     two classes, for which the bound is not made.
     """
     committee = learner.committee_
-    return log(2 * max(1, committee.n_voters)) if committee.n_classes == 2 else None
+    n_voters = committee.n_voters + (committee.intercept is not None)  # margins count it as a voter
+    return log(2 * max(1, n_voters)) if committee.n_classes == 2 else None
 
 
 def _figures(margins: MarginDistribution, ln_size: float | None) -> dict[str, str]:

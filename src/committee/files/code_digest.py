@@ -12,8 +12,8 @@ from pathlib import Path
 from committee import _core
 from committee.data.lazy_names import names_of_stub
 
-TELLING = ("committee.cli", "committee.report")
-"""Rooms that tell results and make none: what they say may change, and the results stand."""
+TELLING = ("committee.cli", "committee.report.displays", "committee.report.grid")
+"""What prints and draws results, and makes none: what it says may change, and the results stand."""
 
 
 @cache
@@ -22,8 +22,8 @@ def code_digest(module: str) -> str:
 
     That code is the module's own, that of all modules of its package and of committee that it imports, at its top or in
     a function, and so on from module to module, and the sources of the native kernels. Comments, docstrings, blank
-    lines and imports for type checkers alone do not count, nor do committee's rooms that only tell results (`cli`,
-    `report`). Other libraries do not count either: their versions are for the reader to note.
+    lines and imports for type checkers alone do not count, nor does what only prints and draws (`TELLING`). Other
+    libraries do not count either: their versions are for the reader to note.
 
     A module of which there is no source file, as that of a console, has the digest of the kernels and its name.
 

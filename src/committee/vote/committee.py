@@ -276,7 +276,8 @@ class Committee(WeightedVotes):
         else:
             ahead = lead(F, truth)
         total = float(np.abs(self.weights) @ self.voters.spread) + self.intercept_spread
-        # F and the total are sums in different orders, so their quotient may pass 1 by a rounding
+        # F and the total are sums in different orders, so their quotient may pass 1 by a rounding; that of regressors,
+        # whose votes on new rows may pass those on training rows, by more
         return np.clip(ahead / total, -1.0, 1.0) if total > 0 else np.zeros(len(ahead))
 
     def staged_predict_proba(self, X: Any, *, n_threads: int = 1) -> Iterator[Scores]:

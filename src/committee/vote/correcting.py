@@ -82,8 +82,10 @@ class CorrectedVote:
     def __post_init__(self) -> None:
         if not isinstance(self.committee, Committee):
             raise TypeError(f"committee is {self.committee!r}; it must be a Committee, such as a learner's committee_.")
-        if not isinstance(self.operation, CorrectingOperation):
-            raise TypeError(f"operation is {self.operation!r}; it must have scores(votes, weights, X).")
+        if self.committee.n_classes == 1:
+            raise ValueError(f"the committee has the one class {self.committee.classes[0]}; no score elects another.")
+        if isinstance(self.operation, type) or not isinstance(self.operation, CorrectingOperation):
+            raise TypeError(f"operation is {self.operation!r}; it must be an object with scores(votes, weights, X).")
 
     def votes(self, X: Any, *, n_threads: int = 1) -> Scores:
         """Votes as the operation takes them, ``(n, T, D)``, on which one may be trained."""
@@ -106,7 +108,11 @@ class CorrectedVote:
         data = self.committee.encode(X)
         votes = self._votes(data, n_threads)
         n, _, D = votes.shape
-        F = np.asarray(self.operation.scores(votes, self.weights, data), dtype=np.float64)
+        made = self.operation.scores(votes, self.weights, data)
+        try:
+            F = np.asarray(made, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{self.operation!r} made scores that are no numbers: {error}.") from error
         if F.shape not in ((n, D), (n,) if D == 1 else (n, D)):
             raise ValueError(f"{self.operation!r} made scores of shape {F.shape} of {n} rows; they need {(n, D)}.")
         if not np.isfinite(F).all():

@@ -59,6 +59,8 @@ class RegressorVoters:
     """
 
     kind: ClassVar[VoteKind] = "score"
+    bounded: ClassVar[bool] = False
+    """Votes on new rows may pass `spread`, by any amount: bounds that need bounded votes say nothing of them."""
     estimators: Sequence[Any]
     output: NDArray[np.intp]
     spread: F64

@@ -100,6 +100,12 @@ def test_it_is_refused_where_nothing_is_known():
     ):
         with pytest.raises(error, match=words):
             model.fit(X, y).vote_variance(X)
+    with pytest.raises(AttributeError, match="no record of subsamples"):
+        _ = SubaggingClassifier(bootstrap=True).fit(X, y).estimators_samples_
+    earlier = SubaggingClassifier(n_estimators=3).fit(X, y)
+    variance = earlier.vote_variance(X)
+    del earlier.complete_  # as models of releases before it
+    assert_allclose(earlier.vote_variance(X).rows, variance.rows)
 
 
 # --- all subsamples there are ---------------------------------------------------------------------------------------
@@ -122,6 +128,12 @@ def test_all_subsamples_are_drawn_once():
     [
         (30, {}, r"every subsample of 21 of the 30 rows, and there are 14,307,150; .*max_samples=29 for the 30"),
         (900, {}, r"every subsample of 630 of the 900 rows, and there are more than 1e12; at most 10,000"),
+        (
+            9000,
+            {},
+            "of 6300 of the 9000 rows, and there are more than 1e12; at most 1,111 of so many rows are drawn. "
+            "Give a number of them.$",
+        ),
         (30, {"bootstrap": True}, "n_estimators='all' is for draws without replacement"),
         (30, {"max_samples": 31}, "only 30 have weight"),
         (30, {"n_estimators": "every"}, "n_estimators"),

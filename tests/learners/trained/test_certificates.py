@@ -10,6 +10,7 @@ from sklearn.ensemble import BaggingClassifier
 from sklearn.ensemble import ExtraTreesClassifier as TheirExtraTrees
 from sklearn.ensemble import RandomForestClassifier as TheirForest
 from sklearn.ensemble import RandomForestRegressor as TheirRegressor
+from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
@@ -17,6 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 from committee import (
     AdaBoostClassifier,
     Committee,
+    FunctionalGradientBoostingClassifier,
     GradientBoostingClassifier,
     LeafReweighter,
     MarginReweighter,
@@ -29,6 +31,7 @@ from committee.bounds import first_order, tandem
 from committee.learners.trained import certify, voter_losses
 from committee.learners.trained.certificates import CERTIFICATES, WHOLE_VOTE
 from committee.learners.trained.unseen_rows import unseen_rows
+from committee.voters.regressors import RegressorVoters
 
 CANCER = load_breast_cancer(return_X_y=True)
 WINE = load_wine(return_X_y=True)
@@ -506,3 +509,22 @@ def test_a_test_set_counts_the_errors_of_the_vote_itself(model, votes):
     assert found.test_error == pytest.approx(wrong / len(y_test))
     assert bound.value == pytest.approx(beta.ppf(0.95, wrong + 1, len(y_test) - wrong))
     assert bound.value < 0.2
+
+
+def test_regressors_have_votes_without_a_bound():
+    """Two lines, one of which outvotes the other on the rows learned from, and not on rows far from them."""
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(100, 2)), np.arange(100) % 2
+    given = FunctionalGradientBoostingClassifier(base=LinearRegression(), n_estimators=2, line_search=False).fit(X, y)
+    ones, falling = LinearRegression().fit(X, np.ones(100)), LinearRegression().fit(X, -X[:, 1])
+    spread = np.abs(X[:, 1]).max()
+    voters = RegressorVoters([ones, falling], np.zeros(2, int), np.array([1.0, spread]), 1, 2)
+    c = given.committee_
+    vote = Committee(voters, np.array([9.0, 1.0 / spread]), c.classes, c.link, c.table)
+    far = np.column_stack([random.normal(size=500), np.full(500, 100.0)])
+    assert not vote.predict(far).any(), "all wrong"
+    certificate = certify(vote, far, np.ones(500, int))
+    assert list(certificate.bounds) == ["test_set"] and certificate.best.value == 1.0
+    with pytest.raises(ValueError, match=r"'tandem', which needs votes with a bound: regressors may say any number"):
+        certify(vote, far, np.ones(500, int), bounds=("test_set", "tandem"))
+    assert "tandem" in certify(given, X, y, votes="labels").bounds

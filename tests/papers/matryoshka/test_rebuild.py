@@ -36,7 +36,7 @@ def test_growth_alone(folder, tmp_path):
     options = {"tables": ["sonar"], "repeats": 1, "quick": True}
     grids = rebuild(folder, tmp_path, **options, growth=True)
     assert [len(grid.rows) for grid in grids] == [4, 3, 4]
-    assert {path.name for path in tmp_path.iterdir()} == {"cells-quick.jsonl", "cells.csv", "tables.md"}
+    assert {path.name for path in tmp_path.iterdir()} == {"cells-quick.jsonl", "cells-growth.csv", "tables-growth.md"}
     seen = []
     rebuild(folder, tmp_path, **options, progress=lambda *step: seen.append(step))
     assert seen[0] == (10, 30, "sonar"), "a whole run goes on from its nine cells"

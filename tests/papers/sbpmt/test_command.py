@@ -51,3 +51,5 @@ def test_errors_of_the_command_are_one_line(folder, tmp_path):
     assert result.exit_code == 2 and "holds no catalogue.json" in result.output
     result = run("--data", folder, "--figure", 5)
     assert result.exit_code == 2 and "figure=5 cannot be rebuilt; use 2, 3 or 4" in result.output
+    result = run("--figure", 2, "--tables", "iris")
+    assert result.exit_code == 2 and "is given with Figure 2, which simulates its rows" in result.output

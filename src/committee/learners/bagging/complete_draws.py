@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 MOST_DRAWS = 10_000
 """Subsamples that are made at most."""
 
+MOST_COUNTS = 10**7
+"""Subsamples times rows at most: each has a count of 8 bytes."""
+
 
 def complete_draws(
     labels: NDArray[np.uint16], n_classes: int, size: int, random: np.random.RandomState
@@ -22,7 +25,7 @@ def complete_draws(
     Raises
     ------
     ValueError
-        If there are more than `MOST_DRAWS`.
+        If there are more than `MOST_DRAWS`, or they hold more than `MOST_COUNTS`.
 
     Examples
     --------
@@ -33,16 +36,18 @@ def complete_draws(
     [[0, 1, 1], [1, 0, 1]]
     """
     n = len(labels)
-    if (count := n_draws(n, size)) > MOST_DRAWS:
+    most = min(MOST_DRAWS, MOST_COUNTS // n)
+    if (count := n_draws(n, size)) > most:
         there_are = f"{count:,.0f}" if count < 1e12 else "more than 1e12"
-        instead = f", or max_samples={n - 1} for the {n} that leave out one row" if n <= MOST_DRAWS else ""
+        instead = f", or max_samples={n - 1} for the {n} that leave out one row" if n <= most else ""
         raise ValueError(
             f"n_estimators='all' asks for every subsample of {size} of the {n} rows, and there are {there_are}; at "
-            f"most {MOST_DRAWS:,} are drawn. Give a number of them{instead}."
+            f"most {most:,} of so many rows are drawn. Give a number of them{instead}."
         )
-    members = np.array(list(combinations(range(n), size)))
-    drawn = np.zeros((len(members), n), dtype=np.int64)
-    np.put_along_axis(drawn, members, 1, axis=1)
+    few = 2 * size <= n  # the smaller side is listed: those drawn, or those left out
+    listed = np.array(list(combinations(range(n), size if few else n - size)), dtype=np.intp)
+    drawn = np.full((len(listed), n), 0 if few else 1, dtype=np.int64)
+    np.put_along_axis(drawn, listed, 1 if few else 0, axis=1)
     held = np.stack([drawn[:, labels == k].any(axis=1) for k in range(n_classes)])
     whole = drawn[held.all(axis=0)]
     return list(whole[random.permutation(len(whole))])

@@ -25,7 +25,8 @@ class SubsampledVote(CalibratedClassifier):
     """Base of committees whose voters are trained on subsamples of the rows."""
 
     draws_: NDArray[np.uint8] = fitted(
-        """Which rows each voter was trained on, one bit a row as in `numpy.packbits`.""",
+        """Which rows each voter was trained on, one bit a row as in `numpy.packbits`. With ``bootstrap=True`` and of
+        one class there is none, nor what follows from it.""",
         "uint8 array (n_estimators, ceil(n / 8))",
     )
     n_samples_fit_: int = fitted("Training rows of positive weight.", "int")
@@ -40,8 +41,7 @@ class SubsampledVote(CalibratedClassifier):
     @property
     def estimators_samples_(self) -> list[NDArray[np.int64]]:
         """Row numbers of each voter's training rows, ascending."""
-        check_is_fitted(self)
-        return [np.flatnonzero(np.unpackbits(drawn)) for drawn in self.draws_]
+        return [np.flatnonzero(np.unpackbits(drawn)) for drawn in self._record()]
 
     def vote_variance(self, X: Any) -> VoteVariance:
         """How far the shares of votes would vary with other training rows, and with other draws.
@@ -70,20 +70,25 @@ class SubsampledVote(CalibratedClassifier):
         ValueError
             If no row was left out of a draw, or there is one voter only.
         """
+        record = self._record()
+        encoded = self.table_.encode(self.validate_rows(X))
+        drawn, n = unpacked(record), self.n_samples_fit_
+        complete = getattr(self, "complete_", False)  # models of earlier releases do not have it
+        step = max(1, CELLS // (max(drawn.shape) * len(self.classes_)))
+        blocks = [
+            infinitesimal_jackknife(drawn, self._votes(encoded[a : a + step]), n_samples=n, complete=complete)
+            for a in range(0, len(encoded), step)
+        ]
+        return VoteVariance(*(np.concatenate([getattr(b, f.name) for b in blocks]) for f in fields(VoteVariance)))
+
+    def _record(self) -> NDArray[np.uint8]:
         check_is_fitted(self)
         if not hasattr(self, "draws_"):
             raise AttributeError(
                 "this model has no record of subsamples: it was trained on rows of one class, with bootstrap=True, or "
                 "by a release that kept none."
             )
-        encoded = self.table_.encode(self.validate_rows(X))
-        drawn, n = unpacked(self.draws_), self.n_samples_fit_
-        step = max(1, CELLS // (max(drawn.shape) * len(self.classes_)))
-        blocks = [
-            infinitesimal_jackknife(drawn, self._votes(encoded[a : a + step]), n_samples=n, complete=self.complete_)
-            for a in range(0, len(encoded), step)
-        ]
-        return VoteVariance(*(np.concatenate([getattr(b, f.name) for b in blocks]) for f in fields(VoteVariance)))
+        return self.draws_
 
     def _votes(self, encoded: F64) -> F64:
         """Share that each voter gives each class, ``(M, n, K)``."""

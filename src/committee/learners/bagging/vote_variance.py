@@ -90,13 +90,13 @@ def infinitesimal_jackknife(
     """
     M, n = len(drawn), n_samples or drawn.shape[1]
     s = int(drawn[0].sum())
-    if M < 2:
-        raise ValueError("one voter does not show how votes vary; fit with n_estimators=2 at least, better hundreds.")
     if s == n:
         raise ValueError(
             f"every voter has seen all {n} rows, which does not show how votes vary with them; fit with a smaller "
             "max_samples."
         )
+    if M < 2:
+        raise ValueError("one voter does not show how votes vary; fit with n_estimators=2 at least, better hundreds.")
     deviation = votes - votes.mean(axis=0)
     v = (deviation**2).mean(axis=0)
     sums = np.tensordot(drawn.astype(np.float64), deviation, axes=(0, 0))

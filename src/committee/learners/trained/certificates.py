@@ -214,13 +214,16 @@ def certify(
     if X_unlabelled is not None and votes != "own":
         raise ValueError(f"X_unlabelled is given with votes={votes!r}; it is for votes='own' alone.")
     losses = voter_losses(ensemble, X, y, on=on, votes=votes, sample_weight=sample_weight, n_threads=n_threads)
-    possible = _possible(losses, X_unlabelled is not None)
+    bounded = votes == "labels" or _has_bounded_votes(ensemble)
+    possible = _possible(losses, X_unlabelled is not None, bounded=bounded)
     names = possible if bounds is None else tuple(bounds)
     for name in names:
         if name not in possible:
-            needs = (
-                "X_unlabelled" if name == UNLABELLED else "on='validation', or rows that no voter has drawn (reserve)"
-            )
+            needs = "on='validation', or rows that no voter has drawn (reserve)"
+            if not bounded and name != "test_set":
+                needs = "votes with a bound: regressors may say any number of new rows; votes='labels' has one"
+            elif name == UNLABELLED:
+                needs = "X_unlabelled"
             raise ValueError(f"bounds holds {name!r}, which needs {needs}; there are {', '.join(possible)}.")
     test_error = None if y_test is None else _error(ensemble, X_test, y_test, votes, n_threads)
     share = delta / len(names)
@@ -234,9 +237,16 @@ def certify(
     return Certificate(type(ensemble).__name__, on, losses.n_rows, delta, by_name, test_error, n_untouched)
 
 
-def _possible(losses: VoterLosses, unlabelled: bool) -> tuple[str, ...]:
-    """Bounds that the rows can give."""
+def _has_bounded_votes(ensemble: Any) -> bool:
+    committee = ensemble if isinstance(ensemble, Committee) else Committee.from_estimator(ensemble)
+    return getattr(committee.voters, "bounded", True)
+
+
+def _possible(losses: VoterLosses, unlabelled: bool, *, bounded: bool) -> tuple[str, ...]:
+    """Bounds that the rows and the votes can give; of votes without a bound that by their errors alone."""
     whole = losses.unseen is None or (losses.untouched is not None and bool(losses.untouched.any()))
+    if not bounded:
+        return ("test_set",)
     names = tuple(name for name in CERTIFICATES if whole or name not in WHOLE_VOTE)
     return (*names, UNLABELLED) if unlabelled else names
 

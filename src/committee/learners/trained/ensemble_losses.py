@@ -98,7 +98,7 @@ def voter_losses(
         S = S * np.where(negative, -1, 1).astype(S.dtype)
     S = S[:, 0] if S.shape[1] == 1 else S.min(axis=1)
     if S.dtype != np.int8:
-        S = np.clip(S, -1.0, 1.0)  # a vote over its spread may pass 1 by a rounding
+        S = np.clip(S, -1.0, 1.0)  # a vote over its spread may pass 1 by a rounding; that of a regressor by more
     return VoterLosses(
         S, unseen, np.abs(weights), bool(negative.any()), committee.n_classes, untouched, candidates, wrong
     )

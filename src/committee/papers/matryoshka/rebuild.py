@@ -61,8 +61,8 @@ def rebuild(
     results = NestingResults(cells, tuple(table.name for table in read), repeats, plan)
     if growth:
         grids = growth_report.grids(results)
-        report.write_cells(results, settings, out)
-        write_page(grids, out / "tables.md")
+        report.write_cells(results, settings, out / "cells-growth.csv")
+        write_page(grids, out / "tables-growth.md")
         return grids
     grids = [curves.grid(), *report.grids(results), *growth_report.grids(results)]
     curves.write(out)

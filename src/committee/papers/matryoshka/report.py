@@ -237,16 +237,16 @@ def draws_grid(results: NestingResults) -> Grid:
 
 def write(results: NestingResults, tables: Sequence[Grid], out: Path) -> None:
     """Write ``cells.csv`` (a line per cell), ``pairs.csv`` (a line per pair and T) and ``tables.md``."""
-    write_cells(results, results.plan.settings(), out)
+    write_cells(results, results.plan.settings(), out / "cells.csv")
     pairs = ((T, a, b) for T in results.plan.sizes for a, b in PAIRS)
     write_csv((_pair_line(results, *pair) for pair in pairs), out / "pairs.csv")
     write_page(tables, out / "tables.md")
 
 
-def write_cells(results: NestingResults, settings: Sequence[Setting], out: Path) -> None:
-    """Write the cells of some settings as ``cells.csv``."""
+def write_cells(results: NestingResults, settings: Sequence[Setting], path: Path) -> None:
+    """Write the cells of some settings as CSV."""
     cells = (cell for table in results.tables for one in settings for cell in results.of_table(table, one))
-    write_csv(map(_cell_line, cells), out / "cells.csv")
+    write_csv(map(_cell_line, cells), path)
 
 
 def _cell_line(cell: Cell) -> dict[str, object]:

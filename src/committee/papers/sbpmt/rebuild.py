@@ -60,6 +60,9 @@ def rebuild(
     if settings not in table2.SETTINGS:
         raise ValueError(f"settings={settings!r} is not known; use one of {', '.join(table2.SETTINGS)}")
     _check_one_of(figure, rivals, study)
+    if tables is not None and (figure == 2 or study == "consistency"):
+        what = "Figure 2" if figure == 2 else "study='consistency'"
+        raise ValueError(f"tables={','.join(tables)!r} is given with {what}, which simulates its rows; leave it out")
     check_at_least_one(repeats=repeats, jobs=jobs)
     run = _Run(out, "small-" if small else "", settings, repeats, seed, jobs, progress)
     if figure == 2:
