@@ -443,6 +443,9 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         names, m = field(held, "member_names_", list), len(self.member_names_)
         for name in ("member_weights_", "member_losses_", "member_gains_", "member_seconds_"):
             check_array(name, field(held, name, np.ndarray), np.float64, (m,))
+        for name in ("member_weights_", "member_seconds_", *(["member_gains_"] if m > 1 else [])):
+            if not np.isfinite(held[name]).all():
+                raise ValueError(f"{name} holds numbers that are not finite")
         sizes = field(held, "member_sizes_", np.ndarray)
         check_array("member_sizes_", sizes, np.int64, (m,))
         check_range("member_sizes_", sizes, 1, self.committee_.n_voters)

@@ -14,6 +14,9 @@ from committee.objectives.programs.penalties import Penalty
 NEARLY_ONE = 1.0 - 2.0**-52
 """Largest share of its bound that a weight has; artanh is finite there."""
 
+MOST_TIMES = 1e150
+"""Arguments of tanh that are told apart; it is 1 long before."""
+
 _MOST_STEPS = 100
 
 
@@ -70,8 +73,8 @@ class KLPenalty(Penalty):
 
         The left side is concave where it is positive, so Newton's steps from below rise to the root.
         """
-        size = np.abs(own) / self.bound
-        v = size / (self.strength + eta)
+        size = _times(own, self.bound)
+        v = _times(size, self.strength + eta)
         for _ in range(_MOST_STEPS):
             u = np.tanh(v)
             step = (size - eta * u - self.strength * v) / (self.strength + eta * (1.0 - u) * (1.0 + u))
@@ -94,7 +97,7 @@ class KLPenalty(Penalty):
         the weight from this; the root of the product stands for the distance where it is smaller.
         """
         off = np.abs(c - self._half_slope(alpha))
-        short = np.abs(self.bound * np.tanh(c / (self.strength * self.bound)) - alpha)
+        short = np.abs(self.bound * np.sign(c) * np.tanh(_times(c, self.strength * self.bound)) - alpha)
         return np.asarray(np.minimum(off, np.sqrt(off * short)))
 
     def free(self, alpha: F64) -> Mask:
@@ -127,7 +130,7 @@ class KLPenalty(Penalty):
 
     def gap(self, c: F64, alpha: F64, b: F64, square: float) -> float:
         """As `Penalty.gap`: the dual of the cost is 2 lambda a^2 ln cosh(c / (lambda a)), finite for every residual."""
-        scaled = np.abs(c) / (self.strength * self.bound)
+        scaled = _times(c, self.strength * self.bound)
         ln_cosh = scaled + np.log1p(np.exp(-2.0 * scaled)) - np.log(2.0)
         dual = 2.0 * self.strength * self.bound**2 * ln_cosh
         return float(np.maximum(self.cost(alpha) + dual - 2.0 * alpha * c, 0.0).sum())
@@ -138,3 +141,9 @@ class KLPenalty(Penalty):
 
     def _half_slope(self, alpha: F64) -> F64:
         return np.asarray(self.strength * self.bound * np.arctanh(self._shares(alpha)))
+
+
+def _times(size: F64, unit: F64 | float) -> F64:
+    """How many times a unit goes into the size of numbers, at most `MOST_TIMES`; units may be near zero."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.minimum(np.abs(size) / np.maximum(unit, np.finfo(np.float64).tiny), MOST_TIMES))
