@@ -46,7 +46,7 @@ class WeightedRows:
     X: Matrix | PiecedMatrix
     weights: NDArray[np.float64]
     uniform: bool
-    """All weights are equal."""
+    """No weights are given, and all are 1."""
     levels: ManyLevels | None
     """The columns of `X` in which numbers stand for levels, if there are any."""
 
@@ -58,6 +58,11 @@ class WeightedRows:
         arrays = {name: array[index] for name, array in vars(self).items() if not (name == "uniform" or array is None)}
         chosen: Self = replace(cast("Any", self), **arrays)  # the subclasses are dataclasses
         return chosen
+
+    @property
+    def weigh_alike(self) -> bool:
+        """Whether all weights are equal, given or not."""
+        return self.uniform or bool((self.weights == self.weights[0]).all())
 
     def without_cells(self) -> Self:
         """Return labels or targets and weights alone, for other processes that have codes in the place of cells."""

@@ -6,8 +6,10 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize_scalar
+from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import GradientBoostingRegressor as TheirBoosting
 from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.metrics import log_loss
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer
@@ -55,14 +57,27 @@ def test_rounds_are_fits_to_the_antigradient_and_best_steps(loss, n_classes, bas
         def after(a, F=F, b=b):
             return risk(F + a * b / np.abs(b).max())
 
-        best = minimize_scalar(after, bounds=(0.0, 30.0), method="bounded", options={"xatol": 1e-9})
+        longest = 30.0 / np.abs(b).max()
+        if loss.hessian_is_true:  # no further than Newton's step along b
+            hessian = np.atleast_2d(loss.gradient_hessian(y, F if D > 1 else F[0])[1])
+            longest = -(w * gradient * b).sum() / (w * hessian * b**2).sum()
+        bounds = (0.0, longest * np.abs(b).max())
+        best = minimize_scalar(after, bounds=bounds, method="bounded", options={"xatol": 1e-9})
         steps = committee.weights[t * D : (t + 1) * D]
         assert_array_equal(steps, steps[0])
-        assert risk(F + steps[0] / 0.7 * b) <= best.fun + FLAT
+        assert risk(F + steps[0] / 0.7 * b) <= best.fun + FLAT and steps[0] / 0.7 <= longest * (1.0 + 1e-9)
         F = F + steps[0] * b
         assert_allclose(risk(F), model.training_objectives_[t + 1], rtol=1e-7)
     assert (np.diff(model.training_objectives_) < 0).all()
     assert_allclose(committee.decision_function(X), F.T if D > 1 else F[0], rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("base", [None, Ridge()], ids=["trees", "lines"])
+@pytest.mark.parametrize("load", [load_iris, load_breast_cancer])
+def test_trees_that_part_the_classes_leave_probabilities_of_use(load, base):
+    X, y = load(return_X_y=True)
+    p = FunctionalGradientBoostingClassifier(base=base, n_estimators=50).fit(X[::2], y[::2]).predict_proba(X[1::2])
+    assert log_loss(y[1::2], p) < 0.4
 
 
 def test_fixed_steps_are_those_of_scikit_learn():
@@ -77,10 +92,11 @@ def test_fixed_steps_are_those_of_scikit_learn():
 def test_steps_follow_the_units_of_the_target():
     """The antigradient of the absolute error has no units: the step has them."""
     X, y = noisy_scores()
-    for loss in ("absolute_error", "squared_error"):
+    line = LinearRegression()
+    for loss, base in [("absolute_error", line), ("squared_error", line), ("quantile", None)]:
         small, large = (
-            FunctionalGradientBoostingRegressor(loss, LinearRegression(), 20).fit(X, unit * y).predict(X) / unit
-            for unit in (1e-6, 1e6)
+            FunctionalGradientBoostingRegressor(loss, base, 20).fit(X, unit * y).predict(X) / unit
+            for unit in (1e-6, 1e10)
         )
         assert_allclose(small, large, rtol=1e-5, atol=1e-5)
 
@@ -101,6 +117,16 @@ def test_rows_of_rounds_are_drawn():
     assert np.abs(p - other).max() > 1e-3
     counts = [member.committee_.voters.count[0] for member in models[0].committee_.voters.estimators]
     assert min(counts) > 60 and max(counts) < 190 and len(set(counts)) > 5
+
+
+def test_rounds_that_went_nowhere_leave_no_voter():
+    X, y = noisy_scores()
+    model = FunctionalGradientBoostingRegressor(n_estimators=80, subsample=0.1, learning_rate=1.0, random_state=0)
+    committee = model.fit(X, y).committee_
+    lower = np.diff(model.training_objectives_) < 0.0
+    assert len(lower) == 80 and committee.n_voters == lower.sum() < 80
+    assert (committee.weights > 0.0).all()
+    assert_allclose(0.5 * np.mean((y - model.predict(X)) ** 2), model.training_objectives_[-1], rtol=1e-9)
 
 
 def test_early_stopping_keeps_the_best_rounds():
@@ -135,7 +161,9 @@ def test_missing_values_and_categories_go_where_the_base_takes_them():
 def test_a_base_without_weights_is_for_rows_that_weigh_alike():
     X, y = numbers(2)
     near = FunctionalGradientBoostingClassifier(base=KNeighborsRegressor(), n_estimators=3)
-    assert near.fit(X, y).score(X, y) > 0.8
+    p = near.fit(X, y).predict_proba(X)
+    assert near.score(X, y) > 0.8
+    assert_allclose(near.fit(X, y, np.full(len(y), 0.3)).predict_proba(X), p, rtol=1e-9)
     with pytest.raises(ValueError, match=r"base=KNeighborsRegressor\(\) takes no weights.*Choose another base"):
         near.fit(X, y, np.arange(1.0, 121.0))
 

@@ -190,6 +190,7 @@ def test_exact_steps():
     # a corner, as absolute error has them: the curvature says nothing
     assert_allclose(best_step(lambda a: (-1.0 if a < 1.7 else 2.0, 50.0)), 1.7, rtol=1e-8)
     assert_allclose(best_step(lambda a: (-1.0 if a < 0.01 else 2.0, 0.0)), 0.01, rtol=1e-8)
+    assert_allclose(best_step(lambda a: (-1.0 if a < 1.7 else 2.0, 1e12), curved=False), 1.7, rtol=1e-8)
 
 
 def test_the_line_search_is_exact():

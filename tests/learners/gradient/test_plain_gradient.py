@@ -38,7 +38,8 @@ def test_rounds_are_least_squares_fits_to_the_antigradient(loss, weighted):
     committee = kind(loss=loss, **PLAIN, **TREES).fit(X, y, w).committee_
     F = np.repeat(committee.intercept, len(y))
     for t, step in enumerate(committee.weights):
-        antigradient = -loss.gradient_hessian(y, F)[0]
+        gradient, hessian = loss.gradient_hessian(y, F)
+        antigradient = -gradient
         tree = committee.voters[t]
         leaf = tree.apply(X)[:, 0]
         means = np.bincount(leaf, w * antigradient, len(tree.feature)) / np.maximum(
@@ -52,8 +53,11 @@ def test_rounds_are_least_squares_fits_to_the_antigradient(loss, weighted):
         def risk(a, F=F, b=means[leaf]):
             return np.average(loss.value(y, F + a * b), weights=w)
 
-        best = minimize_scalar(risk, bounds=(0.0, 50.0), method="bounded", options={"xatol": 1e-10})
-        assert risk(step) <= best.fun + 1e-9
+        fit, longest = means[leaf], 50.0
+        if loss.hessian_is_true:  # no further than Newton's step along the tree
+            longest = np.sum(w * antigradient * fit) / np.sum(w * hessian * fit**2)
+        best = minimize_scalar(risk, bounds=(0.0, longest), method="bounded", options={"xatol": 1e-10})
+        assert risk(step) <= best.fun + 1e-9 and step <= longest * (1.0 + 1e-9)
         F = F + step * means[leaf]
     assert_allclose(committee.decision_function(X), F, rtol=1e-9, atol=1e-9)
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
-from sklearn.neighbors import KNeighborsRegressor
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer
 from sklearn.tree import DecisionTreeRegressor
@@ -130,8 +130,13 @@ def test_least_squares_lines_end_after_one():
 
 def test_refusals():
     X, y = numbers(2)
-    with pytest.raises(ValueError, match=r"dictionary=KNeighborsRegressor\(\) cannot be boosted: its fit takes no sam"):
-        QuadBoostClassifier(dictionary=KNeighborsRegressor()).fit(X, y)
+    near = QuadBoostClassifier(dictionary=KNeighborsRegressor(), n_estimators=3)
+    with pytest.raises(ValueError, match=r"rows weigh differently, and dictionary=KNeighborsRegressor\(\) takes no w"):
+        near.fit(X, y, np.arange(1.0, len(y) + 1.0))
+    p = near.fit(X, y).predict_proba(X)
+    assert_allclose(near.fit(X, y, np.ones(len(y))).predict_proba(X), p, rtol=1e-12)
+    with pytest.raises(ValueError, match=r"dictionary=KNeighborsClassifier\(\) cannot be boosted: its fit takes no sa"):
+        QuadBoostClassifier(dictionary=KNeighborsClassifier()).fit(X, y)
     with pytest.raises(ValueError, match="alpha='theory' needs the complexity of the voters"):
         QuadBoostClassifier(alpha="theory", dictionary=LinearRegression()).fit(X, y)
     with pytest.raises(ValueError, match=r"dictionary=LinearRegression\(\) is no classifier"):

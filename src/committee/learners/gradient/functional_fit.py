@@ -72,8 +72,9 @@ class FunctionalGradientBoosting(Boosting):
     learning_rate: float = shared.learning_rate(0.1)
     line_search: bool = parameter(
         True,
-        """Go along each round's base learners as far as the loss of all training rows decreases, times
-        `learning_rate`; the loss then never rises. False: the step is `learning_rate`.""",
+        """Go along each round's base learners as far as the loss of all training rows decreases, but no further than
+        Newton's step along them where the loss has a curvature of its own, times `learning_rate`; the loss then never
+        rises. False: the step is `learning_rate`.""",
     )
     subsample: float = parameter(
         1.0, "Share of the rows that a round sees, drawn anew without replacement: each with this probability.", SHARE
@@ -116,7 +117,8 @@ class FunctionalGradientBoosting(Boosting):
         given = TreeRegressor(max_depth=3) if self.base is None else self.base
         base, threads = regressor_to_clone("base", given, self.table_), n_threads(self.n_jobs)
         target, seed = Target.of(self._chosen_loss(), rows), int(random.randint(2**31 - 1))
-        if target.w is not None and weight_argument(base) is None:
+        takes_weights = weight_argument(base) is not None
+        if not (takes_weights or rows.weigh_alike):
             raise ValueError(
                 f"rows weigh differently, and base={self.base!r} takes no weights: its fit has no sample_weight. "
                 "Choose another base, or leave sample_weight and class_weight out."
@@ -135,7 +137,7 @@ class FunctionalGradientBoosting(Boosting):
             Clones(base, np.random.RandomState(seed)),
             draws,
             intercept,
-            weighted=target.w is not None,
+            weighted=takes_weights and not (rows.weigh_alike and units is None),
             learning_rate=self.learning_rate,
             line_search=search,
             n_classes=self._n_classes or len(intercept),
@@ -174,7 +176,7 @@ class FunctionalGradientBoosting(Boosting):
 
     def _fitted(self, run: FunctionalRun, n_rounds: int, losses: F64 | None) -> dict[str, Any]:
         objectives = None if run.search is None else np.array(run.search.objectives[: n_rounds + 1])
-        voters, weights = run.voters(0, n_rounds), run.weights(0, n_rounds)
+        voters, weights = run.committee(n_rounds)
         return {
             "committee_": self._vote(voters, weights, run.target.loss, run.intercept),
             "validation_losses_": None if losses is None else losses[:n_rounds],

@@ -34,7 +34,7 @@ class FunctionalRun(BoostingRun):
     X : float64 array (n, p)
         The encoded rows.
     weighted : bool
-        Whether rows weigh differently; else the base learner is given no weights.
+        Whether the base learner is given the rows' weights, where they have some.
     clones : Clones
         Makes base learners.
     draws : Draws
@@ -123,6 +123,16 @@ class FunctionalRun(BoostingRun):
         some = slice(first * D, end * D)
         output = np.tile(np.arange(D), end - first)
         return RegressorVoters(self.members[some], output, np.array(self.spreads[some]), D, self.n_classes)
+
+    def committee(self, n_rounds: int) -> tuple[RegressorVoters, F64]:
+        """Return the base learners of the first rounds and their steps, but for rounds that went nowhere.
+
+        If none went anywhere the first stays, as a committee needs a voter.
+        """
+        moved = np.flatnonzero(self.weights(0, n_rounds))
+        if not len(moved):
+            return self.voters(0, 1), self.weights(0, 1)
+        return self.voters(0, n_rounds)[moved], self.weights(0, n_rounds)[moved]
 
     def weights(self, first: int, end: int) -> F64:
         """Return the steps of these base learners."""

@@ -145,7 +145,8 @@ class GradientBoosting(WarmStart, Boosting):
         True,
         """Leaves take Newton's steps, by the hessians of the loss. False: each tree is fitted to the antigradient by
         least squares and its leaves hold means, as in the first gradient boosting; `line_search` then finds how far to
-        go. Medians and quantiles of leaves are not taken either.""",
+        go, up to Newton's step along the tree where the loss has a curvature of its own. Medians and quantiles of
+        leaves are not taken either.""",
     )
     line_search: bool = parameter(
         False,

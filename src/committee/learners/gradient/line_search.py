@@ -14,9 +14,14 @@ from committee.learners.gradient.scores import Target
 LARGEST_STEP = 64.0
 """A tree whose leaves are pure may be worth any step; more than this many Newton steps are not taken at once."""
 
+LONGEST = 1.0
+"""Most of Newton's steps along an antigradient that are taken at once, of losses whose curvature is known.
+
+A voter that parts the classes lowers their loss with any step; such steps would leave probabilities of 0 and 1."""
+
 FLAT = 1e-6
-"""Share of the first slope below which a function that keeps falling, as the loss of classes that a voter parts, is at
-its end; for directions of no natural length, of which no step is too large in itself."""
+"""Share of the first slope below which a function that keeps falling is at its end; for losses without a curvature of
+their own, whose steps along an antigradient have no limit."""
 
 _MOST_TRIALS = 100
 
@@ -27,6 +32,8 @@ def best_step(
     start: float = 1.0,
     largest: float = LARGEST_STEP,
     flat: float = 0.0,
+    *,
+    curved: bool = True,
 ) -> float:
     """The a >= 0 at which a convex function is least, by Newton steps kept within brackets.
 
@@ -47,6 +54,9 @@ def best_step(
         No step is larger.
     flat : float, default=0.0
         The function is at its end where its slope is no more than this share of that at 0.
+    curved : bool, default=True
+        Whether the curvature is the true one, so that a Newton step of no length tells the minimum. Otherwise brackets
+        alone do.
 
     Returns
     -------
@@ -72,7 +82,8 @@ def best_step(
         else:
             high = step  # a slope that is no number lies too far out
         newton = step - rise / curvature if curvature > 0.0 else inf
-        if not (low < newton < min(high, 4.0 * step) and abs(rise) <= 0.5 * before):
+        told = curved or abs(newton - step) > tolerance * step
+        if not (told and low < newton < min(high, 4.0 * step) and abs(rise) <= 0.5 * before):
             newton = 2.0 * step if high == inf else 0.5 * (low + high)
         before = abs(rise)
         newton = min(newton, largest)
@@ -89,7 +100,8 @@ class LineSearch:
 
     The objective is the summed loss of the training rows, and what the leaf weights of all trees cost. A direction that
     is Newton's has a natural length, and steps up to `LARGEST_STEP` of it are taken; one that follows the gradient
-    alone has none: its search starts at Newton's step along it.
+    alone has none: its search starts at Newton's step along it, and goes no further than `LONGEST` of these. A loss
+    whose curvature is no second derivative has no Newton's step to measure by, and no limit.
     """
 
     def __init__(self, target: Target, penalty: LeafPenalty, F: F64, n_threads: int, *, newton: bool = True) -> None:
@@ -119,11 +131,14 @@ class LineSearch:
         return 0.0
 
     def _best(self, slope: Callable[[float], tuple[float, float]]) -> float:
+        curved = self.target.loss.hessian_is_true
         if self.newton:
-            return best_step(slope)
+            return best_step(slope, curved=curved)
         rise, curvature = slope(0.0)
         start = -rise / curvature if curvature > 0.0 else 1.0
-        return best_step(slope, start=start, largest=inf, flat=FLAT)
+        if curved:
+            return best_step(slope, start=start, largest=LONGEST * start)
+        return best_step(slope, start=start, largest=inf, flat=FLAT, curved=False)
 
     def _slope(self, F: F64, direction: F64, leaves: F64) -> Callable[[float], tuple[float, float]]:
         """Derivative and curvature of the objective, without l0, by the step."""

@@ -20,7 +20,7 @@ from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, fitted, parameter, with_parameters
-from committee.learners.base.user_voter import regressor_to_clone, voter_to_clone
+from committee.learners.base.user_voter import regressor_to_clone, voter_to_clone, weight_argument
 from committee.learners.pools.classifier_pool import ClassifierPool
 from committee.learners.pools.dictionaries import DICTIONARIES, dictionary_parameter
 from committee.learners.pools.pool import Pool
@@ -88,7 +88,8 @@ class QuadBoost(Boosting):
         column, and each of its categories against the others. "all_stumps": every threshold between bins, every subset
         of categories. "trees": grown on the signs of the residuals weighted with their sizes. Any classifier whose
         ``fit`` takes ``sample_weight`` is trained in the same way. A regressor is fitted to the residuals, in units of
-        their root mean square, and votes with what it predicts.""",
+        their root mean square, and votes with what it predicts; its ``fit`` must take ``sample_weight`` only if rows
+        weigh differently.""",
         "classifier or regressor",
     )
     n_thresholds: int = shared.n_thresholds('For "stumps".')
@@ -126,6 +127,11 @@ class QuadBoost(Boosting):
     @abstractmethod
     def committee_of(self, voters: Any, weights: F64, start: F64, count: float) -> Committee | RegressionCommittee:
         """Return the committee of weighted voters; `count` is how many rows it was trained on."""
+
+    def _check_parameters(self) -> None:
+        regressor = hasattr(self.dictionary, "__sklearn_tags__") and is_regressor(self.dictionary)
+        if not regressor:  # which is trained without weights where rows weigh alike
+            super()._check_parameters()
 
     @property
     def _takes_sparse(self) -> bool:
@@ -215,7 +221,12 @@ class QuadBoost(Boosting):
         seeds, w, count = range(seed, seed + target.n_outputs), target.weights, rows.count
         if is_regressor(self.dictionary):
             voter = regressor_to_clone("dictionary", self.dictionary, self.table_)
-            given = None if rows.uniform else rows.weights
+            given = None if rows.weigh_alike else rows.weights
+            if given is not None and weight_argument(voter) is None:
+                raise ValueError(
+                    f"rows weigh differently, and dictionary={self.dictionary!r} takes no weights: its fit has no "
+                    "sample_weight. Choose another regressor, or leave sample_weight and class_weight out."
+                )
             return [RegressorPool(voter, rows.cells, k, w, given, centred=self.fit_intercept) for k in seeds]
         voter = voter_to_clone("dictionary", self.dictionary, self.table_)
 

@@ -13,7 +13,7 @@ from committee.data.number_types import F64
 from committee.data.rows import Rows, TargetRows, scored_classes
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import BaseClassifier, BaseRegressor
-from committee.learners.base.parameters import NOT_NEGATIVE, parameter, with_parameters
+from committee.learners.base.parameters import NOT_NEGATIVE, POSITIVE, parameter, with_parameters
 from committee.learners.quadboost.quad_fit import QuadBoost
 from committee.learners.quadboost.quad_voters import ScoreTargets
 from committee.vote.committee import Committee
@@ -154,10 +154,16 @@ class QuadBoostRegressor(BaseRegressor, QuadBoost):
     _: KW_ONLY
     alpha: float = parameter(
         0.01,
-        """The paper's lambda, >= 0, of "l1" and "l2" (that of "kl", > 0), in units of the target: "l1" keeps a voter
-        whose correlation with the residual exceeds it. For targets of another scale than 1 it should be scaled with
-        them ("l1").""",
+        """The paper's lambda, >= 0, of "l1" and "l2"; that of "kl", > 0. "l1" keeps a voter whose correlation with the
+        residual exceeds it: its lambda is in units of the target, and for targets of another scale than 1 it should be
+        scaled with them. The lambda of "l2" and of "kl" has no units.""",
         NOT_NEGATIVE,
+    )
+    alpha_max: float = parameter(
+        0.3,
+        """Most that a round may give a voter, > 0, in units of the target, with ``penalty="linf"`` and "kl"; unless
+        ``reweight="none"`` most that it has. For targets of another scale than 1 it should be scaled with them.""",
+        POSITIVE,
     )
 
     def target_of(self, rows: TargetRows) -> ScoreTargets:
