@@ -19,6 +19,7 @@ from committee.learners.base.parameters import SHARE, fitted, parameter, require
 from committee.learners.base.row_units import RowUnits
 from committee.learners.base.user_voter import regressor_to_clone, weight_argument
 from committee.learners.gradient.functional_run import FunctionalRun, start_scores
+from committee.learners.gradient.held_out_rounds import added_votes, held_out_votes
 from committee.learners.gradient.leaf import LeafPenalty
 from committee.learners.gradient.line_search import LineSearch
 from committee.learners.gradient.round_draws import Draws
@@ -31,7 +32,7 @@ from committee.voters.regressors import RegressorVoters
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-    from committee.learners.base.early_stopping import AddedVotes, EarlyStopping
+    from committee.learners.base.early_stopping import EarlyStopping
     from committee.learners.base.scoring import HeldOutVotes
 
 
@@ -147,32 +148,10 @@ class FunctionalGradientBoosting(Boosting):
     def _early_stopping(self, run: FunctionalRun, held_out: Rows | TargetRows) -> EarlyStopping:
         from committee.learners.base.early_stopping import EarlyStopping
 
-        return EarlyStopping(self._added_votes(run, held_out), self.n_iter_no_change)
+        return EarlyStopping(added_votes(run, held_out, held_out.dense), self.n_iter_no_change)
 
     def _held_out_votes(self, run: FunctionalRun, held_out: Rows | TargetRows) -> HeldOutVotes:
-        from committee.learners.base.scoring import HeldOutVotes
-
-        added = self._added_votes(run, held_out)
-
-        def total(t: int) -> float:
-            return float(np.abs(run.weights(0, t)).sum()) + 1.0
-
-        return HeldOutVotes(lambda t: added.after(t).T, total, run.target.loss.link)
-
-    @staticmethod
-    def _added_votes(run: FunctionalRun, held_out: Rows | TargetRows) -> AddedVotes:
-        """Votes of the rounds on held-out rows, ``(D, n)``, and the mean loss of their sum."""
-        from committee.learners.base.early_stopping import AddedVotes
-
-        target = Target.of(run.target.loss, held_out, run.target.scale)
-
-        def votes(t: int) -> F64:
-            return run.voters(t - 1, t).tally(held_out.dense, run.weights(t - 1, t)).T
-
-        def loss(F: F64) -> float:
-            return target.mean_loss(F[0] if len(F) == 1 else F)
-
-        return AddedVotes(votes, loss, np.repeat(run.intercept[:, None], len(held_out), axis=1))
+        return held_out_votes(run, held_out, held_out.dense)
 
     def _fitted(self, run: FunctionalRun, n_rounds: int, losses: F64 | None) -> dict[str, Any]:
         objectives = None if run.search is None else np.array(run.search.objectives[: n_rounds + 1])

@@ -20,13 +20,14 @@ from committee.data.rows import Rows, TargetRows
 from committee.data.sparse import SparseMatrix
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
-from committee.learners.base.early_stopping import AddedVotes, EarlyStopping
+from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import NOT_NEGATIVE, SHARE, fitted, parameter, required, with_parameters
 from committee.learners.base.row_units import RowUnits
 from committee.learners.base.warm_start import WarmStart
 from committee.learners.gradient.constrained_columns import refuse_ambiguous
 from committee.learners.gradient.gradient_run import GradientRun
+from committee.learners.gradient.held_out_rounds import added_votes, held_out_votes
 from committee.learners.gradient.interaction import columns_in_groups, interactions
 from committee.learners.gradient.leaf import LeafPenalty
 from committee.learners.gradient.leaf_refit import refits
@@ -420,7 +421,7 @@ class GradientBoosting(WarmStart, Boosting):
             rows, watched = held_out.held_target(run.target.loss)
             return EarlyStopping(lambda t: watched.mean_loss(run.scored.scores(rows)), patience)
         held_out = held_out.held_rows() if isinstance(held_out, PartedRows) else held_out
-        return EarlyStopping(self._added_votes(run, held_out), patience)
+        return EarlyStopping(added_votes(run, held_out, held_out.cells), patience)
 
     def _stopping(self, run: GradientRun, held_out: Any, scoring: Any) -> EarlyStopping:
         if scoring is not None and isinstance(held_out, PartedRows):
@@ -428,28 +429,7 @@ class GradientBoosting(WarmStart, Boosting):
         return super()._stopping(run, held_out, scoring)
 
     def _held_out_votes(self, run: GradientRun, held_out: Rows | TargetRows) -> HeldOutVotes:
-        from committee.learners.base.scoring import HeldOutVotes
-
-        added, link = self._added_votes(run, held_out), run.target.loss.link
-
-        def total(t: int) -> float:
-            return float(np.abs(run.weights(0, t)).sum()) + 1.0
-
-        return HeldOutVotes(lambda t: added.after(t).T, total, link)
-
-    @staticmethod
-    def _added_votes(run: GradientRun, held_out: Rows | TargetRows) -> AddedVotes:
-        """Votes of the rounds on held-out rows, ``(D, n)``, and the mean loss of their sum."""
-        target = Target.of(run.target.loss, held_out, run.target.scale)
-
-        def votes(t: int) -> F64:
-            return run.voters(t - 1, t).tally(held_out.cells, run.weights(t - 1, t)).T
-
-        def loss(F: F64) -> float:
-            return target.mean_loss(F[0] if len(F) == 1 else F)
-
-        F = np.repeat(run.intercept[:, None], len(held_out), axis=1)
-        return AddedVotes(votes, loss, F)
+        return held_out_votes(run, held_out, held_out.cells)
 
     def _after_stopping(self, run: GradientRun, held_out: Any, n_rounds: int) -> None:
         if isinstance(held_out, PartedRows) and not self.warm_start:

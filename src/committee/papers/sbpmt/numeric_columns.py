@@ -12,13 +12,12 @@ import numpy as np
 from committee.data.number_types import F64
 from committee.files.journal import Cell
 from committee.papers.sbpmt.rivals import method_cell
-from committee.papers.sbpmt.table2 import FOLDS, OURS, PublishedAccuracies, settings_of, table_digest
+from committee.papers.sbpmt.table2 import OURS, PublishedAccuracies, folds_of, settings_of, tables_of
 from committee.papers.shared.bundled_tables import Folder
 from committee.papers.shared.cells import Key, Task
 from committee.papers.shared.pages import grid_of, number
 from committee.papers.shared.paired import standard_error, unpacked
-from committee.papers.shared.tables import SOURCE_TABLES, check_known_at_openml, load_source_table
-from committee.report.crossvalidation import Split, Table, stratified_folds
+from committee.report.crossvalidation import Split, Table
 from committee.report.grid import BLANK, Grid
 
 if TYPE_CHECKING:
@@ -73,19 +72,14 @@ def tasks(
     seed: int,
 ) -> list[Task]:
     """Every method on the folds of every table, with each of its columns."""
-    if folder is None:
-        check_known_at_openml([row.name for row in rows])
     found = []
-    for row in rows:
-        whole = load_source_table(SOURCE_TABLES[row.name], folder)
-        digest = table_digest(whole)
+    for row, whole, digest in tables_of(rows, folder):
         for columns, table in columns_of(whole).items():
-            for i, split in enumerate(stratified_folds(table.labels.codes, FOLDS, repeats, seed)):
-                repeat, fold = divmod(i, FOLDS)
+            for place, split, own_seed in folds_of(table, repeats, seed):
                 for method in methods:
-                    place = {"table": row.name, "digest": digest, "columns": columns, "method": method}
-                    run = partial(columns_cell, table, split, method, settings, seed + repeat)
-                    found.append(Task({**place, "repeat": repeat, "fold": fold}, run, f"{row.title}, {columns}"))
+                    own = {"table": row.name, "digest": digest, "columns": columns, "method": method, **place}
+                    run = partial(columns_cell, table, split, method, settings, own_seed)
+                    found.append(Task(own, run, f"{row.title}, {columns}"))
     return found
 
 

@@ -11,20 +11,19 @@ from typing import Any
 from committee.data.frames import TableSchema
 from committee.files.journal import Cell
 from committee.papers.sbpmt.table2 import (
-    FOLDS,
     FOREST,
     OURS,
     XGBOOST,
     PublishedAccuracies,
     classifier,
+    folds_of,
     settings_of,
-    table_digest,
+    tables_of,
 )
 from committee.papers.shared.bundled_tables import Folder
 from committee.papers.shared.cells import Task, timed
 from committee.papers.shared.paired import packed
-from committee.papers.shared.tables import SOURCE_TABLES, check_known_at_openml, load_source_table
-from committee.report.crossvalidation import Split, Table, stratified_folds
+from committee.report.crossvalidation import Split, Table
 from committee.report.peers import on_one_hot, xgboost_categories
 
 GBM, ADABOOST, XGBOOST_10 = "gradient boosting (100)", "AdaBoost.M1 (100)", "XGBoost (10)"
@@ -117,18 +116,13 @@ def tasks(
     seed: int,
 ) -> list[Task]:
     """Every method on ten stratified folds of every table: those of `table2.tasks`."""
-    if folder is None:
-        check_known_at_openml([row.name for row in rows])
     found = []
-    for row in rows:
-        table = load_source_table(SOURCE_TABLES[row.name], folder)
-        digest = table_digest(table)
-        for i, split in enumerate(stratified_folds(table.labels.codes, FOLDS, repeats, seed)):
-            repeat, fold = divmod(i, FOLDS)
+    for row, table, digest in tables_of(rows, folder):
+        for place, split, own_seed in folds_of(table, repeats, seed):
             for method in methods:
-                place = {"table": row.name, "digest": digest, "method": method, "repeat": repeat, "fold": fold}
-                run = partial(method_cell, table, split, method, settings, seed + repeat)
-                found.append(Task(place, run, f"{row.title}, {method}"))
+                own = {"table": row.name, "digest": digest, "method": method, **place}
+                run = partial(method_cell, table, split, method, settings, own_seed)
+                found.append(Task(own, run, f"{row.title}, {method}"))
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -133,17 +133,27 @@ class RebuiltRow:
 
 def tasks(rows: Sequence[PublishedAccuracies], folder: Folder, settings: str, repeats: int, seed: int) -> list[Task]:
     """Ten stratified folds of every table, drawn anew in each repeat."""
+    found = []
+    for row, table, digest in tables_of(rows, folder):
+        for place, split, own_seed in folds_of(table, repeats, seed):
+            run = partial(fold_cell, table, split, classifier(settings, own_seed))
+            found.append(Task({"table": row.name, "digest": digest, **place}, run, row.title))
+    return found
+
+
+def tables_of(rows: Sequence[PublishedAccuracies], folder: Folder) -> list[tuple[PublishedAccuracies, Table, str]]:
+    """Read the tables, all before anything is run, each with its digest."""
     if folder is None:
         check_known_at_openml([row.name for row in rows])
     read = [(row, load_source_table(SOURCE_TABLES[row.name], folder)) for row in rows]
-    found = []
-    for row, table in read:
-        digest = table_digest(table)
-        for i, split in enumerate(stratified_folds(table.labels.codes, FOLDS, repeats, seed)):
-            repeat, fold = divmod(i, FOLDS)
-            run = partial(fold_cell, table, split, classifier(settings, seed + repeat))
-            found.append(Task({"table": row.name, "digest": digest, "repeat": repeat, "fold": fold}, run, row.title))
-    return found
+    return [(row, table, table_digest(table)) for row, table in read]
+
+
+def folds_of(table: Table, repeats: int, seed: int) -> Iterator[tuple[dict[str, int], Split, int]]:
+    """Ten stratified folds, drawn anew in each repeat: the fold's place, its rows, and the seed of a model."""
+    for i, split in enumerate(stratified_folds(table.labels.codes, FOLDS, repeats, seed)):
+        repeat, fold = divmod(i, FOLDS)
+        yield {"repeat": repeat, "fold": fold}, split, seed + repeat
 
 
 def classifier(settings: str, seed: int | None) -> SBPMTClassifier:
